@@ -1,0 +1,149 @@
+//! What a gateway is told when it starts.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use axum::http::{HeaderValue, Uri};
+
+use crate::tokens::Tokens;
+
+/// Everything a gateway needs to know. [`Config::new`] fills in the defaults.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where to listen; port 0 asks the system for a free one. Default `127.0.0.1:0`.
+    pub listen: SocketAddr,
+    /// The Redis behind the gateway.
+    pub redis: RedisSource,
+    /// The tokens that open it.
+    pub tokens: Tokens,
+    /// The web origins whose pages may call the gateway. None by default.
+    pub origins: Vec<Origin>,
+    /// The largest request body, in bytes. Default 1 MiB; a larger one is answered 413.
+    pub body_limit: usize,
+    /// How long a request may take from its headers to its answer. Default 10 s; also the most
+    /// that a `WAIT` may ask for.
+    pub request_time: Duration,
+    /// How often an idle stream says that it lives. Default 15 s: proxies and clients give a
+    /// silent stream up after 30 s or more.
+    pub keep_alive: Duration,
+    /// How many streams may be open at once; each costs Redis a connection. Default 1000.
+    pub stream_limit: usize,
+    /// How many connections to Redis the commands share. Default 1; more help only when replies
+    /// are large, because one connection carries the commands of many requests at once.
+    pub connections: usize,
+}
+
+impl Config {
+    /// The defaults, for this Redis and these tokens.
+    #[must_use]
+    pub fn new(redis: RedisSource, tokens: Tokens) -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            redis,
+            tokens,
+            origins: Vec::new(),
+            body_limit: 1 << 20,
+            request_time: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(15),
+            stream_limit: 1000,
+            connections: 1,
+        }
+    }
+}
+
+/// Which Redis stands behind the gateway.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum RedisSource {
+    /// A `redis-server` of the gateway's own, on a private socket, ended with the gateway. It
+    /// keeps nothing: for demos and tests.
+    Private,
+    /// One that runs already: `redis://`, `rediss://` (with the feature `tls`) or `unix:`.
+    Url(String),
+}
+
+/// Leaves the URL out: it may hold a password.
+impl fmt::Debug for RedisSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Private => "Private",
+            Self::Url(_) => "Url(hidden)",
+        })
+    }
+}
+
+/// A web origin, as a browser writes it into the header of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin(HeaderValue);
+
+impl Origin {
+    pub(crate) fn header(&self) -> HeaderValue {
+        self.0.clone()
+    }
+}
+
+impl FromStr for Origin {
+    type Err = OriginError;
+
+    fn from_str(text: &str) -> Result<Self, OriginError> {
+        // A browser compares byte by byte, so whatever it would never send is a mistake here.
+        let lower = text.to_ascii_lowercase();
+        let parts = Uri::from_str(text).map_err(|_| OriginError)?.into_parts();
+        let (Some(scheme), Some(authority)) = (parts.scheme, parts.authority) else {
+            return Err(OriginError);
+        };
+        let is_web = matches!(scheme.as_str(), "http" | "https");
+        if !is_web || lower != text || text != format!("{scheme}://{authority}") {
+            return Err(OriginError);
+        }
+        if authority.as_str().contains('@') || authority.host() == "*" {
+            return Err(OriginError);
+        }
+        HeaderValue::from_str(text).map(Self).map_err(|_| OriginError)
+    }
+}
+
+/// The text is not a web origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "an origin is written like https://example.org, in small letters, without a path; `*` is not possible"
+)]
+#[non_exhaustive]
+pub struct OriginError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_what_a_browser_sends() {
+        for good in ["https://example.org", "http://localhost:8787", "http://127.0.0.1:1"] {
+            assert!(good.parse::<Origin>().is_ok(), "{good}");
+        }
+        for bad in [
+            "*",
+            "null",
+            "",
+            "example.org",
+            "https://example.org/",
+            "https://example.org/path",
+            "https://Example.org",
+            "https://*",
+            "https://user@example.org",
+            "ftp://example.org",
+        ] {
+            assert!(bad.parse::<Origin>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn debug_output_hides_the_password_in_a_url() {
+        let source = RedisSource::Url("redis://:secret@localhost".to_owned());
+        let config = Config::new(source, Tokens::new(["hush"]).unwrap());
+        let text = format!("{config:?}");
+        assert!(!text.contains("secret") && !text.contains("hush"));
+    }
+}

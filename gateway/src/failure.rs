@@ -1,0 +1,112 @@
+//! The answers that are not a reply.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, Response, StatusCode};
+use axum::response::IntoResponse;
+use redis::RedisError;
+use serde::Serialize;
+use tracing::debug;
+
+use crate::command::Malformed;
+
+/// Why a request gets no reply of Redis'.
+///
+/// The texts that begin with a code in capitals say that Redis did not execute anything. The others
+/// must not look like it: a client takes a code for Redis' word.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The answer could not be written down although the command was executed.
+    BadReply,
+    /// Redis said no, or the gateway did before anything was sent.
+    Refused(String),
+    /// The body did not arrive in time. Nothing was sent.
+    SlowBody,
+    /// As many streams are open as the gateway may hold.
+    StreamsExhausted,
+    /// No answer in time: the command may have been executed.
+    TimedOut,
+    /// The body is larger than the limit. Nothing was sent.
+    TooLarge,
+    /// No token, or a wrong one.
+    Unauthorized,
+    /// The gateway has no such path.
+    UnknownPath,
+    /// The connection to Redis broke: the command may have been executed.
+    Unreachable,
+    /// The path exists, the method does not.
+    WrongMethod,
+}
+
+impl Failure {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::BadReply | Self::Unreachable => StatusCode::BAD_GATEWAY,
+            Self::Refused(_) => StatusCode::BAD_REQUEST,
+            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::StreamsExhausted => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TimedOut => StatusCode::GATEWAY_TIMEOUT,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::UnknownPath => StatusCode::NOT_FOUND,
+            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::BadReply => "the gateway cannot pass on what Redis replied",
+            Self::Refused(text) => text,
+            Self::SlowBody => "ERR the request body did not arrive in time",
+            Self::StreamsExhausted => "the gateway has no room for another stream",
+            Self::TimedOut => "no reply from Redis in time; the command may have been executed",
+            Self::TooLarge => "ERR max request size exceeded",
+            Self::Unauthorized => "WRONGPASS invalid or missing auth token",
+            Self::UnknownPath => "ERR the gateway has no such path",
+            Self::Unreachable => "no reply from Redis; the command may have been executed",
+            Self::WrongMethod => "ERR the gateway does not know this method here",
+        }
+    }
+}
+
+impl From<Malformed> for Failure {
+    fn from(malformed: Malformed) -> Self {
+        Self::Refused(malformed.text().to_owned())
+    }
+}
+
+impl From<RedisError> for Failure {
+    /// Only the kind of the error is logged: its text can hold an address.
+    fn from(error: RedisError) -> Self {
+        debug!(kind = ?error.kind(), "no reply from Redis");
+        if error.is_timeout() { Self::TimedOut } else { Self::Unreachable }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response<Body> {
+        let status = self.status();
+        let mut response = json(status, &ErrorBody { error: self.text() });
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// The one shape of every failure.
+#[derive(Serialize)]
+pub(crate) struct ErrorBody<'a> {
+    pub(crate) error: &'a str,
+}
+
+/// An answer in JSON; one that cannot be written down becomes a failure.
+pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response<Body> {
+    let Ok(bytes) = serde_json::to_vec(body) else {
+        return Failure::BadReply.into_response();
+    };
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,174 @@
+//! From a configuration to a listening gateway, and back.
+
+use std::future::pending;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use redis::{ConnectionAddr, IntoConnectionInfo as _};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::select;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{debug, warn};
+
+use crate::config::{Config, RedisSource};
+use crate::link::Link;
+use crate::private_redis::{PrivateRedis, PrivateRedisError};
+use crate::routes::{Context, router};
+
+/// How long running requests may take to end when the gateway does.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// How long a connection may be idle, or take to send the headers of a request.
+const HEADERS: Duration = Duration::from_secs(60);
+/// How long a client may leave sent bytes unacknowledged.
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+
+/// A gateway that listens. It needs a Tokio runtime, and ends when it is dropped; only
+/// [`shutdown`](Self::shutdown) lets running requests finish.
+#[derive(Debug)]
+pub struct Gateway {
+    address: SocketAddr,
+    stop: DropGuard,
+    listening: JoinHandle<()>,
+    // Last: fields are dropped in this order, and requests need their Redis.
+    redis: Option<PrivateRedis>,
+}
+
+impl Gateway {
+    /// Starts to listen. A Redis of its own answers by then; one that runs elsewhere need not.
+    ///
+    /// # Errors
+    ///
+    /// If the address is taken, the URL is not one of Redis, or the private Redis does not start.
+    pub async fn start(config: Config) -> Result<Self, StartError> {
+        let (link, redis) = match &config.redis {
+            RedisSource::Private => {
+                let redis = PrivateRedis::start().await?;
+                let target = ConnectionAddr::Unix(redis.socket().to_owned());
+                (Link::new(target, config.connections), Some(redis))
+            }
+            RedisSource::Url(url) => {
+                let info = url.as_str().into_connection_info().map_err(|_| StartError::Url)?;
+                (Link::new(info, config.connections), None)
+            }
+        };
+        // The driver's own text could repeat parts of the URL.
+        let link = Arc::new(link.map_err(|_| StartError::Url)?);
+        let listener = TcpListener::bind(config.listen).await.map_err(StartError::Listen)?;
+        let address = listener.local_addr().map_err(StartError::Listen)?;
+        let stop = CancellationToken::new();
+        let context = Context::new(&config, Arc::clone(&link), stop.clone());
+        let router = router(&config, &Arc::new(context));
+        let keep = tokio::spawn(stop.clone().run_until_cancelled_owned(link.keep()));
+        drop(keep);
+        let listening = tokio::spawn(listen(listener, router, stop.clone()));
+        Ok(Self { address, stop: stop.drop_guard(), listening, redis })
+    }
+
+    /// Where it listens; with the port that the system chose if it was asked to.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The socket of the private Redis, if there is one.
+    #[must_use]
+    pub fn redis_socket(&self) -> Option<&Path> {
+        self.redis.as_ref().map(PrivateRedis::socket)
+    }
+
+    /// Waits until the private Redis has ended by itself; for ever if there is none.
+    pub async fn redis_ended(&mut self) {
+        match &mut self.redis {
+            Some(redis) => redis.ended().await,
+            None => pending().await,
+        }
+    }
+
+    /// Stops to accept, ends streams, lets running requests finish for at most 5 s, then ends
+    /// the private Redis.
+    pub async fn shutdown(self) {
+        let Self { stop, listening, redis, .. } = self;
+        stop.disarm().cancel();
+        let _ = listening.await;
+        if let Some(redis) = redis {
+            redis.end().await;
+        }
+    }
+}
+
+/// Why a gateway did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address cannot be listened on: most likely it is taken.
+    #[error("cannot listen: {0}")]
+    Listen(#[source] io::Error),
+    /// The private Redis did not start.
+    #[error(transparent)]
+    PrivateRedis(#[from] PrivateRedisError),
+    /// The URL is not one that this build can connect to.
+    #[error(
+        "the Redis URL is not valid: redis://, unix: or, with the feature `tls`, rediss:// is expected"
+    )]
+    Url,
+}
+
+async fn listen(listener: TcpListener, router: Router, stop: CancellationToken) {
+    let service = TowerToHyperService::new(router);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEADERS);
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = select! {
+            () = stop.cancelled() => break,
+            // Ended connections are forgotten as they come.
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                tune(&stream);
+                let connection = http.serve_connection(TokioIo::new(stream), service.clone());
+                connections.spawn(graceful.watch(connection));
+            }
+            Err(error) => {
+                // Most likely no file descriptor is left: at full speed the loop would only
+                // take the time that others need to give one back.
+                warn!(%error, "cannot accept a connection");
+                sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+    drop(listener);
+    if timeout(FAREWELL, graceful.shutdown()).await.is_err() {
+        warn!(open = connections.len(), "some requests did not end in time");
+    }
+    connections.shutdown().await;
+}
+
+/// Small answers go out at once, and a client that has vanished is noticed.
+fn tune(stream: &TcpStream) {
+    let keep_alive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(30))
+        .with_interval(Duration::from_secs(10));
+    let socket = SockRef::from(stream);
+    let tuned = stream.set_nodelay(true).and_then(|()| socket.set_tcp_keepalive(&keep_alive));
+    #[cfg(target_os = "linux")]
+    let tuned = tuned.and_then(|()| socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED)));
+    if let Err(error) = tuned {
+        debug!(%error, "cannot set the options of a connection");
+    }
+}

@@ -1,0 +1,45 @@
+//! Upstash's REST protocol in front of any Redis.
+//!
+//! The program `edgelatch-gateway` is this library behind a command line. A test or a tool that
+//! wants a gateway of its own starts one in its process:
+//!
+//! ```no_run
+//! use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let tokens = Tokens::new(["secret"])?;
+//! let gateway = Gateway::start(Config::new(RedisSource::Private, tokens)).await?;
+//! println!("listening on http://{}", gateway.address());
+//! gateway.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What the gateway owes its clients:
+//!
+//! - a request without a valid token has no effect, and its body is not read;
+//! - a command is sent to Redis once. The gateway never sends it again: only the client knows
+//!   whether it may be repeated;
+//! - an answer with status 200 or 400 is Redis' own, or says that nothing was sent. Any 5xx means
+//!   that the command may have been executed;
+//! - no log line, error or debug output holds a token, a key, a channel or an argument.
+
+mod auth;
+mod command;
+mod config;
+mod cors;
+mod execute;
+mod failure;
+mod gateway;
+mod link;
+mod policy;
+mod private_redis;
+mod reply;
+mod routes;
+mod subscribe;
+mod tokens;
+
+pub use config::{Config, Origin, OriginError, RedisSource};
+pub use gateway::{Gateway, StartError};
+pub use private_redis::PrivateRedisError;
+pub use tokens::{TokenError, Tokens};

@@ -1,0 +1,85 @@
+//! `edgelatch-gateway`: Upstash's REST protocol in front of any Redis.
+
+mod args;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use edgelatch_gateway::{Config, Gateway, RedisSource};
+use tokio::select;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::{error, info};
+use tracing_subscriber::EnvFilter;
+
+use crate::args::Args;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args = Args::parse();
+    let filter = EnvFilter::try_from_env("EDGELATCH_LOG").unwrap_or_else(|_| "info".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    match run(args).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<(), Box<dyn std::error::Error>> {
+    // The library that the root crate uses as well; a process may hold only one as its default.
+    #[cfg(feature = "tls")]
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    // Before anything is started: a signal must never find a Redis and no one to end it.
+    let mut signals = Signals::new()?;
+    let (config, fresh_token) = args.into_config()?;
+    let mut gateway = select! {
+        gateway = Gateway::start(config.clone()) => gateway?,
+        () = signals.next() => return Ok(()),
+    };
+    announce(&gateway, &config, fresh_token.as_deref())?;
+    let outcome = select! {
+        () = signals.next() => Ok(()),
+        () = gateway.redis_ended() => Err("the private Redis has ended"),
+    };
+    info!("ending");
+    gateway.shutdown().await;
+    Ok(outcome?)
+}
+
+/// The lines that a caller may wait for; the address comes last, when everything is ready.
+fn announce(gateway: &Gateway, config: &Config, fresh_token: Option<&str>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if let (RedisSource::Private, Some(socket)) = (&config.redis, gateway.redis_socket()) {
+        writeln!(out, "redis unix:{}", socket.display())?;
+    }
+    if let Some(token) = fresh_token {
+        writeln!(out, "token {token}")?;
+    }
+    writeln!(out, "listening on http://{}", gateway.address())?;
+    out.flush()
+}
+
+/// The two signals by which a supervisor or a terminal asks a program to end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        select! {
+            _ = self.interrupt.recv() => (),
+            _ = self.terminate.recv() => (),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Which commands a shared connection may carry.
+//!
+//! One connection to Redis serves many requests at once, so a command that blocks it or changes
+//! its state would reach into the requests of others. And the gateway is a door for applications:
+//! what administers the server stays behind it.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// How an allowed command travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// On a connection of its own, because it makes its connection wait.
+    Own,
+    /// On the connection that all requests share.
+    Shared,
+}
+
+/// Why a command does not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It would wait on the shared connection, or change its state, or administer Redis.
+    Command(&'static str),
+    /// `SCRIPT DEBUG` turns the connection into a debugger.
+    ScriptDebug,
+    /// A wait without a bound, or with one beyond the time of a request.
+    UnboundedWait,
+}
+
+impl Refusal {
+    /// The text for the client: of its own arguments it holds nothing.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Command(name) => format!("ERR the gateway does not allow {name}"),
+            Self::ScriptDebug => "ERR the gateway does not allow SCRIPT DEBUG".to_owned(),
+            Self::UnboundedWait => {
+                "ERR the gateway allows a wait only with a time from 1 ms to its request time"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// Decides by the command's name and, for a few, by its options. `args` begins with the name.
+pub(crate) fn lane(args: &[Cow<'_, str>], request_time: Duration) -> Result<Lane, Refusal> {
+    let Some((name, rest)) = args.split_first() else { return Ok(Lane::Shared) };
+    // `CONFIG|GET` is how Redis itself spells a subcommand: what counts is what stands before.
+    let name = name.split('|').next().unwrap_or_default();
+    if let Some(refused) = REFUSED.iter().find(|refused| refused.eq_ignore_ascii_case(name)) {
+        return Err(Refusal::Command(refused));
+    }
+    if name.eq_ignore_ascii_case("SCRIPT") && is(rest.first(), "DEBUG") {
+        return Err(Refusal::ScriptDebug);
+    }
+    if name.eq_ignore_ascii_case("XREAD") && blocks(rest) {
+        return Err(Refusal::Command("XREAD BLOCK"));
+    }
+    // `GROUP`, its name and the consumer stand before the options and may be any text.
+    if name.eq_ignore_ascii_case("XREADGROUP") && blocks(rest.get(3..).unwrap_or_default()) {
+        return Err(Refusal::Command("XREADGROUP BLOCK"));
+    }
+    let bound = if name.eq_ignore_ascii_case("WAIT") {
+        rest.get(1)
+    } else if name.eq_ignore_ascii_case("WAITAOF") {
+        rest.get(2)
+    } else {
+        return Ok(Lane::Shared);
+    };
+    // A wait with too few arguments is Redis' to refuse.
+    match bound {
+        Some(bound) if !is_bounded(bound, request_time) => Err(Refusal::UnboundedWait),
+        _ => Ok(Lane::Own),
+    }
+}
+
+fn is(argument: Option<&Cow<'_, str>>, word: &str) -> bool {
+    argument.is_some_and(|argument| argument.eq_ignore_ascii_case(word))
+}
+
+/// Whether `BLOCK` stands among the options, which end at `STREAMS`.
+fn blocks(options: &[Cow<'_, str>]) -> bool {
+    options
+        .iter()
+        .take_while(|option| !option.eq_ignore_ascii_case("STREAMS"))
+        .any(|option| option.eq_ignore_ascii_case("BLOCK"))
+}
+
+fn is_bounded(milliseconds: &str, request_time: Duration) -> bool {
+    milliseconds
+        .parse()
+        .is_ok_and(|bound: u64| bound > 0 && Duration::from_millis(bound) <= request_time)
+}
+
+/// In the order of the alphabet within each kind.
+const REFUSED: &[&str] = &[
+    // They block their connection until something happens.
+    "BLMOVE",
+    "BLMPOP",
+    "BLPOP",
+    "BRPOP",
+    "BRPOPLPUSH",
+    "BZMPOP",
+    "BZPOPMAX",
+    "BZPOPMIN",
+    // They change what their connection is, or what comes next on it.
+    "ASKING",
+    "AUTH",
+    "CLIENT",
+    "DISCARD",
+    "EXEC",
+    "HELLO",
+    "MONITOR",
+    "MULTI",
+    "PSUBSCRIBE",
+    "PSYNC",
+    "PUNSUBSCRIBE",
+    "QUIT",
+    "READONLY",
+    "READWRITE",
+    "REPLCONF",
+    "RESET",
+    "SELECT",
+    "SSUBSCRIBE",
+    "SUBSCRIBE",
+    "SUNSUBSCRIBE",
+    "SYNC",
+    "UNSUBSCRIBE",
+    "UNWATCH",
+    "WATCH",
+    // They administer the server, or let it reach out to others.
+    "ACL",
+    "BGREWRITEAOF",
+    "BGSAVE",
+    "CLUSTER",
+    "CONFIG",
+    "DEBUG",
+    "FAILOVER",
+    "LATENCY",
+    "MIGRATE",
+    "MODULE",
+    "PFDEBUG",
+    "PFSELFTEST",
+    "REPLICAOF",
+    "RESTORE-ASKING",
+    "ROLE",
+    "SAVE",
+    "SENTINEL",
+    "SHUTDOWN",
+    "SLAVEOF",
+    "SLOWLOG",
+    "SWAPDB",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide(words: &[&'static str]) -> Result<Lane, Refusal> {
+        let args: Vec<_> = words.iter().copied().map(Cow::Borrowed).collect();
+        lane(&args, Duration::from_secs(10))
+    }
+
+    #[test]
+    fn what_blocks_or_changes_the_connection_is_refused_in_any_spelling() {
+        assert_eq!(decide(&["blpop", "k", "0"]), Err(Refusal::Command("BLPOP")));
+        assert_eq!(decide(&["Config|Get", "*"]), Err(Refusal::Command("CONFIG")));
+        assert_eq!(decide(&["script", "debug", "yes"]), Err(Refusal::ScriptDebug));
+        assert_eq!(decide(&["script", "load", "return 1"]), Ok(Lane::Shared));
+        assert_eq!(decide(&["SET", "BLPOP", "SUBSCRIBE"]), Ok(Lane::Shared));
+    }
+
+    #[test]
+    fn a_stream_is_read_without_blocking_only() {
+        let read = ["XREAD", "COUNT", "1", "STREAMS", "BLOCK", "0"];
+        assert_eq!(decide(&read), Ok(Lane::Shared));
+        let group = ["XREADGROUP", "GROUP", "BLOCK", "BLOCK", "STREAMS", "s", ">"];
+        assert_eq!(decide(&group), Ok(Lane::Shared));
+        let blocking = ["XREAD", "COUNT", "1", "block", "5", "STREAMS", "s", "0"];
+        assert_eq!(decide(&blocking), Err(Refusal::Command("XREAD BLOCK")));
+        let blocking = ["XREADGROUP", "GROUP", "g", "c", "BLOCK", "5", "STREAMS", "s", ">"];
+        assert_eq!(decide(&blocking), Err(Refusal::Command("XREADGROUP BLOCK")));
+    }
+
+    #[test]
+    fn a_wait_needs_a_bound_and_goes_its_own_way() {
+        assert_eq!(decide(&["WAIT", "1", "10000"]), Ok(Lane::Own));
+        assert_eq!(decide(&["waitaof", "1", "0", "1"]), Ok(Lane::Own));
+        assert_eq!(decide(&["WAIT", "1"]), Ok(Lane::Own));
+        for endless in ["0", "10001", "-1", "x"] {
+            assert_eq!(decide(&["WAIT", "1", endless]), Err(Refusal::UnboundedWait));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The paths of the gateway.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::guard;
+use crate::config::Config;
+use crate::cors;
+use crate::execute::{command, multi_exec, pipeline};
+use crate::failure::{Failure, json};
+use crate::link::Link;
+use crate::subscribe::{psubscribe, subscribe};
+use crate::tokens::Tokens;
+
+/// What all requests share.
+pub(crate) type Shared = Arc<Context>;
+
+pub(crate) struct Context {
+    pub(crate) body_limit: usize,
+    pub(crate) keep_alive: Duration,
+    pub(crate) link: Arc<Link>,
+    pub(crate) request_time: Duration,
+    /// Cancelled when the gateway ends: streams have no end of their own.
+    pub(crate) stop: CancellationToken,
+    /// One permit for each stream that may still be opened.
+    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) tokens: Tokens,
+}
+
+impl Context {
+    pub(crate) fn new(config: &Config, link: Arc<Link>, stop: CancellationToken) -> Self {
+        Self {
+            body_limit: config.body_limit,
+            keep_alive: config.keep_alive,
+            link,
+            request_time: config.request_time,
+            stop,
+            streams: Arc::new(Semaphore::new(config.stream_limit.min(Semaphore::MAX_PERMITS))),
+            tokens: config.tokens.clone(),
+        }
+    }
+}
+
+pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
+    let guarded = Router::new()
+        .route("/", post(command))
+        .route("/pipeline", post(pipeline))
+        .route("/multi-exec", post(multi_exec))
+        // A channel may hold slashes, and the official SDK does not encode them.
+        .route("/subscribe/{*channel}", get(subscribe).post(subscribe))
+        .route("/psubscribe/{*pattern}", get(psubscribe).post(psubscribe))
+        .fallback(|| async { Failure::UnknownPath })
+        .method_not_allowed_fallback(|| async { Failure::WrongMethod })
+        .layer(DefaultBodyLimit::max(config.body_limit))
+        .layer(from_fn_with_state(Arc::clone(shared), guard));
+    let router =
+        Router::new().route("/healthz", get(health)).merge(guarded).with_state(Arc::clone(shared));
+    match cors::layer(&config.origins) {
+        Some(layer) => router.layer(layer),
+        None => router,
+    }
+}
+
+/// Tells a supervisor whether commands would get through. Needs no token and says nothing else.
+async fn health(State(shared): State<Shared>) -> Response {
+    let ok = shared.link.is_alive().await;
+    let status = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    json(status, &Health { ok }).into_response()
+}
+
+#[derive(Serialize)]
+struct Health {
+    ok: bool,
+}

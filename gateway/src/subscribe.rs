@@ -1,0 +1,138 @@
+//! Messages as server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderValue;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt as _, stream};
+use redis::aio::PubSubStream;
+use redis::{Msg, RedisError};
+use tokio::select;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::Failure;
+use crate::routes::{Context, Shared};
+
+/// How many events may wait for a client that reads slowly. One that falls further behind loses
+/// its stream, not the gateway its memory: whoever listens has to cope with a lost stream anyway.
+const BACKLOG: usize = 256;
+
+/// `/subscribe/<channel>`: `subscribe,<channel>,1`, then `message,<channel>,<payload>`.
+pub(crate) async fn subscribe(
+    State(shared): State<Shared>,
+    channel: Result<Path<String>, PathRejection>,
+) -> Result<Response, Failure> {
+    open(&shared, Topic::Channel(name(channel)?)).await
+}
+
+/// `/psubscribe/<pattern>`: `psubscribe,<pattern>,1`, then
+/// `pmessage,<pattern>,<channel>,<payload>`.
+pub(crate) async fn psubscribe(
+    State(shared): State<Shared>,
+    pattern: Result<Path<String>, PathRejection>,
+) -> Result<Response, Failure> {
+    open(&shared, Topic::Pattern(name(pattern)?)).await
+}
+
+/// What a stream listens to.
+enum Topic {
+    Channel(String),
+    Pattern(String),
+}
+
+impl Topic {
+    fn acknowledgement(&self) -> Event {
+        match self {
+            Self::Channel(channel) => event(format!("subscribe,{channel},1")),
+            Self::Pattern(pattern) => event(format!("psubscribe,{pattern},1")),
+        }
+    }
+
+    fn message(&self, message: &Msg) -> Event {
+        let payload = String::from_utf8_lossy(message.get_payload_bytes());
+        match self {
+            Self::Channel(channel) => event(format!("message,{channel},{payload}")),
+            Self::Pattern(pattern) => {
+                let channel = message.get_channel_name();
+                event(format!("pmessage,{pattern},{channel},{payload}"))
+            }
+        }
+    }
+}
+
+/// An event stream ends a line at CR, LF or both; the event splits at each of the two.
+fn event(data: String) -> Event {
+    if data.contains('\r') {
+        return Event::default().data(data.replace("\r\n", "\n"));
+    }
+    Event::default().data(data)
+}
+
+fn name(path: Result<Path<String>, PathRejection>) -> Result<String, Failure> {
+    match path {
+        // A line break would end the line of the protocol.
+        Ok(Path(name)) if !name.contains(['\r', '\n', '\0']) => Ok(name),
+        _ => Err(Failure::Refused(
+            "ERR a channel must be text in UTF-8 without line breaks".to_owned(),
+        )),
+    }
+}
+
+/// Answers only after Redis has confirmed: whoever sees the status is subscribed.
+async fn open(shared: &Context, topic: Topic) -> Result<Response, Failure> {
+    let permit =
+        Arc::clone(&shared.streams).try_acquire_owned().map_err(|_| Failure::StreamsExhausted)?;
+    let subscribing = async {
+        let mut subscriber = shared.link.subscriber().await?;
+        match &topic {
+            Topic::Channel(channel) => subscriber.subscribe(channel).await?,
+            Topic::Pattern(pattern) => subscriber.psubscribe(pattern).await?,
+        }
+        Ok::<_, RedisError>(subscriber.into_on_message())
+    };
+    let messages =
+        timeout(shared.request_time, subscribing).await.map_err(|_| Failure::TimedOut)??;
+    let (sender, receiver) = channel(BACKLOG);
+    let first = stream::iter([topic.acknowledgement()]);
+    let stop = shared.stop.clone();
+    tokio::spawn(async move {
+        pass_on(&topic, messages, &sender, &stop).await;
+        // The stream's place is free again when its connection is.
+        drop(permit);
+    });
+    let rest = stream::unfold(receiver, |mut receiver| async move {
+        receiver.recv().await.map(|event| (event, receiver))
+    });
+    let keep_alive = KeepAlive::new().interval(shared.keep_alive).text("keep-alive");
+    let events = first.chain(rest).map(Ok::<_, Infallible>);
+    let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
+    // Some reverse proxies hold answers back unless told not to.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// Runs until the client leaves, Redis goes away, the gateway ends, or the backlog is full.
+async fn pass_on(
+    topic: &Topic,
+    mut messages: PubSubStream,
+    events: &Sender<Event>,
+    stop: &CancellationToken,
+) {
+    loop {
+        let message = select! {
+            () = stop.cancelled() => return,
+            () = events.closed() => return,
+            message = messages.next() => message,
+        };
+        let Some(message) = message else { return };
+        if events.try_send(topic.message(&message)).is_err() {
+            return;
+        }
+    }
+}

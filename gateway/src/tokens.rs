@@ -1,0 +1,111 @@
+//! The tokens that open the gateway.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use subtle::{Choice, ConstantTimeEq as _};
+
+/// The bearer tokens a gateway accepts: at least one, each visible ASCII.
+///
+/// Their text is never part of the debug output.
+#[derive(Clone)]
+pub struct Tokens(Vec<String>);
+
+impl Tokens {
+    /// Takes the tokens as they come from an option, the environment or a file: white space
+    /// around a token is dropped, and so are empty entries.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenError::None`] if no token is left, [`TokenError::NotVisibleAscii`] if one of them
+    /// could not stand in an HTTP header.
+    pub fn new<T: Into<String>>(tokens: impl IntoIterator<Item = T>) -> Result<Self, TokenError> {
+        let mut kept = Vec::new();
+        for token in tokens {
+            let token: String = token.into();
+            let token = token.trim();
+            if token.is_empty() {
+                continue;
+            }
+            if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(TokenError::NotVisibleAscii);
+            }
+            kept.push(token.to_owned());
+        }
+        if kept.is_empty() { Err(TokenError::None) } else { Ok(Self(kept)) }
+    }
+
+    /// One new token with 256 bits from the operating system, and its text.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenError::NoEntropy`] if the operating system has no randomness to give.
+    pub fn random() -> Result<(Self, String), TokenError> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|_| TokenError::NoEntropy)?;
+        let token = URL_SAFE_NO_PAD.encode(bytes);
+        Ok((Self(vec![token.clone()]), token))
+    }
+
+    /// Whether `candidate` is one of the tokens.
+    ///
+    /// Takes as long for a wrong token as for a right one of the same length, and looks at all
+    /// of them, so that an answer's delay says nothing about how much of a guess was right.
+    pub(crate) fn admit(&self, candidate: &[u8]) -> bool {
+        let found = self
+            .0
+            .iter()
+            .fold(Choice::from(0), |found, token| found | token.as_bytes().ct_eq(candidate));
+        found.into()
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tokens({} hidden)", self.0.len())
+    }
+}
+
+/// Why a set of tokens cannot be used. Never holds the token itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// There is no token at all: the gateway would be open to everybody.
+    #[error("a token is needed: --token, --token-file or EDGELATCH_TOKENS")]
+    None,
+    /// The operating system has no randomness to make a token from.
+    #[error("the operating system gives no random bytes for a token")]
+    NoEntropy,
+    /// A token holds a character that no HTTP header may carry.
+    #[error("a token may hold visible ASCII characters only, and no space")]
+    NotVisibleAscii,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_admitted_only_whole() {
+        let tokens = Tokens::new(["first", " second\n", ""]).unwrap();
+        assert!(tokens.admit(b"first"));
+        assert!(tokens.admit(b"second"));
+        for wrong in [&b""[..], b"firs", b"first ", b"First", b"firstsecond"] {
+            assert!(!tokens.admit(wrong));
+        }
+    }
+
+    #[test]
+    fn a_gateway_without_a_token_is_refused() {
+        assert_eq!(Tokens::new(["", "  "]).unwrap_err(), TokenError::None);
+        assert_eq!(Tokens::new(["a b"]).unwrap_err(), TokenError::NotVisibleAscii);
+    }
+
+    #[test]
+    fn debug_output_hides_the_text() {
+        let (tokens, text) = Tokens::random().unwrap();
+        assert!(text.len() >= 40 && tokens.admit(text.as_bytes()));
+        assert_eq!(format!("{tokens:?}"), "Tokens(1 hidden)");
+    }
+}

@@ -1,0 +1,118 @@
+//! Who may pass: tokens and web origins.
+
+use reqwest::header::AUTHORIZATION;
+use reqwest::{Method, RequestBuilder};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::support::{Stand, TestClient, answer, header};
+
+const REFUSED: &str = r#"{"error":"WRONGPASS invalid or missing auth token"}"#;
+
+#[tokio::test]
+async fn without_the_token_nothing_happens() {
+    let Stand { client, gateway, redis: _redis } = Stand::new().await;
+    let stranger = TestClient::new(&format!("http://{}", gateway.address()), "the-toke");
+    let refused = (401, REFUSED.to_owned());
+    for (path, body) in [
+        ("/", r#"["SET","k","v"]"#),
+        ("/pipeline", r#"[["SET","k","v"]]"#),
+        ("/multi-exec", r#"[["SET","k","v"]]"#),
+        ("/subscribe/ch", "[]"),
+        ("/psubscribe/*", "[]"),
+        ("/set/k/v", ""),
+    ] {
+        assert_eq!(stranger.post(path, body).await, refused, "{path}");
+        let post = || client.bare(Method::POST, path).body(body);
+        assert_eq!(answer(post()).await, refused, "{path}");
+        for wrong in ["the-token", "Basic the-token", "Bearer ", "Bearer the-token2"] {
+            assert_eq!(answer(post().header(AUTHORIZATION, wrong)).await, refused, "{wrong}");
+        }
+        let in_address = client.bare(Method::POST, &format!("{path}?_token=the-token"));
+        assert_eq!(answer(in_address.body(body)).await, refused, "{path}");
+    }
+    assert_eq!(client.command(r#"["EXISTS","k"]"#).await.1, r#"{"result":0}"#);
+    let channels = client.command(r#"["PUBSUB","CHANNELS"]"#).await;
+    assert_eq!(channels.1, r#"{"result":[]}"#);
+}
+
+#[tokio::test]
+async fn a_wrong_token_is_refused_before_the_body_arrives() {
+    let Stand { gateway, client: _client, redis: _redis } = Stand::new().await;
+    let mut stream = TcpStream::connect(gateway.address()).await.unwrap();
+    let head =
+        "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer no\r\nContent-Length: 9\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).await.unwrap();
+    assert_eq!(&start, b"HTTP/1.1 401");
+}
+
+#[tokio::test]
+async fn each_of_several_tokens_opens_the_gateway() {
+    let tokens = edgelatch_gateway::Tokens::new(["first", "second"]).unwrap();
+    let Stand { gateway, client, redis: _redis } =
+        Stand::with(|config| config.tokens = tokens).await;
+    let url = format!("http://{}", gateway.address());
+    for token in ["first", "second"] {
+        assert_eq!(TestClient::new(&url, token).command(r#"["PING"]"#).await.0, 200);
+    }
+    assert_eq!(client.command(r#"["PING"]"#).await.0, 401);
+}
+
+fn preflight(client: &TestClient, origin: &str) -> RequestBuilder {
+    client
+        .bare(Method::OPTIONS, "/")
+        .header("Origin", origin)
+        .header("Access-Control-Request-Method", "POST")
+        .header("Access-Control-Request-Headers", "authorization,content-type")
+}
+
+#[tokio::test]
+async fn a_page_of_an_allowed_origin_may_call() {
+    let origin = "https://app.example";
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::with(|config| {
+        config.origins = vec![origin.parse().unwrap(), "http://localhost:1".parse().unwrap()];
+    })
+    .await;
+    let response = preflight(&client, origin).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let headers = response.headers();
+    assert_eq!(header(headers, "access-control-allow-origin"), Some(origin));
+    let methods = header(headers, "access-control-allow-methods").unwrap();
+    assert!(methods.contains("GET") && methods.contains("POST"), "{methods}");
+    let allowed = header(headers, "access-control-allow-headers").unwrap();
+    for name in ["authorization", "content-type", "upstash-sync-token", "accept"] {
+        assert!(allowed.split(',').any(|allowed| allowed.trim() == name), "{name} in {allowed}");
+    }
+
+    let call =
+        |request: RequestBuilder| request.header("Origin", origin).body(r#"["PING"]"#).send();
+    let response = call(client.request(Method::POST, "/")).await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(header(response.headers(), "access-control-allow-origin"), Some(origin));
+    let exposed = header(response.headers(), "access-control-expose-headers");
+    assert_eq!(exposed, Some("upstash-sync-token"));
+    // Without these headers on a refusal a page would only ever see "network error".
+    let response = call(client.bare(Method::POST, "/")).await.unwrap();
+    assert_eq!(response.status(), 401);
+    assert_eq!(header(response.headers(), "access-control-allow-origin"), Some(origin));
+}
+
+#[tokio::test]
+async fn a_page_of_another_origin_may_not() {
+    let with_list = Stand::with(|config| {
+        config.origins = vec!["https://app.example".parse().unwrap()];
+    })
+    .await;
+    let without = Stand::new().await;
+    for client in [&with_list.client, &without.client] {
+        for origin in ["https://evil.example", "null", "https://app.example.evil.example"] {
+            let response = preflight(client, origin).send().await.unwrap();
+            assert!(response.status().is_success());
+            assert_eq!(header(response.headers(), "access-control-allow-origin"), None);
+        }
+    }
+    let response = preflight(&without.client, "https://app.example").send().await.unwrap();
+    assert!(response.headers().keys().all(|name| !name.as_str().starts_with("access-control")));
+}

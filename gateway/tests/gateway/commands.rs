@@ -1,0 +1,176 @@
+//! One command in one request.
+
+use reqwest::Method;
+
+use crate::support::{Stand, answer};
+
+#[tokio::test]
+async fn a_command_and_its_result() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    for (command, result) in [
+        (r#"["SET","k","v","EX",100]"#, r#"{"result":"OK"}"#),
+        (r#"["get","k"]"#, r#"{"result":"v"}"#),
+        (r#"["GET","nothing"]"#, r#"{"result":null}"#),
+        (r#"["PING"]"#, r#"{"result":"PONG"}"#),
+        (r#"["RPUSH","list",true,null,1.5,100,"é\n\"x"]"#, r#"{"result":5}"#),
+        (r#"["LRANGE","list",0,-1]"#, r#"{"result":["true","null","1.5","100","é\n\"x"]}"#),
+        (r#"["HSET","h","f","v"]"#, r#"{"result":1}"#),
+        (r#"["HGETALL","h"]"#, r#"{"result":["f","v"]}"#),
+        (r#"["FLUSHALL"]"#, r#"{"result":"OK"}"#),
+    ] {
+        assert_eq!(client.command(command).await, (200, result.to_owned()), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn the_content_type_and_the_sync_token_make_no_difference() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    for kind in ["text/plain", "application/json; charset=utf-8", "nonsense"] {
+        let request = client
+            .request(Method::POST, "/")
+            .header("Content-Type", kind)
+            .header("upstash-sync-token", "opaque");
+        let answer = answer(request.body(r#"["ECHO","here"]"#)).await;
+        assert_eq!(answer, (200, r#"{"result":"here"}"#.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn integers_of_64_bits_stay_exact_both_ways() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let (_, result) = client.command(r#"["INCRBY","n",9007199254740993]"#).await;
+    assert_eq!(result, r#"{"result":9007199254740993}"#);
+    let (_, result) = client.command(r#"["INCRBY","m","9223372036854775807"]"#).await;
+    assert_eq!(result, r#"{"result":9223372036854775807}"#);
+    let (_, result) = client.command(r#"["ECHO",12345678901234567890123]"#).await;
+    assert_eq!(result, r#"{"result":"12345678901234567890123"}"#);
+}
+
+#[tokio::test]
+async fn an_error_of_redis_keeps_its_whole_text() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let sha = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
+    for (command, error) in [
+        (
+            format!(r#"["EVALSHA","{sha}",0]"#),
+            "NOSCRIPT No matching script. Please use EVAL.".to_owned(),
+        ),
+        (
+            r#"["EVAL","return redis.error_reply('LOCKED held  by me')",0]"#.to_owned(),
+            "LOCKED held  by me".to_owned(),
+        ),
+        (r#"["SET","k"]"#.to_owned(), "ERR wrong number of arguments for 'set' command".to_owned()),
+        (
+            r#"["NOSUCH"]"#.to_owned(),
+            "ERR unknown command 'NOSUCH', with args beginning with: ".to_owned(),
+        ),
+    ] {
+        let expected = (400, format!(r#"{{"error":"{error}"}}"#));
+        assert_eq!(client.command(&command).await, expected);
+        assert_eq!(client.base64("/", &command).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_shebang_for_upstash_reaches_redis_unchanged() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let script = r##"["EVAL","#!lua flags=allow-key-locking\nreturn 1",0]"##;
+    let (status, body) = client.command(script).await;
+    assert_eq!(status, 400);
+    assert!(body.contains("allow-key-locking"), "{body}");
+}
+
+#[tokio::test]
+async fn a_scripts_reply_keeps_its_shape_in_both_encodings() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let mixed = r#"["EVAL","return {1,'a',false,{2,'x'},redis.status_reply('OK')}",0]"#;
+    assert_eq!(
+        client.command(mixed).await,
+        (200, r#"{"result":[1,"a",null,[2,"x"],"OK"]}"#.to_owned())
+    );
+    assert_eq!(
+        client.base64("/", mixed).await,
+        (200, r#"{"result":[1,"YQ==",null,[2,"eA=="],"OK"]}"#.to_owned())
+    );
+    let failing = r#"["EVAL","return {redis.pcall('NOSUCH'),1}",0]"#;
+    let (status, body) = client.command(failing).await;
+    assert_eq!(status, 200);
+    assert!(body.starts_with(r#"{"result":[{"error":"ERR "#) && body.ends_with("},1]}"), "{body}");
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_survive_in_base64_only() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let bytes = r#"["EVAL","return '\\255\\254'",0]"#;
+    assert_eq!(client.command(bytes).await, (200, "{\"result\":\"\u{fffd}\u{fffd}\"}".to_owned()));
+    assert_eq!(client.base64("/", bytes).await, (200, r#"{"result":"//4="}"#.to_owned()));
+    assert_eq!(
+        client.base64("/", r#"["SET","k","OK"]"#).await,
+        (200, r#"{"result":"OK"}"#.to_owned())
+    );
+    // Only the status is left alone, not a value that reads the same.
+    assert_eq!(
+        client.base64("/", r#"["GET","k"]"#).await,
+        (200, r#"{"result":"T0s="}"#.to_owned())
+    );
+}
+
+#[tokio::test]
+async fn what_would_reach_into_other_requests_is_refused() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    for command in [
+        r#"["BLPOP","k",0]"#,
+        r#"["subscribe","ch"]"#,
+        r#"["SSUBSCRIBE","ch"]"#,
+        r#"["MULTI"]"#,
+        r#"["EXEC"]"#,
+        r#"["WATCH","k"]"#,
+        r#"["AUTH","x"]"#,
+        r#"["SELECT",1]"#,
+        r#"["HELLO",3]"#,
+        r#"["CLIENT","REPLY","OFF"]"#,
+        r#"["RESET"]"#,
+        r#"["QUIT"]"#,
+        r#"["MONITOR"]"#,
+        r#"["XREAD","BLOCK",0,"STREAMS","s","$"]"#,
+        r#"["WAIT",1,0]"#,
+        r#"["WAIT",1,999999999]"#,
+        r#"["DEBUG","SLEEP",1]"#,
+        r#"["SHUTDOWN"]"#,
+        r#"["CONFIG","GET","*"]"#,
+        r#"["SCRIPT","DEBUG","YES"]"#,
+    ] {
+        let (status, body) = client.command(command).await;
+        assert_eq!(status, 400, "{command}");
+        assert!(body.starts_with(r#"{"error":"ERR the gateway "#), "{command}: {body}");
+        let after = client.command(r#"["PING"]"#).await;
+        assert_eq!(after, (200, r#"{"result":"PONG"}"#.to_owned()), "after {command}");
+    }
+    assert_eq!(client.command(r#"["WAIT",1,1]"#).await, (200, r#"{"result":0}"#.to_owned()));
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_command_is_refused_and_not_repeated() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    for body in ["", "{}", "null", "[]", "[\"SET\",\"secret\"", "[[\"PING\"]]", "[{\"secret\":1}]"]
+    {
+        let (status, answer) = client.command(body).await;
+        assert_eq!(status, 400, "{body}");
+        assert!(answer.starts_with(r#"{"error":"ERR "#) && !answer.contains("secret"), "{answer}");
+    }
+    let not_utf8 = client.request(Method::POST, "/").body(vec![b'[', b'"', 0xff, b'"', b']']);
+    assert_eq!(answer(not_utf8).await.0, 400);
+    let resp = client.request(Method::POST, "/").header("Upstash-Response-Format", "resp2");
+    assert_eq!(answer(resp.body("[\"PING\"]")).await.0, 400);
+}
+
+#[tokio::test]
+async fn other_paths_and_methods_are_answered_in_json() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let unknown = (404, r#"{"error":"ERR the gateway has no such path"}"#.to_owned());
+    assert_eq!(answer(client.request(Method::GET, "/get/k")).await, unknown);
+    let wrong = (405, r#"{"error":"ERR the gateway does not know this method here"}"#.to_owned());
+    assert_eq!(answer(client.request(Method::GET, "/pipeline")).await, wrong);
+    let health = (200, r#"{"ok":true}"#.to_owned());
+    assert_eq!(answer(client.bare(Method::GET, "/healthz")).await, health);
+}

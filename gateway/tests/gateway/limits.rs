@@ -1,0 +1,82 @@
+//! What one client may take.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use reqwest::Method;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::support::{AT_MOST, Stand, Stream, TOKEN, until_blocked};
+
+/// Sends what stands there and reads until the gateway closes the connection.
+async fn raw(address: SocketAddr, headers: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head =
+        format!("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n{headers}\r\n");
+    stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    timeout(AT_MOST, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_refused() {
+    let Stand { gateway, client, redis: _redis } =
+        Stand::with(|config| config.body_limit = 64).await;
+    let fits = format!(r#"["SET","k","{}"]"#, "x".repeat(50));
+    assert_eq!(fits.len(), 64);
+    assert_eq!(client.command(&fits).await.0, 200);
+    let refused = (413, r#"{"error":"ERR max request size exceeded"}"#.to_owned());
+    assert_eq!(client.command(&format!("{fits} ")).await, refused);
+    // One that does not say how long it is.
+    let chunk = format!("{:x}\r\n{fits}\r\n", fits.len());
+    let chunked = raw(
+        gateway.address(),
+        "Transfer-Encoding: chunked\r\nConnection: close\r\n",
+        &format!("{chunk}{chunk}0\r\n\r\n"),
+    )
+    .await;
+    assert!(chunked.starts_with("HTTP/1.1 413"), "{chunked}");
+    assert!(chunked.contains("ERR max request size exceeded"), "{chunked}");
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_arrive_frees_its_connection() {
+    let Stand { gateway, client, redis: _redis } =
+        Stand::with(|config| config.request_time = Duration::from_millis(50)).await;
+    let answer = raw(gateway.address(), "Content-Length: 20\r\n", r#"["SET","k""#).await;
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(answer.contains("did not arrive in time"), "{answer}");
+    assert_eq!(client.command(r#"["EXISTS","k"]"#).await.1, r#"{"result":0}"#);
+}
+
+#[tokio::test]
+async fn a_command_that_waits_keeps_nobody_else_waiting() {
+    let Stand { client, redis, gateway: _gateway } = Stand::new().await;
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.command(r#"["WAIT",1,10000]"#).await }
+    });
+    until_blocked(&mut redis.connect().await).await;
+    assert_eq!(client.command(r#"["PING"]"#).await.0, 200);
+    assert!(!waiting.is_finished());
+    waiting.abort();
+}
+
+#[tokio::test]
+async fn no_more_streams_than_the_limit_are_open_at_once() {
+    let Stand { client, gateway: _gateway, redis: _redis } =
+        Stand::with(|config| config.stream_limit = 1).await;
+    let open = || client.request(Method::POST, "/subscribe/ch");
+    let mut first = Stream::open(open()).await;
+    first.reach("data: subscribe,ch,1\n\n").await;
+    assert_eq!(open().send().await.unwrap().status(), 503);
+    drop(first);
+    crate::support::until(async || {
+        let response = open().send().await.unwrap();
+        response.status().is_success().then_some(())
+    })
+    .await;
+}

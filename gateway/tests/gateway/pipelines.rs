@@ -1,0 +1,85 @@
+//! Many commands in one request.
+
+use futures_util::future::join_all;
+
+use crate::support::Stand;
+
+#[tokio::test]
+async fn a_pipeline_answers_each_command_in_its_place() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let body = r#"[["SET","k","v"],["INCR","k"],["BLPOP","k",0],["GET","k"],["WAIT",1,1]]"#;
+    let expected = concat!(
+        r#"[{"result":"OK"},{"error":"ERR value is not an integer or out of range"},"#,
+        r#"{"error":"ERR the gateway does not allow BLPOP"},{"result":"v"},{"result":0}]"#
+    );
+    assert_eq!(client.post("/pipeline", body).await, (200, expected.to_owned()));
+    assert_eq!(
+        client.base64("/pipeline", r#"[["GET","k"],["SET","k","w"]]"#).await,
+        (200, r#"[{"result":"dg=="},{"result":"OK"}]"#.to_owned())
+    );
+    assert_eq!(client.post("/pipeline", "[]").await, (200, "[]".to_owned()));
+}
+
+#[tokio::test]
+async fn a_malformed_pipeline_has_no_effect_at_all() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    for path in ["/pipeline", "/multi-exec"] {
+        for body in [
+            r#"[["SET","k","v"],"PING"]"#,
+            r#"[["SET","k","v"],[]]"#,
+            r#"[["SET","k","v"],["GET",{}]]"#,
+            r#"["SET","k","v"]"#,
+        ] {
+            assert_eq!(client.post(path, body).await.0, 400, "{body}");
+        }
+    }
+    assert_eq!(client.command(r#"["EXISTS","k"]"#).await.1, r#"{"result":0}"#);
+}
+
+#[tokio::test]
+async fn a_transaction_with_a_failing_command_keeps_the_others() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let body = r#"[["SET","k","v"],["INCR","k"],["GET","k"]]"#;
+    let expected = concat!(
+        r#"[{"result":"OK"},{"error":"ERR value is not an integer or out of range"},"#,
+        r#"{"result":"v"}]"#
+    );
+    assert_eq!(client.post("/multi-exec", body).await, (200, expected.to_owned()));
+    assert_eq!(
+        client.base64("/multi-exec", r#"[["GET","k"]]"#).await,
+        (200, r#"[{"result":"dg=="}]"#.to_owned())
+    );
+    assert_eq!(client.post("/multi-exec", "[]").await, (200, "[]".to_owned()));
+}
+
+#[tokio::test]
+async fn a_transaction_that_cannot_be_queued_is_discarded_whole() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let wrong = r#"[["SET","k","v"],["SET","k"],["NOSUCH"]]"#;
+    let expected = r#"{"error":"ERR wrong number of arguments for 'set' command"}"#;
+    assert_eq!(client.post("/multi-exec", wrong).await, (400, expected.to_owned()));
+    let refused = r#"[["SET","k","v"],["EXEC"],["GET","k"]]"#;
+    let expected = r#"{"error":"ERR the gateway does not allow EXEC"}"#;
+    assert_eq!(client.post("/multi-exec", refused).await, (400, expected.to_owned()));
+    assert_eq!(client.command(r#"["EXISTS","k"]"#).await.1, r#"{"result":0}"#);
+}
+
+#[tokio::test]
+async fn nobody_gets_between_the_commands_of_a_transaction() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let transactions = join_all(
+        (0..100).map(|_| client.post("/multi-exec", r#"[["INCR","n"],["INCR","n"],["INCR","n"]]"#)),
+    );
+    let commands = join_all((0..100).map(|_| client.command(r#"["INCR","n"]"#)));
+    let (transactions, commands) = tokio::join!(transactions, commands);
+    for (status, body) in transactions {
+        assert_eq!(status, 200);
+        let slots: Vec<serde_json::Value> = serde_json::from_str(&body).unwrap();
+        let numbers: Vec<_> = slots.iter().map(|slot| slot["result"].as_i64().unwrap()).collect();
+        assert_eq!(numbers, [numbers[0], numbers[0] + 1, numbers[0] + 2]);
+    }
+    for (status, body) in commands {
+        assert!(status == 200 && !body.contains("QUEUED"), "{body}");
+    }
+    assert_eq!(client.command(r#"["GET","n"]"#).await.1, r#"{"result":"400"}"#);
+}

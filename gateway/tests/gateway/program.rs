@@ -1,0 +1,195 @@
+//! The program: its options, its lines, and what it leaves behind.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use reqwest::Method;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::timeout;
+
+use crate::support::{AT_MOST, Redis, Stream, TestClient, until};
+
+fn program(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_edgelatch-gateway"));
+    command
+        .args(args)
+        .env_remove("EDGELATCH_TOKENS")
+        .env_remove("EDGELATCH_REDIS")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+/// A program that has said that it listens.
+struct Running {
+    child: Child,
+    lines: Vec<String>,
+    rest: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    async fn start(mut command: Command) -> Self {
+        let mut child = command.args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
+        let mut rest = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = Vec::new();
+        let reading = async {
+            while !lines.last().is_some_and(|line: &String| line.starts_with("listening on ")) {
+                lines.push(rest.next_line().await.unwrap().unwrap());
+            }
+        };
+        timeout(AT_MOST, reading).await.unwrap();
+        Self { child, lines, rest }
+    }
+
+    fn line(&self, start: &str) -> Option<&str> {
+        self.lines.iter().find_map(|line| line.strip_prefix(start))
+    }
+
+    fn client(&self, token: &str) -> TestClient {
+        TestClient::new(self.line("listening on ").unwrap(), token)
+    }
+
+    fn folder(&self) -> PathBuf {
+        Path::new(self.line("redis unix:").unwrap()).parent().unwrap().to_owned()
+    }
+
+    /// The exit code, and everything it said after it listened.
+    async fn end(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        let ending = async {
+            while let Some(line) = self.rest.next_line().await.unwrap() {
+                said.push_str(&line);
+            }
+            let mut log = self.child.stderr.take().unwrap();
+            log.read_to_string(&mut said).await.unwrap();
+            self.child.wait().await.unwrap()
+        };
+        let status = timeout(AT_MOST, ending).await.unwrap();
+        (status.code(), said)
+    }
+}
+
+async fn send_signal(signal: &str, process: &str) -> bool {
+    let kill = Command::new("kill").args([signal, process]).stderr(Stdio::null()).status();
+    kill.await.unwrap().success()
+}
+
+async fn redis_process(client: &TestClient) -> String {
+    let (_, info) = client.command(r#"["INFO","server"]"#).await;
+    let (_, id) = info.split_once("process_id:").unwrap();
+    id.chars().take_while(char::is_ascii_digit).collect()
+}
+
+#[tokio::test]
+async fn dev_needs_nothing_and_leaves_nothing_behind() {
+    for signal in ["-TERM", "-INT"] {
+        let running = Running::start(program(&["--dev"])).await;
+        assert_eq!(running.lines.len(), 3, "{:?}", running.lines);
+        let client = running.client(running.line("token ").unwrap());
+        assert_eq!(client.command(r#"["SET","k","v"]"#).await.0, 200);
+        let mode = std::fs::metadata(running.folder()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let mut stream = Stream::open(client.request(Method::POST, "/subscribe/ch")).await;
+        stream.reach("data: subscribe,ch,1\n\n").await;
+        let (redis, folder) = (redis_process(&client).await, running.folder());
+        assert!(send_signal("-0", &redis).await);
+        assert!(send_signal(signal, &running.child.id().unwrap().to_string()).await);
+        let (code, _) = running.end().await;
+        assert_eq!(code, Some(0));
+        stream.end().await;
+        assert!(!send_signal("-0", &redis).await, "redis-server still runs");
+        assert!(!folder.exists());
+    }
+}
+
+#[tokio::test]
+async fn dev_leaves_nothing_behind_even_when_it_is_killed() {
+    let running = Running::start(program(&["--dev", "--token", "mine"])).await;
+    let folder = running.folder();
+    let redis = redis_process(&running.client("mine")).await;
+    assert!(send_signal("-KILL", &running.child.id().unwrap().to_string()).await);
+    running.end().await;
+    until(async || (!send_signal("-0", &redis).await && !folder.exists()).then_some(())).await;
+}
+
+#[tokio::test]
+async fn dev_ends_when_its_redis_does() {
+    let running = Running::start(program(&["--dev", "--token", "mine"])).await;
+    assert_eq!(running.line("token "), None);
+    let folder = running.folder();
+    let redis = redis_process(&running.client("mine")).await;
+    assert!(send_signal("-KILL", &redis).await);
+    let (code, log) = running.end().await;
+    assert_eq!(code, Some(1));
+    assert!(log.contains("the private Redis has ended"), "{log}");
+    assert!(!folder.exists());
+}
+
+#[tokio::test]
+async fn without_a_token_it_does_not_start() {
+    let empty = tempfile::NamedTempFile::new().unwrap();
+    let empty = empty.path().to_str().unwrap();
+    let url = "redis://:secret@127.0.0.1:1";
+    for args in [
+        &["--redis", url][..],
+        &["--redis", url, "--token", " "],
+        &["--redis", url, "--token-file", empty],
+        &["--redis", url, "--token", "not secret"],
+        &["--token", "secret"],
+        &["--redis", "http://secret", "--token", "secret"],
+        &["--redis", url, "--token", "secret", "--allow-origin", "*"],
+        &["--redis", url, "--dev"],
+    ] {
+        let output = timeout(AT_MOST, program(args).output()).await.unwrap().unwrap();
+        assert!(!output.status.success(), "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert!(!log.is_empty() && !log.contains("secret"), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn tokens_come_from_options_a_file_or_the_environment() {
+    let redis = Redis::start().await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "in-file\n\nalso-in-file \n").unwrap();
+    let url = redis.url();
+    let mut command = program(&["--redis", &url, "--token", "one", "--token", "two,three"]);
+    command.arg("--token-file").arg(file.path());
+    let running = Running::start(command).await;
+    for token in ["one", "two", "three", "in-file", "also-in-file"] {
+        assert_eq!(running.client(token).command(r#"["PING"]"#).await.0, 200, "{token}");
+    }
+    assert_eq!(running.client("two,three").command(r#"["PING"]"#).await.0, 401);
+    let mut command = program(&[]);
+    command.env("EDGELATCH_TOKENS", "four, five").env("EDGELATCH_REDIS", &url);
+    let running = Running::start(command).await;
+    for token in ["four", "five"] {
+        assert_eq!(running.client(token).command(r#"["PING"]"#).await.0, 200, "{token}");
+    }
+}
+
+#[tokio::test]
+async fn the_log_holds_no_secret() {
+    let mut redis = Redis::start().await;
+    let url = redis.url();
+    let mut command = program(&["--redis", &url, "--token", "secret-token"]);
+    command.env("EDGELATCH_LOG", "trace");
+    let running = Running::start(command).await;
+    let client = running.client("secret-token");
+    client.command(r#"["SET","secret-key","secret-value"]"#).await;
+    client.command(r#"["SET","secret-key"]"#).await;
+    client.command(r#"["BLPOP","secret-key",0]"#).await;
+    running.client("secret-guess").command(r#"["PING","secret"]"#).await;
+    let mut stream = Stream::open(client.request(Method::POST, "/subscribe/secret-channel")).await;
+    stream.reach("data: subscribe,secret-channel,1\n\n").await;
+    redis.kill().await;
+    until(async || (client.command(r#"["GET","secret-key"]"#).await.0 == 502).then_some(())).await;
+    assert!(send_signal("-TERM", &running.child.id().unwrap().to_string()).await);
+    let (_, log) = running.end().await;
+    assert!(log.contains("no reply from Redis"), "the log is empty: {log}");
+    assert!(!log.contains("secret"), "{log}");
+}

@@ -1,0 +1,55 @@
+//! Tells those who wait within the program that something has changed.
+
+use alloc::vec::Vec;
+use core::future::poll_fn;
+use core::mem;
+use core::task::{Poll, Waker};
+use std::sync::{Mutex, PoisonError};
+
+/// Wakers of those who wait, and nothing else: what has changed stands elsewhere.
+#[derive(Debug, Default)]
+pub(super) struct Notice {
+    wakers: Mutex<Vec<Waker>>,
+}
+
+impl Notice {
+    /// Wakes all who wait. Call it after the change, and not while holding what they look at.
+    pub(super) fn notify(&self) {
+        let wakers = mem::take(&mut *self.wakers.lock().unwrap_or_else(PoisonError::into_inner));
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until `look` finds something; it looks at once, and again at each notice.
+    pub(super) async fn until<R>(&self, mut look: impl FnMut() -> Option<R>) -> R {
+        poll_fn(|cx| {
+            // First the waker, then the look: a change in between is not missed.
+            {
+                let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+                if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                    wakers.push(cx.waker().clone());
+                }
+            }
+            look().map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+}
+
+/// Waits for the first of two futures and drops the other.
+pub(super) async fn first<A, B>(a: impl Future<Output = A>, b: impl Future<Output = B>) -> First<A, B> {
+    let (mut a, mut b) = (core::pin::pin!(a), core::pin::pin!(b));
+    poll_fn(|cx| {
+        if let Poll::Ready(a) = a.as_mut().poll(cx) {
+            return Poll::Ready(First::A(a));
+        }
+        b.as_mut().poll(cx).map(First::B)
+    })
+    .await
+}
+
+/// Which of two futures was first.
+#[derive(Debug)]
+pub(super) enum First<A, B> {
+    A(A),
+    B(B),
+}

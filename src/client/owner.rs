@@ -1,0 +1,170 @@
+//! Re-entry, asked for expressly and counted here: Redis sees one hold of count one.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use core::fmt;
+use core::pin::pin;
+use std::sync::{Mutex, PoisonError};
+
+use super::Client;
+use super::hold::{Hold, Lease};
+use super::lock::Lock;
+use super::notice::{First, Notice, first};
+use super::options::Terms;
+use crate::error::{AcquireError, InvalidOption};
+use crate::host::Host;
+use crate::name::LockName;
+use crate::timing::Patience;
+use crate::transport::Transport;
+
+/// Somebody who may hold a lock several times at once.
+///
+/// Acquisitions of one lock through one owner (or its clones) share one hold: the first takes it, further ones ask nobody
+/// and have its token and its lease, and the last release ends it. Redisson's owner is a thread; there are no threads where
+/// this crate runs, so an owner is asked for.
+pub struct Owner<T, H> {
+    client: Client<T, H>,
+    holds: Arc<Holds<T, H>>,
+}
+
+struct Holds<T, H> {
+    by_name: Mutex<BTreeMap<LockName, Entry<T, H>>>,
+    notice: Notice,
+}
+
+enum Entry<T, H> {
+    /// One acquisition is under way; the others wait for what becomes of it.
+    Acquiring,
+    /// There is a hold, or was one.
+    Held(Weak<Hold<T, H>>),
+}
+
+impl<T, H> Owner<T, H> {
+    pub(super) fn new(client: Client<T, H>) -> Self {
+        let holds = Holds { by_name: Mutex::new(BTreeMap::new()), notice: Notice::default() };
+        Self { client, holds: Arc::new(holds) }
+    }
+}
+
+impl<T: Transport, H: Host> Owner<T, H> {
+    /// The lock of this name, for this owner.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] when it is no name for a lock.
+    pub fn lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
+        Ok(Lock::new(self.client.clone(), LockName::parse(name)?, Some(self.clone())))
+    }
+
+    pub(super) async fn acquire(
+        &self,
+        lock: &Lock<T, H>,
+        terms: Terms,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<Lease<T, H>, AcquireError> {
+        let mut cancel = pin!(cancel);
+        let host = &self.client.inner.host;
+        let name = lock.name();
+        let wait_over = match terms.patience {
+            Patience::Once => Some(host.now()),
+            Patience::UpTo(wait) => Some(host.now() + wait.get()),
+            Patience::UntilCancelled => None,
+        };
+        loop {
+            match self.holds.enter(name, host) {
+                Entered::Shared(lease) => return Ok(lease),
+                Entered::Free(turn) => {
+                    let hold = Arc::new(lock.take(terms, cancel).await?);
+                    turn.won(&hold);
+                    return Ok(Lease::new(hold));
+                }
+                Entered::Busy => {}
+            }
+            let settled = self.holds.notice.until(|| (!self.holds.is_acquiring(name)).then_some(()));
+            let over = async {
+                match wait_over {
+                    Some(over) => host.sleep_until(over).await,
+                    None => core::future::pending().await,
+                }
+            };
+            match first(cancel.as_mut(), first(settled, over)).await {
+                First::A(()) => return Err(AcquireError::Cancelled { held_at_most: None }),
+                First::B(_) if wait_over.is_some_and(|over| host.now().has_reached(over)) => {
+                    return Err(AcquireError::Busy { remaining: None });
+                }
+                First::B(_) => {}
+            }
+        }
+    }
+}
+
+enum Entered<'a, T, H> {
+    /// The owner holds it already.
+    Shared(Lease<T, H>),
+    /// It is this acquisition's turn to take it.
+    Free(Turn<'a, T, H>),
+    /// Another acquisition of the same owner is at it.
+    Busy,
+}
+
+impl<T, H> Holds<T, H> {
+    fn by_name<R>(&self, access: impl FnOnce(&mut BTreeMap<LockName, Entry<T, H>>) -> R) -> R {
+        access(&mut self.by_name.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_acquiring(&self, name: &LockName) -> bool {
+        self.by_name(|map| matches!(map.get(name), Some(Entry::Acquiring)))
+    }
+
+    fn enter(&self, name: &LockName, host: &impl Host) -> Entered<'_, T, H> {
+        self.by_name(|map| {
+            // Holds that are over leave nothing behind.
+            map.retain(|_, entry| !matches!(entry, Entry::Held(hold) if hold.strong_count() == 0));
+            match map.get(name) {
+                Some(Entry::Acquiring) => return Entered::Busy,
+                Some(Entry::Held(hold)) => {
+                    if let Some(hold) = hold.upgrade().filter(|hold| hold.enter(host.now())) {
+                        return Entered::Shared(Lease::new(hold));
+                    }
+                }
+                None => {}
+            }
+            map.insert(name.clone(), Entry::Acquiring);
+            Entered::Free(Turn { holds: self, name: name.clone() })
+        })
+    }
+}
+
+/// The turn to take a lock. Given back when the acquisition fails or is dropped.
+struct Turn<'a, T, H> {
+    holds: &'a Holds<T, H>,
+    name: LockName,
+}
+
+impl<T, H> Turn<'_, T, H> {
+    fn won(self, hold: &Arc<Hold<T, H>>) {
+        self.holds.by_name(|map| map.insert(self.name.clone(), Entry::Held(Arc::downgrade(hold))));
+    }
+}
+
+impl<T, H> Drop for Turn<'_, T, H> {
+    fn drop(&mut self) {
+        self.holds.by_name(|map| {
+            if matches!(map.get(&self.name), Some(Entry::Acquiring)) {
+                map.remove(&self.name);
+            }
+        });
+        self.holds.notice.notify();
+    }
+}
+
+impl<T, H> Clone for Owner<T, H> {
+    fn clone(&self) -> Self {
+        Self { client: self.client.clone(), holds: Arc::clone(&self.holds) }
+    }
+}
+
+impl<T, H> fmt::Debug for Owner<T, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Owner(..)")
+    }
+}

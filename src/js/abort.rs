@@ -1,0 +1,72 @@
+//! `AbortSignal` both ways: the caller's ends a wait, a lease's tells of its loss.
+
+use alloc::rc::Rc;
+use core::cell::RefCell;
+use core::future::{pending, poll_fn};
+use core::task::{Poll, Waker};
+
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen]
+extern "C" {
+    /// A signal that the caller handed in.
+    #[wasm_bindgen(js_name = AbortSignal)]
+    pub(super) type Signal;
+    #[wasm_bindgen(method, getter)]
+    fn aborted(this: &Signal) -> bool;
+    #[wasm_bindgen(method, getter)]
+    pub(super) fn reason(this: &Signal) -> JsValue;
+    #[wasm_bindgen(method, js_name = addEventListener)]
+    fn add_event_listener(this: &Signal, kind: &str, callback: &Closure<dyn FnMut()>);
+    #[wasm_bindgen(method, js_name = removeEventListener)]
+    fn remove_event_listener(this: &Signal, kind: &str, callback: &Closure<dyn FnMut()>);
+
+    /// What aborts a signal of ours.
+    #[wasm_bindgen(js_name = AbortController)]
+    pub(super) type Controller;
+    #[wasm_bindgen(constructor, js_class = "AbortController")]
+    pub(super) fn new() -> Controller;
+    #[wasm_bindgen(method, getter)]
+    pub(super) fn signal(this: &Controller) -> JsValue;
+    #[wasm_bindgen(method)]
+    pub(super) fn abort(this: &Controller, reason: &JsValue);
+}
+
+/// Ends when the signal is aborted; never without a signal.
+pub(super) async fn aborted(signal: Option<&Signal>) {
+    let Some(signal) = signal else { return pending().await };
+    let waker: Rc<RefCell<Option<Waker>>> = Rc::default();
+    let listener = Listener::new(signal, Rc::clone(&waker));
+    poll_fn(|cx| {
+        if listener.signal.aborted() {
+            return Poll::Ready(());
+        }
+        waker.replace(Some(cx.waker().clone()));
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Listens, and leaves nothing behind on a signal that may live for long.
+struct Listener<'a> {
+    signal: &'a Signal,
+    callback: Closure<dyn FnMut()>,
+}
+
+impl<'a> Listener<'a> {
+    fn new(signal: &'a Signal, waker: Rc<RefCell<Option<Waker>>>) -> Self {
+        let callback = Closure::new(move || {
+            if let Some(waker) = waker.take() {
+                waker.wake();
+            }
+        });
+        signal.add_event_listener("abort", &callback);
+        Self { signal, callback }
+    }
+}
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        self.signal.remove_event_listener("abort", &self.callback);
+    }
+}

@@ -1,0 +1,125 @@
+//! One logical request and its attempts.
+
+use core::time::Duration;
+
+use super::backoff::Backoff;
+use super::ids::Ids;
+use super::{CallId, Endpoint, Input, Output, Wake};
+use crate::error::{FailureKind, Refusal, RefusalKind};
+use crate::protocol::reply::Reply;
+use crate::protocol::script::ScriptCall;
+use crate::time::Instant;
+
+/// A call that is sent again, under the same request id, until it has an answer or its attempts are spent.
+///
+/// Only for scripts that may be sent twice, as all of ours may.
+#[derive(Debug)]
+pub(super) struct Errand {
+    script: ScriptCall,
+    attempts_left: u8,
+    attempt_time: Duration,
+    backoff: Backoff,
+    state: State,
+    /// Whether an attempt ended without an answer, so that it may have been done.
+    unsure: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Ready,
+    Sent { call: CallId, sent_at: Instant },
+    Pausing { until: Instant },
+    Over,
+}
+
+/// How an errand ended.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// The script answered an attempt that left at this time.
+    Answered(Reply, Instant),
+    /// A clear no.
+    Refused(Refusal),
+    /// No attempt got an answer.
+    GaveUp(FailureKind),
+}
+
+impl Errand {
+    pub(super) const fn new(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
+        let backoff = Backoff::new();
+        Self { script, attempts_left: attempts, attempt_time, backoff, state: State::Ready, unsure: false }
+    }
+
+    /// Whether an attempt may have been done although nothing was heard of it.
+    pub(super) const fn is_unsure(&self) -> bool {
+        self.unsure
+    }
+
+    /// Whether an attempt has left, answered or not.
+    pub(super) const fn was_sent(&self) -> bool {
+        self.unsure || matches!(self.state, State::Sent { .. })
+    }
+
+    /// The next thing to do; never `Done`.
+    pub(super) fn poll<T>(&mut self, now: Instant, ids: &mut Ids) -> Output<T> {
+        match self.state {
+            State::Ready => {
+                let call = ids.call();
+                self.attempts_left = self.attempts_left.saturating_sub(1);
+                self.state = State::Sent { call, sent_at: now };
+                Output::Call { call, to: Endpoint::ONLY, script: self.script.clone() }
+            }
+            State::Sent { sent_at, .. } => {
+                Output::Wait { until: sent_at + self.attempt_time, why: Wake::ReplyDue }
+            }
+            State::Pausing { until } => Output::Wait { until, why: Wake::BackOff },
+            State::Over => Output::Wait { until: now, why: Wake::ReplyDue },
+        }
+    }
+
+    /// What an input means for the errand: its verdict, if it has one now.
+    pub(super) fn handle(&mut self, input: Input, now: Instant, ids: &mut Ids) -> Option<Verdict> {
+        let under_way = match self.state {
+            State::Sent { call, sent_at } => Some((call, sent_at)),
+            State::Pausing { until } if now.has_reached(until) => {
+                self.state = State::Ready;
+                None
+            }
+            State::Ready | State::Pausing { .. } | State::Over => None,
+        };
+        let (under_way, sent_at) = under_way?;
+        match input {
+            Input::Reply { call, reply } if call == under_way => {
+                self.state = State::Over;
+                Some(Verdict::Answered(reply, sent_at))
+            }
+            Input::Refused { call, refusal } if call == under_way => self.refused(refusal, now, ids),
+            Input::Failed { call, kind } if call == under_way => self.failed(kind, now, ids),
+            // Whatever the input was: the time for this attempt may be over.
+            _ if now.has_reached(sent_at + self.attempt_time) => self.failed(FailureKind::TimedOut, now, ids),
+            _ => None,
+        }
+    }
+
+    fn refused(&mut self, refusal: Refusal, now: Instant, ids: &mut Ids) -> Option<Verdict> {
+        let passes = refusal.kind() == RefusalKind::Unavailable;
+        if passes && self.pauses(now, ids) { None } else { self.over(Verdict::Refused(refusal)) }
+    }
+
+    fn failed(&mut self, kind: FailureKind, now: Instant, ids: &mut Ids) -> Option<Verdict> {
+        self.unsure |= kind != FailureKind::NotSent;
+        if self.pauses(now, ids) { None } else { self.over(Verdict::GaveUp(kind)) }
+    }
+
+    fn over(&mut self, verdict: Verdict) -> Option<Verdict> {
+        self.state = State::Over;
+        Some(verdict)
+    }
+
+    fn pauses(&mut self, now: Instant, ids: &mut Ids) -> bool {
+        if self.attempts_left == 0 {
+            return false;
+        }
+        self.state = State::Pausing { until: now + self.backoff.next(Duration::ZERO, ids) };
+        true
+    }
+}

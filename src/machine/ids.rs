@@ -1,0 +1,74 @@
+//! Everything that a machine draws from its entropy: owners, request ids, jitter.
+
+use core::fmt;
+use core::time::Duration;
+
+use super::CallId;
+use crate::name::{OwnerId, RequestId};
+use crate::time::millis;
+
+/// 256 bits from the host, drawn afresh for each machine. Not shown by `Debug`.
+#[derive(Clone)]
+pub struct Entropy([u8; 32]);
+
+impl Entropy {
+    /// Wraps bytes of a cryptographic source; anything weaker makes owners guessable.
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Debug for Entropy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Entropy(..)")
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Ids {
+    owner: [u8; 16],
+    request: u64,
+    calls: u32,
+    jitter: fastrand::Rng,
+}
+
+impl Ids {
+    pub(super) fn new(Entropy(bytes): Entropy) -> Self {
+        let (owner, rest) = bytes.split_first_chunk::<16>().unwrap_or((&[0; 16], &[]));
+        let (request, rest) = rest.split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
+        let (seed, _) = rest.split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
+        Self {
+            owner: *owner,
+            request: u64::from_le_bytes(*request),
+            calls: 0,
+            jitter: fastrand::Rng::with_seed(u64::from_le_bytes(*seed)),
+        }
+    }
+
+    /// The owner of a round.
+    pub(super) fn owner(&self, round: u32) -> OwnerId {
+        OwnerId::new(self.owner, round)
+    }
+
+    /// A request id that this machine has not used.
+    pub(super) const fn request(&mut self) -> RequestId {
+        self.request = self.request.wrapping_add(1);
+        RequestId::new(self.request)
+    }
+
+    /// A call id that this machine has not used.
+    pub(super) const fn call(&mut self) -> CallId {
+        self.calls = self.calls.wrapping_add(1);
+        CallId(self.calls)
+    }
+
+    /// How many calls were made.
+    pub(super) const fn calls(&self) -> u32 {
+        self.calls
+    }
+
+    /// Full jitter: anything from nothing to `step`.
+    pub(super) fn jitter(&mut self, step: Duration) -> Duration {
+        Duration::from_millis(self.jitter.u64(..=millis(step)))
+    }
+}

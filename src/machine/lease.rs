@@ -1,0 +1,83 @@
+//! What a holder may believe, and until when.
+
+use core::time::Duration;
+
+use crate::error::LossReason;
+use crate::name::{FencingToken, OwnerId};
+use crate::protocol::script::Bound;
+use crate::time::Instant;
+use crate::timing::LeaseTime;
+
+/// The time for which a hold can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    time: LeaseTime,
+    /// When the request left whose answer this lease rests on.
+    sent_at: Instant,
+    /// When the holder stops believing.
+    expires_at: Instant,
+}
+
+impl Lease {
+    /// The lease that a reply confirms. It counts from when the request was *sent*: the reply may have been long under
+    /// way, and Redis' own count began no sooner than that.
+    pub fn confirmed(time: LeaseTime, sent_at: Instant) -> Self {
+        Self { time, sent_at, expires_at: sent_at + time.get().saturating_sub(time.drift()) }
+    }
+
+    /// The lease that was asked for.
+    pub const fn time(&self) -> LeaseTime {
+        self.time
+    }
+
+    /// When the holder stops believing.
+    pub const fn expires_at(&self) -> Instant {
+        self.expires_at
+    }
+
+    /// How long it can still be trusted.
+    pub fn remaining(&self, now: Instant) -> Duration {
+        now.until(self.expires_at)
+    }
+
+    /// When it is time to renew.
+    pub(super) fn renew_at(&self) -> Instant {
+        self.sent_at + self.time.renewal_interval()
+    }
+
+    /// Takes over what another reply confirmed: never shortens.
+    #[must_use]
+    pub fn extended_by(&self, other: &Self) -> Self {
+        Self {
+            time: other.time,
+            sent_at: self.sent_at.later(other.sent_at),
+            expires_at: self.expires_at.later(other.expires_at),
+        }
+    }
+}
+
+/// What is known of a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseState {
+    /// Granted.
+    Held,
+    /// Granted, and confirmed again since.
+    Renewed,
+    /// A renewal has no answer yet. Not lost: the lease runs on until it expires.
+    Unknown,
+    /// Over, and this is why.
+    Lost(LossReason),
+}
+
+/// A hold as it was granted.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    /// The field in Redis.
+    pub owner: OwnerId,
+    /// The fencing token.
+    pub token: FencingToken,
+    /// The lease as granted.
+    pub lease: Lease,
+    /// The bound of the acquisition, which its release carries too.
+    pub bound: Bound,
+}

@@ -1,0 +1,69 @@
+//! Ending a hold.
+
+use super::call::{Errand, Verdict};
+use super::ids::Ids;
+use super::{Entropy, Grant, Input, Machine, Output, renewal};
+use crate::error::{FailureKind, ReleaseError};
+use crate::protocol::reply::Code;
+use crate::protocol::script::LockCalls;
+use crate::time::Instant;
+use crate::timing::AttemptTime;
+
+/// Attempts: more than for anything else, since every failure costs the others the rest of the lease.
+const ATTEMPTS: u8 = 5;
+
+/// What became of the hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// It was there and is not any more.
+    Released,
+    /// It had ended before: expired, or ended by somebody else.
+    WasLost,
+}
+
+/// The machine that ends a hold. It asks for the verdict, so that asking twice answers the same.
+#[derive(Debug)]
+pub struct Release {
+    ids: Ids,
+    errand: Errand,
+    held_at_most: core::time::Duration,
+    outcome: Option<Result<Released, ReleaseError>>,
+}
+
+impl Release {
+    /// Ends the hold that was granted with `grant`.
+    pub fn new(calls: &LockCalls, grant: &Grant, attempt: AttemptTime, entropy: Entropy) -> Self {
+        let mut ids = Ids::new(entropy);
+        let lease = grant.lease.time();
+        let attempt = attempt.within(lease);
+        let script = calls.release(ids.request(), grant.bound, &grant.owner);
+        let held_at_most = lease.get() + attempt + renewal::SLACK;
+        Self { ids, errand: Errand::new(script, ATTEMPTS, attempt), held_at_most, outcome: None }
+    }
+}
+
+impl Machine for Release {
+    type Outcome = Result<Released, ReleaseError>;
+
+    /// `Cancelled` changes nothing: a release that has begun is worth its few requests.
+    fn handle(&mut self, input: Input, now: Instant) {
+        let Some(verdict) = self.errand.handle(input, now, &mut self.ids) else { return };
+        let unknown = |cause| ReleaseError::Unknown { held_at_most: self.held_at_most, cause };
+        self.outcome = Some(match verdict {
+            Verdict::Answered(reply, _) => match reply.code {
+                Code::Done => Ok(Released::Released),
+                Code::No => Ok(Released::WasLost),
+                _ => Err(unknown(FailureKind::Garbled { status: 200 })),
+            },
+            Verdict::Refused(refusal) => Err(ReleaseError::Refused(refusal)),
+            Verdict::GaveUp(kind) => Err(unknown(kind)),
+        });
+    }
+
+    fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
+        match &self.outcome {
+            Some(outcome) => Output::Done(outcome.clone()),
+            None => self.errand.poll(now, &mut self.ids),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What Redis is told, and what it said.
+//!
+//! Pure: no clock, no I/O, no randomness. [`script`] makes calls, [`gateway`] makes requests of them and reads responses,
+//! [`exchange`] joins the two for one call, [`reply`] is the frame in which every script answers.
+
+pub mod exchange;
+pub mod gateway;
+pub mod key;
+pub mod reply;
+pub mod script;

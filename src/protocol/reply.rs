@@ -1,0 +1,167 @@
+//! The frame in which every script answers: `[code, value, ms, server ms, request id]`.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::name::RequestId;
+use crate::time::Instant;
+
+/// One element of a flat reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// A number.
+    Int(i64),
+    /// Text.
+    Text(String),
+}
+
+/// What a script answered, its echo checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The verdict.
+    pub code: Code,
+    /// Decimal text whose meaning depends on script and code: a token, a count, a number of a lock.
+    pub value: String,
+    /// Milliseconds whose meaning depends on script and code: a remaining time. -1 for no end, -2 for not there.
+    pub ms: i64,
+    /// Redis' clock when the script ran, in milliseconds since 1970.
+    pub server_ms: u64,
+}
+
+/// The verdicts that scripts answer with. One set for all objects, see `docs/protocol.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// 1: done, or granted now.
+    Done,
+    /// 2: already yours, and extended.
+    AlreadyYours,
+    /// 0: refused, since busy; or was not held.
+    No,
+    /// -1: not-after has passed. Not done, and never will be.
+    Late,
+    /// -2: this owner or request has ended.
+    Gone,
+    /// -3: was granted, and is not there any more.
+    Lost,
+    /// -4: a not-after is required.
+    BoundRequired,
+    /// -6: the fencing token would leave its range.
+    TokenRange,
+}
+
+impl Reply {
+    /// Reads the five elements. `None` when it is no reply to `request`: another length, another kind of element, an
+    /// unknown code, no echo.
+    pub fn read(cells: &[Cell], request: RequestId) -> Option<Self> {
+        let [code, value, ms, server_ms, echo] = cells else { return None };
+        if text(echo)? != request.to_text() {
+            return None;
+        }
+        Some(Self {
+            code: Code::read(int(code)?)?,
+            value: text(value)?.into(),
+            ms: int(ms)?,
+            server_ms: u64::try_from(int(server_ms)?).ok()?,
+        })
+    }
+
+    /// The remaining time that the reply tells; `None` for no end.
+    pub(crate) fn remaining(&self) -> Option<Duration> {
+        u64::try_from(self.ms).ok().map(Duration::from_millis)
+    }
+
+    /// The numbers of a value that holds several, as that of `lock_inspect` does.
+    pub(crate) fn numbers(&self) -> Option<Vec<u64>> {
+        self.value.split(',').map(|number| number.parse().ok()).collect()
+    }
+}
+
+impl Code {
+    const fn read(number: i64) -> Option<Self> {
+        Some(match number {
+            1 => Self::Done,
+            2 => Self::AlreadyYours,
+            0 => Self::No,
+            -1 => Self::Late,
+            -2 => Self::Gone,
+            -3 => Self::Lost,
+            -4 => Self::BoundRequired,
+            -6 => Self::TokenRange,
+            _ => return None,
+        })
+    }
+}
+
+// A gateway may print numbers as text; none prints text as a number that is not one.
+fn int(cell: &Cell) -> Option<i64> {
+    match cell {
+        Cell::Int(number) => Some(*number),
+        Cell::Text(text) => text.parse().ok(),
+    }
+}
+
+fn text(cell: &Cell) -> Option<&str> {
+    match cell {
+        Cell::Text(text) => Some(text),
+        Cell::Int(_) => None,
+    }
+}
+
+/// What a client knows of Redis' clock, from its last reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerClock {
+    server_ms: u64,
+    seen_at: Instant,
+}
+
+impl ServerClock {
+    /// Redis said `server_ms` in a reply that arrived at `seen_at`.
+    pub const fn new(server_ms: u64, seen_at: Instant) -> Self {
+        Self { server_ms, seen_at }
+    }
+
+    /// What Redis' clock shows now, in milliseconds: never more than a reply's way behind.
+    pub(crate) fn at(self, now: Instant) -> u64 {
+        self.server_ms.saturating_add(crate::time::millis(now.since(self.seen_at)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    const REQUEST: RequestId = RequestId::new(7);
+
+    fn cells(code: i64, echo: &str) -> Vec<Cell> {
+        let (value, echo) = (Cell::Text("12".into()), Cell::Text(echo.into()));
+        vec![Cell::Int(code), value, Cell::Int(-1), Cell::Int(1_700_000_000_000), echo]
+    }
+
+    #[test]
+    fn a_reply_without_the_echo_is_no_reply() {
+        assert!(Reply::read(&cells(1, "0000000000000007"), REQUEST).is_some());
+        assert_eq!(Reply::read(&cells(1, "0000000000000008"), REQUEST), None);
+        assert_eq!(Reply::read(&cells(1, ""), REQUEST), None);
+    }
+
+    #[test]
+    fn a_reply_of_another_shape_is_no_reply() {
+        let whole = cells(1, "0000000000000007");
+        for length in 0..5 {
+            assert_eq!(Reply::read(&whole[..length], REQUEST), None);
+        }
+        assert_eq!(Reply::read(&[whole.clone(), whole].concat(), REQUEST), None);
+        assert_eq!(Reply::read(&cells(-99, "0000000000000007"), REQUEST), None);
+    }
+
+    #[test]
+    fn numbers_may_come_as_text() {
+        let mut text = cells(0, "0000000000000007");
+        text[0] = Cell::Text("0".into());
+        text[3] = Cell::Text("5".into());
+        let reply = Reply::read(&text, REQUEST).unwrap();
+        assert_eq!((reply.code, reply.server_ms, reply.remaining()), (Code::No, 5, None));
+    }
+}

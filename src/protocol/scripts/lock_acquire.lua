@@ -1,0 +1,55 @@
+-- Takes one lock, or several on one gateway, all or none.
+--
+-- KEYS  1 latch of the owner, then for each lock: its name, its token key
+-- ARGV  5 owner field   6 lease in ms   7 last try: 1 or 0   8 how long the token keys are kept in ms, empty: for ever
+-- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
+--       0 busy: number of the first lock that is held, longest remaining (-1: no end)
+--      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
+--      -6 the last token of a lock is out of range
+--
+-- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
+-- extends (C6). A busy answer writes nothing, except the tombstone when this was the last try (C4).
+local field,lease,kept=ARGV[5],tonumber(ARGV[6]),tonumber(ARGV[8])
+local latch=redis.call('GET',KEYS[1])
+if latch and latch:sub(1,1)=='x' then return out(-2,'0',0) end
+local mine,busy,wait=0,0,0
+for i=2,#KEYS,2 do
+  if redis.call('HEXISTS',KEYS[i],field)==1 then mine=mine+1 else
+    local ms=redis.call('PTTL',KEYS[i])
+    if ms~=-2 then
+      if busy==0 then busy=i/2 end
+      if ms==-1 or wait~=-1 and ms>wait then wait=ms end
+    end
+  end
+end
+if latch then
+  if mine*2+1<#KEYS then return out(-3,latch,0) end
+  if late() then return out(-1,'0',0) end
+  local ms
+  for i=2,#KEYS,2 do longer(KEYS[i],lease) local left=redis.call('PTTL',KEYS[i]) if not ms or left<ms then ms=left end end
+  longer(KEYS[1],life(lease))
+  return out(2,latch,ms)
+end
+if mine>0 then return out(-3,'0',0) end
+if late() then return out(-1,'0',0) end
+if busy>0 then
+  if ARGV[7]=='1' then redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],'x0','PX',life()) end
+  return out(0,tostring(busy),wait)
+end
+local token=t[1]*1000000+t[2]
+for i=3,#KEYS,2 do
+  local last=redis.call('GET',KEYS[i])
+  if last then
+    local n=tonumber(last)
+    if not (n and n<9007199254740991) then return out(-6,'0',0) end
+    token=math.max(token,n+1)
+  end
+end
+token=string.format('%.0f',token)
+for i=3,#KEYS,2 do
+  -- A token key without an end is a fenced lock's, which Redisson keeps for ever: it stays without one.
+  if kept and redis.call('PTTL',KEYS[i])~=-1 then redis.call('SET',KEYS[i],token,'PX',kept) else redis.call('SET',KEYS[i],token) end
+end
+for i=2,#KEYS,2 do redis.call('HSET',KEYS[i],field,1) redis.call('PEXPIRE',KEYS[i],lease) end
+redis.call('SET',KEYS[1],token,'PX',life(lease))
+return out(1,token,lease)

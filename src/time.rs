@@ -1,0 +1,115 @@
+//! Points in time, without a clock.
+
+use core::ops::Add;
+use core::time::Duration;
+
+/// A point in time as a [`Host`](crate::host::Host) read it: two clocks in milliseconds, each since an epoch of its own.
+///
+/// One clock is not enough to trust a lease by. A monotonic clock may stand still while the machine sleeps, and a wall
+/// clock may be set. So the time that has passed between two instants is the *larger* of what the two clocks say, and a
+/// deadline is reached as soon as *either* clock has reached it. A clock that jumps ahead ends a lease early, which is safe;
+/// one that is set back is outvoted by the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Instant {
+    monotonic_ms: u64,
+    wall_ms: u64,
+}
+
+impl Instant {
+    /// What the two clocks read, in milliseconds.
+    pub const fn from_millis(monotonic_ms: u64, wall_ms: u64) -> Self {
+        Self { monotonic_ms, wall_ms }
+    }
+
+    /// The time that has passed since `earlier`: the larger of the two clocks' answers, never negative.
+    pub fn since(self, earlier: Self) -> Duration {
+        let monotonic = self.monotonic_ms.saturating_sub(earlier.monotonic_ms);
+        let wall = self.wall_ms.saturating_sub(earlier.wall_ms);
+        Duration::from_millis(monotonic.max(wall))
+    }
+
+    /// The time that is left until `deadline`: the smaller of the two clocks' answers, zero once it is reached.
+    pub fn until(self, deadline: Self) -> Duration {
+        let monotonic = deadline.monotonic_ms.saturating_sub(self.monotonic_ms);
+        let wall = deadline.wall_ms.saturating_sub(self.wall_ms);
+        Duration::from_millis(monotonic.min(wall))
+    }
+
+    /// Whether either clock has reached `deadline`.
+    pub fn has_reached(self, deadline: Self) -> bool {
+        self.until(deadline).is_zero()
+    }
+
+    /// The sooner of two deadlines, clock by clock.
+    #[must_use]
+    pub fn sooner(self, other: Self) -> Self {
+        Self {
+            monotonic_ms: self.monotonic_ms.min(other.monotonic_ms),
+            wall_ms: self.wall_ms.min(other.wall_ms),
+        }
+    }
+
+    /// The later of two deadlines, clock by clock.
+    #[must_use]
+    pub fn later(self, other: Self) -> Self {
+        Self {
+            monotonic_ms: self.monotonic_ms.max(other.monotonic_ms),
+            wall_ms: self.wall_ms.max(other.wall_ms),
+        }
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+
+    /// Saturates at the end of time.
+    fn add(self, duration: Duration) -> Self {
+        let ms = millis(duration);
+        Self {
+            monotonic_ms: self.monotonic_ms.saturating_add(ms),
+            wall_ms: self.wall_ms.saturating_add(ms),
+        }
+    }
+}
+
+/// Whole milliseconds of a duration, saturating.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(monotonic: u64, wall: u64) -> Instant {
+        Instant::from_millis(monotonic, wall)
+    }
+
+    #[test]
+    fn a_sleeping_host_is_seen_by_the_wall_clock() {
+        let before = at(1_000, 50_000);
+        let after = at(1_000, 650_000);
+        assert_eq!(after.since(before), Duration::from_secs(600));
+        assert!(after.has_reached(before + Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn a_wall_clock_set_back_changes_nothing() {
+        let before = at(1_000, 3_600_000);
+        let after = at(2_000, 0);
+        assert_eq!(after.since(before), Duration::from_secs(1));
+        assert_eq!(after.until(before + Duration::from_secs(3)), Duration::from_secs(2));
+    }
+
+    #[test]
+    fn the_end_of_time_is_no_overflow() {
+        let end = at(u64::MAX, 5) + Duration::MAX;
+        assert_eq!(end, at(u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn the_sooner_and_the_later_deadline_are_taken_clock_by_clock() {
+        assert_eq!(at(1, 9).sooner(at(2, 8)), at(1, 8));
+        assert_eq!(at(1, 9).later(at(2, 8)), at(2, 9));
+    }
+}

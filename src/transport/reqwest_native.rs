@@ -1,0 +1,22 @@
+//! What `reqwest` can only be told or asked outside of a browser.
+
+use crate::error::FailureKind;
+
+pub(super) fn client() -> reqwest::Client {
+    #[expect(clippy::expect_used, reason = "documented as a panic; only a broken TLS set-up of the system leads here")]
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .build()
+        .expect("the TLS set-up of this system is usable")
+}
+
+pub(super) fn failure(error: &reqwest::Error) -> FailureKind {
+    if error.is_redirect() {
+        FailureKind::Redirected
+    } else if error.is_connect() || error.is_builder() {
+        FailureKind::NotSent
+    } else {
+        FailureKind::Broken
+    }
+}

@@ -1,0 +1,16 @@
+//! The scripts on a real Redis: what they answer, and what they leave there.
+
+#[expect(dead_code, reason = "each test binary uses its part")]
+mod support;
+
+mod scripts {
+    mod access;
+    mod fencing;
+    mod life;
+    mod memory;
+    mod pinned;
+    mod publishing;
+    mod twice;
+    mod vectors;
+    mod wrong_type;
+}

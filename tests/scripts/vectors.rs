@@ -1,0 +1,248 @@
+//! `tests/vectors/lock.json`: our scripts and Redisson's behaviour on the same keys, byte for byte.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::{Bound, ScriptCall};
+use redis::Value as Raw;
+use serde_json::{Map, Value, json};
+
+use crate::support::calls;
+use crate::support::redis::{Content, Keyspace, Redis};
+
+const VECTORS: &str = include_str!("../vectors/lock.json");
+
+#[tokio::test]
+async fn every_call_leaves_what_its_vector_says() {
+    let document: Value = serde_json::from_str(VECTORS).unwrap();
+    let mut bench = Bench::new(Redis::start().await, &document["words"]);
+    for vector in document["vectors"].as_array().unwrap() {
+        bench.check(vector).await;
+    }
+}
+
+/// What Redisson does to Redis, in our words.
+const JAVA: [(&str, &str); 5] = [
+    ("acquire", include_str!("java/acquire.lua")),
+    ("unlock", include_str!("java/unlock.lua")),
+    ("force_unlock", include_str!("java/force_unlock.lua")),
+    ("renew", include_str!("java/renew.lua")),
+    ("token_acquire", include_str!("java/token_acquire.lua")),
+];
+
+struct Bench {
+    redis: Redis,
+    words: BTreeMap<String, String>,
+    /// Redis' clock when the database was last emptied: no key is older.
+    since: u64,
+}
+
+impl Bench {
+    fn new(redis: Redis, words: &Value) -> Self {
+        let mut all: BTreeMap<String, String> = words
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(word, text)| (word.clone(), text.as_str().unwrap().to_owned()))
+            .collect();
+        for (word, number) in [("$A", 1), ("$B", 2), ("$C", 3)] {
+            all.insert(word.to_owned(), calls::field(&calls::owner(number)));
+        }
+        Self { redis, words: all, since: 0 }
+    }
+
+    async fn check(&mut self, vector: &Value) {
+        let name = vector["name"].as_str().unwrap();
+        for step in vector.get("given").and_then(Value::as_array).into_iter().flatten() {
+            self.run(step).await;
+        }
+        self.redis.published().await;
+        let before = self.redis.now_ms().await;
+        let answer = self.run(&vector["call"]).await;
+        let wanted = with_new_token(&vector["reply"], &answer, before);
+        let published = self.redis.published().await;
+        let keyspace = self.redis.dump().await;
+        let elapsed = self.redis.now_ms().await - self.since;
+        self.compare(&wanted, &answer, elapsed, name);
+        let said: Vec<Value> = published.iter().map(|(to, what)| json!([to, what])).collect();
+        assert_eq!(vector["published"], Value::Array(said), "{name}");
+        self.compare_state(vector["state"].as_object().unwrap(), &keyspace, elapsed, name);
+    }
+
+
+    async fn run(&mut self, step: &Value) -> Value {
+        if let Some(name) = step["java"].as_str() {
+            self.run_java(name, step).await
+        } else if let Some(name) = step["ours"].as_str() {
+            let call = self.ours(name, step).await;
+            let reply = self.redis.run(&call).await;
+            if name == "acquire" && reply.code == Code::Done {
+                let token: u64 = reply.value.parse().unwrap();
+                self.words.insert("$T".to_owned(), token.to_string());
+                self.words.insert("$T+1".to_owned(), (token + 1).to_string());
+            }
+            tell(&reply)
+        } else {
+            let words = self.texts(&step["redis"]);
+            self.ask(&words).await;
+            if words == ["FLUSHALL"] {
+                self.since = self.redis.now_ms().await;
+            }
+            Value::Null
+        }
+    }
+
+    async fn run_java(&self, name: &str, step: &Value) -> Value {
+        let (_, source) = JAVA.iter().find(|(java, _)| *java == name).unwrap();
+        let keys = self.texts(&step["keys"]);
+        let mut words = vec!["EVAL".to_owned(), (*source).to_owned(), keys.len().to_string()];
+        words.extend(keys);
+        words.extend(self.texts(&step["args"]));
+        self.ask(&words).await
+    }
+
+    async fn ask(&self, words: &[String]) -> Value {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        raw(self.redis.ask(&words).await)
+    }
+
+    /// A call of ours. A bound that begins with `+` counts from Redis' present clock.
+    async fn ours(&self, name: &str, step: &Value) -> ScriptCall {
+        let not_after = match &step["not_after"] {
+            Value::String(later) => {
+                Some(self.redis.now_ms().await + later[1..].parse::<u64>().unwrap())
+            }
+            number => number.as_u64(),
+        };
+        let keep = Duration::from_millis(step["keep"].as_u64().unwrap_or(0));
+        let bound = Bound { not_after, keep };
+        let request = calls::request(step["request"].as_u64().unwrap());
+        let owner = step["owner"].as_str().map(|owner| calls::owner(owner.as_bytes()[0] - b'A' + 1));
+        let held_by = || owner.clone().unwrap();
+        let lease = || calls::lease(step["lease"].as_u64().unwrap());
+        let lock = calls::lock(step["lock"].as_str().unwrap_or("myLock"));
+        match name {
+            "acquire" => {
+                lock.acquire(request, bound, &held_by(), lease(), step["last"] == json!(true))
+            }
+            "renew" => {
+                let token = self.fill(step["token"].as_str().unwrap()).parse().unwrap();
+                lock.renew(request, bound, &held_by(), lease(), calls::token(token))
+            }
+            "release" => lock.release(request, bound, &held_by()),
+            "force_release" => lock.force_release(request, bound),
+            "inspect" => lock.inspect(request, owner.as_ref()),
+            other => panic!("no call of ours is named {other}"),
+        }
+    }
+
+    fn fill(&self, text: &str) -> String {
+        // The longest first: `$T+1` begins as `$T` does.
+        self.words.iter().rev().fold(text.to_owned(), |text, (word, said)| text.replace(word, said))
+    }
+
+    fn texts(&self, list: &Value) -> Vec<String> {
+        let list = list.as_array().unwrap();
+        list.iter().map(|text| self.fill(text.as_str().unwrap())).collect()
+    }
+
+    /// The first elements of a reply of ours; all of one of Java's.
+    fn compare(&self, wanted: &Value, answer: &Value, elapsed: u64, name: &str) {
+        match (wanted, answer) {
+            (Value::Array(wanted), Value::Array(answer)) => {
+                assert!(wanted.len() <= answer.len(), "{name}");
+                for (wanted, answer) in wanted.iter().zip(answer) {
+                    self.compare(wanted, answer, elapsed, name);
+                }
+            }
+            (Value::String(text), _) => match text.strip_prefix("<=") {
+                Some(most) => {
+                    let most = most.parse().unwrap();
+                    assert_within(answer.as_i64().unwrap(), most, elapsed, name);
+                }
+                // A token is a number of Java's, and text of ours.
+                None => assert_eq!(self.fill(text), text_of(answer), "{name}"),
+            },
+            _ => assert_eq!(wanted, answer, "{name}"),
+        }
+    }
+
+    fn compare_state(
+        &self,
+        wanted: &Map<String, Value>,
+        keyspace: &Keyspace,
+        elapsed: u64,
+        name: &str,
+    ) {
+        let keys: Vec<String> = wanted.keys().map(|key| self.fill(key)).collect();
+        let mut sorted = keys.clone();
+        sorted.sort();
+        assert_eq!(sorted, keyspace.keys().cloned().collect::<Vec<_>>(), "{name}");
+        for (key, wanted) in keys.iter().zip(wanted.values()) {
+            let stored = &keyspace[key];
+            let content = match (&wanted["hash"], &wanted["text"]) {
+                (Value::Object(fields), _) => Content::Hash(
+                    fields
+                        .iter()
+                        .map(|(field, count)| (self.fill(field), count.as_str().unwrap().to_owned()))
+                        .collect(),
+                ),
+                (_, text) => Content::Text(self.fill(text.as_str().unwrap())),
+            };
+            assert_eq!(stored.value, content, "{name}: {key}");
+            match wanted["ttl"].as_str() {
+                Some(most) => {
+                    let most = most.strip_prefix("<=").unwrap().parse().unwrap();
+                    assert_within(stored.ttl, most, elapsed, &format!("{name}: {key}"));
+                }
+                None => assert_eq!(Some(stored.ttl), wanted["ttl"].as_i64(), "{name}: {key}"),
+            }
+        }
+    }
+}
+
+/// `$new` is any token that Redis' clock allows, between before the call and its own reading; it is `$T` then.
+fn with_new_token(reply: &Value, answer: &Value, before_ms: u64) -> Value {
+    if reply.get(1) != Some(&json!("$new")) {
+        return reply.clone();
+    }
+    let token: u64 = answer[1].as_str().unwrap().parse().unwrap();
+    let after_us = answer[3].as_u64().unwrap() * 1000 + 999;
+    assert!((before_ms * 1000..=after_us).contains(&token), "{token} is Redis' time");
+    json!([reply[0], "$T", reply[2]])
+}
+
+/// At most so much, and not less by more than the time that has passed.
+fn assert_within(ms: i64, most: i64, elapsed: u64, name: &str) {
+    let least = most - i64::try_from(elapsed).unwrap() - 1;
+    assert!((least..=most).contains(&ms), "{name}: {ms} is not within {least} and {most}");
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+fn raw(value: Raw) -> Value {
+    match value {
+        Raw::Nil => Value::Null,
+        Raw::Int(number) => json!(number),
+        Raw::Array(values) => values.into_iter().map(raw).collect(),
+        other => json!(redis::from_redis_value::<String>(other).unwrap()),
+    }
+}
+
+/// A reply in the form of the vectors.
+fn tell(reply: &Reply) -> Value {
+    let code = match reply.code {
+        Code::Done => 1,
+        Code::AlreadyYours => 2,
+        Code::No => 0,
+        Code::Late => -1,
+        Code::Gone => -2,
+        Code::Lost => -3,
+        Code::BoundRequired => -4,
+        Code::TokenRange => -6,
+    };
+    json!([code, reply.value, reply.ms, reply.server_ms])
+}

@@ -1,0 +1,68 @@
+//! Something that is no lock under one of a lock's keys: refused, and left alone.
+
+use edgelatch::protocol::script::ScriptCall;
+
+use crate::support::calls::{UNBOUND, lease, lock, owner, request, token};
+use crate::support::redis::Redis;
+
+/// Every call about one owner that looks at what is stored.
+fn calls() -> [ScriptCall; 5] {
+    let job = lock("job");
+    [
+        job.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false),
+        job.acquire(request(2), UNBOUND, &owner(1), lease(30_000), true),
+        job.renew(request(3), UNBOUND, &owner(1), lease(30_000), token(7)),
+        job.release(request(4), UNBOUND, &owner(1)),
+        job.inspect(request(5), Some(&owner(1))),
+    ]
+}
+
+#[tokio::test]
+async fn a_lock_key_of_another_type_is_refused_and_left_alone() {
+    let redis = Redis::start().await;
+    for call in calls() {
+        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.ask::<String>(&["SET", "job", "5"]).await;
+        if call.script().name == "lock_renew" {
+            // Without the latch of a grant a renewal does not come to look at the lock.
+            redis.ask::<String>(&["SET", &call.keys()[0], "7", "PX", "60000"]).await;
+        }
+        assert_refused(&redis, &call).await;
+    }
+}
+
+#[tokio::test]
+async fn a_token_key_of_another_type_is_refused_and_left_alone() {
+    let redis = Redis::start().await;
+    for call in calls() {
+        let asks = call.keys().iter().any(|key| key == "redisson_lock_token:{job}");
+        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.ask::<u64>(&["HSET", "redisson_lock_token:{job}", "a", "b"]).await;
+        if asks {
+            assert_refused(&redis, &call).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_latch_of_another_type_is_refused_and_left_alone() {
+    let redis = Redis::start().await;
+    for call in calls().iter().filter(|call| call.keys()[0].starts_with("el:")) {
+        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.ask::<u64>(&["HSET", &call.keys()[0], "a", "b"]).await;
+        assert_refused(&redis, call).await;
+    }
+}
+
+async fn assert_refused(redis: &Redis, call: &ScriptCall) {
+    let before = redis.dump().await;
+    let error = redis.cells(call).await.unwrap_err();
+    assert!(error.to_string().contains("WRONGTYPE"), "{}: {error}", call.script().name);
+    let after = redis.dump().await;
+    assert_eq!(
+        before.iter().map(|(key, stored)| (key, &stored.value)).collect::<Vec<_>>(),
+        after.iter().map(|(key, stored)| (key, &stored.value)).collect::<Vec<_>>(),
+        "{}",
+        call.script().name
+    );
+}

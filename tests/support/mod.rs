@@ -1,0 +1,4 @@
+//! What several test binaries have in common.
+
+pub(crate) mod calls;
+pub(crate) mod redis;

@@ -1,0 +1,157 @@
+//! A real Redis for one test, and what is in it.
+
+use std::collections::BTreeMap;
+
+use edgelatch::protocol::reply::{Cell, Reply};
+use edgelatch::protocol::script::ScriptCall;
+use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Client, FromRedisValue, PushInfo, PushKind, RedisError, RedisResult,
+    Value,
+};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// The token that opens the gateway in front of a test's Redis. It must show up nowhere.
+pub(crate) const TOKEN: &str = "canary-token-0123456789";
+
+/// A `redis-server` of the test's own, behind a gateway of the test's own; both end with the value.
+pub(crate) struct Redis {
+    gateway: Gateway,
+    connection: MultiplexedConnection,
+    messages: UnboundedReceiver<PushInfo>,
+}
+
+/// A key's value and how it ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) value: Content,
+    /// What `PTTL` says: milliseconds, or -1 for no end.
+    pub(crate) ttl: i64,
+}
+
+/// A key's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Text(String),
+    Hash(BTreeMap<String, String>),
+}
+
+/// Everything that is stored.
+pub(crate) type Keyspace = BTreeMap<String, Stored>;
+
+impl Redis {
+    pub(crate) async fn start() -> Self {
+        let config = Config::new(RedisSource::Private, Tokens::new([TOKEN]).unwrap());
+        let gateway = Gateway::start(config).await.unwrap();
+        let client = Client::open(url(&gateway)).unwrap();
+        let (sender, messages) = unbounded_channel();
+        let config = AsyncConnectionConfig::new().set_push_sender(sender);
+        let mut connection =
+            client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
+        connection.psubscribe("*").await.unwrap();
+        Self { gateway, connection, messages }
+    }
+
+    /// The gateway in front of it.
+    pub(crate) fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    /// Where the gateway listens.
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        self.gateway.address()
+    }
+
+    /// Another connection, which may log in as somebody else.
+    pub(crate) async fn connect(&self) -> MultiplexedConnection {
+        Client::open(url(&self.gateway)).unwrap().get_multiplexed_async_connection().await.unwrap()
+    }
+
+    /// Runs a command.
+    pub(crate) async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
+        self.try_ask(words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// Runs a command that may fail.
+    pub(crate) async fn try_ask<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
+        command(words).query_async(&mut self.connection.clone()).await
+    }
+
+    /// Runs a call; answers what its script said, its echo checked.
+    pub(crate) async fn run(&self, call: &ScriptCall) -> Reply {
+        let cells = self.cells(call).await.unwrap();
+        Reply::read(&cells, call.request).unwrap_or_else(|| panic!("no reply: {cells:?}"))
+    }
+
+    /// Runs a call that may fail.
+    pub(crate) async fn cells(&self, call: &ScriptCall) -> RedisResult<Vec<Cell>> {
+        run_on(&mut self.connection.clone(), call).await
+    }
+
+    /// What was published since the last question: channels and messages.
+    pub(crate) async fn published(&mut self) -> Vec<(String, String)> {
+        // Messages come on the same connection, so all that were published before are here then.
+        self.ask::<String>(&["PING"]).await;
+        let mut published = Vec::new();
+        while let Ok(push) = self.messages.try_recv() {
+            if push.kind == PushKind::PMessage {
+                let words: Vec<String> =
+                    push.data.iter().map(|word| String::from_redis_value_ref(word).unwrap()).collect();
+                published.push((words[1].clone(), words[2].clone()));
+            }
+        }
+        published
+    }
+
+    /// Everything that is stored.
+    pub(crate) async fn dump(&self) -> Keyspace {
+        let mut keyspace = Keyspace::new();
+        for key in self.ask::<Vec<String>>(&["KEYS", "*"]).await {
+            let value = match self.ask::<String>(&["TYPE", &key]).await.as_str() {
+                "string" => Content::Text(self.ask(&["GET", &key]).await),
+                "hash" => Content::Hash(self.ask(&["HGETALL", &key]).await),
+                // It has just expired.
+                "none" => continue,
+                other => panic!("{key} is a {other}"),
+            };
+            let ttl = self.ask(&["PTTL", &key]).await;
+            keyspace.insert(key, Stored { value, ttl });
+        }
+        keyspace
+    }
+
+    /// Redis' clock in milliseconds.
+    pub(crate) async fn now_ms(&self) -> u64 {
+        let (seconds, micros): (u64, u64) = self.ask(&["TIME"]).await;
+        seconds * 1000 + micros / 1000
+    }
+}
+
+fn url(gateway: &Gateway) -> String {
+    format!("unix://{}?protocol=resp3", gateway.redis_socket().unwrap().display())
+}
+
+fn command(words: &[&str]) -> redis::Cmd {
+    let mut command = redis::Cmd::new();
+    command.arg(words);
+    command
+}
+
+/// Runs a call on some connection.
+pub(crate) async fn run_on(
+    connection: &mut MultiplexedConnection,
+    call: &ScriptCall,
+) -> RedisResult<Vec<Cell>> {
+    let mut command = redis::cmd("EVAL");
+    command.arg(call.script().source(false)).arg(call.keys().len());
+    let values: Vec<Value> = command.arg(call.keys()).arg(call.args()).query_async(connection).await?;
+    values.into_iter().map(cell).collect()
+}
+
+fn cell(value: Value) -> Result<Cell, RedisError> {
+    match value {
+        Value::Int(number) => Ok(Cell::Int(number)),
+        other => Ok(Cell::Text(String::from_redis_value(other)?)),
+    }
+}

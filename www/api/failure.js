@@ -1,0 +1,19 @@
+/** What a client is told of an error. */
+
+import { EdgelatchError } from "edgelatch";
+
+import { BadInputError } from "./input.js";
+import { RedisError } from "./redis.js";
+
+/** The HTTP status, a stable code and a message for people. */
+export function describe(error) {
+  if (error instanceof BadInputError) return { status: 400, code: "bad-input", message: error.message };
+  if (error instanceof RedisError) return { status: 502, code: "redis", message: error.message };
+  if (error instanceof EdgelatchError) {
+    const status = { "wait-over": 409, "invalid-option": 500 }[error.code] ?? 502;
+    return { status, code: error.code, message: error.message };
+  }
+  // Whatever else it is, it is a fault of this Worker: its text is for the log and not for the client.
+  console.error(error);
+  return { status: 500, code: "internal", message: "The Worker failed." };
+}

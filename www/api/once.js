@@ -1,0 +1,35 @@
+/** The main job: read, change and write a counter under a lock. Without the lock, updates would get lost. */
+
+import { connect } from "edgelatch";
+
+import { command, KEY_LIFE_SECONDS } from "./redis.js";
+
+const COUNTER = "demo:counter";
+
+/** Long enough for a few dozen requests that all want the lock at once. */
+const WAIT_MS = 30_000;
+
+/** Time between reading and writing: wide enough that two at a time would surely read the same number. */
+const WORK_MS = 5;
+
+/** `POST /api/once?id=<name>`: adds 1 to the counter, alone. */
+export async function once({ env, query, request }) {
+  const holder = `worker-${query.name("id")}`;
+  const lock = connect.fromEnv(env).lock("demo:once");
+  const asked = Date.now();
+  const answer = await lock.run({ waitMs: WAIT_MS, signal: request.signal }, async ({ token, signal }) => {
+    const held = Date.now();
+    const before = Number((await command(env, ["GET", COUNTER], { signal })) ?? 0);
+    await new Promise((done) => setTimeout(done, WORK_MS));
+    const after = before + 1;
+    await command(env, ["SET", COUNTER, after, "EX", KEY_LIFE_SECONDS], { signal });
+    return { holder, token, waitedMs: held - asked, heldMs: Date.now() - held, before, after };
+  });
+  return Response.json(answer);
+}
+
+/** `POST /api/reset`: sets the counter to 0. */
+export async function reset({ env }) {
+  await command(env, ["SET", COUNTER, 0, "EX", KEY_LIFE_SECONDS]);
+  return Response.json({ counter: 0 });
+}

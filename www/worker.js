@@ -1,0 +1,42 @@
+/**
+ * The demo's Worker. Files of `www/` are served by the platform; everything below `/api/` comes here.
+ *
+ * Each request makes its own client with `connect.fromEnv(env)`: a client holds configuration and nothing else, so that
+ * costs nothing and needs no state at module level.
+ */
+
+import { contend } from "./api/contend.js";
+import { describe } from "./api/failure.js";
+import { Query } from "./api/input.js";
+import { once, reset } from "./api/once.js";
+import { state } from "./api/state.js";
+import { write } from "./api/store.js";
+
+const routes = {
+  "/api/once": { method: "POST", answer: once },
+  "/api/reset": { method: "POST", answer: reset },
+  "/api/contend": { method: "POST", answer: contend },
+  "/api/write": { method: "POST", answer: write },
+  "/api/state": { method: "GET", answer: state },
+};
+
+export default {
+  async fetch(request, env, context) {
+    const url = new URL(request.url);
+    const route = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : null;
+    if (!route) return refusal(404, "not-found", "There is nothing at this address.");
+    if (request.method !== route.method) {
+      return refusal(405, "method-not-allowed", `Only ${route.method} is answered here.`, { allow: route.method });
+    }
+    try {
+      return await route.answer({ request, env, context, query: new Query(url.searchParams) });
+    } catch (error) {
+      const { status, code, message } = describe(error);
+      return refusal(status, code, message);
+    }
+  },
+};
+
+function refusal(status, code, message, headers = {}) {
+  return Response.json({ error: { code, message } }, { status, headers: { "cache-control": "no-store", ...headers } });
+}

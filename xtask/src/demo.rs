@@ -1,0 +1,58 @@
+//! `cargo xtask demo`: the page on which one watches the lock, until Ctrl-C.
+
+use std::net::TcpListener;
+
+use anyhow::Result;
+
+use crate::build;
+use crate::place::Place;
+use crate::process::{Interrupted, check_stop, tick};
+use crate::progress::step;
+use crate::setup::{self, Purpose};
+use crate::stack::{Gateway, Worker};
+
+/// Redis, the gateway and the Worker, in the order in which they need each other.
+pub(crate) struct Stack {
+    // Dropped in this order: what asks goes before what answers.
+    pub(crate) worker: Worker,
+    pub(crate) gateway: Gateway,
+}
+
+impl Stack {
+    /// Sets up, builds and starts all of it.
+    pub(crate) fn start(place: &Place, port: u16) -> Result<Self> {
+        setup::ensure(place, Purpose::Demo.needs())?;
+        let program = build::gateway(place)?;
+        let gateway = step("starting a private redis-server and the gateway", || {
+            Gateway::start(place, &program)
+        })?;
+        let worker =
+            step("starting the Worker in workerd", || Worker::start(place, &gateway, port))?;
+        Ok(Self { worker, gateway })
+    }
+
+    /// Fails if a part has ended.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.worker.check()?;
+        self.gateway.check()
+    }
+}
+
+/// Shows the demo until the user has seen enough.
+pub(crate) fn run(place: &Place, port: u16) -> Result<()> {
+    let is_free = TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let mut stack = Stack::start(place, if is_free { port } else { 0 })?;
+    println!("\nThe demo is at  {}\n\nCtrl-C ends it.", stack.worker.url);
+    loop {
+        stack.check()?;
+        match check_stop() {
+            Err(error) if error.is::<Interrupted>() => break,
+            other => other?,
+        }
+        tick();
+    }
+    println!("\nEnding the Worker, the gateway and its redis-server.");
+    drop(stack);
+    println!("Nothing is left running.");
+    Ok(())
+}

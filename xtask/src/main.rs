@@ -1,0 +1,104 @@
+//! `cargo xtask NAME`: everything that is done to this repository, on a user's machine and in CI alike.
+//!
+//! Each task makes sure of what it needs first, so none has to be prepared by hand; a second run finds it there.
+
+mod bench;
+mod build;
+mod demo;
+mod once;
+mod place;
+mod process;
+mod progress;
+mod setup;
+mod size;
+mod stack;
+mod stamp;
+mod suite;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use place::Place;
+
+/// The tasks of this repository.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install what is missing: servers, the wasm target, tools from crates.io and npm
+    Setup {
+        /// Only what this task needs
+        #[arg(value_enum, default_value_t)]
+        purpose: setup::Purpose,
+    },
+    /// Build the gateway and the npm package's WebAssembly
+    Build,
+    /// Build, and pack the npm package into target/npm
+    Pack,
+    /// Show the lock at work: Redis, the gateway, the Worker and a page to watch it on
+    Demo {
+        /// Do the main job once, check it and end
+        #[arg(long)]
+        once: bool,
+        /// The page's port; any free one when this is taken
+        #[arg(long, default_value_t = 8787)]
+        port: u16,
+    },
+    /// Run the test suites (all of them, or those named) and print what each did
+    Test {
+        /// Names of suites; `--list` prints them
+        suites: Vec<String>,
+        /// Print the suites and end
+        #[arg(long)]
+        list: bool,
+    },
+    /// Measure the package beside @upstash/lock, and the gateway beside webdis
+    Bench,
+    /// Print the size of each published file: raw, gzip and brotli
+    Size {
+        /// Keep the figures as those to compare with
+        #[arg(long)]
+        record: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(code) => code,
+        Err(error) if error.is::<process::Interrupted>() => ExitCode::from(130),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> anyhow::Result<ExitCode> {
+    process::watch_signals()?;
+    let place = Place::find()?;
+    match task {
+        Task::Setup { purpose } => setup::ensure(&place, purpose.needs())?,
+        Task::Build => {
+            setup::ensure(&place, setup::Purpose::Build.needs())?;
+            build::gateway(&place)?;
+            build::package(&place)?;
+        }
+        Task::Pack => {
+            setup::ensure(&place, setup::Purpose::Build.needs())?;
+            println!("{}", build::tarball(&place)?.display());
+        }
+        Task::Demo { once: true, .. } => return once::run(&place),
+        Task::Demo { once: false, port } => demo::run(&place, port)?,
+        Task::Test { list: true, .. } => suite::list(),
+        Task::Test { suites, list: false } => return suite::run(&place, &suites),
+        Task::Bench => bench::run(&place)?,
+        Task::Size { record } => size::run(&place, record)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,208 @@
+//! `cargo xtask demo --once`: the main job, done once and checked.
+
+use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use crate::demo::Stack;
+use crate::place::Place;
+use crate::process::check_stop;
+use crate::stack::Gateway;
+
+const WORKERS: u64 = 20;
+/// Longer than the Worker itself waits for the lock.
+const REQUEST_TIME: Duration = Duration::from_secs(90);
+
+/// What one request to the Worker said of its turn with the lock.
+#[derive(Clone, PartialEq, Debug)]
+struct Turn {
+    holder: String,
+    token: u64,
+    waited_ms: u64,
+    held_ms: u64,
+    before: u64,
+    after: u64,
+}
+
+/// Sends the requests, prints what came of each, and checks that the lock did its work.
+pub(crate) fn run(place: &Place) -> Result<ExitCode> {
+    let stack = Stack::start(place, 0)?;
+    let http = client();
+    http.post(&format!("{}/api/reset", stack.worker.url))
+        .send_empty()
+        .context("the Worker did not reset the counter")?;
+    let before = counter(&http, &stack.gateway)?;
+    println!(
+        "\n{WORKERS} requests at once, each adds 1 to a counter in Redis under the same lock:\n"
+    );
+    let mut turns = requests(&http, &stack.worker.url)?;
+    let after = counter(&http, &stack.gateway)?;
+    drop(stack);
+
+    // The order of holding is the order in which the counter was seen.
+    turns.sort_by_key(|turn| turn.before);
+    print(&turns);
+    let problems = check(&turns, before, after);
+    if problems.is_empty() {
+        println!(
+            "\nCounter: {before} + {WORKERS} = {after}. Tokens only rose. Nothing is left running."
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    for problem in problems {
+        eprintln!("wrong: {problem}");
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+/// What should hold after the turns and does not.
+fn check(turns: &[Turn], before: u64, after: u64) -> Vec<String> {
+    let mut problems = Vec::new();
+    if after != before + WORKERS {
+        problems.push(format!("the counter went from {before} to {after}, not up by {WORKERS}"));
+    }
+    for (place, turn) in (before..).zip(turns) {
+        if (turn.before, turn.after) != (place, place + 1) {
+            problems.push(format!(
+                "{} saw {} and wrote {}, in place of {place} and {}",
+                turn.holder,
+                turn.before,
+                turn.after,
+                place + 1
+            ));
+        }
+    }
+    for (earlier, later) in turns.iter().zip(turns.iter().skip(1)) {
+        if earlier.token >= later.token {
+            problems.push(format!(
+                "{} held after {} and has the token {}, which is not above {}",
+                later.holder, earlier.holder, later.token, earlier.token
+            ));
+        }
+    }
+    problems
+}
+
+fn requests(http: &ureq::Agent, url: &str) -> Result<Vec<Turn>> {
+    let (sender, results) = mpsc::channel();
+    for id in 1..=WORKERS {
+        let (sender, http, url) = (sender.clone(), http.clone(), format!("{url}/api/once?id={id}"));
+        // The receiver is gone when the task was interrupted; then nobody wants the answer.
+        thread::spawn(move || sender.send(turn(&http, &url)));
+    }
+    drop(sender);
+    let mut turns = Vec::new();
+    loop {
+        check_stop()?;
+        match results.recv_timeout(Duration::from_millis(100)) {
+            Ok(turn) => turns.push(turn?),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(turns),
+        }
+    }
+}
+
+fn turn(http: &ureq::Agent, url: &str) -> Result<Turn> {
+    let mut response = http.post(url).send_empty().context("the Worker did not answer")?;
+    let status = response.status();
+    let body: Value = response.body_mut().read_json().context("the Worker answered no JSON")?;
+    ensure!(status.is_success(), "the Worker answered {status}: {body}");
+    let number = |key: &str| {
+        body.get(key)
+            .and_then(Value::as_u64)
+            .with_context(|| format!("no number `{key}` in {body}"))
+    };
+    Ok(Turn {
+        holder: body.get("holder").and_then(Value::as_str).context("no holder")?.to_owned(),
+        token: number("token")?,
+        waited_ms: number("waitedMs")?,
+        held_ms: number("heldMs")?,
+        before: number("before")?,
+        after: number("after")?,
+    })
+}
+
+fn counter(http: &ureq::Agent, gateway: &Gateway) -> Result<u64> {
+    let mut response = http
+        .post(&gateway.url)
+        .header("Authorization", format!("Bearer {}", gateway.token))
+        .send_json(json!(["GET", "demo:counter"]))
+        .context("the gateway did not answer")?;
+    let body: Value = response.body_mut().read_json()?;
+    match body.get("result") {
+        Some(Value::Null) => Ok(0),
+        Some(Value::String(text)) => text.parse().context("the counter is no number"),
+        _ => bail!("the gateway answered {body}"),
+    }
+}
+
+fn client() -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .timeout_global(Some(REQUEST_TIME))
+        .http_status_as_error(false)
+        .build()
+        .into()
+}
+
+fn print(turns: &[Turn]) {
+    println!(
+        "{:<12} {:>18} {:>9} {:>9}   counter",
+        "holder", "fencing token", "wait ms", "hold ms"
+    );
+    for turn in turns {
+        println!(
+            "{:<12} {:>18} {:>9} {:>9}   {} -> {}",
+            turn.holder, turn.token, turn.waited_ms, turn.held_ms, turn.before, turn.after
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(place: u64) -> Turn {
+        Turn {
+            holder: format!("worker-{place}"),
+            token: 100 + place,
+            waited_ms: 1,
+            held_ms: 1,
+            before: place,
+            after: place + 1,
+        }
+    }
+
+    fn turns() -> Vec<Turn> {
+        (0..WORKERS).map(turn).collect()
+    }
+
+    #[test]
+    fn turns_one_after_the_other_are_right() {
+        assert_eq!(check(&turns(), 0, WORKERS), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_lost_update_is_wrong() {
+        let mut turns = turns();
+        turns[5].before = 4;
+        turns[5].after = 5;
+        assert_eq!(check(&turns, 0, WORKERS).len(), 1);
+        assert!(!check(&turns, 0, WORKERS - 1).is_empty());
+    }
+
+    #[test]
+    fn a_token_that_does_not_rise_is_wrong() {
+        let mut turns = turns();
+        turns[7].token = turns[6].token;
+        assert_eq!(check(&turns, 0, WORKERS).len(), 1);
+    }
+
+    #[test]
+    fn a_missing_turn_is_wrong() {
+        assert!(!check(&turns()[..10], 0, 10).is_empty());
+    }
+}

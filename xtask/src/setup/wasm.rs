@@ -1,0 +1,173 @@
+//! A compiler for `wasm32-unknown-unknown`: rustup's own, or Debian's where rustup cannot reach its server.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::debian;
+use crate::place::{Place, which};
+use crate::progress::{output_of, run, step};
+
+/// The target of everything that runs inside a JavaScript runtime.
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+/// The name under which rustup knows Debian's compiler.
+const LINKED: &str = "web";
+/// Debian's newest compiler, its standard library's source, and a linker for WebAssembly.
+const PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-src", "lld-19"];
+/// Says for which compiler the standard library beside it was built.
+const STAMP: &str = "edgelatch-std";
+
+/// Which compiler builds for the target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Compiler {
+    /// The one that builds everything else too.
+    Default,
+    /// Debian's, linked into rustup as a toolchain; it has no clippy. Holds its linker.
+    Linked(PathBuf),
+}
+
+impl Compiler {
+    /// Makes a command use this compiler for the target.
+    pub(crate) fn apply(&self, command: &mut Command) {
+        if let Self::Linked(linker) = self {
+            command
+                .env("RUSTUP_TOOLCHAIN", LINKED)
+                .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+        }
+    }
+}
+
+/// The compiler that is ready for the target, if there is one.
+pub(crate) fn compiler() -> Option<Compiler> {
+    if has_std(Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET])) {
+        return Some(Compiler::Default);
+    }
+    let is_linked = output_of(Command::new("rustup").args(["run", LINKED, "rustc", "-vV"]))
+        .is_ok_and(|linked| debian_version().is_ok_and(|version| version == linked));
+    let is_stamped = || {
+        let stamp = debian_libdir().map(|folder| folder.join(STAMP)).ok()?;
+        Some(fs::read_to_string(stamp).ok()? == debian_version().ok()?)
+    };
+    if is_linked && is_stamped() == Some(true) { linker().map(Compiler::Linked) } else { None }
+}
+
+/// Installs the target, by rustup if that can be.
+pub(crate) fn install(place: &Place) -> Result<()> {
+    ensure!(
+        which("rustup").is_some(),
+        "the compiler has no standard library for {TARGET}, and there is no rustup to add it with"
+    );
+    let mut add = place.command("rustup");
+    add.args(["target", "add", TARGET]);
+    let Err(error) = run(place, "wasm target: rustup target add", &mut add) else { return Ok(()) };
+    println!("  rustup could not add the target; Debian's compiler will do");
+    if which("apt-get").is_none() {
+        return Err(error).context("and this machine has no apt-get to get another compiler with");
+    }
+    if debian_version().is_err() || linker().is_none() {
+        debian::install(place, PACKAGES)?;
+    }
+    build_std(place)?;
+    link()
+}
+
+/// Builds the standard library for the target and puts it where the compiler looks for it.
+fn build_std(place: &Place) -> Result<()> {
+    let folder = place.folder("web-std")?;
+    let empty = folder.join("empty");
+    fs::create_dir_all(empty.join("src"))?;
+    fs::write(
+        empty.join("Cargo.toml"),
+        "[package]\nname = \"edgelatch-empty\"\nedition = \"2024\"\n[workspace]\n",
+    )?;
+    fs::write(empty.join("src/lib.rs"), "")?;
+    let mut build = place.command("/usr/bin/cargo");
+    build
+        .current_dir(&empty)
+        .args(["build", "--release", "--target", TARGET])
+        .arg("-Zbuild-std=std,panic_abort,panic_unwind,test,proc_macro")
+        .arg("--target-dir")
+        .arg(&folder)
+        // Building the standard library is for nightly compilers; Debian's source is of this very compiler, so it fits.
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTC", "/usr/bin/rustc");
+    run(place, "wasm standard library: building it with Debian's compiler, once", &mut build)?;
+    step("wasm standard library: installing it", || {
+        install_std(&folder.join(TARGET).join("release/deps"), &folder.join(STAMP))
+    })?;
+    fs::remove_dir_all(&folder).context("cannot remove what the build left")
+}
+
+fn install_std(built: &Path, stamp: &Path) -> Result<()> {
+    let libdir = debian_libdir()?;
+    let to = libdir.to_string_lossy();
+    // What we installed for an earlier version of the compiler would be found twice.
+    for old in rlibs(&libdir) {
+        debian::run_as_root("rm", &["-f", &old.to_string_lossy()])?;
+    }
+    debian::run_as_root("mkdir", &["-p", to.as_ref()])?;
+    let mut files = rlibs(built);
+    files.retain(|file| !file.to_string_lossy().contains("libedgelatch_empty"));
+    ensure!(!files.is_empty(), "the build left no library in {}", built.display());
+    fs::write(stamp, debian_version()?)?;
+    files.push(stamp.to_path_buf());
+    for file in files {
+        debian::run_as_root("install", &["-m", "644", "-t", &to, &file.to_string_lossy()])?;
+    }
+    Ok(())
+}
+
+fn link() -> Result<()> {
+    let linked =
+        output_of(Command::new("rustup").args(["run", LINKED, "rustc", "--print", "sysroot"]));
+    match linked {
+        Ok(sysroot) if sysroot.trim() != "/usr" => bail!(
+            "rustup has a toolchain `{LINKED}` that is not Debian's compiler; rename it and try again"
+        ),
+        Ok(_) => Ok(()),
+        Err(_) => {
+            output_of(Command::new("rustup").args(["toolchain", "link", LINKED, "/usr"])).map(drop)
+        }
+    }
+}
+
+fn has_std(print_folder: &mut Command) -> bool {
+    output_of(print_folder).is_ok_and(|folder| {
+        let is_std = |file: &PathBuf| file.to_string_lossy().contains("libstd-");
+        rlibs(Path::new(folder.trim())).iter().any(is_std)
+    })
+}
+
+fn rlibs(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "rlib"));
+    files
+}
+
+fn debian_version() -> Result<String> {
+    output_of(Command::new("/usr/bin/rustc").arg("-vV"))
+}
+
+fn debian_libdir() -> Result<PathBuf> {
+    let sysroot = output_of(Command::new("/usr/bin/rustc").args(["--print", "sysroot"]))?;
+    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).join("lib"))
+}
+
+/// Debian appends the version of LLVM to the linker's name.
+fn linker() -> Option<PathBuf> {
+    which("wasm-ld").or_else(|| {
+        let path = env::var_os("PATH")?;
+        let files =
+            env::split_paths(&path).filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+        let paths = files.flatten().map(|entry| entry.path());
+        paths
+            .filter(|file| {
+                file.file_name().is_some_and(|n| n.to_string_lossy().starts_with("wasm-ld-"))
+            })
+            .max()
+    })
+}

@@ -1,0 +1,164 @@
+//! The running parts of a demo or a test: a gateway with a private Redis, and the Worker.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::build;
+use crate::place::{Place, copy_folder, emptied};
+use crate::process::{Group, check_stop, tick};
+use crate::progress::{Stopwatch, tail};
+
+/// How long a part may take until it serves.
+pub(crate) const START_TIME: Duration = Duration::from_secs(60);
+
+/// Our gateway with a redis-server of its own, both ended when dropped.
+pub(crate) struct Gateway {
+    part: Part,
+    pub(crate) url: String,
+    pub(crate) token: String,
+}
+
+impl Gateway {
+    /// Starts the program on a free port of loopback and waits until it serves.
+    pub(crate) fn start(place: &Place, program: &Path) -> Result<Self> {
+        Self::start_with(place, program, &["--dev"])
+    }
+
+    /// The same, told by its arguments which Redis to use.
+    pub(crate) fn start_with(place: &Place, program: &Path, arguments: &[&str]) -> Result<Self> {
+        let token = random_token()?;
+        let mut command = place.command(&program.to_string_lossy());
+        command.args(["--listen", "127.0.0.1:0"]).args(arguments);
+        // Not as an argument: those are for everybody on the machine to read.
+        command.env("EDGELATCH_TOKENS", &token);
+        let mut part = Part::start(place, "gateway", &mut command)?;
+        let url = part.wait_for("listening on ")?;
+        Ok(Self { part, url, token })
+    }
+
+    /// Fails if it has ended.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.part.check()
+    }
+}
+
+/// The demo's Worker in workerd, ended when dropped.
+pub(crate) struct Worker {
+    part: Part,
+    pub(crate) url: String,
+}
+
+impl Worker {
+    /// Stages the Worker beside the packed npm package and serves it by wrangler; port 0 is any free one.
+    pub(crate) fn start(place: &Place, gateway: &Gateway, port: u16) -> Result<Self> {
+        let folder = stage(place, gateway)?;
+        let program = place.node_modules().join("wrangler/bin/wrangler.js");
+        let mut command = place.node();
+        command
+            .current_dir(&folder)
+            .arg(program)
+            .args(["dev", "--local", "--ip", "127.0.0.1", "--port", &port.to_string()])
+            .args(["--inspector-port", "0", "--show-interactive-dev-session=false"])
+            // Everything it keeps stays below target; nothing is sent to anybody.
+            .env("XDG_CONFIG_HOME", folder.join(".config"))
+            .env("XDG_CACHE_HOME", folder.join(".cache"))
+            .env("WRANGLER_REGISTRY_PATH", folder.join(".registry"))
+            .env("WRANGLER_LOG_PATH", folder.join(".log"))
+            .env("WRANGLER_SEND_METRICS", "false")
+            .env("WRANGLER_SEND_ERROR_REPORTS", "false")
+            .env("WRANGLER_HIDE_BANNER", "true")
+            .env("CLOUDFLARE_CF_FETCH_ENABLED", "false")
+            .env("NO_COLOR", "1")
+            .env("FORCE_COLOR", "0");
+        let mut part = Part::start(place, "worker", &mut command)?;
+        let url = part.wait_for("Ready on ")?;
+        Ok(Self { part, url })
+    }
+
+    /// Fails if it has ended.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.part.check()
+    }
+}
+
+/// A program that says on its output when it serves.
+pub(crate) struct Part {
+    name: String,
+    group: Group,
+    lines: Receiver<String>,
+    log: PathBuf,
+}
+
+impl Part {
+    /// Starts it; what it says goes into a log too.
+    pub(crate) fn start(place: &Place, name: &str, command: &mut Command) -> Result<Self> {
+        let log = place.log(name)?;
+        let mut file = File::create(&log)?;
+        command.stdout(Stdio::piped()).stderr(file.try_clone()?);
+        let mut group = Group::spawn(name, command)?;
+        let output = group.child().stdout.take().context("the output was piped")?;
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                // Nobody listens any more once the part serves; the log still wants the line.
+                let _ = std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes());
+                let _ = sender.send(line);
+            }
+        });
+        Ok(Self { name: name.to_owned(), group, lines, log })
+    }
+
+    /// Waits for the line with this in it and answers the word that follows.
+    pub(crate) fn wait_for(&mut self, announcement: &str) -> Result<String> {
+        let watch = Stopwatch::start();
+        while watch.elapsed() < START_TIME {
+            check_stop()?;
+            while let Ok(line) = self.lines.try_recv() {
+                let word = line
+                    .split_once(announcement)
+                    .and_then(|(_, rest)| rest.split_whitespace().next());
+                if let Some(word) = word {
+                    return Ok(word.to_owned());
+                }
+            }
+            self.check()?;
+            tick();
+        }
+        eprintln!("{}", tail(&self.log));
+        bail!("the {} did not start to serve within {} s", self.name, START_TIME.as_secs())
+    }
+
+    /// Fails if the program has ended.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        let Some(status) = self.group.ended()? else { return Ok(()) };
+        eprintln!("{}", tail(&self.log));
+        bail!("the {} ended by itself with {status}; its log: {}", self.name, self.log.display())
+    }
+}
+
+/// The demo as a user's project: the Worker, its configuration, and the package from the tarball.
+fn stage(place: &Place, gateway: &Gateway) -> Result<PathBuf> {
+    let folder = build::consumer(place, "demo")?;
+    copy_folder(&place.root.join("www"), &emptied(folder.join("www"))?)?;
+    fs::copy(place.root.join("wrangler.toml"), folder.join("wrangler.toml"))
+        .context("cannot copy wrangler.toml")?;
+    let secrets = format!(
+        "UPSTASH_REDIS_REST_URL=\"{}\"\nUPSTASH_REDIS_REST_TOKEN=\"{}\"\n",
+        gateway.url, gateway.token
+    );
+    fs::write(folder.join(".dev.vars"), secrets)?;
+    Ok(folder)
+}
+
+fn random_token() -> Result<String> {
+    let mut bytes = [0_u8; 24];
+    File::open("/dev/urandom")?.read_exact(&mut bytes).context("no random bytes")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,54 @@
+//! Remembering what a step was done for, so that it is not done again for the same.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+/// A digest of what a step works from. Says «the same as last time»; it protects against nothing.
+pub(crate) struct Digest(DefaultHasher);
+
+impl Digest {
+    /// Of nothing yet.
+    pub(crate) fn new() -> Self {
+        Self(DefaultHasher::new())
+    }
+
+    /// Adds bytes.
+    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.write_usize(bytes.len());
+        self.0.write(bytes);
+        self
+    }
+
+    /// Adds a file, or each file below a folder, with its name.
+    pub(crate) fn path(self, path: &Path) -> Result<Self> {
+        if !path.is_dir() {
+            let bytes =
+                fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            return Ok(self.bytes(path.as_os_str().as_encoded_bytes()).bytes(&bytes));
+        }
+        let mut entries: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(path)? {
+            entries.push(entry?.path());
+        }
+        entries.sort();
+        entries.iter().try_fold(self, |digest, entry| digest.path(entry))
+    }
+
+    /// The digest in letters.
+    pub(crate) fn text(&self) -> String {
+        format!("{:016x}", self.0.finish())
+    }
+}
+
+/// Whether the stamp file says this digest.
+pub(crate) fn is_fresh(stamp: &Path, digest: &Digest) -> bool {
+    fs::read_to_string(stamp).is_ok_and(|text| text == digest.text())
+}
+
+/// Writes the stamp file, after the work.
+pub(crate) fn set(stamp: &Path, digest: &Digest) -> Result<()> {
+    fs::write(stamp, digest.text()).with_context(|| format!("cannot write {}", stamp.display()))
+}

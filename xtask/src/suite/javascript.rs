@@ -1,0 +1,86 @@
+//! The suites that look at the npm package and the gateway from JavaScript.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::runner::Runner;
+use super::tally::Tally;
+use crate::build;
+use crate::demo::Stack;
+use crate::place::{chromium, copy_folder, emptied};
+use crate::stack::Gateway;
+
+pub(crate) fn types(runner: &Runner<'_>) -> Result<Tally> {
+    let project = build::consumer(runner.place, "consumer")?;
+    let staged = emptied(project.join("types"))?;
+    copy_folder(&runner.place.root.join("tests/types"), &staged)?;
+    let mut command = runner.place.command("tsc");
+    runner.check("tsc on tests/types", command.arg("--project").arg(&staged).current_dir(&project))
+}
+
+pub(crate) fn package(runner: &Runner<'_>) -> Result<Tally> {
+    let tarball = build::tarball(runner.place)?;
+    let mut attw = runner.place.command("attw");
+    let mut tally = runner
+        .check("attw: the types are found", attw.arg(&tarball).args(["--profile", "esm-only"]))?;
+    let mut publint = runner.place.command("publint");
+    publint.arg("run").arg(&tarball).arg("--strict");
+    tally += runner.check("publint: the manifest is right", &mut publint)?;
+
+    let (npm, crates) = (build::npm_version(runner.place)?, env!("CARGO_PKG_VERSION"));
+    let differs = (npm != crates).then(|| format!("npm has {npm}, the workspace {crates}"));
+    tally += runner.finding("npm package and crates are of one version", differs.as_slice());
+    Ok(tally)
+}
+
+pub(crate) fn upstash(runner: &Runner<'_>) -> Result<Tally> {
+    let program = build::gateway(runner.place)?;
+    let gateway = Gateway::start(runner.place, &program)?;
+    script(runner, "tests/upstash/run.mjs", |command| tell_gateway(command, &gateway))
+}
+
+pub(crate) fn runtimes(runner: &Runner<'_>) -> Result<Tally> {
+    let tarball = build::tarball(runner.place)?;
+    let program = build::gateway(runner.place)?;
+    let gateway = Gateway::start(runner.place, &program)?;
+    script(runner, "tests/runtimes/run.mjs", |command| {
+        tell_gateway(command, &gateway);
+        command.env("EDGELATCH_TARBALL", &tarball);
+    })
+}
+
+pub(crate) fn demo(runner: &Runner<'_>) -> Result<Tally> {
+    // The command as users type it, with its own stack, its own checks and its own end.
+    let mut once = runner.place.command(&this_program()?);
+    let mut tally = runner.check("cargo xtask demo --once", once.args(["demo", "--once"]))?;
+    let stack = Stack::start(runner.place, 0)?;
+    tally += script(runner, "tests/demo/run.mjs", |command| {
+        tell_gateway(command, &stack.gateway);
+        command.env("EDGELATCH_DEMO_URL", &stack.worker.url);
+    })?;
+    Ok(tally)
+}
+
+/// Runs a script that counts its tests, told by its environment where things are.
+fn script(runner: &Runner<'_>, file: &str, tell: impl FnOnce(&mut Command)) -> Result<Tally> {
+    let mut command = runner.place.node();
+    command.arg(file).env("EDGELATCH_TOOLS", runner.place.node_modules());
+    if let Some(chromium) = chromium() {
+        command.env("CHROMIUM", chromium);
+    }
+    tell(&mut command);
+    runner.count(&format!("node {file}"), &mut command)
+}
+
+fn tell_gateway(command: &mut Command, gateway: &Gateway) {
+    command.env("EDGELATCH_TEST_URL", &gateway.url).env("EDGELATCH_TEST_TOKEN", &gateway.token);
+}
+
+fn this_program() -> Result<String> {
+    let program = std::env::current_exe().context("cannot tell which program this is")?;
+    // A build during the tests may have put a new one in its place; the system then adds a note to the old one's name.
+    let path = program.to_string_lossy().replace(" (deleted)", "");
+    Ok(Path::new(&path).to_string_lossy().into_owned())
+}

@@ -1,0 +1,106 @@
+//! The suites, from fast to slow.
+
+use super::{Suite, javascript, rust};
+use crate::setup::Need::{CargoDeny, Chromium, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget};
+
+/// All of them, in the order in which they run.
+pub(crate) const SUITES: &[Suite] = &[
+    Suite {
+        name: "fmt",
+        about: "the layout of the Rust code",
+        needs: &[],
+        files: &[],
+        run: rust::fmt,
+    },
+    Suite {
+        name: "deny",
+        about: "licences and sources of every dependency (advisories want the network: not asked here)",
+        needs: &[CargoDeny],
+        files: &["deny.toml"],
+        run: rust::deny,
+    },
+    Suite {
+        name: "msrv",
+        about: "no dependency wants a newer Rust than we promise",
+        needs: &[],
+        files: &[],
+        run: rust::msrv,
+    },
+    Suite {
+        name: "clippy",
+        about: "lints, native and WebAssembly",
+        needs: &[WasmTarget],
+        files: &[],
+        run: rust::clippy,
+    },
+    Suite {
+        name: "doc",
+        about: "the documentation, without a warning",
+        needs: &[],
+        files: &[],
+        run: rust::doc,
+    },
+    Suite {
+        name: "rust",
+        about: "unit, integration and documentation tests, with real Redis",
+        needs: &[Redis],
+        files: &["tests"],
+        run: rust::tests,
+    },
+    Suite {
+        name: "model",
+        about: "the lock's protocol in the model checker",
+        needs: &[],
+        files: &["tests/model.rs"],
+        run: rust::model,
+    },
+    Suite {
+        name: "wasm-node",
+        about: "the Rust code as WebAssembly in Node",
+        needs: &[WasmTarget, WasmBindgen, WasmPack, NpmTools],
+        files: &["tests/wasm.rs"],
+        run: rust::wasm_node,
+    },
+    Suite {
+        name: "wasm-chromium",
+        about: "the Rust code as WebAssembly in Chromium",
+        needs: &[WasmTarget, WasmBindgen, WasmPack, NpmTools, Chromium],
+        files: &["tests/wasm.rs"],
+        run: rust::wasm_chromium,
+    },
+    Suite {
+        name: "types",
+        about: "the npm package's types, as TypeScript sees them",
+        needs: &[WasmTarget, WasmBindgen, NpmTools],
+        files: &["tests/types/tsconfig.json"],
+        run: javascript::types,
+    },
+    Suite {
+        name: "package",
+        about: "the npm package's exports map, files and version",
+        needs: &[WasmTarget, WasmBindgen, NpmTools],
+        files: &[],
+        run: javascript::package,
+    },
+    Suite {
+        name: "upstash",
+        about: "@upstash/redis and @upstash/lock against our gateway",
+        needs: &[Redis, NpmTools],
+        files: &["tests/upstash/run.mjs"],
+        run: javascript::upstash,
+    },
+    Suite {
+        name: "runtimes",
+        about: "the packed npm package in Node, Deno, Bun, Chromium and workerd",
+        needs: &[Redis, WasmTarget, WasmBindgen, NpmTools, Chromium],
+        files: &["tests/runtimes/run.mjs"],
+        run: javascript::runtimes,
+    },
+    Suite {
+        name: "demo",
+        about: "the main job once, and the demo's page in Chromium",
+        needs: &[Redis, WasmTarget, WasmBindgen, NpmTools, Chromium],
+        files: &["wrangler.toml", "www/worker.js", "tests/demo/run.mjs"],
+        run: javascript::demo,
+    },
+];
