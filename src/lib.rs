@@ -1,7 +1,93 @@
-//! To be written.
+//! Redisson's distributed locks over HTTP: for Cloudflare Workers, browsers, serverless functions, and any Rust program
+//! that reaches Redis through a REST gateway.
+//!
+//! What is written into Redis is what Redisson writes, so a Java service that holds an `RLock` and a program with this crate
+//! exclude each other. Every grant carries a fencing token, every request may be sent twice, and the holder learns of a loss in
+//! time.
+//!
+//! ```no_run
+//! # #[cfg(all(feature = "reqwest", feature = "tokio"))]
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use edgelatch::{Client, Gateway};
+//!
+//! let client = Client::connect(Gateway::upstash("https://eu1-example.upstash.io", "token")?);
+//! let lock = client.lock("invoice:42")?;
+//! let charged = lock
+//!     .run(async |lease| {
+//!         // Give the token to whatever you write to: it refuses what is older than the newest it has seen.
+//!         charge(lease.token().as_u64()).await
+//!     })
+//!     .await?;
+//! # async fn charge(fence: u64) -> bool { fence > 0 }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The run loop
+//!
+//! Everything hard is a [machine](machine): it turns *what happened, and when* into *send this*, *wait until then*, or *done*. It
+//! has no clock, no socket and no randomness of its own. [`Client`] drives it on a [`Host`](host::Host) (an event loop) and over a
+//! [`Transport`](transport::Transport). A program with a loop of its own may step the same machines by hand:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use edgelatch::LockName;
+//! use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine, Output, Wake};
+//! use edgelatch::protocol::reply::{Cell, Reply};
+//! use edgelatch::protocol::script::{LockCalls, Publish};
+//! use edgelatch::time::Instant;
+//! use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
+//!
+//! let spec = AcquireSpec {
+//!     calls: LockCalls { name: LockName::parse("invoice:42")?, publish: Publish::Plain },
+//!     lease: LeaseTime::DEFAULT,
+//!     patience: Patience::Once,
+//!     budget: None,
+//!     attempt: AttemptTime::DEFAULT,
+//! };
+//! // 1. Time is an argument: what your clocks read, a monotonic one and the wall's. So is entropy.
+//! let mut now = Instant::from_millis(1_000, 1_700_000_000_000);
+//! let mut acquire = Acquire::new(spec, Entropy::new([7; 32]), None, now);
+//!
+//! // 2. Poll until it says `Wait` or `Done`.
+//! let Output::Call { call, script, .. } = acquire.poll(now) else { panic!("it begins by asking") };
+//! assert_eq!(script.script().name, "lock_acquire");
+//! let Output::Wait { why, .. } = acquire.poll(now) else { panic!("then it waits") };
+//! assert_eq!(why, Wake::ReplyDue);
+//!
+//! // 3. Tell it what happened: here that Redis granted the lock, 20 ms later.
+//! now = now + Duration::from_millis(20);
+//! let (token, server_ms) = (Cell::Text("1700000000000000".into()), Cell::Int(1_700_000_000_000));
+//! let echo = Cell::Text(script.args()[0].clone());
+//! let cells = [Cell::Int(1), token, Cell::Int(30_000), server_ms, echo];
+//! let reply = Reply::read(&cells, script.request).expect("five elements, and the echo");
+//! acquire.handle(Input::Reply { call, reply }, now);
+//!
+//! // 4. Poll again. The lease counts from when the request was sent, less 1 % and 2 ms.
+//! let Output::Done(Ok(grant)) = acquire.poll(now) else { panic!("it has the lock") };
+//! assert_eq!(grant.token.as_u64(), 1_700_000_000_000_000);
+//! assert_eq!(grant.lease.remaining(now), Duration::from_millis(30_000 - 302 - 20));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Features
+//!
+//! * `reqwest` (default): the transport for Rust programs, native and wasm32.
+//! * `tokio` (default): the host for programs on tokio.
+//! * `web`: host and transport inside a JavaScript runtime, for Rust programs compiled to wasm32.
+//! * `js`: the JavaScript door, of which the npm package is made; wasm32 only.
+//!
+//! # What is not promised
+//!
+//! A lock that lives in Redis is as good as that Redis: a server clock that is set forward, a failover that loses the last
+//! writes, and eviction can each give two holders who both believe in their lease. Fencing tokens are the answer, where what is
+//! written to can compare them.
+
 #![no_std]
 
 extern crate alloc;
+// Every use of std is spelt out, and the pure rooms have none.
 extern crate std;
 
 pub mod client;
@@ -15,3 +101,7 @@ pub mod protocol;
 pub mod time;
 pub mod timing;
 pub mod transport;
+
+pub use client::{AcquireOptions, Client, Lease, Lock, Owner};
+pub use name::{FencingToken, LockName};
+pub use protocol::gateway::Gateway;

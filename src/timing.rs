@@ -158,7 +158,7 @@ pub enum Patience {
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn whole(time: Duration, range: core::ops::RangeInclusive<Duration>) -> Option<Duration> {
-    (range.contains(&time) && time.subsec_nanos() % 1_000_000 == 0).then_some(time)
+    (range.contains(&time) && time.subsec_nanos().is_multiple_of(1_000_000)).then_some(time)
 }
 
 #[cfg(test)]

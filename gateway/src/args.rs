@@ -24,7 +24,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", env = "EDGELATCH_REDIS", hide_env_values = true)]
     redis: Option<String>,
 
-    /// Starts a redis-server of its own that keeps nothing; without a token makes one and prints it.
+    /// Starts a redis-server of its own that keeps nothing; if no token is given, makes one and
+    /// prints it.
     #[arg(long, conflicts_with = "redis")]
     dev: bool,
 

@@ -109,7 +109,7 @@ impl FromStr for Origin {
 /// The text is not a web origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "an origin is written like https://example.org, in small letters, without a path; `*` is not possible"
+    "an origin is written like https://example.org: small letters, no path; `*` is not possible"
 )]
 #[non_exhaustive]
 pub struct OriginError;

@@ -1,8 +1,9 @@
 //! Which web pages may call.
 
-use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use axum::http::{HeaderName, Method};
 use std::time::Duration;
+
+use axum::http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderName, Method};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::config::Origin;
@@ -21,7 +22,8 @@ pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
             AUTHORIZATION,
             CONTENT_TYPE,
             sync_token.clone(),
-            // The official SDK sends these unless told otherwise.
+            // The official SDK sends these as well.
+            CACHE_CONTROL,
             HeaderName::from_static("upstash-encoding"),
             HeaderName::from_static("upstash-telemetry-platform"),
             HeaderName::from_static("upstash-telemetry-runtime"),

@@ -119,9 +119,7 @@ pub enum StartError {
     #[error(transparent)]
     PrivateRedis(#[from] PrivateRedisError),
     /// The URL is not one that this build can connect to.
-    #[error(
-        "the Redis URL is not valid: redis://, unix: or, with the feature `tls`, rediss:// is expected"
-    )]
+    #[error("not a Redis URL: redis://, unix: or (with the feature `tls`) rediss:// is expected")]
     Url,
 }
 

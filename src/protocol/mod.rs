@@ -1,4 +1,5 @@
-//! What Redis is told, and what it said.
+#![doc = include_str!("README.md")]
+//! # The files
 //!
 //! Pure: no clock, no I/O, no randomness. [`script`] makes calls, [`gateway`] makes requests of them and reads responses,
 //! [`exchange`] joins the two for one call, [`reply`] is the frame in which every script answers.

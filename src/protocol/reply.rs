@@ -29,7 +29,7 @@ pub struct Reply {
     pub server_ms: u64,
 }
 
-/// The verdicts that scripts answer with. One set for all objects, see `docs/protocol.md`.
+/// The verdicts that scripts answer with. One set for all objects, see `src/protocol/README.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// 1: done, or granted now.

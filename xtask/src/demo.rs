@@ -23,11 +23,13 @@ impl Stack {
     pub(crate) fn start(place: &Place, port: u16) -> Result<Self> {
         setup::ensure(place, Purpose::Demo.needs())?;
         let program = build::gateway(place)?;
+        let project = build::consumer(place, "demo")?;
         let gateway = step("starting a private redis-server and the gateway", || {
             Gateway::start(place, &program)
         })?;
-        let worker =
-            step("starting the Worker in workerd", || Worker::start(place, &gateway, port))?;
+        let worker = step("starting the Worker in workerd", || {
+            Worker::start(place, &project, &gateway, port)
+        })?;
         Ok(Self { worker, gateway })
     }
 

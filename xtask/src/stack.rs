@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::build;
 use crate::place::{Place, copy_folder, emptied};
 use crate::process::{Group, check_stop, tick};
 use crate::progress::{Stopwatch, tail};
@@ -56,13 +55,19 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Stages the Worker beside the packed npm package and serves it by wrangler; port 0 is any free one.
-    pub(crate) fn start(place: &Place, gateway: &Gateway, port: u16) -> Result<Self> {
-        let folder = stage(place, gateway)?;
+    /// Puts the Worker into a folder that has the packed npm package installed, and serves it by wrangler; port 0 is
+    /// any free one.
+    pub(crate) fn start(
+        place: &Place,
+        folder: &Path,
+        gateway: &Gateway,
+        port: u16,
+    ) -> Result<Self> {
+        stage(place, folder, gateway)?;
         let program = place.node_modules().join("wrangler/bin/wrangler.js");
         let mut command = place.node();
         command
-            .current_dir(&folder)
+            .current_dir(folder)
             .arg(program)
             .args(["dev", "--local", "--ip", "127.0.0.1", "--port", &port.to_string()])
             .args(["--inspector-port", "0", "--show-interactive-dev-session=false"])
@@ -143,9 +148,8 @@ impl Part {
     }
 }
 
-/// The demo as a user's project: the Worker, its configuration, and the package from the tarball.
-fn stage(place: &Place, gateway: &Gateway) -> Result<PathBuf> {
-    let folder = build::consumer(place, "demo")?;
+/// Makes the folder a user's project: the Worker, its configuration and its secrets, beside the package.
+fn stage(place: &Place, folder: &Path, gateway: &Gateway) -> Result<()> {
     copy_folder(&place.root.join("www"), &emptied(folder.join("www"))?)?;
     fs::copy(place.root.join("wrangler.toml"), folder.join("wrangler.toml"))
         .context("cannot copy wrangler.toml")?;
@@ -153,8 +157,7 @@ fn stage(place: &Place, gateway: &Gateway) -> Result<PathBuf> {
         "UPSTASH_REDIS_REST_URL=\"{}\"\nUPSTASH_REDIS_REST_TOKEN=\"{}\"\n",
         gateway.url, gateway.token
     );
-    fs::write(folder.join(".dev.vars"), secrets)?;
-    Ok(folder)
+    fs::write(folder.join(".dev.vars"), secrets).context("cannot write the Worker's secrets")
 }
 
 fn random_token() -> Result<String> {

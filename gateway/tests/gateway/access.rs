@@ -82,7 +82,7 @@ async fn a_page_of_an_allowed_origin_may_call() {
     let methods = header(headers, "access-control-allow-methods").unwrap();
     assert!(methods.contains("GET") && methods.contains("POST"), "{methods}");
     let allowed = header(headers, "access-control-allow-headers").unwrap();
-    for name in ["authorization", "content-type", "upstash-sync-token", "accept"] {
+    for name in ["authorization", "content-type", "upstash-sync-token", "accept", "cache-control"] {
         assert!(allowed.split(',').any(|allowed| allowed.trim() == name), "{name} in {allowed}");
     }
 

@@ -4,7 +4,7 @@
 --   1 request id, echoed   2 not-after in server ms, or empty   3 keep in ms   4 publish: P, S or B (both)
 -- Reply of every script: five flat elements
 --   code, value (decimal text), ms, server ms, request id
--- docs/protocol.md has the codes and the rules (C1 to C8) that the scripts speak of.
+-- src/protocol/README.md has the codes and the rules (C1 to C8) that the scripts speak of.
 local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)
 local rid,bound,keep,pub=ARGV[1],tonumber(ARGV[2]),tonumber(ARGV[3]),ARGV[4]
 local function out(code,value,ms) return {code,value,ms,now,rid} end

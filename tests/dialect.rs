@@ -1,0 +1,11 @@
+//! What is sent to a gateway and what is made of its answers, byte for byte: `tests/vectors/upstash.json`.
+
+#[expect(dead_code, reason = "each test binary uses its part")]
+mod support;
+
+mod dialect {
+    mod arbitrary;
+    mod conversations;
+    mod requests;
+    mod vectors;
+}
