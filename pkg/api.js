@@ -3,8 +3,11 @@ import { connect, fromEnv, Lease, Lock, Locks, Owner } from "./wasm/edgelatch.js
 
 connect.fromEnv = fromEnv;
 
-// Generated classes free their memory on `using`, which would leave the lock held: only `await using` is offered.
-for (const { prototype } of [Lease, Lock, Locks, Owner]) delete prototype[Symbol.dispose];
+// Generated classes can be freed, by hand or by `using`, which would leave the lock held: only `await using` is offered.
+for (const { prototype } of [Lease, Lock, Locks, Owner]) {
+  delete prototype.free;
+  delete prototype[Symbol.dispose];
+}
 
 export { connect };
 export {

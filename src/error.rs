@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 
 /// A value that is not of the accepted kind or range. The caller's mistake; nothing was sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InvalidOption {
     option: String,
     accepted: String,
@@ -38,7 +38,7 @@ impl fmt::Display for InvalidOption {
 impl core::error::Error for InvalidOption {}
 
 /// Why a request ended without a usable answer. Whether it was done is not known, except for [`NotSent`](Self::NotSent).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureKind {
     /// The request did not leave: no connection. Safe to ask again.
@@ -81,7 +81,7 @@ impl fmt::Display for FailureKind {
 }
 
 /// A clear no from the gateway or from Redis: the request was not done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Refusal {
     kind: RefusalKind,
     code: String,
@@ -120,7 +120,7 @@ impl fmt::Display for Refusal {
 }
 
 /// The sorts of [`Refusal`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusalKind {
     /// The token is wrong, or may not run scripts. Configuration; asking again does not help.
@@ -138,7 +138,7 @@ pub enum RefusalKind {
 }
 
 /// Why the lock was not acquired.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// An option is not acceptable. Nothing was sent.
@@ -195,7 +195,7 @@ impl From<InvalidOption> for AcquireError {
 }
 
 /// Why a hold ended before it was released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LossReason {
     /// No renewal was confirmed in time, by the holder's own clock.
     Expired,
@@ -204,7 +204,7 @@ pub enum LossReason {
 }
 
 /// Why a question about a lock, a renewal or a forced release has no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RequestError {
     /// An option is not acceptable. Nothing was sent.
@@ -234,7 +234,7 @@ impl fmt::Display for RequestError {
 impl core::error::Error for RequestError {}
 
 /// Why it is not known that a hold has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReleaseError {
     /// The gateway or Redis said no. The hold ends with its lease.

@@ -20,7 +20,7 @@ pub(crate) const TOKEN_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 ///
 /// From 100 ms to 24 h in whole milliseconds; 30 s unless set. Longer means fewer renewals and a longer wait for
 /// everybody else when a holder dies; shorter means the reverse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseTime(Duration);
 
 impl LeaseTime {
@@ -60,7 +60,7 @@ impl LeaseTime {
 /// How long one is ready to wait for a lock.
 ///
 /// From 1 ms to 24 h in whole milliseconds; 30 s unless set. To not wait at all, try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WaitTime(Duration);
 
 impl WaitTime {
@@ -86,7 +86,7 @@ impl WaitTime {
 ///
 /// From 50 ms to 60 s in whole milliseconds; 5 s unless set, and never more than a third of the lease it is about. Shorter
 /// finds a hanging gateway sooner; longer lets a slow one answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttemptTime(Duration);
 
 impl AttemptTime {
@@ -119,7 +119,7 @@ impl AttemptTime {
 ///
 /// From 3 to 10 000; 40 unless set for a timed wait, without limit for one that lasts until it is cancelled. A smaller one
 /// stretches the pauses between tries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestBudget(u32);
 
 impl RequestBudget {
@@ -145,7 +145,7 @@ impl RequestBudget {
 }
 
 /// How long an acquisition is ready to wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Patience {
     /// Not at all: one request decides.
     Once,

@@ -10,6 +10,7 @@ mod scripts {
     mod memory;
     mod pinned;
     mod publishing;
+    mod random;
     mod twice;
     mod vectors;
     mod wrong_type;

@@ -13,7 +13,7 @@ use super::owner::Owner;
 use super::Client;
 use crate::error::{AcquireError, RequestError};
 use crate::host::Host;
-use crate::machine::{Acquire, AcquireSpec, Entropy, ForceRelease, Inspect, LockState, Released};
+use crate::machine::{Acquire, AcquireSpec, Entropy, ForceRelease, Inspect, LeaseState, LockState, Released};
 use crate::name::LockName;
 use crate::protocol::script::LockCalls;
 use crate::transport::Transport;
@@ -150,12 +150,13 @@ impl<T: Transport, H: Host> Lock<T, H> {
                 First::B(_) => work.await,
             }
         };
-        let held_to_the_end = !lease.remaining().is_zero();
+        // Lost once is lost for ever, also when Redis has not yet ended the hold: the work was told to stop.
+        let lasted = !matches!(lease.state(), LeaseState::Lost(_));
         match lease.release().await {
-            Ok(Released::Released) => Ok(result),
+            Ok(Released::Released) if lasted => Ok(result),
             // Not known whether it has ended, but it lasted for as long as the work did.
-            Err(_) if held_to_the_end => Ok(result),
-            Ok(Released::WasLost) | Err(_) => Err(RunError::Lost(result)),
+            Err(_) if lasted => Ok(result),
+            Ok(_) | Err(_) => Err(RunError::Lost(result)),
         }
     }
 

@@ -17,8 +17,9 @@ extern "C" {
     fn monotonic_now() -> f64;
     #[wasm_bindgen(js_name = setTimeout)]
     fn set_timeout(callback: &Closure<dyn FnMut()>, ms: f64) -> JsValue;
-    #[wasm_bindgen(js_name = clearTimeout)]
-    fn clear_timeout(timer: &JsValue);
+    // A Worker's lease may be collected when its request is over, and then no timer may be touched any more.
+    #[wasm_bindgen(catch, js_name = clearTimeout)]
+    fn clear_timeout(timer: &JsValue) -> Result<(), JsValue>;
 }
 
 /// The event loop of a browser, a Worker, Node, Deno or Bun.
@@ -97,6 +98,6 @@ impl TimerState {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        clear_timeout(&self.id);
+        drop(clear_timeout(&self.id));
     }
 }

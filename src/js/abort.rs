@@ -18,8 +18,9 @@ extern "C" {
     pub(super) fn reason(this: &Signal) -> JsValue;
     #[wasm_bindgen(method, js_name = addEventListener)]
     fn add_event_listener(this: &Signal, kind: &str, callback: &Closure<dyn FnMut()>);
-    #[wasm_bindgen(method, js_name = removeEventListener)]
-    fn remove_event_listener(this: &Signal, kind: &str, callback: &Closure<dyn FnMut()>);
+    // Outside of the request that it belongs to, a Worker's runtime refuses; it forgets the listener by itself then.
+    #[wasm_bindgen(method, catch, js_name = removeEventListener)]
+    fn remove_event_listener(this: &Signal, kind: &str, callback: &Closure<dyn FnMut()>) -> Result<(), JsValue>;
 
     /// What aborts a signal of ours.
     #[wasm_bindgen(js_name = AbortController)]
@@ -67,6 +68,6 @@ impl<'a> Listener<'a> {
 
 impl Drop for Listener<'_> {
     fn drop(&mut self) {
-        self.signal.remove_event_listener("abort", &self.callback);
+        drop(self.signal.remove_event_listener("abort", &self.callback));
     }
 }

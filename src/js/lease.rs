@@ -11,7 +11,7 @@ use super::abort::Controller;
 use super::error;
 use super::options::Options;
 use crate::client::{self, LeaseEnd};
-use crate::error::{LossReason, ReleaseError};
+use crate::error::LossReason;
 use crate::host::JsHost;
 use crate::machine::{LeaseState, Released};
 use crate::transport::HostFetch;
@@ -38,13 +38,13 @@ impl Held {
 
     /// Releases; an error when the lease did not last until here.
     pub(super) async fn end(&self) -> Result<(), JsValue> {
-        let lasted = !self.lease.remaining().is_zero();
+        // Lost once is lost for ever, also when Redis has not yet ended the hold: the work was told to stop.
+        let lasted = !matches!(self.lease.state(), LeaseState::Lost(_));
         match self.lease.release().await {
-            Ok(Released::Released) => Ok(()),
+            Ok(Released::Released) if lasted => Ok(()),
             // Whether it has ended is not known, but it lasted; Redis ends it by itself.
-            Err(ReleaseError::Unknown { .. }) if lasted => Ok(()),
-            Ok(Released::WasLost) | Err(ReleaseError::Unknown { .. }) => Err(error::lost(self.loss())),
-            Err(error) => Err(error::release(&error)),
+            Err(_) if lasted => Ok(()),
+            Ok(_) | Err(_) => Err(error::lost(self.loss())),
         }
     }
 

@@ -27,7 +27,7 @@ use crate::timing::{AttemptTime, FIRST_HORIZON, HORIZON, LeaseTime, Patience, RO
 const ATTEMPTS: u8 = 3;
 
 /// What to acquire, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcquireSpec {
     /// The lock.
     pub calls: LockCalls,
@@ -42,7 +42,7 @@ pub struct AcquireSpec {
 }
 
 /// The machine that takes a lock.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
     spec: AcquireSpec,
     ids: Ids,
@@ -55,7 +55,7 @@ pub struct Acquire {
 }
 
 /// Everything that is asked under one owner field.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Round {
     number: u32,
     owner: OwnerId,
@@ -66,7 +66,7 @@ struct Round {
     open: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Asking { errand: Errand, last: bool },
     Pausing { until: Instant, why: Wake },
@@ -75,7 +75,7 @@ enum State {
 }
 
 /// What comes after an abandon.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Then {
     AskAnew,
     End(AcquireError),

@@ -11,7 +11,7 @@ const STEP_MAX: Duration = Duration::from_secs(2);
 /// The shortest pause: jitter may come out as nothing, and nobody is helped by asking at once.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Backoff {
     step: Duration,
 }

@@ -13,7 +13,7 @@ use crate::time::Instant;
 /// A call that is sent again, under the same request id, until it has an answer or its attempts are spent.
 ///
 /// Only for scripts that may be sent twice, as all of ours may.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Errand {
     script: ScriptCall,
     attempts_left: u8,
@@ -24,7 +24,7 @@ pub(super) struct Errand {
     unsure: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Ready,
     Sent { call: CallId, sent_at: Instant },

@@ -16,7 +16,7 @@ const ATTEMPTS: u8 = 3;
 const REQUESTS: u8 = 3;
 
 /// The machine that ends whatever hold a lock has. Ends with whether there was one.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ForceRelease {
     calls: LockCalls,
     attempt: AttemptTime,

@@ -24,12 +24,13 @@ impl fmt::Debug for Entropy {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ids {
     owner: [u8; 16],
     request: u64,
     calls: u32,
-    jitter: fastrand::Rng,
+    /// Where the jitter's generator stands.
+    jitter: u64,
 }
 
 impl Ids {
@@ -41,7 +42,7 @@ impl Ids {
             owner: *owner,
             request: u64::from_le_bytes(*request),
             calls: 0,
-            jitter: fastrand::Rng::with_seed(u64::from_le_bytes(*seed)),
+            jitter: u64::from_le_bytes(*seed),
         }
     }
 
@@ -69,6 +70,9 @@ impl Ids {
 
     /// Full jitter: anything from nothing to `step`.
     pub(super) fn jitter(&mut self, step: Duration) -> Duration {
-        Duration::from_millis(self.jitter.u64(..=millis(step)))
+        let mut jitter = fastrand::Rng::with_seed(self.jitter);
+        let pause = Duration::from_millis(jitter.u64(..=millis(step)));
+        self.jitter = jitter.get_seed();
+        pause
     }
 }

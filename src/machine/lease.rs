@@ -9,7 +9,7 @@ use crate::time::Instant;
 use crate::timing::LeaseTime;
 
 /// The time for which a hold can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     time: LeaseTime,
     /// When the request left whose answer this lease rests on.
@@ -57,7 +57,7 @@ impl Lease {
 }
 
 /// What is known of a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LeaseState {
     /// Granted.
     Held,
@@ -70,7 +70,7 @@ pub enum LeaseState {
 }
 
 /// A hold as it was granted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Grant {
     /// The field in Redis.
     pub owner: OwnerId,

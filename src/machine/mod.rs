@@ -6,6 +6,9 @@
 //! Waking early or twice changes nothing. A `Wait` always says why. A [`CallId`] ties an input to its call, so that a late
 //! reply is never taken for another's. A call's time-out is the machine's: while one is under way it waits for
 //! [`Wake::ReplyDue`]. Whether a call may be repeated is decided here too, because only a machine knows what its script is.
+//!
+//! A machine is a value: it can be cloned, compared and hashed in the middle of its work, so that a model checker can try all
+//! that might happen to it next.
 
 mod acquire;
 mod backoff;

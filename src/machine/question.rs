@@ -16,7 +16,7 @@ use crate::timing::{AttemptTime, LeaseTime};
 const ATTEMPTS: u8 = 3;
 
 /// What Redis says of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LockState {
     /// Whether anybody holds it.
     pub is_locked: bool,
@@ -31,7 +31,7 @@ pub struct LockState {
 }
 
 /// The machine that asks for a lock's state.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inspect(Question<LockState>);
 
 impl Inspect {
@@ -68,7 +68,7 @@ fn state(reply: &Reply) -> Option<LockState> {
 }
 
 /// The machine that renews a hold because the holder asks for it, not because it is due.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renew {
     lease: LeaseTime,
     question: Question<Lease>,
@@ -111,7 +111,7 @@ impl Machine for Renew {
 }
 
 /// An errand and what its answer means.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Question<T> {
     ids: Ids,
     errand: Errand,

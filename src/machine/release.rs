@@ -13,7 +13,7 @@ use crate::timing::AttemptTime;
 const ATTEMPTS: u8 = 5;
 
 /// What became of the hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Released {
     /// It was there and is not any more.
     Released,
@@ -22,7 +22,7 @@ pub enum Released {
 }
 
 /// The machine that ends a hold. It asks for the verdict, so that asking twice answers the same.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     ids: Ids,
     errand: Errand,

@@ -34,7 +34,7 @@ pub(super) fn call(
 ///
 /// Ends with the reason of the loss, or with `None` when it was [cancelled](Input::Cancelled), as it is by a release. What it
 /// knows of the lease meanwhile is [`lease`](Self::lease) and [`state`](Self::state).
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renewal {
     calls: LockCalls,
     grant: Grant,
@@ -49,7 +49,7 @@ pub struct Renewal {
     state: State,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Resting { until: Instant },
     Asking { errand: Errand },

@@ -8,7 +8,7 @@ use crate::name::RequestId;
 use crate::time::Instant;
 
 /// One element of a flat reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Cell {
     /// A number.
     Int(i64),
@@ -17,7 +17,7 @@ pub enum Cell {
 }
 
 /// What a script answered, its echo checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reply {
     /// The verdict.
     pub code: Code,
@@ -30,7 +30,7 @@ pub struct Reply {
 }
 
 /// The verdicts that scripts answer with. One set for all objects, see `src/protocol/README.md`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// 1: done, or granted now.
     Done,
@@ -109,7 +109,7 @@ fn text(cell: &Cell) -> Option<&str> {
 }
 
 /// What a client knows of Redis' clock, from its last reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ServerClock {
     server_ms: u64,
     seen_at: Instant,

@@ -49,7 +49,7 @@ impl Script {
 }
 
 /// How a release is announced to those who wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Publish {
     /// `PUBLISH`, as Redisson does except in a cluster.
     #[default]
@@ -61,7 +61,7 @@ pub enum Publish {
 }
 
 /// Until when a request may be done, and for how long it is remembered: one for all requests of one id (rule C8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
     /// Redis' time in milliseconds after which it must not be done; `None` before the client has seen that clock.
     pub not_after: Option<u64>,
@@ -70,7 +70,7 @@ pub struct Bound {
 }
 
 /// One run of a script: what to run, on which keys, with which arguments. All that is needed to send it again.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ScriptCall {
     /// What ties the reply to it.
     pub request: RequestId,
@@ -79,13 +79,19 @@ pub struct ScriptCall {
     args: Vec<String>,
 }
 
-// Pointer identity is what tells two scripts apart; there is one of each.
+// There is one script of each name.
 impl PartialEq for Script {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 impl Eq for Script {}
+
+impl core::hash::Hash for Script {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
 
 /// Neither keys nor arguments: they hold names and owners.
 impl core::fmt::Debug for ScriptCall {
@@ -128,7 +134,7 @@ impl ScriptCall {
 }
 
 /// The calls about one lock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LockCalls {
     /// The lock.
     pub name: LockName,

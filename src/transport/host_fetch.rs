@@ -14,7 +14,7 @@ use crate::protocol::gateway::{Request, Response};
 #[wasm_bindgen]
 extern "C" {
     #[wasm_bindgen(catch, js_name = fetch)]
-    fn global_fetch(url: &str, init: &Object) -> Result<Promise, JsValue>;
+    fn global_fetch(url: &str, init: &Object) -> Result<JsValue, JsValue>;
 
     #[wasm_bindgen(js_name = AbortController)]
     type Controller;
@@ -22,8 +22,9 @@ extern "C" {
     fn new() -> Controller;
     #[wasm_bindgen(method, getter)]
     fn signal(this: &Controller) -> JsValue;
-    #[wasm_bindgen(method)]
-    fn abort(this: &Controller);
+    // Outside of the request that it belongs to, a Worker's runtime refuses.
+    #[wasm_bindgen(method, catch)]
+    fn abort(this: &Controller) -> Result<(), JsValue>;
 
     // What a fetch function gives is taken for what it shows itself to be: it may be the caller's own.
     #[wasm_bindgen(extends = Object)]
@@ -42,7 +43,7 @@ extern "C" {
     fn reader(this: &Stream) -> Result<Reader, JsValue>;
     type Reader;
     #[wasm_bindgen(method, catch)]
-    fn read(this: &Reader) -> Result<Promise, JsValue>;
+    fn read(this: &Reader) -> Result<JsValue, JsValue>;
 }
 
 /// Carries requests by `fetch(url, init)`.
@@ -58,13 +59,11 @@ impl HostFetch {
     }
 
     fn fetch(&self, url: &str, init: &Object) -> Result<Promise, JsValue> {
-        match &self.fetch {
+        let answer = match &self.fetch {
             None => global_fetch(url, init),
-            Some(fetch) => {
-                let promise = fetch.call2(&JsValue::UNDEFINED, &JsValue::from_str(url), init)?;
-                Ok(Promise::resolve(&promise))
-            }
-        }
+            Some(fetch) => fetch.call2(&JsValue::UNDEFINED, &JsValue::from_str(url), init),
+        }?;
+        Ok(Promise::resolve(&answer))
     }
 }
 
@@ -132,7 +131,8 @@ async fn read(answer: JsValue) -> Result<Response, FailureKind> {
 
 async fn next(reader: &Reader) -> Result<Option<Uint8Array>, FailureKind> {
     let broken = |_| FailureKind::Broken;
-    let part = JsFuture::from(reader.read().map_err(broken)?).await.map_err(broken)?;
+    let part = Promise::resolve(&reader.read().map_err(broken)?);
+    let part = JsFuture::from(part).await.map_err(broken)?;
     let field = |name: &str| Reflect::get(&part, &name.into()).map_err(broken);
     if field("done")?.is_truthy() {
         return Ok(None);
@@ -156,7 +156,7 @@ impl AbortOnDrop {
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         if let Some(controller) = &self.0 {
-            controller.abort();
+            drop(controller.abort());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A real Redis for one test, and what is in it.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use edgelatch::protocol::reply::{Cell, Reply};
 use edgelatch::protocol::script::ScriptCall;
@@ -28,6 +29,8 @@ pub(crate) struct Stored {
     pub(crate) value: Content,
     /// What `PTTL` says: milliseconds, or -1 for no end.
     pub(crate) ttl: i64,
+    /// When that is, by Redis' clock in milliseconds, or -1.
+    pub(crate) ends_at: i64,
 }
 
 /// A key's value.
@@ -106,19 +109,8 @@ impl Redis {
 
     /// Everything that is stored.
     pub(crate) async fn dump(&self) -> Keyspace {
-        let mut keyspace = Keyspace::new();
-        for key in self.ask::<Vec<String>>(&["KEYS", "*"]).await {
-            let value = match self.ask::<String>(&["TYPE", &key]).await.as_str() {
-                "string" => Content::Text(self.ask(&["GET", &key]).await),
-                "hash" => Content::Hash(self.ask(&["HGETALL", &key]).await),
-                // It has just expired.
-                "none" => continue,
-                other => panic!("{key} is a {other}"),
-            };
-            let ttl = self.ask(&["PTTL", &key]).await;
-            keyspace.insert(key, Stored { value, ttl });
-        }
-        keyspace
+        let all: Vec<Vec<Value>> = self.ask(&["EVAL", include_str!("dump.lua"), "0"]).await;
+        all.into_iter().map(stored).collect()
     }
 
     /// Redis' clock in milliseconds.
@@ -147,6 +139,21 @@ pub(crate) async fn run_on(
     command.arg(call.script().source(false)).arg(call.keys().len());
     let values: Vec<Value> = command.arg(call.keys()).arg(call.args()).query_async(connection).await?;
     values.into_iter().map(cell).collect()
+}
+
+/// One key, as `dump.lua` tells it.
+fn stored(entry: Vec<Value>) -> (String, Stored) {
+    let mut parts = entry.into_iter();
+    let mut text = || redis::from_redis_value::<String>(parts.next()?).ok();
+    let (key, kind) = (text().unwrap(), text().unwrap());
+    let mut number = || text().unwrap().parse().unwrap();
+    let (ttl, ends_at) = (number(), number());
+    let value = if kind == "string" {
+        Content::Text(text().unwrap())
+    } else {
+        Content::Hash(iter::from_fn(|| Some((text()?, text()?))).collect())
+    };
+    (key, Stored { value, ttl, ends_at })
 }
 
 fn cell(value: Value) -> Result<Cell, RedisError> {

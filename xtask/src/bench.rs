@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::build;
 use crate::place::Place;
 use crate::process::{Group, check_stop, tick};
-use crate::progress::Stopwatch;
+use crate::progress::{Stopwatch, logged, read, tail};
 use crate::setup::{self, Purpose};
 use crate::stack::{Gateway, Part, START_TIME};
 
@@ -21,6 +21,9 @@ const ROUNDS: u32 = 3;
 /// What the gateways are asked to run: about as much as taking a lock.
 const SCRIPT: &str =
     "redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return redis.call('pttl', KEYS[1])";
+
+/// In milliseconds; the script answers with it, as the key is fresh.
+const LEASE: &str = "30000";
 
 /// Measures the npm package beside `@upstash/lock`, then the gateway beside webdis.
 pub(crate) fn run(place: &Place) -> Result<()> {
@@ -52,15 +55,25 @@ fn gateways(place: &Place, program: &Path) -> Result<()> {
     let webdis = Webdis::start(place, &redis)?;
     let sha = load_script(&gateway)?;
 
-    for round in 1..=ROUNDS {
-        println!("round {round}");
-        load(place, "edgelatch", &gateway.url, |command| {
-            let body = json!(["EVALSHA", sha, "1", "bench:key", "value", "30000"]);
-            command.env("LOAD_BODY", body.to_string()).env("LOAD_TOKEN", &gateway.token)
-        })?;
-        load(place, "webdis", &webdis.url, |command| {
-            command.env("LOAD_BODY", format!("EVALSHA/{sha}/1/bench:key/value/30000"))
-        })?;
+    let ours = Load {
+        name: "edgelatch",
+        url: gateway.url.clone(),
+        body: json!(["EVALSHA", sha, "1", "bench:key", "value", LEASE]).to_string(),
+        authorization: format!("Bearer {}", gateway.token),
+    };
+    let theirs = Load {
+        name: "webdis",
+        url: webdis.url.clone(),
+        body: format!("EVALSHA/{sha}/1/bench:key/value/{LEASE}"),
+        authorization: "none".to_owned(),
+    };
+    for gateway in [&ours, &theirs] {
+        gateway.check()?;
+    }
+    for _ in 0..ROUNDS {
+        for gateway in [&ours, &theirs] {
+            gateway.run(place)?;
+        }
     }
     drop(webdis);
     drop(gateway);
@@ -68,18 +81,42 @@ fn gateways(place: &Place, program: &Path) -> Result<()> {
     Ok(())
 }
 
-fn load(
-    place: &Place,
-    name: &str,
-    url: &str,
-    tell: impl FnOnce(&mut Command) -> &mut Command,
-) -> Result<()> {
-    let mut command = place.command("wrk");
-    command
-        .args(["--threads", "1", "--connections", "32", "--duration", "6s"])
-        .args(["--script", "tests/bench/load.lua", url])
-        .env("LOAD_NAME", name);
-    in_foreground(tell(&mut command))
+/// One request, to be sent over and over.
+struct Load {
+    name: &'static str,
+    url: String,
+    body: String,
+    authorization: String,
+}
+
+impl Load {
+    /// Fails if the answer is not the script's.
+    fn check(&self) -> Result<()> {
+        let mut response = ureq::post(&self.url)
+            .header("Authorization", &self.authorization)
+            .send(&self.body)
+            .with_context(|| format!("{} did not answer", self.name))?;
+        let answer = response.body_mut().read_to_string()?;
+        ensure!(answer.contains(LEASE), "{} answered {answer}", self.name);
+        Ok(())
+    }
+
+    /// Prints what the gateway bears.
+    fn run(&self, place: &Place) -> Result<()> {
+        let log = place.log("wrk")?;
+        let mut command = place.command("wrk");
+        command
+            .args(["--threads", "1", "--connections", "32", "--duration", "6s"])
+            .args(["--script", "tests/bench/load.lua", &self.url])
+            .env("LOAD_NAME", self.name)
+            .env("LOAD_BODY", &self.body)
+            .env("LOAD_AUTHORIZATION", &self.authorization);
+        let status = logged(&mut command, &log)?;
+        ensure!(status.success(), "wrk ended with {status}\n{}", tail(&log));
+        // The rest is wrk's own summary.
+        println!("{}", read(&log).lines().next_back().unwrap_or_default());
+        Ok(())
+    }
 }
 
 fn load_script(gateway: &Gateway) -> Result<String> {

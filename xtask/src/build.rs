@@ -124,7 +124,7 @@ pub(crate) fn npm_version(place: &Place) -> Result<String> {
 }
 
 fn module(place: &Place) -> Result<PathBuf> {
-    let compiler = wasm::compiler().context("no compiler for the wasm target")?;
+    let compiler = wasm::compiler(place).context("no compiler for the wasm target")?;
     let mut command = place.command("cargo");
     compiler.apply(&mut command);
     command

@@ -11,6 +11,9 @@ use crate::progress::step;
 use crate::setup::{self, Purpose};
 use crate::stack::{Gateway, Worker};
 
+/// How many looks at the programs there are to one call of the Worker.
+const TICKS_BETWEEN_CALLS: u64 = 100;
+
 /// Redis, the gateway and the Worker, in the order in which they need each other.
 pub(crate) struct Stack {
     // Dropped in this order: what asks goes before what answers.
@@ -45,8 +48,12 @@ pub(crate) fn run(place: &Place, port: u16) -> Result<()> {
     let is_free = TcpListener::bind(("127.0.0.1", port)).is_ok();
     let mut stack = Stack::start(place, if is_free { port } else { 0 })?;
     println!("\nThe demo is at  {}\n\nCtrl-C ends it.", stack.worker.url);
-    loop {
+    for ticks in 0_u64.. {
         stack.check()?;
+        // Wrangler stays when its workerd is gone.
+        if ticks % TICKS_BETWEEN_CALLS == 0 {
+            stack.worker.call()?;
+        }
         match check_stop() {
             Err(error) if error.is::<Interrupted>() => break,
             other => other?,

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -90,6 +91,12 @@ impl Worker {
     /// Fails if it has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
         self.part.check()
+    }
+
+    /// Fails if nobody is there to answer.
+    pub(crate) fn call(&self) -> Result<()> {
+        let address = self.url.trim_start_matches("http://").trim_end_matches('/');
+        TcpStream::connect(address).map(drop).context("the Worker's runtime has ended by itself")
     }
 }
 

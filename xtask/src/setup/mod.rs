@@ -120,7 +120,7 @@ fn is_there(place: &Place, need: Need) -> bool {
         Need::Webdis => which("webdis").is_some(),
         Need::Wrk => which("wrk").is_some(),
         Need::Chromium => chromium().is_some() && which("chromedriver").is_some(),
-        Need::WasmTarget => wasm::compiler().is_some(),
+        Need::WasmTarget => wasm::compiler(place).is_some(),
         Need::WasmBindgen | Need::WasmPack | Need::CargoDeny => cargo::is_there(place, need),
         Need::NpmTools => npm::is_there(place),
     }

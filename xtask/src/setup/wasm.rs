@@ -17,8 +17,6 @@ pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 const LINKED: &str = "web";
 /// Debian's newest compiler, its standard library's source, and a linker for WebAssembly.
 const PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-src", "lld-19"];
-/// Says for which compiler the standard library beside it was built.
-const STAMP: &str = "edgelatch-std";
 
 /// Which compiler builds for the target.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,18 +38,18 @@ impl Compiler {
     }
 }
 
-/// The compiler that is ready for the target, if there is one.
-pub(crate) fn compiler() -> Option<Compiler> {
-    if has_std(Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET])) {
-        return Some(Compiler::Default);
-    }
-    let is_linked = output_of(Command::new("rustup").args(["run", LINKED, "rustc", "-vV"]))
-        .is_ok_and(|linked| debian_version().is_ok_and(|version| version == linked));
-    let is_stamped = || {
-        let stamp = debian_libdir().map(|folder| folder.join(STAMP)).ok()?;
-        Some(fs::read_to_string(stamp).ok()? == debian_version().ok()?)
-    };
-    if is_linked && is_stamped() == Some(true) { linker().map(Compiler::Linked) } else { None }
+/// The compiler that is ready for the target, if there is one. Asks by compiling nothing at all, which takes a standard
+/// library that fits.
+pub(crate) fn compiler(place: &Place) -> Option<Compiler> {
+    let candidates = [Some(Compiler::Default), linker().map(Compiler::Linked)];
+    candidates.into_iter().flatten().find(|compiler| {
+        let mut command = place.command("rustc");
+        compiler.apply(&mut command);
+        command.args(["--target", TARGET, "--crate-type", "lib", "--crate-name", "nothing"]);
+        place.folder("probe").is_ok_and(|folder| {
+            output_of(command.args(["--emit", "metadata", "-", "--out-dir"]).arg(folder)).is_ok()
+        })
+    })
 }
 
 /// Installs the target, by rustup if that can be.
@@ -67,9 +65,7 @@ pub(crate) fn install(place: &Place) -> Result<()> {
     if which("apt-get").is_none() {
         return Err(error).context("and this machine has no apt-get to get another compiler with");
     }
-    if debian_version().is_err() || linker().is_none() {
-        debian::install(place, PACKAGES)?;
-    }
+    debian::install(place, PACKAGES)?;
     build_std(place)?;
     link()
 }
@@ -96,12 +92,12 @@ fn build_std(place: &Place) -> Result<()> {
         .env("RUSTC", "/usr/bin/rustc");
     run(place, "wasm standard library: building it with Debian's compiler, once", &mut build)?;
     step("wasm standard library: installing it", || {
-        install_std(&folder.join(TARGET).join("release/deps"), &folder.join(STAMP))
+        install_std(&folder.join(TARGET).join("release/deps"))
     })?;
     fs::remove_dir_all(&folder).context("cannot remove what the build left")
 }
 
-fn install_std(built: &Path, stamp: &Path) -> Result<()> {
+fn install_std(built: &Path) -> Result<()> {
     let libdir = debian_libdir()?;
     let to = libdir.to_string_lossy();
     // What we installed for an earlier version of the compiler would be found twice.
@@ -112,8 +108,6 @@ fn install_std(built: &Path, stamp: &Path) -> Result<()> {
     let mut files = rlibs(built);
     files.retain(|file| !file.to_string_lossy().contains("libedgelatch_empty"));
     ensure!(!files.is_empty(), "the build left no library in {}", built.display());
-    fs::write(stamp, debian_version()?)?;
-    files.push(stamp.to_path_buf());
     for file in files {
         debian::run_as_root("install", &["-m", "644", "-t", &to, &file.to_string_lossy()])?;
     }
@@ -134,22 +128,11 @@ fn link() -> Result<()> {
     }
 }
 
-fn has_std(print_folder: &mut Command) -> bool {
-    output_of(print_folder).is_ok_and(|folder| {
-        let is_std = |file: &PathBuf| file.to_string_lossy().contains("libstd-");
-        rlibs(Path::new(folder.trim())).iter().any(is_std)
-    })
-}
-
 fn rlibs(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().is_some_and(|ending| ending == "rlib"));
     files
-}
-
-fn debian_version() -> Result<String> {
-    output_of(Command::new("/usr/bin/rustc").arg("-vV"))
 }
 
 fn debian_libdir() -> Result<PathBuf> {

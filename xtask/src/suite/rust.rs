@@ -31,7 +31,7 @@ pub(crate) fn clippy(runner: &Runner<'_>) -> Result<Tally> {
     bare.args(["clippy", "--package", "edgelatch", "--lib", "--no-default-features"]);
     tally += runner.check("clippy: without features", bare.args(DENY_WARNINGS))?;
 
-    let compiler = wasm::compiler().context("no compiler for the wasm target")?;
+    let compiler = wasm::compiler(runner.place).context("no compiler for the wasm target")?;
     for features in ["js", "reqwest,web"] {
         let mut command = cargo(runner);
         compiler.apply(&mut command);
@@ -122,7 +122,7 @@ pub(crate) fn wasm_chromium(runner: &Runner<'_>) -> Result<Tally> {
 
 fn wasm_pack(runner: &Runner<'_>, where_to: &[&str]) -> Result<Tally> {
     let mut command = runner.place.command("wasm-pack");
-    wasm::compiler().context("no compiler for the wasm target")?.apply(&mut command);
+    wasm::compiler(runner.place).context("no compiler for the wasm target")?.apply(&mut command);
     command
         .args(["test", "--mode", "no-install"])
         .args(where_to)

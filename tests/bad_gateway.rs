@@ -1,0 +1,13 @@
+//! A gateway that misbehaves: every call ends in the right kind of error, and nothing is left held.
+
+#[expect(dead_code, reason = "each test binary uses its part")]
+mod support;
+
+mod bad_gateway {
+    mod acquiring;
+    mod answers;
+    mod copies;
+    mod renewing;
+    mod releasing;
+    mod secrets;
+}

@@ -1,0 +1,50 @@
+//! The answers of gateways that are out of order, and what each is.
+
+use edgelatch::error::FailureKind;
+
+use crate::support::misbehaviour::{Said, http, json, page};
+
+/// An answer that tells nothing, and what it is called.
+pub(crate) type Bad = (&'static str, Said, FailureKind);
+
+/// Everything but silence.
+pub(crate) fn indeterminate() -> Vec<Bad> {
+    let garbled = FailureKind::Garbled { status: 200 };
+    let failed = |status| FailureKind::Gateway { status };
+    let large = "x".repeat(10_000_000);
+    let wrong_echo = r#"{"result":[1,"1",30000,1700000000000,"0000000000000000"]}"#;
+    let chunked = b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"res\r\n".to_vec();
+    let endless = format!("HTTP/1.1 200 X\r\nconnection: close\r\n\r\n{{\"result\":\"{large}");
+    let early_end = b"HTTP/1.1 200 X\r\ncontent-length: 500\r\n\r\n{\"result\":[".to_vec();
+    vec![
+        ("a page", page(200), garbled),
+        ("nothing", Said::Bytes(Vec::new()), FailureKind::Broken),
+        ("no HTTP", Said::Bytes(b"-ERR\r\n".to_vec()), FailureKind::Broken),
+        ("half a head", Said::Bytes(b"HTTP/1.1 200".to_vec()), FailureKind::Broken),
+        ("half a JSON", json(200, r#"{"result":[1,"17"#), garbled),
+        ("half a body", Said::Bytes(early_end), FailureKind::Broken),
+        ("half a chunk", Said::Bytes(chunked), FailureKind::Broken),
+        ("half the truth", Said::HalfTheTruth, FailureKind::Broken),
+        ("10 MB", http(200, "", &large), FailureKind::TooLarge),
+        ("10 MB without an end", Said::Bytes(endless.into_bytes()), FailureKind::TooLarge),
+        ("an empty body", json(200, ""), garbled),
+        ("another shape", json(200, r#"{"result":"OK"}"#), garbled),
+        ("null", json(200, r#"{"result":null}"#), garbled),
+        ("QUEUED", json(200, r#"{"result":"QUEUED"}"#), garbled),
+        ("another request's reply", json(200, wrong_echo), garbled),
+        ("429", json(429, r#"{"error":"Too many requests"}"#), failed(429)),
+        ("500", http(500, "", ""), failed(500)),
+        ("502 with a page", page(502), failed(502)),
+        ("503", json(503, r#"{"error":"Service Unavailable"}"#), failed(503)),
+        ("504 with a page", page(504), failed(504)),
+    ]
+}
+
+/// Answers that say no for sure.
+pub(crate) fn refusals() -> Vec<(&'static str, Said)> {
+    vec![
+        ("401", json(401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#)),
+        ("401 in words", json(401, r#"{"error":"Unauthorized"}"#)),
+        ("403", json(403, r#"{"error":"NOPERM this user has no permissions"}"#)),
+    ]
+}

@@ -1,0 +1,96 @@
+//! Requests that arrive twice, late, or after their end.
+
+use std::time::Duration;
+
+use edgelatch::client::AcquireOptions;
+use edgelatch::error::{AcquireError, FailureKind};
+use edgelatch::machine::Released;
+
+use crate::support::misbehaviour::{Fault, Said};
+use crate::support::stand::Stand;
+
+#[tokio::test]
+async fn what_arrives_twice_is_done_once() {
+    let stand = Stand::with(|_| Fault::twice()).await;
+    let lock = stand.client().lock("job").unwrap();
+    for _ in 0..3 {
+        let lease = lock.acquire().await.unwrap();
+        assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+        lease.renew(Some(Duration::from_secs(60))).await.unwrap();
+        assert_eq!(lease.is_held().await, Ok(true));
+        assert_eq!(lock.inspect().await.unwrap().hold_count, 1);
+        assert!(lock.try_acquire().await.unwrap().is_none());
+        assert_eq!(lease.release().await, Ok(Released::Released));
+        stand.assert_nothing_is_held("twice").await;
+    }
+    let lease = lock.acquire().await.unwrap();
+    assert_eq!(lock.force_release().await, Ok(true));
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+}
+
+#[tokio::test]
+async fn copies_that_come_after_the_release_change_nothing() {
+    let stand = Stand::with(|_| Fault::none().copied()).await;
+    let lock = stand.client().lock("job").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    lease.renew(None).await.unwrap();
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    assert_eq!(stand.relay.deliver_copies().await, 3);
+    stand.assert_nothing_is_held("copies").await;
+}
+
+#[tokio::test]
+async fn copies_do_not_end_the_hold_of_the_next_holder() {
+    let stand = Stand::with(|_| Fault::none().copied()).await;
+    let lock = stand.client().lock("job").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    assert_eq!(lock.force_release().await, Ok(true));
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+    let next = lock.acquire().await.unwrap();
+    assert!(stand.relay.deliver_copies().await >= 4);
+    assert_eq!(next.is_held().await, Ok(true));
+    assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    assert_eq!(next.release().await, Ok(Released::Released));
+}
+
+#[tokio::test]
+async fn a_request_that_arrives_after_it_was_given_up_is_not_granted() {
+    let stand = Stand::with(|seen| match seen.script {
+        "lock_acquire" => Fault::instead(Said::Bytes(Vec::new())).copied(),
+        _ => Fault::none(),
+    })
+    .await;
+    let error = stand.client().lock("job").unwrap().try_acquire().await.unwrap_err();
+    assert_eq!(error, AcquireError::Unreachable(FailureKind::Broken));
+    assert_eq!(stand.relay.deliver_copies().await, 3);
+    stand.assert_nothing_is_held("late").await;
+}
+
+#[tokio::test]
+async fn a_request_that_arrives_after_the_wait_was_cancelled_is_not_granted() {
+    let stand = Stand::with(|seen| match seen.script {
+        "lock_acquire" => Fault::instead(Said::Silence).copied(),
+        _ => Fault::none(),
+    })
+    .await;
+    let lock = stand.client().lock("job").unwrap();
+    let asked = async {
+        while stand.relay.count("lock_acquire") == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let error = lock.acquire_cancellable(AcquireOptions::new(), asked).await.unwrap_err();
+    assert_eq!(error, AcquireError::Cancelled { held_at_most: None });
+    assert_eq!(stand.relay.deliver_copies().await, 1);
+    stand.assert_nothing_is_held("cancelled").await;
+}
+
+#[tokio::test]
+async fn a_last_try_that_arrives_after_the_lock_was_freed_is_not_granted() {
+    let stand = Stand::with(|_| Fault::none().copied()).await;
+    let holder = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    assert!(stand.client().lock("job").unwrap().try_acquire().await.unwrap().is_none());
+    assert_eq!(holder.release().await, Ok(Released::Released));
+    stand.relay.deliver_copies().await;
+    stand.assert_nothing_is_held("last try").await;
+}

@@ -1,0 +1,73 @@
+//! What every transport and every host must do, run over those that a native program has.
+
+#[expect(dead_code, reason = "each test binary uses its part")]
+mod support;
+
+mod conformance {
+    pub(crate) mod host;
+    pub(crate) mod peer;
+    pub(crate) mod transport;
+}
+
+use edgelatch::host::{Host as _, TokioHost};
+use edgelatch::transport::Reqwest;
+
+use conformance::peer::Peer;
+use conformance::transport::Surroundings;
+use support::fake_host::{DullHost, FakeHost, FastHost};
+
+#[tokio::test]
+async fn reqwest_is_a_transport() {
+    let peer = Peer::start().await;
+    let surroundings = Surroundings {
+        peer: &peer.url(),
+        nobody: &Peer::nobody().await,
+        tells_unsent: true,
+        adds: &["accept", "content-length", "host"],
+    };
+    conformance::transport::check(&Reqwest::new(), &surroundings).await;
+    conformance::transport::check(&&Reqwest::default(), &surroundings).await;
+}
+
+#[tokio::test]
+async fn a_client_of_one_s_own_is_a_transport_too() {
+    let peer = Peer::start().await;
+    let surroundings = Surroundings {
+        peer: &peer.url(),
+        nobody: &Peer::nobody().await,
+        tells_unsent: true,
+        adds: &["accept", "content-length", "host", "user-agent"],
+    };
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent("a program")
+        .build()
+        .unwrap();
+    conformance::transport::check(&Reqwest::with_client(client), &surroundings).await;
+}
+
+#[tokio::test]
+async fn tokio_is_a_host() {
+    conformance::host::check(&TokioHost::new(), |_| ()).await;
+    conformance::host::check(&&TokioHost::default(), |_| ()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokio_with_a_clock_that_stands_still_is_a_host() {
+    conformance::host::check(&TokioHost::new(), |_| ()).await;
+}
+
+#[tokio::test]
+async fn the_hosts_of_the_tests_are_hosts() {
+    let host = FakeHost::new();
+    conformance::host::check(&host, |time| host.pass(time)).await;
+    conformance::host::check(&FastHost::new(50), |_| ()).await;
+}
+
+#[test]
+fn a_host_without_entropy_says_so() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let _context = runtime.enter();
+    let error = DullHost(TokioHost::new()).entropy().unwrap_err();
+    assert_eq!(error.to_string(), "the host has no entropy");
+}

@@ -1,0 +1,89 @@
+//! What every host must do. Nothing in here needs an operating system.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use edgelatch::host::Host;
+
+/// Checks a host. `pass` lets time pass on one whose clocks stand still; on others it does nothing.
+pub(crate) async fn check(host: &impl Host, pass: impl Fn(Duration)) {
+    now_never_goes_back(host, &pass);
+    a_deadline_that_is_reached_is_not_waited_for(host, &pass).await;
+    whoever_sleeps_again_reaches_the_deadline(host, &pass).await;
+    two_sleep_at_a_time(host, &pass).await;
+    a_far_deadline_does_not_come_at_once(host).await;
+    entropy_differs(host);
+}
+
+fn now_never_goes_back(host: &impl Host, pass: &impl Fn(Duration)) {
+    let mut before = host.now();
+    for _ in 0..100 {
+        pass(Duration::from_millis(1));
+        let now = host.now();
+        assert_eq!(before.sooner(now), before);
+        before = now;
+    }
+}
+
+async fn a_deadline_that_is_reached_is_not_waited_for(host: &impl Host, pass: &impl Fn(Duration)) {
+    let past = host.now();
+    host.sleep_until(past).await;
+    pass(Duration::from_secs(1));
+    host.sleep_until(past).await;
+}
+
+/// Early returns are allowed; standing still is not.
+async fn whoever_sleeps_again_reaches_the_deadline(host: &impl Host, pass: &impl Fn(Duration)) {
+    let deadline = host.now() + Duration::from_millis(40);
+    let mut sleeps = 0;
+    while !host.now().has_reached(deadline) {
+        let mut sleep = pin!(host.sleep_until(deadline));
+        if is_pending(sleep.as_mut()).await {
+            pass(Duration::from_millis(25));
+            sleep.await;
+        }
+        sleeps += 1;
+        assert!(sleeps < 1_000, "it wakes without end");
+    }
+}
+
+async fn two_sleep_at_a_time(host: &impl Host, pass: &impl Fn(Duration)) {
+    let start = host.now();
+    let mut long = pin!(host.sleep_until(start + Duration::from_secs(3_600)));
+    assert!(is_pending(long.as_mut()).await);
+    let mut short = pin!(host.sleep_until(start + Duration::from_millis(20)));
+    let pending = is_pending(short.as_mut()).await;
+    pass(Duration::from_millis(20));
+    if pending {
+        short.await;
+    }
+    assert!(is_pending(long.as_mut()).await, "one sleep ended with the other");
+}
+
+/// A timer that counts in 32 bits fires at once when it is told to wait for a month.
+async fn a_far_deadline_does_not_come_at_once(host: &impl Host) {
+    let month = Duration::from_secs(31 * 24 * 3_600);
+    for far in [month, month * 12 * 100, Duration::from_millis(u64::MAX), Duration::MAX] {
+        let deadline = host.now() + far;
+        let mut sleep = pin!(host.sleep_until(deadline));
+        assert!(is_pending(sleep.as_mut()).await, "{far:?}");
+        // The event loop turns once; another sleep gives it the time to.
+        let soon = host.now();
+        host.sleep_until(soon).await;
+        assert!(is_pending(sleep.as_mut()).await, "{far:?}");
+    }
+}
+
+fn entropy_differs(host: &impl Host) {
+    let mut all: Vec<[u8; 32]> = (0..100).map(|_| host.entropy().unwrap()).collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 100);
+    assert!(!all.contains(&[0; 32]));
+}
+
+async fn is_pending(mut future: std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await
+}

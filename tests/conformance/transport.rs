@@ -1,0 +1,156 @@
+//! What every transport must do. Nothing in here needs an operating system: it asks a peer, whose paths say what it does.
+
+use std::future::poll_fn;
+use std::pin::pin;
+
+use edgelatch::error::FailureKind;
+use edgelatch::protocol::gateway::{Request, Response};
+use edgelatch::transport::Transport;
+use serde_json::Value;
+
+/// Where the checks run, and what the runtime adds of its own.
+pub(crate) struct Surroundings<'a> {
+    /// The address of the peer.
+    pub(crate) peer: &'a str,
+    /// An address where nobody listens.
+    pub(crate) nobody: &'a str,
+    /// Whether the runtime tells a request that did not leave from one that may have.
+    pub(crate) tells_unsent: bool,
+    /// Headers that the runtime adds, sorted; of ours there are no others than the two or three.
+    pub(crate) adds: &'a [&'a str],
+}
+
+const TOKEN: &str = "Bearer a-token_=+/.-~:";
+
+/// Checks a transport.
+pub(crate) async fn check(transport: &impl Transport, around: &Surroundings<'_>) {
+    the_request_is_sent_as_it_is(transport, around).await;
+    a_status_of_any_kind_is_a_response(transport, around).await;
+    a_body_has_a_limit(transport, around).await;
+    a_redirection_is_reported_and_not_followed(transport, around).await;
+    a_connection_that_breaks_is_broken(transport, around).await;
+    nobody_listening_is_not_sent(transport, around).await;
+    a_dropped_future_gives_the_request_up(transport, around).await;
+}
+
+fn request(around: &Surroundings<'_>, path: &str) -> Request {
+    Request {
+        url: format!("{}{path}", around.peer),
+        authorization: TOKEN.into(),
+        sync_token: None,
+        body: r#"["EVALSHA","é \" \\ \u0000"]"#.into(),
+    }
+}
+
+async fn send(
+    transport: &impl Transport,
+    around: &Surroundings<'_>,
+    path: &str,
+) -> Result<Response, FailureKind> {
+    transport.send(request(around, path)).await
+}
+
+async fn the_request_is_sent_as_it_is(transport: &impl Transport, around: &Surroundings<'_>) {
+    for sync_token in [None, Some("token-of;the=reply")] {
+        let mut request = request(around, "/mirror/a%2Fb");
+        request.sync_token = sync_token.map(Into::into);
+        let sent = request.body.clone();
+        let response = transport.send(request).await.unwrap();
+        let mirror: Value = serde_json::from_slice(&response.body).unwrap();
+        assert_eq!(mirror["line"], "POST /mirror/a%2Fb HTTP/1.1");
+        assert_eq!(mirror["body"], *sent);
+        let headers = mirror["headers"].as_object().unwrap();
+        assert_eq!(headers["authorization"], TOKEN);
+        assert_eq!(headers["content-type"], "application/json");
+        assert_eq!(headers.get("upstash-sync-token").and_then(Value::as_str), sync_token);
+        let ours = ["authorization", "content-type", "upstash-sync-token"];
+        let mut others: Vec<&str> =
+            headers.keys().map(String::as_str).filter(|name| !ours.contains(name)).collect();
+        others.sort_unstable();
+        assert_eq!(others, around.adds);
+    }
+}
+
+async fn a_status_of_any_kind_is_a_response(
+    transport: &impl Transport,
+    around: &Surroundings<'_>,
+) {
+    for status in [200, 201, 400, 401, 403, 404, 418, 429, 500, 502, 503, 599] {
+        let response = send(transport, around, &format!("/says/{status}")).await.unwrap();
+        assert_eq!(response.status, status);
+        assert_eq!(response.body, b"said");
+        assert_eq!(response.sync_token, Some(format!("after-{status}")));
+    }
+    let bare = send(transport, around, "/bytes/0").await.unwrap();
+    assert_eq!((bare.status, bare.sync_token, bare.body.len()), (200, None, 0));
+}
+
+async fn a_body_has_a_limit(transport: &impl Transport, around: &Surroundings<'_>) {
+    for kind in ["bytes", "chunks"] {
+        for length in [1, 1_000, Response::BODY_MAX] {
+            let response = send(transport, around, &format!("/{kind}/{length}")).await.unwrap();
+            assert_eq!(response.body, vec![b'x'; length], "{kind}");
+        }
+        for length in [Response::BODY_MAX + 1, 10_000_000] {
+            let response = send(transport, around, &format!("/{kind}/{length}")).await;
+            assert_eq!(response.unwrap_err(), FailureKind::TooLarge, "{kind}");
+        }
+    }
+}
+
+async fn a_redirection_is_reported_and_not_followed(
+    transport: &impl Transport,
+    around: &Surroundings<'_>,
+) {
+    for status in [301, 302, 303, 307, 308] {
+        let response = send(transport, around, &format!("/redirect/{status}")).await;
+        assert_eq!(response.unwrap_err(), FailureKind::Redirected, "{status}");
+    }
+    assert_eq!(count(transport, around, "target").await, 0);
+}
+
+async fn a_connection_that_breaks_is_broken(
+    transport: &impl Transport,
+    around: &Surroundings<'_>,
+) {
+    for place in ["before", "head", "body", "chunk"] {
+        let response = send(transport, around, &format!("/broken/{place}")).await;
+        assert_eq!(response.unwrap_err(), FailureKind::Broken, "{place}");
+        // Once: nothing is repeated.
+        assert_eq!(count(transport, around, &format!("broken/{place}")).await, 1, "{place}");
+    }
+    forget(transport, around).await;
+}
+
+async fn nobody_listening_is_not_sent(transport: &impl Transport, around: &Surroundings<'_>) {
+    let nowhere = Request { url: format!("{}/", around.nobody), ..request(around, "/") };
+    let wanted = if around.tells_unsent { FailureKind::NotSent } else { FailureKind::Broken };
+    assert_eq!(transport.send(nowhere).await.unwrap_err(), wanted);
+}
+
+async fn a_dropped_future_gives_the_request_up(
+    transport: &impl Transport,
+    around: &Surroundings<'_>,
+) {
+    {
+        let mut silent = pin!(send(transport, around, "/silence"));
+        let mut arrived = pin!(async { while count(transport, around, "silence").await == 0 {} });
+        poll_fn(|cx| {
+            assert!(silent.as_mut().poll(cx).is_pending(), "silence was broken");
+            arrived.as_mut().poll(cx)
+        })
+        .await;
+    }
+    while count(transport, around, "given-up").await == 0 {}
+    forget(transport, around).await;
+}
+
+/// What the peer has counted under this name.
+async fn count(transport: &impl Transport, around: &Surroundings<'_>, what: &str) -> u64 {
+    let response = send(transport, around, &format!("/count/{what}")).await.unwrap();
+    serde_json::from_slice(&response.body).unwrap()
+}
+
+async fn forget(transport: &impl Transport, around: &Surroundings<'_>) {
+    send(transport, around, "/forget").await.unwrap();
+}

@@ -1,0 +1,39 @@
+//! The model must find what is known to be wrong: otherwise that it finds nothing means nothing.
+
+use std::collections::BTreeSet;
+
+use stateright::{Checker as _, HasDiscoveries, Model as _};
+
+use super::exhaustive::{PLAN, world};
+use super::properties;
+use super::world::World;
+use crate::script_model::Latches;
+
+#[test]
+fn without_the_latch_an_owner_is_granted_again_after_somebody_else() {
+    let world = World { latches: Latches::Off, copies: 1, times: &[0, 10, 20, 40], ..world([PLAN, PLAN]) };
+    finds(world, properties::NO_RETURN);
+}
+
+#[test]
+fn without_the_latch_a_copy_of_a_released_acquisition_is_granted() {
+    let world = World { latches: Latches::Off, copies: 1, ..world([PLAN, PLAN]) };
+    finds(world, properties::NO_GHOST);
+}
+
+#[test]
+fn with_a_bound_that_moves_an_owner_is_granted_twice() {
+    let world = World { moving_bound: Some(110), times: &[0, 10, 120], ..world([PLAN, PLAN]) };
+    finds(world, properties::AT_MOST_ONCE);
+}
+
+fn finds(world: World, property: &'static str) {
+    let wanted = HasDiscoveries::AnyOf(BTreeSet::from([property]));
+    let checker = world.checker().threads(2).finish_when(wanted).spawn_bfs().join();
+    let found = checker.assert_any_discovery(property);
+    println!(
+        "{property}: refuted in {} steps after {} states",
+        found.into_actions().len(),
+        checker.unique_state_count()
+    );
+}

@@ -1,0 +1,100 @@
+/** The suite in headless Chromium: by import map, bundled under a strict policy, inline, and slim. */
+
+import { once } from "node:events";
+import { cp, readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { extname, join } from "node:path";
+
+import { newProject, required } from "./project.mjs";
+
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
+
+const STRICT = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
+
+/**
+ * Ways to the package. `loads` is what a page is seen to call at load: with `browser.js` the fetch of the module beside it,
+ * with `slim` the page's own.
+ */
+export const ways = [
+  { name: "import map", map: "/node_modules/edgelatch/browser.js", loads: ["fetch"] },
+  { name: "inline loader by import map", map: "/node_modules/edgelatch/inline.js", loads: [] },
+  { name: "slim", map: "/tests/programs/slim.mjs", loads: ["fetch"] },
+  { name: "bundled for browsers, strict policy", bundle: { platform: "browser" }, loads: ["fetch"] },
+  { name: "bundled for anywhere, strict policy", bundle: { platform: "neutral" }, loads: [] },
+];
+
+/** Answers `{ results, complaints }` of the suite on a page that gets to the package in this way. */
+export async function runPage(browser, way, { url, token }) {
+  const folder = await newProject();
+  if (way.bundle) await bundle(folder, way.bundle);
+  const server = await serve(folder, way, url);
+  const context = await browser.newContext();
+  try {
+    const page = await context.newPage();
+    const complaints = [];
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("console", (message) => {
+      if (/Content Security Policy|CORS/.test(message.text())) complaints.push(message.text());
+    });
+    const reported = new Promise((resolve, reject) => {
+      page.exposeFunction("report", resolve).catch(reject);
+      page.on("pageerror", reject);
+      page.on("crash", () => reject(new Error("the page crashed")));
+    });
+    const query = new URLSearchParams({ url, token, loads: way.loads.join() });
+    await page.goto(`${server.url}/page.html?${query}`);
+    return { results: await reported, complaints };
+  } finally {
+    await context.close();
+    server.close();
+  }
+}
+
+export function launch() {
+  const { chromium } = tool("playwright-core");
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+      "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    ],
+  });
+}
+
+async function bundle(folder, options) {
+  await tool("esbuild").build({
+    absWorkingDir: folder,
+    entryPoints: ["tests/programs/page.mjs"],
+    outfile: "bundle/page.mjs",
+    bundle: true,
+    format: "esm",
+    minify: true,
+    mainFields: ["module", "main"],
+    logLevel: "silent",
+    ...options,
+  });
+  // The asset beside the code, as bundlers that know of `new URL(…, import.meta.url)` put it.
+  await cp(join(folder, "node_modules/edgelatch/wasm/edgelatch_bg.wasm"), join(folder, "bundle/wasm/edgelatch_bg.wasm"));
+}
+
+async function serve(folder, way, gateway) {
+  const script = way.bundle ? "/bundle/page.mjs" : "/tests/programs/page.mjs";
+  const imports = { edgelatch: way.map, "edgelatch/slim": "/node_modules/edgelatch/slim.js" };
+  const map = way.bundle ? "" : `<script type="importmap">${JSON.stringify({ imports })}</script>`;
+  const html = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">${map}<script type="module" src="${script}"></script>`;
+  const policy = way.bundle ? { "content-security-policy": `${STRICT} ${gateway}; img-src data:` } : {};
+  const server = createServer(async (request, response) => {
+    const { pathname } = new URL(request.url, "http://localhost");
+    const body = pathname === "/page.html" ? html : await readFile(join(folder, pathname)).catch(() => null);
+    const type = TYPES[extname(pathname)] ?? "application/octet-stream";
+    response.writeHead(body === null ? 404 : 200, { "content-type": type, ...policy }).end(body ?? "");
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => (server.closeAllConnections(), server.close()) };
+}
+
+function tool(name) {
+  return createRequire(join(required("EDGELATCH_TOOLS"), "resolve-from-here.js"))(name);
+}

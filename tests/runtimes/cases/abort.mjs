@@ -1,0 +1,108 @@
+/** Ending a wait by a signal: nothing is left of it. */
+
+import { ok, rejection, same, until } from "../check.mjs";
+
+export const abort = {
+  async "a signal that was aborted before sends nothing"(world) {
+    const { locks, sent } = world.client();
+    const lock = locks.lock(world.name());
+    for (const reason of [new Error("mine"), "a text", 0, null]) {
+      const signal = AbortSignal.abort(reason);
+      const calls = [
+        () => lock.acquire({ signal }),
+        () => lock.tryAcquire({ signal }),
+        () => lock.acquire({ waitMs: "until-aborted", signal }),
+        () => lock.run({ signal }, () => ok(false, "the work is not begun")),
+      ];
+      for (const call of calls) ok((await rejection(call())) === reason, `rejects with the reason ${reason}`);
+    }
+    same((await rejection(lock.acquire({ signal: AbortSignal.abort() }))).name, "AbortError");
+    same(sent.length, 0, "requests");
+  },
+
+  async "an abort ends a wait with the caller's reason, and leaves nothing"(world) {
+    const { locks, sent } = world.client();
+    const lock = locks.lock(world.name());
+    const holder = await world.client().locks.lock(lock.name).acquire();
+    for (const waitMs of ["until-aborted", 60_000]) {
+      const controller = new AbortController();
+      const requests = sent.length;
+      const reason = new Error("mine");
+      const waiting = rejection(lock.acquire({ waitMs, signal: controller.signal }));
+      await until(() => sent.length > requests + 1, "the waiter asks, and again");
+      controller.abort(reason);
+      ok((await waiting) === reason, "the reason itself");
+    }
+    await holder.release();
+    same((await lock.inspect()).locked, false);
+    const lease = await lock.tryAcquire();
+    ok(lease !== null, "the next one gets it");
+    await lease.release();
+  },
+
+  async "an abort undoes a grant that is still on its way"(world) {
+    const lock = world.lock();
+    let answerIsHere;
+    const answered = new Promise((resolve) => (answerIsHere = resolve));
+    let letGo;
+    const aborted = new Promise((resolve) => (letGo = resolve));
+    const withheld = async (input, init) => {
+      const response = await fetch(input, { ...init, signal: null });
+      answerIsHere();
+      await aborted;
+      return response;
+    };
+    await lock.inspect();
+    const controller = new AbortController();
+    const { locks } = world.client({ fetch: withheld });
+    const waiting = rejection(locks.lock(lock.name).acquire({ signal: controller.signal }));
+    await answered;
+    await until(async () => (await lock.inspect()).locked, "the grant that nobody knows of");
+    controller.abort("enough");
+    letGo();
+    same(await waiting, "enough");
+    same((await lock.inspect()).locked, false);
+  },
+
+  async "an abort after the grant changes nothing"(world) {
+    const lock = world.lock();
+    const controller = new AbortController();
+    const lease = await lock.acquire({ signal: controller.signal });
+    controller.abort();
+    same([lease.signal.aborted, await lease.isHeld(), await lease.release()], [false, true, "released"]);
+  },
+
+  async "one signal ends all that wait with it"(world) {
+    const lock = world.lock();
+    const holder = await lock.acquire();
+    const controller = new AbortController();
+    const { locks, sent } = world.client();
+    const waits = Array.from({ length: 4 }, () =>
+      rejection(locks.lock(lock.name).acquire({ waitMs: "until-aborted", signal: controller.signal })),
+    );
+    await until(() => sent.length >= 4, "all of them ask");
+    controller.abort("all");
+    same(await Promise.all(waits), Array(4).fill("all"));
+    await holder.release();
+    same((await lock.inspect()).locked, false);
+  },
+
+  async "no listener is left on the caller's signal"(world) {
+    const lock = world.lock();
+    const { signal } = new AbortController();
+    const listeners = new Set();
+    for (const [name, change] of [["addEventListener", "add"], ["removeEventListener", "delete"]]) {
+      const original = signal[name].bind(signal);
+      signal[name] = (kind, listener) => {
+        listeners[change](listener);
+        original(kind, listener);
+      };
+    }
+    const lease = await lock.acquire({ signal });
+    same(await lock.tryAcquire({ signal }), null);
+    await rejection(lock.acquire({ waitMs: 1, signal }));
+    await lease.release();
+    same(await lock.run({ signal }, () => "done"), "done");
+    same(listeners.size, 0, "listeners");
+  },
+};

@@ -1,0 +1,63 @@
+/** Address and token from variables. */
+
+import { ok, rejection, same, throws } from "../check.mjs";
+
+export const environment = {
+  async "the names of Upstash and of Vercel are known"(world) {
+    const { url, token } = world;
+    const environments = [
+      [{ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token }],
+      [{ KV_REST_API_URL: url, KV_REST_API_TOKEN: token }],
+      [{ UPSTASH_REDIS_REST_URL: ` ${url}/\n`, UPSTASH_REDIS_REST_TOKEN: `\t${token}\r\n` }],
+      [{ UPSTASH_REDIS_REST_URL: "  ", KV_REST_API_URL: url, UPSTASH_REDIS_REST_TOKEN: "", KV_REST_API_TOKEN: token }],
+      [{ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token, KV_REST_API_URL: "x", KV_REST_API_TOKEN: "y z" }],
+      [{ MY_KV_REST_API_URL: url, MY_KV_REST_API_TOKEN: token, KV_REST_API_URL: "x" }, { prefix: "MY_" }],
+      [Object.create({ KV_REST_API_URL: url, KV_REST_API_TOKEN: token }), { prefix: "" }],
+      [{ KV_REST_API_URL: url, KV_REST_API_TOKEN: token }, { requestTimeoutMs: 60_000, fetch: (...call) => fetch(...call) }],
+    ];
+    for (const [env, options] of environments) {
+      same((await world.connect.fromEnv(env, options).lock(world.name()).inspect()).locked, false);
+    }
+  },
+
+  "what is missing is named as it was looked for"(world) {
+    const { url, token, connect, InvalidOptionError } = world;
+    const [URL, TOKEN] = ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"];
+    const missing = [
+      [{}, undefined, URL],
+      [{ [URL]: url }, undefined, TOKEN],
+      [{ [TOKEN]: token }, undefined, URL],
+      [{ [URL]: url, [TOKEN]: token }, { prefix: "P_" }, `P_${URL}`],
+      [{ [URL]: 5, [TOKEN]: token }, undefined, URL],
+      [{ [URL]: url, [TOKEN]: { get: () => token } }, undefined, TOKEN],
+      [{ [URL]: "nowhere", [TOKEN]: token }, undefined, "url"],
+      [{ [URL]: url, [TOKEN]: "two words" }, undefined, "token"],
+      [{ [URL]: url, [TOKEN]: token }, { prefix: 5 }, "prefix"],
+      [{ [URL]: url, [TOKEN]: token }, { requestTimeoutMs: 1 }, "requestTimeoutMs"],
+      [{ [URL]: url, [TOKEN]: token }, 5, "options"],
+      [null, undefined, "env"],
+      ["text", undefined, "env"],
+    ];
+    for (const [env, options, option] of missing) {
+      const error = throws(() => connect.fromEnv(env, options), InvalidOptionError, { option });
+      ok(error.message.includes(option) && error.message.includes(error.accepted), error.message);
+    }
+  },
+
+  async "without an environment it is the process's"(world) {
+    const { connect, InvalidOptionError } = world;
+    const error = await rejection((async () => connect.fromEnv())());
+    ok(error instanceof InvalidOptionError, "nothing is set where the tests run");
+    const { env } = globalThis.process ?? {};
+    same(error.option, env ? "UPSTASH_REDIS_REST_URL" : "env");
+    if (!env) return;
+    env.UPSTASH_REDIS_REST_URL = world.url;
+    env.UPSTASH_REDIS_REST_TOKEN = world.token;
+    try {
+      same((await connect.fromEnv().lock(world.name()).inspect()).locked, false);
+    } finally {
+      delete env.UPSTASH_REDIS_REST_URL;
+      delete env.UPSTASH_REDIS_REST_TOKEN;
+    }
+  },
+};

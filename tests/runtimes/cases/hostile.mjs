@@ -1,0 +1,158 @@
+/** Fetch functions and gateways that do what they should not: each ends in an error of ours, and nothing else. */
+
+import { ok, rejects, same } from "../check.mjs";
+
+const NOT_A_LOCK_S_ANSWER = "<!doctype html><title>502 Bad Gateway</title>";
+const answer = (body, status = 200, headers = {}) => async () => new Response(body, { status, headers });
+const throwing = () => { throw new TypeError("thrown on purpose"); };
+const shaped = (fields) => async () => ({ status: 200, headers: new Headers(), body: null, ...fields });
+const reading = (read) => shaped({ body: { getReader: () => ({ read }) } });
+const never = () => new Promise(() => {});
+
+/** Nothing left, so nothing has to be undone. */
+const UNSENT = {
+  "throws at once": throwing,
+  "throws no error": () => { throw undefined; },
+};
+
+/** It may have been done, and the undoing is not confirmed either. */
+const UNCLEAR = {
+  rejects: async () => throwing(),
+  "rejects with nothing": () => Promise.reject(),
+  "never settles": never,
+  "is a thenable that never settles": () => ({ then() {} }),
+  "is a thenable that throws": () => ({ then: throwing }),
+  "answers undefined": () => undefined,
+  "answers null": async () => null,
+  "answers a number": async () => 200,
+  "answers a text": async () => NOT_A_LOCK_S_ANSWER,
+  "answers an empty object": async () => ({}),
+  "answers a function": async () => () => {},
+  "has no headers": shaped({ headers: undefined }),
+  "has headers of another kind": shaped({ headers: { get: 5 } }),
+  "has headers that throw": shaped({ headers: { get: throwing } }),
+  "has a status that throws": async () => Object.defineProperty({}, "status", { get: throwing }),
+  "has a status of another kind": shaped({ status: "OK" }),
+  "has a status out of range": shaped({ status: -1e300 }),
+  "has a body of another kind": shaped({ body: "{}" }),
+  "has a body that throws": shaped({ body: { getReader: throwing } }),
+  "reads without a promise": reading(() => 5),
+  "reads nothing": reading(async () => undefined),
+  "reads texts": reading(async () => ({ done: false, value: "text" })),
+  "reads and throws": reading(throwing),
+  "reads and never settles": reading(never),
+  "reads without an end": reading(async () => ({ done: false, value: new Uint8Array(16_384) })),
+  "answers ten megabytes": answer("x".repeat(10_000_000)),
+  "answers nothing": answer(""),
+  "answers HTML": answer(NOT_A_LOCK_S_ANSWER),
+  "answers HTML and 502": answer(NOT_A_LOCK_S_ANSWER, 502),
+  "answers half a JSON": answer('{"result":["0"'),
+  "answers JSON of another shape": answer('{"result":{"a":1}}'),
+  "answers null as result": answer('{"result":null}'),
+  "answers another request": answer('{"result":["0","0000000000000000","1","1","1795268812119001"]}'),
+  "answers bytes that are no text": answer(new Uint8Array([0xff, 0xfe, 0x7b])),
+  "answers deep nesting": answer("[".repeat(50_000)),
+  "redirects": answer(null, 302, { location: "https://example.com/" }),
+  "redirects as browsers show it": shaped({ status: 0, type: "opaqueredirect" }),
+  "is failing": answer('{"error":"internal"}', 500),
+};
+
+/** A clear no. */
+const REFUSED = {
+  unauthorized: answer('{"error":"WRONGPASS invalid or missing auth token"}', 401),
+  "out-of-memory": answer(`{"error":"OOM command not allowed when used memory > 'maxmemory'."}`, 400),
+  "wrong-type": answer('{"error":"WRONGTYPE Operation against a key holding the wrong kind of value"}', 400),
+};
+
+export const hostile = {
+  async "what was not sent is unreachable, and nothing is held"(world) {
+    await each(UNSENT, async (fetch) => {
+      const { lock, sent } = meeting(world, fetch);
+      await rejects(lock.tryAcquire(), world.GatewayUnreachableError);
+      ok(sent.length <= 3, "a few attempts");
+      await rejects(lock.forceRelease(), world.GatewayUnreachableError);
+    });
+  },
+
+  async "what may have been done is unknown, with the time after which it is over"(world) {
+    await each(UNCLEAR, async (fetch) => {
+      const { lock, sent } = meeting(world, fetch);
+      const error = await rejects(lock.tryAcquire(), world.OutcomeUnknownError);
+      ok(Number.isSafeInteger(error.freeInMs) && error.freeInMs >= 30_000, "the time until it is free");
+      ok(sent.length <= 6, "a few attempts, and a few to undo them");
+      await rejects(lock.inspect(), world.GatewayUnreachableError);
+    });
+  },
+
+  async "a clear no is a refusal, and is not asked again"(world) {
+    await each(REFUSED, async (fetch, reason) => {
+      const { lock, sent } = meeting(world, fetch);
+      await rejects(lock.acquire(), world.GatewayRefusedError, { reason });
+      same(sent.length, 1, "requests");
+      await rejects(lock.inspect(), world.GatewayRefusedError, { reason });
+      await rejects(lock.forceRelease(), world.GatewayRefusedError, { reason });
+    });
+  },
+
+  async "a wait ends with the wait, whatever the gateway does"(world) {
+    await each({ rejects: UNCLEAR.rejects, throws: throwing, html: UNCLEAR["answers HTML"] }, async (fetch, name) => {
+      const { lock } = meeting(world, fetch);
+      const Class = name === "throws" ? world.GatewayUnreachableError : world.OutcomeUnknownError;
+      await rejects(lock.acquire({ waitMs: 50 }), Class);
+      await rejects(lock.run({ waitMs: 50 }, () => ok(false, "the work is not begun")), Class);
+    });
+  },
+
+  async "a gateway that fails for a while costs nothing but time"(world) {
+    await each(UNCLEAR, async (fails) => {
+      let left = 2;
+      const failing = (...call) => (left-- > 0 ? fails(...call) : fetch(...call));
+      const lock = world.lock({ fetch: failing, requestTimeoutMs: 2_000 });
+      const lease = await lock.tryAcquire();
+      same([(await lock.inspect()).lastToken, await lease.release()], [lease.token, "released"]);
+    });
+  },
+
+  async "a release without an answer says how long the hold may last, and may be asked again"(world) {
+    await each({ rejects: UNCLEAR.rejects, html: UNCLEAR["answers HTML"], throws: throwing }, async (fails) => {
+      let failing = false;
+      const lock = world.lock({ fetch: (...call) => (failing ? fails(...call) : fetch(...call)) });
+      const lease = await lock.acquire();
+      failing = true;
+      const error = await rejects(lease.release(), world.OutcomeUnknownError);
+      ok(error.freeInMs >= 30_000, "the time until it is free");
+      failing = false;
+      same([await lease.release(), (await lock.inspect()).locked], ["released", false]);
+    });
+  },
+
+  async "work that ended well within its lease has ended well, also when the release has no answer"(world) {
+    let failing = false;
+    const lock = world.lock({ fetch: (...call) => (failing ? throwing() : fetch(...call)) });
+    const done = await lock.run(() => {
+      failing = true;
+      return "done";
+    });
+    same(done, "done");
+    failing = false;
+    same(await lock.forceRelease(), true);
+  },
+
+  async "after all of that the package still works"(world) {
+    same(await world.lock().run((lease) => lease.isHeld()), true);
+  },
+};
+
+/** All at once, since most of them wait; the first that fails is named. */
+async function each(table, check) {
+  const one = ([name, fetch]) =>
+    check(fetch, name).catch((error) => {
+      throw new Error(`a fetch that ${name}: ${error.message}`, { cause: error });
+    });
+  await Promise.all(Object.entries(table).map(one));
+}
+
+function meeting(world, fetch) {
+  const { locks, sent } = world.client({ fetch, requestTimeoutMs: 50 });
+  return { lock: locks.lock(world.name()), sent };
+}

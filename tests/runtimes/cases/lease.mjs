@@ -1,0 +1,104 @@
+/** A lease in one's hands: prolonging it, and ending it by leaving a block. */
+
+import { ok, rejects, same, until } from "../check.mjs";
+import { putForward } from "../watch.mjs";
+
+const METHODS = {
+  Locks: ["lock", "owner"],
+  Owner: ["lock"],
+  Lock: ["acquire", "forceRelease", "inspect", "name", "run", "tryAcquire"],
+  Lease: ["holdCount", "isHeld", "name", "release", "remaining", "renew", "signal", "token", "Symbol(Symbol.asyncDispose)"],
+};
+
+export const lease = {
+  async "a renewal prolongs the hold, here and in Redis"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire({ leaseMs: 10_000 });
+    same(await lease.renew({ leaseMs: 600_000 }), undefined);
+    ok(lease.remaining() > 10_000, "it lasts longer here");
+    ok((await lock.inspect()).remainingMs > 10_000, "it lasts longer in Redis");
+    await lease.renew();
+    await lease.renew({});
+    await lease.renew({ leaseMs: undefined });
+    ok((await lock.inspect()).remainingMs > 10_000, "a renewal never shortens");
+    await lease.release();
+    await rejects(lease.renew(), world.LeaseLostError, { reason: "gone" });
+  },
+
+  async "without a lease time the hold is renewed on the event loop"(world) {
+    const { locks, sent } = world.client();
+    const lease = await locks.lock(world.name()).acquire();
+    const requests = sent.length;
+    putForward(10_000);
+    await until(() => sent.length > requests && lease.remaining() > 25_000, "a renewal, a third of 30 s later");
+    same(lease.signal.aborted, false);
+    await lease.release();
+  },
+
+  async "with a lease time nobody renews it"(world) {
+    const { locks, sent } = world.client();
+    const lease = await locks.lock(world.name()).acquire({ leaseMs: 60_000 });
+    const requests = sent.length;
+    putForward(50_000);
+    same([await lease.isHeld(), sent.length], [true, requests + 1], "the only request is that of isHeld");
+    same(await lease.release(), "released");
+  },
+
+  async "leaving the block of `await using` releases"(world) {
+    const lock = world.lock();
+    const syntax = await import("./using.mjs").catch(notUnderstood);
+    if (syntax) {
+      const token = await syntax.acquireInBlock(lock, async (lease) => {
+        same((await lock.inspect()).locked, true);
+        return lease.token;
+      });
+      ok(token > 0, "the block ran");
+      same(await syntax.tryInBlock(lock, async (lease) => lease.holdCount), 1);
+      const holder = await lock.acquire();
+      same(await syntax.tryInBlock(lock, async (lease) => lease), null);
+      await holder.release();
+    }
+    const lease = await lock.acquire();
+    same(await lease[Symbol.asyncDispose](), undefined);
+    same((await lock.inspect()).locked, false);
+    same(await lease[Symbol.asyncDispose](), undefined, "a second time");
+  },
+
+  async "leaving the block tells of a lease that was lost"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire();
+    await lock.forceRelease();
+    await rejects(lease[Symbol.asyncDispose](), world.LeaseLostError, { reason: "gone" });
+  },
+
+  async "`using` without `await` has nothing to call"(world) {
+    const { locks } = world.client();
+    const owner = locks.owner();
+    const lease = await owner.lock(world.name()).acquire();
+    for (const object of [locks, owner, lease, locks.lock(world.name())]) {
+      if (Symbol.dispose) same(object[Symbol.dispose], undefined, "Symbol.dispose");
+    }
+    await lease.release();
+  },
+
+  async "objects have what their types say, and no more"(world) {
+    const { locks } = world.client();
+    const owner = locks.owner();
+    const lock = owner.lock(world.name());
+    const lease = await lock.acquire();
+    const objects = { Locks: locks, Owner: owner, Lock: lock, Lease: lease };
+    for (const [name, object] of Object.entries(objects)) {
+      const prototype = Object.getPrototypeOf(object);
+      const members = Reflect.ownKeys(prototype).map(String).filter((key) => !/^(constructor|__.*)$/.test(key));
+      same(members.sort(), [...METHODS[name]].sort(), name);
+      ok(!JSON.stringify(object).includes(world.token), "an object shows no token");
+    }
+    await lease.release();
+  },
+};
+
+/** Runtimes that have `SuppressedError` have the syntax too. */
+function notUnderstood(error) {
+  if (error instanceof SyntaxError && !("SuppressedError" in globalThis)) return null;
+  throw error;
+}

@@ -1,0 +1,136 @@
+/** Taking, waiting for, running under, inspecting and ending a lock. */
+
+import { ok, rejection, rejects, same, throws, until } from "../check.mjs";
+
+export const lock = {
+  async "a free lock is taken, seen, and given back"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire();
+    ok(Number.isSafeInteger(lease.token) && lease.token > 0, "the token is a whole number");
+    same([lock.name, lease.name], [lock.name, lock.name]);
+    ok(lease.remaining() > 0 && lease.remaining() <= 30_000, "the lease lasts 30 s at most");
+    same([lease.holdCount, lease.signal.aborted, await lease.isHeld()], [1, false, true]);
+
+    const state = await lock.inspect();
+    ok(Object.isFrozen(state), "a state is a snapshot");
+    ok(state.remainingMs > 0 && state.remainingMs <= 30_000, "Redis says for how long");
+    same({ ...state, remainingMs: 1 }, { locked: true, holdCount: 1, remainingMs: 1, lastToken: lease.token });
+
+    same(await lease.release(), "released");
+    same([lease.remaining(), lease.signal.aborted], [0, false]);
+    const free = { locked: false, holdCount: 0, remainingMs: null, lastToken: lease.token };
+    same(await lock.inspect(), free);
+  },
+
+  async "releasing twice answers the same, one after the other and at once"(world) {
+    const { locks, sent } = world.client();
+    const lock = locks.lock(world.name());
+    const lease = await lock.acquire();
+    same(await lease.release(), "released");
+    const requests = sent.length;
+    same([await lease.release(), sent.length], ["released", requests]);
+    const other = await lock.acquire();
+    same(await Promise.all([other.release(), other.release()]), ["released", "released"]);
+    same((await lock.inspect()).locked, false);
+  },
+
+  async "a held lock is not given to another, whose try answers null"(world) {
+    const lock = world.lock();
+    const lease = await lock.tryAcquire();
+    same(await lock.tryAcquire(), null);
+    same(await world.client().locks.lock(lock.name).tryAcquire({ leaseMs: 1_000 }), null);
+    await lease.release();
+    const next = await lock.tryAcquire({ leaseMs: 5_000 });
+    ok(next.token > lease.token, "tokens rise");
+    ok(next.remaining() <= 5_000, "the lease is as long as it was asked for");
+    await next.release();
+  },
+
+  async "a waiter gets the lock after the release"(world) {
+    const lock = world.lock();
+    const holder = await lock.acquire();
+    const { locks, sent } = world.client();
+    const waiting = locks.lock(lock.name).acquire({ waitMs: 60_000 });
+    await until(() => sent.length > 0, "the waiter asks");
+    await holder.release();
+    const lease = await waiting;
+    ok(lease.token > holder.token, "tokens rise");
+    await lease.release();
+  },
+
+  async "a wait that is over says for how long the lock is still held"(world) {
+    const lock = world.lock();
+    const holder = await lock.acquire();
+    const error = await rejects(lock.acquire({ waitMs: 1 }), world.WaitOverError);
+    ok(error.remainingMs > 0 && error.remainingMs <= 30_000, "what is left of the hold");
+    await rejects(lock.run({ waitMs: 1 }, () => ok(false, "the work is not begun")), world.WaitOverError);
+    await holder.release();
+  },
+
+  async "run holds the lock around the work and answers what it answers"(world) {
+    const lock = world.lock();
+    const answer = await lock.run(async (lease) => {
+      same([await lease.isHeld(), await lock.tryAcquire()], [true, null]);
+      return { token: lease.token };
+    });
+    ok(answer.token > 0, "the work's answer");
+    same(await lock.run({ waitMs: 1_000, leaseMs: 5_000 }, () => "at once"), "at once");
+    same(await lock.run(() => undefined), undefined);
+    same((await lock.inspect()).locked, false);
+  },
+
+  async "run passes on what the work throws, itself, and frees the lock"(world) {
+    const lock = world.lock();
+    for (const thrown of [new Error("mine"), "a text", null, undefined]) {
+      const passed = await rejection(lock.run(() => { throw thrown; }));
+      ok(passed === thrown, "thrown at once");
+      ok((await rejection(lock.run(async () => { throw thrown; }))) === thrown, "thrown later");
+    }
+    same((await lock.inspect()).locked, false);
+  },
+
+  async "a forced release ends anybody's hold"(world) {
+    const lock = world.lock();
+    same(await lock.forceRelease(), false);
+    const lease = await lock.acquire();
+    same(await world.client().locks.lock(lock.name).forceRelease(), true);
+    same([(await lock.inspect()).locked, await lease.isHeld()], [false, false]);
+  },
+
+  async "of many who want it one works at a time, and tokens rise"(world) {
+    const lock = world.lock();
+    const tokens = [];
+    let inside = 0;
+    await Promise.all(
+      Array.from({ length: 8 }, () =>
+        world.client().locks.lock(lock.name).run({ waitMs: 60_000, maxRequests: 10_000 }, async (lease) => {
+          same(++inside, 1, "workers inside");
+          await lease.isHeld();
+          tokens.push(lease.token);
+          inside -= 1;
+        }),
+      ),
+    );
+    same(tokens, [...tokens].sort((a, b) => a - b));
+    same(new Set(tokens).size, 8);
+  },
+
+  async "any name that Redisson takes is a name of its own"(world) {
+    const tail = crypto.randomUUID();
+    for (const name of [`é/?#% "${tail}`, `{${tail}}:tag`, `${"n".repeat(512 - tail.length)}${tail}`, `\u{1f512}${tail}`]) {
+      const lock = world.client().locks.lock(name);
+      same(lock.name, name);
+      const lease = await lock.acquire();
+      same([lease.name, (await world.client().locks.lock(name).inspect()).locked], [name, true]);
+      await lease.release();
+    }
+  },
+
+  "a lock is made without asking anybody"(world) {
+    const { locks, sent } = world.client();
+    locks.lock(world.name());
+    locks.owner().lock(world.name());
+    throws(() => locks.lock(""), world.InvalidOptionError, { option: "name" });
+    same(sent.length, 0, "requests");
+  },
+};

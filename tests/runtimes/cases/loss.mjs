@@ -1,0 +1,86 @@
+/** Losing a lease: the holder learns of it, and why. */
+
+import { ok, rejects, same, soon } from "../check.mjs";
+import { putForward } from "../watch.mjs";
+
+export const loss = {
+  async "a hold that somebody else ended is lost, and the signal says so"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire();
+    const aborted = abortOf(lease);
+    await world.client().locks.lock(lock.name).forceRelease();
+    same(await lease.isHeld(), false);
+    await soon(aborted, "the signal");
+    isLost(world, lease, "gone");
+    same([await lease.release(), await lease.release()], ["lost", "lost"]);
+    await rejects(lease.renew(), world.LeaseLostError, { reason: "gone" });
+  },
+
+  async "the renewal finds out too"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire();
+    const aborted = abortOf(lease);
+    await lock.forceRelease();
+    putForward(10_000);
+    await soon(aborted, "the signal");
+    isLost(world, lease, "gone");
+  },
+
+  async "a lease that runs out is lost by the holder's own clock"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire({ leaseMs: 500 });
+    await soon(abortOf(lease), "the signal");
+    isLost(world, lease, "expired");
+    await rejects(lease.renew(), world.LeaseLostError, { reason: "expired" });
+    await rejects(lease[Symbol.asyncDispose](), world.LeaseLostError, { reason: "expired" });
+  },
+
+  async "a host that slept past the lease finds it lost, although it is renewed"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire();
+    const aborted = abortOf(lease);
+    putForward(31_000);
+    await soon(aborted, "the signal");
+    isLost(world, lease, "expired");
+    await lease.release();
+  },
+
+  async "the loss of a lease interrupts a fetch that got its signal"(world) {
+    const lock = world.lock();
+    const { signal } = await lock.acquire({ leaseMs: 500 });
+    const never = new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    await rejects(soon(never, "the signal"), world.LeaseLostError, { reason: "expired" });
+  },
+
+  async "run says when the lease did not last until the end of the work"(world) {
+    const lock = world.lock();
+    const lost = lock.run(async (lease) => {
+      await lock.forceRelease();
+      await lease.isHeld();
+      return "worked in vain";
+    });
+    await rejects(lost, world.LeaseLostError, { reason: "gone" });
+    const expired = lock.run({ leaseMs: 500 }, (lease) => soon(abortOf(lease), "the signal"));
+    await rejects(expired, world.LeaseLostError, { reason: "expired" });
+    const thrown = new Error("mine");
+    const both = lock.run(async () => {
+      await lock.forceRelease();
+      throw thrown;
+    });
+    ok((await both.catch((error) => error)) === thrown, "what the work throws says more");
+  },
+};
+
+function abortOf({ signal }) {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", resolve);
+  });
+}
+
+function isLost(world, lease, reason) {
+  const error = lease.signal.reason;
+  ok(error instanceof world.LeaseLostError && error instanceof world.EdgelatchError, "the reason is an error of ours");
+  same([error.code, error.reason, error.name], ["lease-lost", reason, "LeaseLostError"]);
+  same([lease.signal.aborted, lease.remaining()], [true, 0]);
+}

@@ -1,0 +1,122 @@
+/** Bad input: named, with what would be accepted, before anything is sent. */
+
+import { ok, rejection, rejects, same, throws } from "../check.mjs";
+
+const NOT_WHOLE = [-1, 0, 1.5, NaN, Infinity, -Infinity, 1e300, "1000", "", null, true, [], {}, 1000n, Symbol("x"), () => 1000];
+const NOT_TEXT = ["", null, 5, true, [], {}, Symbol("x"), new String("a"), () => "a"];
+
+const BAD = {
+  leaseMs: [...NOT_WHOLE, 99, 99.999, 86_400_001],
+  waitMs: [...NOT_WHOLE, 0.5, 86_400_001, "until-aborted", "for-ever"],
+  maxRequests: [...NOT_WHOLE, 2, 10_001],
+  requestTimeoutMs: [...NOT_WHOLE, 49, 60_001],
+  signal: [null, 5, true, "abort", {}, [], () => {}, { aborted: true }, new AbortController()],
+  name: [
+    undefined, ...NOT_TEXT, "a\nb", "\0", "\u007f", "\u0085", "n".repeat(513), "\u00e9".repeat(257), "a{b", "}{", "{}", "{a}{b}",
+    "redisson_x", "el:x", "\ud800", "a\udc00b",
+  ],
+  url: [
+    undefined, ...NOT_TEXT, "example.com", "ftp://example.com", "https://", "https://user:pw@example.com", "https://example.com?x",
+    "https://example.com/#x", "https://exa mple.com", "https://example.com:0", "https://example.com:65536", "http://example.com",
+    "https://example.com/../x", "//example.com", "https://\ud800.com", new URL("https://example.com"),
+  ],
+  token: [undefined, ...NOT_TEXT, " ", "two words", "line\nbreak", "\u00e9", "\0", "t".repeat(4097)],
+  fetch: [null, 5, "fetch", {}, []],
+  allowHttp: [null, 1, "true", {}],
+  keyLocking: [null, true, "yes", "ON", ""],
+  publish: [null, true, "none", "Plain", ""],
+};
+
+export const options = {
+  async "values of the wrong kind or out of range are refused by their name"(world) {
+    const { locks, sent } = world.client();
+    const [lock, owned] = [locks.lock(world.name()), locks.owner().lock(world.name())];
+    const work = () => ok(false, "the work is not begun");
+    for (const { acquire, run } of [lock, owned].map((of) => ({ acquire: (o) => of.acquire(o), run: (o) => of.run(o, work) }))) {
+      for (const option of ["leaseMs", "waitMs", "maxRequests", "signal"]) {
+        for (const value of BAD[option]) {
+          explains(await rejects(acquire({ [option]: value }), world.InvalidOptionError, { option }));
+          await rejects(run({ [option]: value }), world.InvalidOptionError, { option });
+        }
+      }
+    }
+    for (const option of ["leaseMs", "signal"]) {
+      for (const value of BAD[option]) await rejects(lock.tryAcquire({ [option]: value }), world.InvalidOptionError, { option });
+    }
+    same(sent.length, 0, "requests");
+    same((await lock.inspect()).locked, false);
+  },
+
+  async "a renewal of a bad length sends nothing, and the hold stands"(world) {
+    const { locks, sent } = world.client();
+    const lease = await locks.lock(world.name()).acquire({ leaseMs: 600_000 });
+    const before = sent.length;
+    for (const leaseMs of BAD.leaseMs) await rejects(lease.renew({ leaseMs }), world.InvalidOptionError, { option: "leaseMs" });
+    for (const value of [null, 5, "x", true]) await rejects(lease.renew(value), world.InvalidOptionError, { option: "options" });
+    same([sent.length, await lease.isHeld(), await lease.release()], [before, true, "released"]);
+  },
+
+  async "options that are no object are refused"(world) {
+    const { locks, sent } = world.client();
+    const lock = locks.lock(world.name());
+    for (const value of [null, 5, "x", true, 1n, Symbol("x")]) {
+      await rejects(lock.acquire(value), world.InvalidOptionError, { option: "options" });
+      await rejects(lock.tryAcquire(value), world.InvalidOptionError, { option: "options" });
+      await rejects(lock.run(value, () => {}), world.InvalidOptionError, { option: "options" });
+      throws(() => world.edgelatch.connect(value), world.InvalidOptionError, { option: "options" });
+    }
+    throws(() => world.edgelatch.connect(), world.InvalidOptionError, { option: "options" });
+    for (const values of [[], [{}], [{}, null], [undefined, "work"], [{}, {}]]) {
+      await rejects(lock.run(...values), world.InvalidOptionError, { option: "work" });
+    }
+    same(sent.length, 0, "requests");
+  },
+
+  "a client, a lock and an owner's lock are refused at once"(world) {
+    const { locks } = world.client();
+    for (const name of BAD.name) {
+      explains(throws(() => locks.lock(name), world.InvalidOptionError, { option: "name" }));
+      throws(() => locks.owner().lock(name), world.InvalidOptionError, { option: "name" });
+    }
+    const good = { url: world.url, token: world.token };
+    for (const option of ["url", "token", "fetch", "allowHttp", "keyLocking", "publish", "requestTimeoutMs"]) {
+      for (const value of BAD[option]) {
+        explains(throws(() => world.edgelatch.connect({ ...good, [option]: value }), world.InvalidOptionError, { option }));
+      }
+    }
+  },
+
+  async "what a getter of the caller's throws is passed on"(world) {
+    const { locks, sent } = world.client();
+    const lock = locks.lock(world.name());
+    const mine = new Error("mine");
+    const throwing = (option) => Object.defineProperty({}, option, { get: () => { throw mine; } });
+    for (const option of ["leaseMs", "waitMs", "maxRequests", "signal"]) {
+      ok((await rejection(lock.acquire(throwing(option)))) === mine, option);
+    }
+    ok((await rejection((async () => world.edgelatch.connect(throwing("url")))())) === mine, "url");
+    same(sent.length, 0, "requests");
+  },
+
+  async "the ends of each range are accepted, and undefined means not given"(world) {
+    const lock = world.lock({ requestTimeoutMs: 60_000, keyLocking: "off", publish: "plain", allowHttp: true });
+    const accepted = [
+      { leaseMs: 86_400_000, waitMs: 86_400_000, maxRequests: 10_000 },
+      { leaseMs: 1_000, waitMs: 1, maxRequests: 3 },
+      { leaseMs: undefined, waitMs: undefined, maxRequests: undefined, signal: undefined },
+      { waitMs: "until-aborted", signal: new AbortController().signal },
+      Object.assign(Object.create(null), { leaseMs: 5_000, more: "is not looked at" }),
+    ];
+    for (const options of accepted) same(await (await lock.acquire(options)).release(), "released");
+    same(await lock.run(undefined, () => "done"), "done");
+    throws(() => world.edgelatch.connect({ url: "http://gateway.internal", token: "t" }), world.InvalidOptionError, { option: "url" });
+    world.edgelatch.connect({ url: "http://gateway.internal", token: "t", allowHttp: true });
+    world.edgelatch.connect({ url: "https://example.com", token: "aA0_=+/.-~:", requestTimeoutMs: 50, keyLocking: "on", publish: "both" });
+  },
+};
+
+/** The message alone is enough to mend the call. */
+function explains({ message, option, accepted }) {
+  ok(typeof accepted === "string" && accepted.length > 3, "what is accepted");
+  ok(message.includes(option) && message.includes(accepted), message);
+}

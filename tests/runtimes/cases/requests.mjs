@@ -1,0 +1,117 @@
+/** What is sent: as little as can be, in exactly one form. */
+
+import { ok, rejects, same } from "../check.mjs";
+
+/** What a request may be told beside method, headers and body; not every runtime knows each. */
+const INIT = ["body", "cache", "credentials", "headers", "method", "redirect", "referrerPolicy", "signal"];
+
+export const requests = {
+  async "a free lock costs one request to take and one to release"(world) {
+    const { locks, sent } = world.client();
+    await locks.lock(world.name()).run(() => undefined);
+    const before = sent.length;
+    const lease = await locks.lock(world.name()).acquire();
+    same(sent.length, before + 1, "requests");
+    await lease.release();
+    same(sent.length, before + 2, "requests");
+  },
+
+  async "a request is a POST with two headers that never follows a redirection"(world) {
+    const { locks, sent } = world.client();
+    await locks.lock(world.name()).run((lease) => lease.isHeld());
+    await locks.lock(world.name()).forceRelease();
+    for (const { input, init } of sent) {
+      same(input, `${world.url}/`);
+      same([init.method, init.redirect], ["POST", "manual"]);
+      same(init.headers, { authorization: `Bearer ${world.token}`, "content-type": "application/json" });
+      ok(init.signal instanceof AbortSignal, "a signal ends it");
+      same(Object.keys(init).filter((key) => !INIT.includes(key)), [], "further options");
+      same([init.cache ?? "no-store", init.credentials ?? "omit"], ["no-store", "omit"]);
+      const command = JSON.parse(init.body);
+      ok(command.every((part) => typeof part === "string"), "every argument is a string");
+      ok(["EVAL", "EVALSHA"].includes(command[0]), command[0]);
+    }
+  },
+
+  async "the fetch function is called without a this, and the runtime's is found at each request"(world) {
+    let receiver = "not called";
+    const fetchOf = function (input, init) {
+      receiver = this;
+      return fetch(input, init);
+    };
+    await world.edgelatch.connect({ url: world.url, token: world.token, fetch: fetchOf }).lock(world.name()).inspect();
+    same(receiver, undefined);
+
+    const lock = world.edgelatch.connect({ url: world.url, token: world.token }).lock(world.name());
+    const { fetch: original } = globalThis;
+    let calls = 0;
+    globalThis.fetch = (...values) => {
+      calls += 1;
+      return original(...values);
+    };
+    try {
+      await lock.inspect();
+    } finally {
+      globalThis.fetch = original;
+    }
+    await lock.inspect();
+    ok(calls >= 1, "the function of the moment was called");
+  },
+
+  async "an address may have a path, and white space and a slash around it"(world) {
+    const seen = [];
+    const fetchAt = (input, init) => {
+      seen.push(input);
+      return fetch(`${world.url}/`, init);
+    };
+    for (const url of [" https://example.com/redis/ ", "https://example.com/redis", "http://localhost:1/redis//".slice(0, -1)]) {
+      const locks = world.edgelatch.connect({ url, token: ` ${world.token}\n`, fetch: fetchAt });
+      await locks.lock(world.name()).inspect();
+    }
+    const distinct = [...new Set(seen)];
+    same(distinct, ["https://example.com/redis/", "http://localhost:1/redis/"]);
+  },
+
+  async "the gateway's sync token goes with the next request"(world) {
+    const tokens = [];
+    const withSyncToken = async (input, init) => {
+      const { "upstash-sync-token": carried, ...headers } = init.headers;
+      tokens.push(carried);
+      const response = await fetch(input, { ...init, headers });
+      return new Response(response.body, { status: response.status, headers: { "upstash-sync-token": `s${tokens.length}` } });
+    };
+    const lock = world.lock({ fetch: withSyncToken });
+    await lock.inspect();
+    await lock.inspect();
+    same(tokens.slice(0, 3), [undefined, "s1", "s2"].slice(0, tokens.length));
+  },
+
+  async "an attempt that takes too long is given up, and its fetch aborted"(world) {
+    const signals = [];
+    const never = (_input, { signal }) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    };
+    const lock = world.lock({ fetch: never, requestTimeoutMs: 50 });
+    await rejects(lock.inspect(), world.GatewayUnreachableError);
+    ok(signals.length > 1 && signals.every(({ aborted }) => aborted), "every attempt was ended");
+  },
+
+  async "a lost answer is asked for again, and the lock is granted once"(world) {
+    let toLose = 2;
+    const losing = async (input, init) => {
+      const response = await fetch(input, init);
+      if (response.ok && toLose > 0) {
+        toLose -= 1;
+        throw new TypeError("the connection broke");
+      }
+      return response;
+    };
+    const lock = world.lock({ fetch: losing });
+    const lease = await lock.tryAcquire();
+    const state = await lock.inspect();
+    same([state.holdCount, state.lastToken], [1, lease.token]);
+    toLose = 1;
+    same(await lease.release(), "released");
+  },
+};

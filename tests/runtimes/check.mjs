@@ -1,0 +1,116 @@
+/** Assertions that need nothing of a runtime, and what every error of ours has to keep to. */
+
+/** Texts that no error may show; programs add the gateway's token. */
+export const secrets = new Set();
+
+/** The longest time for one thing to happen on a slow machine. Not a promise: past it a test hangs, and says where. */
+const PATIENCE_MS = 60_000;
+
+const CODES = {
+  InvalidOptionError: "invalid-option",
+  WaitOverError: "wait-over",
+  LeaseLostError: "lease-lost",
+  GatewayRefusedError: "gateway-refused",
+  GatewayUnreachableError: "gateway-unreachable",
+  GatewayTooSlowError: "gateway-too-slow",
+  OutcomeUnknownError: "outcome-unknown",
+};
+
+/** Owner ids are UUIDs of version 8, unlike any other that is about here. */
+const OWNER = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-/;
+
+export function ok(value, what) {
+  if (!value) throw new Error(`not so: ${what}`);
+}
+
+export function same(actual, expected, what = "values") {
+  const [left, right] = [show(actual), show(expected)];
+  if (left !== right) throw new Error(`${what} differ: ${left}, expected ${right}`);
+}
+
+/** The error that the promise rejects with, which has to be of this class of the package and have these fields. */
+export async function rejects(promise, Class, fields = {}) {
+  let value;
+  try {
+    value = await promise;
+  } catch (error) {
+    return of(error, Class, fields);
+  }
+  throw new Error(`answered ${show(value)} instead of rejecting with ${Class.name}`);
+}
+
+/** The same for a call that throws at once. */
+export function throws(call, Class, fields = {}) {
+  let value;
+  try {
+    value = call();
+  } catch (error) {
+    return of(error, Class, fields);
+  }
+  throw new Error(`answered ${show(value)} instead of throwing ${Class.name}`);
+}
+
+/** What it rejects with, when that is the caller's own and may be anything. */
+export async function rejection(promise) {
+  try {
+    await promise;
+  } catch (reason) {
+    return reason;
+  }
+  throw new Error("did not reject");
+}
+
+/** Waits until `condition` answers something truthy, and answers that. */
+export async function until(condition, what) {
+  const giveUpAt = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const value = await condition();
+    if (value) return value;
+    if (Date.now() > giveUpAt) throw new Error(`never: ${what}`);
+    await new Promise((next) => setTimeout(next, 5));
+  }
+}
+
+/** The promise, or an error that says what never came. */
+export async function soon(promise, what) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`never: ${what}`)), PATIENCE_MS);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function of(error, Class, fields) {
+  if (!(error instanceof Class)) {
+    throw new Error(`expected ${Class.name}, got ${error?.name}: ${error?.message}`, { cause: error });
+  }
+  ok(error instanceof Error, "it is an Error");
+  same(error.name, Class.name, "name");
+  same(error.code, CODES[Class.name], "code");
+  same(Object.prototype.toString.call(error), "[object Error]");
+  for (const [field, value] of Object.entries(fields)) same(error[field], value, field);
+  keepsSecrets(error);
+  return error;
+}
+
+/** Neither the token, nor an owner id, nor a script is anywhere in what people log of an error. */
+function keepsSecrets(error) {
+  const own = Object.getOwnPropertyNames(error).map((name) => `${name}=${String(error[name])}`);
+  const text = [String(error), error.message, error.stack, JSON.stringify(error), ...own].join("\n");
+  for (const secret of secrets) ok(!text.includes(secret), "no error shows a secret");
+  ok(!OWNER.test(text), `no error shows an owner id: ${text}`);
+  ok(!text.includes("redis.call") && !text.includes("EVAL"), "no error shows a script or its command");
+}
+
+function show(value) {
+  return typeof value === "string" ? value : (JSON.stringify(value, plain) ?? String(value));
+}
+
+function plain(_key, value) {
+  if (typeof value === "bigint" || typeof value === "function" || Object.is(value, NaN)) return String(value);
+  return value;
+}

@@ -1,0 +1,10 @@
+/** The suite in Node, Deno and Bun. Prints the results as JSON, and then has to end by itself. */
+
+import { loaded } from "../watch.mjs";
+import * as edgelatch from "edgelatch";
+import { run } from "../suite.mjs";
+
+loaded();
+const [url, token] = [process.env.EDGELATCH_TEST_URL, process.env.EDGELATCH_TEST_TOKEN];
+const results = await run({ edgelatch, url, token, loads: [] });
+console.log(JSON.stringify(results));

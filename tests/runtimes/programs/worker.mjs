@@ -1,0 +1,49 @@
+/** The suite in a Worker, and a client at module level that serves all its requests. */
+
+import { loaded } from "../watch.mjs";
+import { env } from "cloudflare:workers";
+import * as edgelatch from "edgelatch";
+import { run } from "../suite.mjs";
+
+loaded();
+const [url, token] = [env.EDGELATCH_TEST_URL, env.EDGELATCH_TEST_TOKEN];
+
+/** Made once, before any request is there. */
+const locks = edgelatch.connect({ url, token });
+
+/** How each request for a lock ended, by its id. Plain text: nothing here belongs to a request. */
+const ended = {};
+
+export default {
+  async fetch(request, _env, context) {
+    const { pathname, searchParams } = new URL(request.url);
+    const [id, name] = [searchParams.get("id"), searchParams.get("name")];
+    switch (pathname) {
+      case "/suite":
+        return Response.json(await run({ edgelatch, url, token, loads: [] }));
+      case "/ended":
+        return Response.json(ended);
+      case "/attentive": {
+        // Goes on after its client has gone, for as long as the undoing takes.
+        const taken = take(id, name, { waitMs: "until-aborted", signal: request.signal });
+        context.waitUntil(taken.catch(() => {}));
+        return Response.json(await taken);
+      }
+      case "/heedless":
+        return Response.json(await take(id, name, { waitMs: 60_000, maxRequests: 10_000 }));
+      default:
+        return new Response("no such page", { status: 404 });
+    }
+  },
+};
+
+async function take(id, name, options) {
+  try {
+    const answer = await locks.lock(name).run(options, async (lease) => ({ held: await lease.isHeld(), token: lease.token }));
+    ended[id] = "worked";
+    return answer;
+  } catch (error) {
+    ended[id] = error.name;
+    throw error;
+  }
+}

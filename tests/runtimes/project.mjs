@@ -1,0 +1,48 @@
+/** Empty projects with the packed package installed, as users have them. */
+
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const start = promisify(execFile);
+
+/** Past this a program hangs. Says nothing about how long it should take. */
+const PATIENCE_MS = 240_000;
+
+const made = [];
+
+/** Makes a project with nothing but the package and these tests in it, and answers its folder. */
+export async function newProject() {
+  const folder = await mkdtemp(join(tmpdir(), "edgelatch-runtime-"));
+  made.push(folder);
+  await writeFile(join(folder, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }));
+  const quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"];
+  await start("npm", ["install", "--offline", ...quiet, required("EDGELATCH_TARBALL")], { cwd: folder });
+  await mkdir(join(folder, "tests"));
+  for (const name of ["cases", "programs", "check.mjs", "suite.mjs", "watch.mjs"]) {
+    await cp(new URL(name, import.meta.url), join(folder, "tests", name), { recursive: true });
+  }
+  return folder;
+}
+
+export async function removeProjects() {
+  await Promise.all(made.map((folder) => rm(folder, { recursive: true, force: true })));
+}
+
+/** Runs the suite with a program of this machine; answers its results once the program has ended by itself. */
+export async function runProgram(program, args, env) {
+  const cwd = await newProject();
+  const clean = { PATH: process.env.PATH, HOME: cwd, NO_COLOR: "1", ...env };
+  const options = { cwd, env: clean, timeout: PATIENCE_MS, maxBuffer: 16 << 20 };
+  const { stdout, stderr } = await start(program, [...args, "tests/programs/process.mjs"], options);
+  if (stderr.trim()) throw new Error(`it complained: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+export function required(name) {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set`);
+  return value;
+}

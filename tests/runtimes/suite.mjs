@@ -1,0 +1,70 @@
+/**
+ * What the packed npm package has to do, in every runtime the same.
+ *
+ * A case is a function of the world: `{ edgelatch, url, token, connect }`. It throws when something is not so.
+ */
+
+import { abort } from "./cases/abort.mjs";
+import { environment } from "./cases/environment.mjs";
+import { hostile } from "./cases/hostile.mjs";
+import { lease } from "./cases/lease.mjs";
+import { lock } from "./cases/lock.mjs";
+import { loss } from "./cases/loss.mjs";
+import { options } from "./cases/options.mjs";
+import { owner } from "./cases/owner.mjs";
+import { quiet } from "./cases/quiet.mjs";
+import { requests } from "./cases/requests.mjs";
+import { secrets } from "./check.mjs";
+
+/** `quiet` is last: it looks at what the others have left. */
+const groups = { lock, lease, owner, abort, loss, requests, environment, options, hostile, quiet };
+
+const cases = Object.entries(groups).flatMap(([group, members]) =>
+  Object.entries(members).map(([name, run]) => ({ name: `${group}: ${name}`, run })),
+);
+
+/** The names of all cases, so that whoever starts a runtime notices one that is missing. */
+export const names = cases.map(({ name }) => name);
+
+/** Runs the cases one after the other, and answers `{ name, error }` for each; no `error` when it passed. */
+export async function run({ edgelatch, url, token, loads }) {
+  secrets.add(token);
+  const results = [];
+  for (const { name, run } of cases) {
+    try {
+      await run(new World({ edgelatch, url, token, loads }));
+      results.push({ name });
+    } catch (error) {
+      results.push({ name, error: String(error?.stack ?? error) });
+    }
+  }
+  return results;
+}
+
+/** What a case meets: the package, a gateway, and names that nobody else uses. */
+class World {
+  constructor({ edgelatch, url, token, loads }) {
+    Object.assign(this, edgelatch, { edgelatch, url, token, loads });
+  }
+
+  /** A client of the gateway, and what it has sent. */
+  client(options = {}) {
+    const sent = [];
+    const carry = options.fetch ?? ((input, init) => fetch(input, init));
+    const counted = (input, init) => {
+      sent.push({ input, init });
+      return carry(input, init);
+    };
+    const locks = this.edgelatch.connect({ url: this.url, token: this.token, ...options, fetch: counted });
+    return { locks, sent };
+  }
+
+  /** A lock that nobody else uses. */
+  lock(options) {
+    return this.client(options).locks.lock(this.name());
+  }
+
+  name() {
+    return `runtimes:${crypto.randomUUID()}`;
+  }
+}

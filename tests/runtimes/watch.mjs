@@ -1,0 +1,99 @@
+/**
+ * Watches what a module does to its runtime. Imported before the package, so that it sees what the package does at load.
+ *
+ * It also lends a clock that can be put forward: what would take ten seconds happens at once, in its order.
+ */
+
+const GLOBALS = ["fetch", "setInterval", "setTimeout"];
+const real = { clearTimeout, setTimeout, dateNow: Date.now, monotonicNow: performance.now.bind(performance) };
+
+let offset = 0;
+const timers = new Map();
+
+/** What was called since the watch began, by name, until the package has loaded. */
+const calls = [];
+let counting = true;
+
+const prototypes = { Array, Error, Function, Object, Promise, Uint8Array };
+const before = namesOfAll();
+
+for (const name of GLOBALS) {
+  const original = globalThis[name];
+  globalThis[name] = function (...values) {
+    if (counting) calls.push(name);
+    return name === "setTimeout" ? timer(...values) : Reflect.apply(original, globalThis, values);
+  };
+}
+globalThis.clearTimeout = (id) => {
+  timers.delete(id);
+  real.clearTimeout.call(globalThis, id);
+};
+performance.now = () => real.monotonicNow() + offset;
+Date.now = () => real.dateNow() + offset;
+const { getRandomValues } = crypto;
+crypto.getRandomValues = (array) => {
+  if (counting) calls.push("getRandomValues");
+  return getRandomValues.call(crypto, array);
+};
+const { random } = Math;
+Math.random = () => {
+  if (counting) calls.push("random");
+  return random();
+};
+
+function timer(callback, ms = 0, ...values) {
+  const fire = () => {
+    if (timers.delete(id)) callback(...values);
+  };
+  const id = real.setTimeout.call(globalThis, fire, ms);
+  timers.set(id, { due: Date.now() + ms, fire });
+  return id;
+}
+
+/** Ends the count: the package has loaded. */
+export function loaded() {
+  counting = false;
+}
+
+/** What was called while the package loaded. */
+export function calledAtLoad() {
+  return calls;
+}
+
+/** How many timers wait. */
+export function timersLeft() {
+  return timers.size;
+}
+
+/** Puts the clocks forward, and fires what has become due, in its order. */
+export function putForward(ms) {
+  offset += ms;
+  const due = [...timers].filter(([, { due }]) => due <= Date.now()).sort(([, a], [, b]) => a.due - b.due);
+  for (const [id, { fire }] of due) {
+    real.clearTimeout.call(globalThis, id);
+    fire();
+  }
+}
+
+/** Names that were added to or taken from prototypes that everybody shares. */
+export function changedPrototypes() {
+  const now = namesOfAll();
+  return Object.keys(prototypes).filter((name) => before[name] !== now[name]);
+}
+
+function namesOfAll() {
+  const names = ({ prototype }) => Reflect.ownKeys(prototype).map(String).sort().join();
+  return Object.fromEntries(Object.entries(prototypes).map(([name, of]) => [name, names(of)]));
+}
+
+/** Rejections that nobody took. */
+export const unhandled = [];
+const note = (reason) => unhandled.push(String(reason?.stack ?? reason));
+if (globalThis.process?.versions?.node) {
+  process.on("unhandledRejection", note);
+} else {
+  globalThis.addEventListener?.("unhandledrejection", (event) => {
+    event.preventDefault();
+    note(event.reason);
+  });
+}

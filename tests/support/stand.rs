@@ -1,0 +1,91 @@
+//! A Redis, a gateway, a relay that may misbehave, and a client.
+
+use std::time::Duration;
+
+use edgelatch::client::Client;
+use edgelatch::host::TokioHost;
+use edgelatch::protocol::gateway::Gateway;
+use edgelatch::protocol::script::scripts;
+use edgelatch::timing::AttemptTime;
+use edgelatch::transport::Reqwest;
+
+use super::misbehaviour::Fault;
+use super::redis::{Content, Keyspace, Redis, TOKEN};
+use super::relay::{Relay, Seen};
+
+/// The client that most programs use.
+pub(crate) type NativeClient = Client<Reqwest, TokioHost>;
+
+/// No test waits for this long unless it fails.
+const AT_MOST: Duration = Duration::from_secs(60);
+
+pub(crate) struct Stand {
+    pub(crate) redis: Redis,
+    pub(crate) relay: Relay,
+}
+
+impl Stand {
+    /// A gateway that does everything right, until it is told otherwise.
+    pub(crate) async fn new() -> Self {
+        let redis = Redis::start().await;
+        // Known already, so that each call is one request.
+        for script in scripts::ALL {
+            redis.ask::<String>(&["SCRIPT", "LOAD", &script.source(false)]).await;
+        }
+        let relay = Relay::start(redis.address()).await;
+        Self { redis, relay }
+    }
+
+    /// A gateway that does with each request what `plan` says.
+    pub(crate) async fn with(plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) -> Self {
+        let stand = Self::new().await;
+        stand.relay.plan(plan);
+        stand
+    }
+
+    /// Begins anew: an empty Redis, and a gateway that does with each request what `plan` says.
+    pub(crate) async fn anew(&self, plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) {
+        self.redis.ask::<String>(&["FLUSHALL"]).await;
+        self.relay.plan(plan);
+    }
+
+    pub(crate) fn gateway(&self) -> Gateway {
+        Gateway::upstash(&self.relay.url(), TOKEN).unwrap()
+    }
+
+    /// A client of its own, with its own connections.
+    pub(crate) fn client(&self) -> NativeClient {
+        Client::connect(self.gateway())
+    }
+
+    /// One that gives an attempt up after so many milliseconds.
+    pub(crate) fn client_within(&self, attempt_ms: u64) -> NativeClient {
+        let attempt = AttemptTime::new(Duration::from_millis(attempt_ms)).unwrap();
+        Client::connect(self.gateway().request_timeout(attempt))
+    }
+
+    /// Nobody holds the lock, and of nobody is left more than a tombstone and the last token.
+    pub(crate) async fn assert_nothing_is_held(&self, name: &str) {
+        let keyspace = self.redis.dump().await;
+        let harmless = |key: &str, content: &Content| match content {
+            Content::Text(text) if key.starts_with("el:") => text == "x0" || text == "x1",
+            Content::Text(_) => key.starts_with("redisson_lock_token:"),
+            Content::Hash(_) => false,
+        };
+        let left: Keyspace = keyspace
+            .into_iter()
+            .filter(|(key, stored)| !harmless(key, &stored.value))
+            .collect();
+        assert!(left.is_empty(), "{name}: {left:?}");
+    }
+}
+
+/// Asks again and again until it is so.
+pub(crate) async fn until(mut so: impl AsyncFnMut() -> bool) {
+    let asking = async {
+        while !so().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(AT_MOST, asking).await.unwrap();
+}
