@@ -7,7 +7,7 @@ mod bad_gateway {
     mod acquiring;
     mod answers;
     mod copies;
-    mod renewing;
     mod releasing;
+    mod renewing;
     mod secrets;
 }

@@ -20,7 +20,7 @@ use crate::transport::Transport;
 /// The right to a lock for a time.
 ///
 /// Several share one hold when they were acquired through one [`Owner`](super::Owner). Release each; the last one ends the
-/// hold. One that is dropped instead sends nothing: its hold is no longer renewed and runs out by itself.
+/// hold. One that is dropped instead sends nothing: its hold is no longer renewed, runs out by itself, and counts as lost then.
 #[must_use = "a lease that is dropped blocks the lock until it runs out; release it"]
 pub struct Lease<T, H> {
     hold: Arc<Hold<T, H>>,
@@ -30,7 +30,7 @@ pub struct Lease<T, H> {
 /// How a hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseEnd {
-    /// By a release, or because all its leases were dropped.
+    /// By a release.
     Released,
     /// Against the holder's will.
     Lost(LossReason),
@@ -235,7 +235,11 @@ impl<T: Transport, H: Host> Hold<T, H> {
         if let Some(reason) = loss {
             self.lose(reason);
         }
-        self.end().unwrap_or(LeaseEnd::Released)
+        match self.end() {
+            Some(end) => end,
+            // All its leases were dropped: not renewed any more, but whoever still heeds the signal is told of the end.
+            None => LeaseEnd::Lost(self.lost().await),
+        }
     }
 
     /// Both ways: what a renewal besides the machine has confirmed, and what the machine knows.

@@ -41,7 +41,7 @@ async fn whoever_sleeps_again_reaches_the_deadline(host: &impl Host, pass: &impl
     while !host.now().has_reached(deadline) {
         let mut sleep = pin!(host.sleep_until(deadline));
         if is_pending(sleep.as_mut()).await {
-            pass(Duration::from_millis(25));
+            pass(host.now().until(deadline));
             sleep.await;
         }
         sleeps += 1;

@@ -140,7 +140,8 @@ fn response(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
 }
 
 fn chunks(length: usize) -> Vec<u8> {
-    let mut answer = b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n".to_vec();
+    let mut answer =
+        b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n".to_vec();
     for chunk in vec![b'x'; length].chunks(1_000) {
         answer.extend(format!("{:x}\r\n", chunk.len()).bytes());
         answer.extend(chunk);

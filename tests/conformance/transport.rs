@@ -71,10 +71,7 @@ async fn the_request_is_sent_as_it_is(transport: &impl Transport, around: &Surro
     }
 }
 
-async fn a_status_of_any_kind_is_a_response(
-    transport: &impl Transport,
-    around: &Surroundings<'_>,
-) {
+async fn a_status_of_any_kind_is_a_response(transport: &impl Transport, around: &Surroundings<'_>) {
     for status in [200, 201, 400, 401, 403, 404, 418, 429, 500, 502, 503, 599] {
         let response = send(transport, around, &format!("/says/{status}")).await.unwrap();
         assert_eq!(response.status, status);
@@ -109,10 +106,7 @@ async fn a_redirection_is_reported_and_not_followed(
     assert_eq!(count(transport, around, "target").await, 0);
 }
 
-async fn a_connection_that_breaks_is_broken(
-    transport: &impl Transport,
-    around: &Surroundings<'_>,
-) {
+async fn a_connection_that_breaks_is_broken(transport: &impl Transport, around: &Surroundings<'_>) {
     for place in ["before", "head", "body", "chunk"] {
         let response = send(transport, around, &format!("/broken/{place}")).await;
         assert_eq!(response.unwrap_err(), FailureKind::Broken, "{place}");

@@ -58,7 +58,9 @@ fn an_error_that_is_cut_anywhere_is_no_refusal() {
 
 #[test]
 fn deep_nesting_is_no_reply_and_no_overflow() {
-    for (open, close) in [("[", "]"), (r#"{"result":"#, "}"), (r#"{"x":"#, "}"), (r#"{"error":["#, "]}")] {
+    for (open, close) in
+        [("[", "]"), (r#"{"result":"#, "}"), (r#"{"x":"#, "}"), (r#"{"error":["#, "]}")]
+    {
         for depth in [2, 127, 128, 129, 10_000] {
             for body in [open.repeat(depth) + &close.repeat(depth), open.repeat(depth)] {
                 let end = answer(200, body);
@@ -70,7 +72,8 @@ fn deep_nesting_is_no_reply_and_no_overflow() {
 
 #[test]
 fn bytes_that_are_no_text_are_no_reply() {
-    for bad in [&[0xff][..], &[0xc0, 0xaf], &[0xed, 0xa0, 0x80], &[0xf4, 0x90, 0x80, 0x80], &[0x80]] {
+    for bad in [&[0xff][..], &[0xc0, 0xaf], &[0xed, 0xa0, 0x80], &[0xf4, 0x90, 0x80, 0x80], &[0x80]]
+    {
         for place in [2, 12, 14, GOOD.len() - 4] {
             let mut body = GOOD.as_bytes().to_vec();
             body.splice(place..place, bad.iter().copied());
@@ -97,8 +100,10 @@ fn what_the_transport_says_is_passed_on() {
 
 #[test]
 fn a_refusal_keeps_nothing_of_the_text_but_its_code() {
-    for text in ["ERR unknown key canary", "canary", "WRONGTYPE canary", "canary OOM", "CANARY5 x"] {
-        let Answer::Refused(refusal) = answer(400, serde_json::json!({ "error": text }).to_string())
+    for text in ["ERR unknown key canary", "canary", "WRONGTYPE canary", "canary OOM", "CANARY5 x"]
+    {
+        let Answer::Refused(refusal) =
+            answer(400, serde_json::json!({ "error": text }).to_string())
         else {
             panic!("{text}")
         };

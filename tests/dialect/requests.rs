@@ -57,9 +57,13 @@ fn the_newest_sync_token_goes_with_the_next_request() {
     let mut memory = Memory::default();
     let mut sent = Vec::new();
     let unknown = r#"{"error":"NOSCRIPT"}"#;
-    for (token, body) in
-        [(Some("t1"), unknown), (Some("t2"), "{}"), (None, "{}"), (Some("t3"), "<html>"), (None, "")]
-    {
+    for (token, body) in [
+        (Some("t1"), unknown),
+        (Some("t2"), "{}"),
+        (None, "{}"),
+        (Some("t3"), "<html>"),
+        (None, ""),
+    ] {
         let mut first = true;
         converse(&gateway, &call, &mut memory, |request: &Request| {
             sent.push(request.sync_token.clone());

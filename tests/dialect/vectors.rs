@@ -42,8 +42,7 @@ pub(crate) fn publish(told: &Value) -> Publish {
 
 /// A call that the vectors know by name.
 pub(crate) fn call(name: &str, lock: &str, publish: Publish) -> ScriptCall {
-    let (request, owner, lease) =
-        (calls::request(REQUEST), calls::owner(1), calls::lease(30_000));
+    let (request, owner, lease) = (calls::request(REQUEST), calls::owner(1), calls::lease(30_000));
     let bound = calls::bound(1_700_000_090_000, 90_000);
     let first = edgelatch::protocol::script::Bound {
         not_after: None,

@@ -19,6 +19,8 @@ pub(crate) const LOCK: &str = "lock";
 /// What a client is going to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
+    /// Whether it does anything.
+    pub(crate) takes_part: bool,
     pub(crate) patience: Patience,
     pub(crate) lease: LeaseTime,
     /// Whether it has seen the server's clock before.

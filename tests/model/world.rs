@@ -97,7 +97,7 @@ impl Model for World {
             let clock = self.plans[usize::from(number)].knows_clock.then(|| ServerClock::new(EPOCH, now));
             Arc::new(Client::new(number, clock))
         };
-        vec![State {
+        let state = State {
             step: 0,
             redis: Arc::new(ScriptModel::new(self.latches)),
             clients: [client(0), client(1)],
@@ -107,13 +107,15 @@ impl Model for World {
             copies_left: self.copies,
             breaks_left: self.breaks,
             seen: Seen::default(),
-        }]
+        };
+        // One of them is the first: the other may begin at any time after it.
+        self.next_state(&state, Action::Begin(0)).into_iter().collect()
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         for (number, client) in state.clients.iter().enumerate() {
             let plan = &self.plans[number];
-            if client.is_idle() {
+            if client.is_idle() && plan.takes_part {
                 actions.push(Action::Begin(number));
             }
             let wakes = client.deadlines().filter(|(_, until)| self.wait_ms(state, number, *until).is_some());
@@ -268,6 +270,11 @@ fn local(number: u8, since_start_ms: u64, ahead_ms: u64) -> Instant {
 }
 
 impl State {
+    pub(crate) fn brief(&self) -> String {
+        let l: Vec<String> = self.letters.iter().map(|l| format!("{:?}:{}{}", l.from, l.script.script().name, if l.executed {"*"} else {""})).collect();
+        let a: Vec<String> = self.answers.iter().map(|l| format!("{:?}:{:?}", l.to, l.reply.code)).collect();
+        format!("step {} letters {l:?} answers {a:?}", self.step)
+    }
     /// Whether an owner field is in the lock.
     pub(crate) fn fields(&self, server_ms: u64) -> impl Iterator<Item = &str> {
         self.redis.fields(super::client::LOCK, server_ms)

@@ -37,11 +37,10 @@ export async function runPage(browser, way, { url, token }) {
     page.on("console", (message) => {
       if (/Content Security Policy|CORS/.test(message.text())) complaints.push(message.text());
     });
-    const reported = new Promise((resolve, reject) => {
-      page.exposeFunction("report", resolve).catch(reject);
-      page.on("pageerror", reject);
-      page.on("crash", () => reject(new Error("the page crashed")));
-    });
+    const { promise: reported, resolve, reject } = Promise.withResolvers();
+    page.on("pageerror", reject);
+    page.on("crash", () => reject(new Error("the page crashed")));
+    await page.exposeFunction("report", resolve);
     const query = new URLSearchParams({ url, token, loads: way.loads.join() });
     await page.goto(`${server.url}/page.html?${query}`);
     return { results: await reported, complaints };

@@ -34,9 +34,10 @@ after(async () => {
 });
 
 describe("programs", AT_ONCE, () => {
-  const deno = ["run", "--allow-env", "--allow-net=127.0.0.1", "--allow-read", "--no-lock", "--node-modules-dir=manual"];
-  test("Node of the tools", (t) => report(t, () => runProgram(process.execPath, [], env)));
-  test("Node of the machine", (t) => report(t, async () => runProgram(await nodeOfMachine(), [], env)));
+  const rights = ["--allow-env", "--allow-net=127.0.0.1", "--allow-read"];
+  const deno = ["run", ...rights, "--no-lock", "--node-modules-dir=manual", "--v8-flags=--expose-gc"];
+  test("Node of the tools", (t) => report(t, () => runProgram(process.execPath, ["--expose-gc"], env)));
+  test("Node of the machine", (t) => report(t, async () => runProgram(await nodeOfMachine(), ["--expose-gc"], env)));
   test("Deno", (t) => report(t, () => runProgram(join(tools, ".bin/deno"), deno, env)));
   test("Bun", (t) => report(t, () => runProgram(join(tools, ".bin/bun"), ["run"], env)));
 });
@@ -57,23 +58,25 @@ describe("Chromium", AT_ONCE, () => {
 describe("workerd", () => {
   let worker;
   let outside;
+  let get;
   before(async () => {
-    worker = await startWorker({ url: front.url, token });
+    worker = await startWorker({ EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token });
     const { connect } = await import(pathToFileURL(join(worker.folder, "node_modules/edgelatch/node.js")));
     outside = connect({ url, token });
+    get = (page, options) => fetch(new URL(page, worker.url), options);
   });
   after(() => worker?.close());
-  const get = (page, options) => fetch(new URL(page, worker.url), options);
 
   test("suite", (t) => report(t, async () => (await get("/suite")).json()));
 
   for (const manner of ["attentive", "heedless"]) {
-    test(`of two ${manner} requests that overlap, the one whose client stays gets the lock`, async () => {
+    test(`of two ${manner} requests that overlap, the one whose client stays gets the lock`, async (t) => {
       const name = `overlap:${crypto.randomUUID()}`;
       const page = (id) => `/${manner}?id=${manner}-${id}&name=${name}`;
       const holder = await outside.lock(name).acquire();
+      t.after(() => holder.release());
       const client = new AbortController();
-      const leaves = get(page("leaves"), { signal: client.signal }).catch((error) => error.name);
+      const leaves = get(page("leaves"), { signal: client.signal }).then((response) => response.text()).catch((error) => error.name);
       const stays = get(page("stays")).then((response) => response.json());
       await until(() => front.owners(name).size === 2, "both of them wait in Redis");
 

@@ -1,39 +1,76 @@
-/** A Worker in workerd by wrangler, in the project that this makes. */
+/**
+ * A Worker bundled by wrangler, as users do it, and served by workerd alone: `wrangler dev` would stand between, and keep
+ * from the Worker that its client has gone.
+ */
 
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFile, writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 
 import { newProject, required } from "./project.mjs";
 
+/** Not newer than the oldest workerd that the tools may install. */
+const DATE = "2026-04-01";
+
+/** Without it a Worker does not learn that its client has gone. */
+const FLAG = "enable_request_signal";
+
 /** Starts the Worker; answers its address, the folder of its project, and how to end it. */
-export async function startWorker({ url, token }) {
+export async function startWorker(bindings) {
   const folder = await newProject();
-  await copyFile(join(folder, "tests/programs/wrangler.toml"), join(folder, "wrangler.toml"));
-  await writeFile(join(folder, ".dev.vars"), `EDGELATCH_TEST_URL="${url}"\nEDGELATCH_TEST_TOKEN="${token}"\n`);
-  const program = join(required("EDGELATCH_TOOLS"), "wrangler/bin/wrangler.js");
-  const args = ["dev", "--local", "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
-  const options = { cwd: folder, env: environment(folder), stdio: ["ignore", "pipe", "pipe"], detached: true };
-  const child = spawn(process.execPath, [program, ...args, "--show-interactive-dev-session=false"], options);
+  await bundle(folder);
+  await writeFile(join(folder, "workerd.capnp"), await configuration(folder, bindings));
+  const program = join(required("EDGELATCH_TOOLS"), "workerd/bin/workerd");
+  const args = ["serve", "workerd.capnp", "--control-fd=3"];
+  const child = spawn(program, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe", "pipe"] });
   const said = [];
   child.stderr.on("data", (text) => said.push(text));
   const close = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    // wrangler and the workerd that it started are a group of their own.
-    process.kill(-child.pid, "SIGTERM");
+    child.kill();
     await once(child, "exit");
   };
-  for await (const line of createInterface({ input: child.stdout })) {
-    said.push(line);
-    const [, address] = /Ready on (\S+)/.exec(line) ?? [];
-    if (address) {
-      child.stdout.resume();
-      return { url: address, folder, close };
-    }
+  for await (const line of createInterface({ input: child.stdio[3] })) {
+    const { event, port } = JSON.parse(line);
+    if (event === "listen") return { url: `http://127.0.0.1:${port}`, folder, close, said };
   }
-  throw new Error(`the Worker did not start: ${said.join("\n")}`);
+  throw new Error(`the Worker did not start: ${said.join("")}`);
+}
+
+async function bundle(folder) {
+  const program = join(required("EDGELATCH_TOOLS"), "wrangler/bin/wrangler.js");
+  const deploy = ["deploy", "tests/programs/worker.mjs", "--dry-run", "--outdir", "bundle", "--name", "edgelatch-runtime"];
+  const args = [program, ...deploy, "--compatibility-date", DATE, "--compatibility-flags", FLAG];
+  await promisify(execFile)(process.execPath, args, { cwd: folder, env: environment(folder) });
+}
+
+/** workerd's own form of what wrangler would deploy. */
+async function configuration(folder, bindings) {
+  const files = (await readdir(join(folder, "bundle"))).filter((name) => /\.(js|wasm)$/.test(name));
+  // The first is the one that is run.
+  const modules = files.sort().reverse().map((name) => {
+    const kind = name.endsWith(".wasm") ? "wasm" : "esModule";
+    return `(name = ${JSON.stringify(name)}, ${kind} = embed ${JSON.stringify(`bundle/${name}`)})`;
+  });
+  const texts = Object.entries(bindings).map(([name, text]) => `(name = "${name}", text = ${JSON.stringify(text)})`);
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = .worker),
+    (name = "internet", network = (allow = ["local", "private", "public"])),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+);
+const worker :Workerd.Worker = (
+  modules = [${modules.join(", ")}],
+  bindings = [${texts.join(", ")}],
+  compatibilityDate = "${DATE}",
+  compatibilityFlags = ["${FLAG}"],
+);
+`;
 }
 
 /** Everything that wrangler keeps stays in the folder, and nothing is told to anybody. */
@@ -49,8 +86,6 @@ function environment(folder) {
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_SEND_ERROR_REPORTS: "false",
     WRANGLER_HIDE_BANNER: "true",
-    CLOUDFLARE_CF_FETCH_ENABLED: "false",
     NO_COLOR: "1",
-    FORCE_COLOR: "0",
   };
 }

@@ -50,7 +50,9 @@ async fn a_token_rises_by_one_while_it_is_ahead_of_the_clock() {
 #[tokio::test]
 async fn a_token_that_cannot_rise_grants_nothing_and_writes_nothing() {
     let redis = Redis::start().await;
-    for last in ["9007199254740991", "9007199254740992", "1e300", "garbage", "", "inf", "nan", "-nan"] {
+    for last in
+        ["9007199254740991", "9007199254740992", "1e300", "garbage", "", "inf", "nan", "-nan"]
+    {
         redis.ask::<String>(&["SET", KEY, last]).await;
         let call = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), true);
         assert_eq!(redis.run(&call).await.code, Code::TokenRange, "{last}");

@@ -10,7 +10,8 @@ use crate::support::redis::Redis;
 /// How often Redis has run a command since its statistics were emptied.
 async fn count(redis: &Redis, command: &str) -> u64 {
     let info: String = redis.ask(&["INFO", "commandstats"]).await;
-    let line = info.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    let line =
+        info.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
     line.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
 }
 
@@ -29,7 +30,8 @@ async fn a_release_says_zero_in_the_way_that_was_asked_for() {
         redis.run(&job.release(request(2), UNBOUND, &owner(1))).await;
         assert_eq!(count(&redis, "publish").await, plain, "{publish:?}");
         assert_eq!(count(&redis, "spublish").await, sharded, "{publish:?}");
-        let heard = vec![("redisson_lock__channel:{job}".to_owned(), "0".to_owned()); plain as usize];
+        let heard =
+            vec![("redisson_lock__channel:{job}".to_owned(), "0".to_owned()); plain as usize];
         assert_eq!(redis.published().await, heard, "{publish:?}");
     }
 }

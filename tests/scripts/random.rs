@@ -21,7 +21,16 @@ const REQUESTS: u64 = 6;
 /// One thing that happens.
 #[derive(Clone, Debug)]
 enum Step {
-    Call { script: u8, lock: usize, owner: u8, request: u64, lease: u64, last: bool, bound: Limit, keep: u64 },
+    Call {
+        script: u8,
+        lock: usize,
+        owner: u8,
+        request: u64,
+        lease: u64,
+        last: bool,
+        bound: Limit,
+        keep: u64,
+    },
     /// Java takes the lock, with an end or without.
     Java { lock: usize, ends_in: Option<u64> },
     /// One of the keys is gone: expired, evicted, or deleted.
@@ -49,8 +58,8 @@ fn step() -> impl Strategy<Value = Step> {
     let script = proptest::sample::select(vec![0, 0, 0, 0, 1, 1, 2, 2, 3, 4]);
     let lease = proptest::sample::select(vec![60_000, 200_000, 3_600_000_u64]);
     let keep = proptest::sample::select(vec![30_000, 90_000, 600_000_u64]);
-    let call = (script, 0..2_usize, 1..4_u8, 1..=REQUESTS, lease, any::<bool>(), limit, keep).prop_map(
-        |(script, lock, owner, request, lease, last, bound, keep)| Step::Call {
+    let call = (script, 0..2_usize, 1..4_u8, 1..=REQUESTS, lease, any::<bool>(), limit, keep)
+        .prop_map(|(script, lock, owner, request, lease, last, bound, keep)| Step::Call {
             script,
             lock,
             owner,
@@ -59,10 +68,10 @@ fn step() -> impl Strategy<Value = Step> {
             last,
             bound,
             keep,
-        },
-    );
+        });
     let ends = proptest::option::of(60_000..600_000_u64);
-    let value = proptest::sample::select(vec![1, 5_000_000_000_000_000, (1 << 53) - 2, (1 << 53) - 1]);
+    let value =
+        proptest::sample::select(vec![1, 5_000_000_000_000_000, (1 << 53) - 2, (1 << 53) - 1]);
     prop_oneof![
         20 => call,
         1 => (0..2_usize, ends.clone()).prop_map(|(lock, ends_in)| Step::Java { lock, ends_in }),
@@ -191,7 +200,16 @@ impl<'a> Pair<'a> {
     }
 
     fn make(&self, step: &Step, now: u64) -> ScriptCall {
-        let Step::Call { script, lock: number, owner: who, request: id, lease: ms, last, bound, keep } = step
+        let Step::Call {
+            script,
+            lock: number,
+            owner: who,
+            request: id,
+            lease: ms,
+            last,
+            bound,
+            keep,
+        } = step
         else {
             unreachable!("only calls are made")
         };

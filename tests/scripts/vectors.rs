@@ -70,7 +70,6 @@ impl Bench {
         self.compare_state(vector["state"].as_object().unwrap(), &keyspace, elapsed, name);
     }
 
-
     async fn run(&mut self, step: &Value) -> Value {
         if let Some(name) = step["java"].as_str() {
             self.run_java(name, step).await
@@ -118,7 +117,8 @@ impl Bench {
         let keep = Duration::from_millis(step["keep"].as_u64().unwrap_or(0));
         let bound = Bound { not_after, keep };
         let request = calls::request(step["request"].as_u64().unwrap());
-        let owner = step["owner"].as_str().map(|owner| calls::owner(owner.as_bytes()[0] - b'A' + 1));
+        let owner =
+            step["owner"].as_str().map(|owner| calls::owner(owner.as_bytes()[0] - b'A' + 1));
         let held_by = || owner.clone().unwrap();
         let lease = || calls::lease(step["lease"].as_u64().unwrap());
         let lock = calls::lock(step["lock"].as_str().unwrap_or("myLock"));
@@ -185,7 +185,9 @@ impl Bench {
                 (Value::Object(fields), _) => Content::Hash(
                     fields
                         .iter()
-                        .map(|(field, count)| (self.fill(field), count.as_str().unwrap().to_owned()))
+                        .map(|(field, count)| {
+                            (self.fill(field), count.as_str().unwrap().to_owned())
+                        })
                         .collect(),
                 ),
                 (_, text) => Content::Text(self.fill(text.as_str().unwrap())),

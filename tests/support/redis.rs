@@ -99,8 +99,11 @@ impl Redis {
         let mut published = Vec::new();
         while let Ok(push) = self.messages.try_recv() {
             if push.kind == PushKind::PMessage {
-                let words: Vec<String> =
-                    push.data.iter().map(|word| String::from_redis_value_ref(word).unwrap()).collect();
+                let words: Vec<String> = push
+                    .data
+                    .iter()
+                    .map(|word| String::from_redis_value_ref(word).unwrap())
+                    .collect();
                 published.push((words[1].clone(), words[2].clone()));
             }
         }
@@ -137,7 +140,8 @@ pub(crate) async fn run_on(
 ) -> RedisResult<Vec<Cell>> {
     let mut command = redis::cmd("EVAL");
     command.arg(call.script().source(false)).arg(call.keys().len());
-    let values: Vec<Value> = command.arg(call.keys()).arg(call.args()).query_async(connection).await?;
+    let values: Vec<Value> =
+        command.arg(call.keys()).arg(call.args()).query_async(connection).await?;
     values.into_iter().map(cell).collect()
 }
 

@@ -9,6 +9,7 @@ use edgelatch::protocol::script::scripts;
 use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
 
+use super::fake_host::FastHost;
 use super::misbehaviour::Fault;
 use super::redis::{Content, Keyspace, Redis, TOKEN};
 use super::relay::{Relay, Seen};
@@ -64,6 +65,11 @@ impl Stand {
         Client::connect(self.gateway().request_timeout(attempt))
     }
 
+    /// One that lives ten seconds in one, so that a lease of 30 s can be lived through.
+    pub(crate) fn fast_client(&self) -> Client<Reqwest, FastHost> {
+        Client::new(self.gateway(), Reqwest::new(), FastHost::new(10))
+    }
+
     /// Nobody holds the lock, and of nobody is left more than a tombstone and the last token.
     pub(crate) async fn assert_nothing_is_held(&self, name: &str) {
         let keyspace = self.redis.dump().await;
@@ -72,10 +78,8 @@ impl Stand {
             Content::Text(_) => key.starts_with("redisson_lock_token:"),
             Content::Hash(_) => false,
         };
-        let left: Keyspace = keyspace
-            .into_iter()
-            .filter(|(key, stored)| !harmless(key, &stored.value))
-            .collect();
+        let left: Keyspace =
+            keyspace.into_iter().filter(|(key, stored)| !harmless(key, &stored.value)).collect();
         assert!(left.is_empty(), "{name}: {left:?}");
     }
 }

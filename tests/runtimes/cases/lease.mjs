@@ -7,7 +7,7 @@ const METHODS = {
   Locks: ["lock", "owner"],
   Owner: ["lock"],
   Lock: ["acquire", "forceRelease", "inspect", "name", "run", "tryAcquire"],
-  Lease: ["holdCount", "isHeld", "name", "release", "remaining", "renew", "signal", "token", "Symbol(Symbol.asyncDispose)"],
+  Lease: ["holdCount", "isHeld", "name", "release", "remaining", "renew", "signal", "token", String(Symbol.asyncDispose)],
 };
 
 export const lease = {

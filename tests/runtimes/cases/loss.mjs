@@ -1,6 +1,6 @@
 /** Losing a lease: the holder learns of it, and why. */
 
-import { ok, rejects, same, soon } from "../check.mjs";
+import { ok, rejects, same, soon, until } from "../check.mjs";
 import { putForward } from "../watch.mjs";
 
 export const loss = {
@@ -45,11 +45,16 @@ export const loss = {
     await lease.release();
   },
 
-  async "the loss of a lease interrupts a fetch that got its signal"(world) {
-    const lock = world.lock();
-    const { signal } = await lock.acquire({ leaseMs: 500 });
-    const never = new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    await rejects(soon(never, "the signal"), world.LeaseLostError, { reason: "expired" });
+  async "who has kept nothing but the signal learns of the loss too"(world) {
+    for (const options of [{ leaseMs: 500 }, {}]) {
+      const { signal, collected } = await onlySignal(world.lock(), options);
+      const fetched = new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      const lost = rejects(soon(fetched, "the signal"), world.LeaseLostError, { reason: "expired" });
+      if (collectGarbage) await until(() => (collectGarbage(), collected()), "the lease is collected");
+      // A lease that is collected is renewed no more; one that is not, is not renewed in time.
+      putForward(31_000);
+      await lost;
+    }
   },
 
   async "run says when the lease did not last until the end of the work"(world) {
@@ -70,6 +75,14 @@ export const loss = {
     ok((await both.catch((error) => error)) === thrown, "what the work throws says more");
   },
 };
+
+const collectGarbage = globalThis.gc ?? (globalThis.Bun && (() => Bun.gc(true)));
+
+async function onlySignal(lock, options) {
+  const lease = await lock.acquire(options);
+  const reference = new WeakRef(lease);
+  return { signal: lease.signal, collected: () => !reference.deref() };
+}
 
 function abortOf({ signal }) {
   return new Promise((resolve) => {

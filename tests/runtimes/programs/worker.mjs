@@ -11,6 +11,8 @@ const [url, token] = [env.EDGELATCH_TEST_URL, env.EDGELATCH_TEST_TOKEN];
 /** Made once, before any request is there. */
 const locks = edgelatch.connect({ url, token });
 
+const PULSE_MS = 20;
+
 /** How each request for a lock ended, by its id. Plain text: nothing here belongs to a request. */
 const ended = {};
 
@@ -24,10 +26,10 @@ export default {
       case "/ended":
         return Response.json(ended);
       case "/attentive": {
+        const { readable, signal, finish } = pulsing(request.signal);
         // Goes on after its client has gone, for as long as the undoing takes.
-        const taken = take(id, name, { waitMs: "until-aborted", signal: request.signal });
-        context.waitUntil(taken.catch(() => {}));
-        return Response.json(await taken);
+        context.waitUntil(take(id, name, { waitMs: "until-aborted", signal }).then(finish, finish));
+        return new Response(readable);
       }
       case "/heedless":
         return Response.json(await take(id, name, { waitMs: 60_000, maxRequests: 10_000 }));
@@ -36,6 +38,23 @@ export default {
     }
   },
 };
+
+/** A body that begins before there is an answer: workerd notices that a client has gone when it sends something. */
+function pulsing(requestSignal) {
+  const controller = new AbortController();
+  const leave = () => controller.abort(new DOMException("the client has gone", "AbortError"));
+  requestSignal.addEventListener("abort", leave);
+  const { readable, writable } = new TransformStream();
+  const writer = writable.getWriter();
+  const write = (text) => writer.write(new TextEncoder().encode(text)).catch(leave);
+  const pulse = setInterval(write, PULSE_MS, " ");
+  const finish = async (answer) => {
+    clearInterval(pulse);
+    await write(JSON.stringify(answer));
+    await writer.close().catch(() => {});
+  };
+  return { readable, signal: controller.signal, finish };
+}
 
 async function take(id, name, options) {
   try {

@@ -60,10 +60,14 @@ pub(crate) fn install(place: &Place) -> Result<()> {
     );
     let mut add = place.command("rustup");
     add.args(["target", "add", TARGET]);
-    let Err(error) = run(place, "wasm target: rustup target add", &mut add) else { return Ok(()) };
+    let added = run(place, "wasm target: rustup target add", &mut add);
+    if compiler(place).is_some() {
+        return Ok(());
+    }
     println!("  rustup could not add the target; Debian's compiler will do");
     if which("apt-get").is_none() {
-        return Err(error).context("and this machine has no apt-get to get another compiler with");
+        added?;
+        bail!("rustup has added the target {TARGET}, but the compiler does not find it");
     }
     debian::install(place, PACKAGES)?;
     build_std(place)?;
@@ -92,24 +96,24 @@ fn build_std(place: &Place) -> Result<()> {
         .env("RUSTC", "/usr/bin/rustc");
     run(place, "wasm standard library: building it with Debian's compiler, once", &mut build)?;
     step("wasm standard library: installing it", || {
-        install_std(&folder.join(TARGET).join("release/deps"))
+        install_std(place, &folder.join(TARGET).join("release/deps"))
     })?;
     fs::remove_dir_all(&folder).context("cannot remove what the build left")
 }
 
-fn install_std(built: &Path) -> Result<()> {
+fn install_std(place: &Place, built: &Path) -> Result<()> {
     let libdir = debian_libdir()?;
     let to = libdir.to_string_lossy();
     // What we installed for an earlier version of the compiler would be found twice.
     for old in rlibs(&libdir) {
-        debian::run_as_root("rm", &["-f", &old.to_string_lossy()])?;
+        debian::run_as_root(place, "rm", &["-f", &old.to_string_lossy()])?;
     }
-    debian::run_as_root("mkdir", &["-p", to.as_ref()])?;
+    debian::run_as_root(place, "mkdir", &["-p", to.as_ref()])?;
     let mut files = rlibs(built);
     files.retain(|file| !file.to_string_lossy().contains("libedgelatch_empty"));
     ensure!(!files.is_empty(), "the build left no library in {}", built.display());
     for file in files {
-        debian::run_as_root("install", &["-m", "644", "-t", &to, &file.to_string_lossy()])?;
+        debian::run_as_root(place, "install", &["-m", "644", "-t", &to, &file.to_string_lossy()])?;
     }
     Ok(())
 }

@@ -1,0 +1,119 @@
+//! How a holder learns that the lock is lost.
+
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, LeaseEnd, RunError};
+use edgelatch::error::{LossReason, RequestError};
+use edgelatch::machine::{LeaseState, Released};
+
+use crate::support::misbehaviour::{Fault, Said};
+use crate::support::stand::Stand;
+
+#[tokio::test]
+async fn a_hold_that_is_gone_is_found_out_by_the_next_renewal() {
+    let stand = Stand::new().await;
+    let lease = stand.fast_client().lock("job").unwrap().acquire().await.unwrap();
+    let lost = tokio::spawn(lease.lost());
+    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    assert_eq!(lease.keep().await, LeaseEnd::Lost(LossReason::Gone));
+    assert_eq!(lost.await.unwrap(), LossReason::Gone);
+    assert_eq!(lease.state(), LeaseState::Lost(LossReason::Gone));
+    assert!(lease.remaining().is_zero());
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+    stand.assert_nothing_is_held("gone").await;
+}
+
+#[tokio::test]
+async fn a_hold_that_is_gone_is_found_out_by_whoever_asks() {
+    let stand = Stand::new().await;
+    let lock = stand.client().lock("job").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    assert_eq!(lease.is_held().await, Ok(false));
+    assert_eq!(lease.lost().await, LossReason::Gone);
+
+    let lease = lock.acquire().await.unwrap();
+    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    assert_eq!(lease.renew(None).await, Err(RequestError::Lost(LossReason::Gone)));
+    assert_eq!(lease.keep().await, LeaseEnd::Lost(LossReason::Gone));
+
+    let lease = lock.acquire().await.unwrap();
+    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+    assert_eq!(lease.state(), LeaseState::Lost(LossReason::Gone));
+}
+
+#[tokio::test]
+async fn a_hold_that_was_ended_by_force_is_lost() {
+    let stand = Stand::new().await;
+    let lock = stand.client().lock("job").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    let stranger = stand.client().lock("job").unwrap();
+    assert_eq!(stranger.force_release().await, Ok(true));
+    assert_eq!(stranger.force_release().await, Ok(false));
+    assert_eq!(lease.is_held().await, Ok(false));
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+}
+
+#[tokio::test]
+async fn a_lease_that_nobody_keeps_is_lost_when_it_runs_out() {
+    let stand = Stand::new().await;
+    let options = AcquireOptions::new().lease(Duration::from_millis(100));
+    let lease = stand.client().lock("job").unwrap().acquire_with(options).await.unwrap();
+    assert_eq!(lease.lost().await, LossReason::Expired);
+    assert!(lease.remaining().is_zero());
+    assert_eq!(lease.renew(None).await, Err(RequestError::Lost(LossReason::Expired)));
+}
+
+#[tokio::test]
+async fn a_loss_is_noticed_in_time_although_the_gateway_is_silent() {
+    for said in [Said::Silence, Said::Bytes(Vec::new())] {
+        let stand = Stand::new().await;
+        let lease = stand.fast_client().lock("job").unwrap().acquire().await.unwrap();
+        stand.relay.plan(move |_| Fault::instead(said.clone()));
+        let (kept, lost) = tokio::join!(lease.keep(), lease.lost());
+        assert_eq!(kept, LeaseEnd::Lost(LossReason::Expired));
+        assert_eq!(lost, LossReason::Expired);
+        assert!(stand.relay.count("lock_renew") >= 1);
+        drop(lease);
+    }
+}
+
+#[tokio::test]
+async fn run_says_that_the_lease_did_not_last_and_what_the_work_said() {
+    let stand = Stand::new().await;
+    let lock = stand.client().lock("job").unwrap();
+    let outcome = lock
+        .run(async |lease| {
+            stand.redis.ask::<u64>(&["DEL", "job"]).await;
+            lease.is_held().await.unwrap();
+            7
+        })
+        .await;
+    assert!(matches!(outcome, Err(RunError::Lost(7))), "{outcome:?}");
+    stand.assert_nothing_is_held("run").await;
+}
+
+#[tokio::test]
+async fn the_work_of_run_hears_of_the_loss_while_it_is_at_it() {
+    let stand = Stand::new().await;
+    let lock = stand.fast_client().lock("job").unwrap();
+    let outcome = lock
+        .run(async |lease| {
+            stand.redis.ask::<u64>(&["DEL", "job"]).await;
+            lease.lost().await
+        })
+        .await;
+    assert!(matches!(outcome, Err(RunError::Lost(LossReason::Gone))), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn run_does_not_begin_the_work_without_the_lock() {
+    let stand = Stand::new().await;
+    let held = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    let options = AcquireOptions::new().wait(Duration::from_millis(20));
+    let lock = stand.client().lock("job").unwrap();
+    let outcome = lock.run_with(options, async |_| panic!("it is held")).await;
+    assert!(matches!(outcome, Err(RunError::Acquire(_))));
+    held.release().await.unwrap();
+}

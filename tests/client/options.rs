@@ -1,0 +1,103 @@
+//! Options that are not acceptable: each is named, and nothing is sent.
+
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Client};
+use edgelatch::error::{AcquireError, InvalidOption, RequestError};
+use edgelatch::host::TokioHost;
+use edgelatch::protocol::gateway::Gateway;
+use edgelatch::timing::AttemptTime;
+use edgelatch::transport::Reqwest;
+
+use crate::support::fake_host::DullHost;
+use crate::support::stand::Stand;
+
+const BAD_TIMES: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_nanos(1),
+    Duration::from_micros(100_500),
+    Duration::from_secs(24 * 60 * 60 + 1),
+    Duration::MAX,
+];
+
+fn named(error: &InvalidOption, option: &str) {
+    assert_eq!(error.option(), option);
+    assert!(error.to_string().contains(option) && error.to_string().contains(error.accepted()));
+}
+
+#[tokio::test]
+async fn an_option_of_an_acquisition_is_checked_before_anything_is_sent() {
+    let stand = Stand::new().await;
+    let lock = stand.client().lock("job").unwrap();
+    let options = AcquireOptions::new();
+    let mut bad = Vec::new();
+    bad.extend(BAD_TIMES.map(|time| (options.lease(time), "lease")));
+    bad.extend(BAD_TIMES.map(|time| (options.wait(time), "wait")));
+    bad.extend([0, 1, 2, 10_001, u32::MAX].map(|most| (options.max_requests(most), "maxRequests")));
+    for (options, name) in bad {
+        let error = lock.acquire_with(options).await.unwrap_err();
+        let AcquireError::InvalidOption(error) = error else { panic!("{name}: {error}") };
+        named(&error, name);
+        if name == "lease" {
+            let error = lock.try_acquire_with(options).await.unwrap_err();
+            assert!(matches!(error, AcquireError::InvalidOption(_)), "{error}");
+        }
+    }
+    assert!(stand.relay.seen().is_empty());
+}
+
+#[tokio::test]
+async fn the_lease_of_a_renewal_is_checked_before_anything_is_sent() {
+    let stand = Stand::new().await;
+    let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    for time in BAD_TIMES {
+        let error = lease.renew(Some(time)).await.unwrap_err();
+        let RequestError::InvalidOption(error) = error else { panic!("{error}") };
+        named(&error, "lease");
+    }
+    assert_eq!(stand.relay.count("lock_renew"), 0);
+    lease.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_is_checked_by_client_and_owner() {
+    let stand = Stand::new().await;
+    let (client, long) = (stand.client(), "n".repeat(513));
+    for name in ["", &long, "a\nb", "a\0b", "a{b", "{}", "redisson_lock", "el:x"] {
+        named(&client.lock(name).unwrap_err(), "name");
+        named(&client.owner().lock(name).unwrap_err(), "name");
+    }
+}
+
+#[test]
+fn the_address_and_the_token_of_a_gateway_are_checked() {
+    let token = "secret";
+    for url in ["", "nowhere", "ftp://x.example", "https://user:pw@x.example", "http://x.example"] {
+        named(&Gateway::upstash(url, token).unwrap_err(), "url");
+    }
+    let long = "t".repeat(4097);
+    for token in ["", "  ", "two words", "tök", "a\r\nb: c", &long] {
+        let error = Gateway::upstash("https://x.example", token).unwrap_err();
+        named(&error, "token");
+        assert!(token.len() < 4 || !error.to_string().contains(token));
+    }
+}
+
+#[test]
+fn the_time_for_a_request_is_checked() {
+    for time in BAD_TIMES {
+        named(&AttemptTime::new(time).unwrap_err(), "requestTimeout");
+    }
+}
+
+#[tokio::test]
+async fn without_entropy_nothing_is_sent() {
+    let stand = Stand::new().await;
+    let client = Client::new(stand.gateway(), Reqwest::new(), DullHost(TokioHost::new()));
+    let lock = client.lock("job").unwrap();
+    assert_eq!(lock.acquire().await.unwrap_err(), AcquireError::NoEntropy);
+    assert_eq!(lock.try_acquire().await.unwrap_err(), AcquireError::NoEntropy);
+    assert_eq!(lock.inspect().await, Err(RequestError::NoEntropy));
+    assert_eq!(lock.force_release().await, Err(RequestError::NoEntropy));
+    assert!(stand.relay.seen().is_empty());
+}

@@ -1,0 +1,55 @@
+//! The files of the repository.
+
+use std::fs;
+use std::path::Path;
+
+/// A text file, by its path from the root.
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// What is made by tools, and is in no checkout.
+const GENERATED: [&str; 6] = [".git", ".wrangler", "bench", "node_modules", "pkg/wasm", "target"];
+
+impl File {
+    pub(crate) fn has_ending(&self, endings: &[&str]) -> bool {
+        self.path.rsplit('.').next().is_some_and(|ending| endings.contains(&ending))
+    }
+
+    /// The lines that are neither comments nor after the beginning of the unit tests.
+    pub(crate) fn code(&self) -> impl Iterator<Item = &str> {
+        let lines = self.text.lines().take_while(|line| *line != "#[cfg(test)]");
+        lines.filter(|line| !line.trim_start().starts_with("//"))
+    }
+}
+
+/// Every text file below this folder, which is named from the root; `""` for the root.
+pub(crate) fn below(folder: &str) -> Vec<File> {
+    let mut files = Vec::new();
+    collect(folder, &mut files);
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(!files.is_empty(), "{folder} is empty");
+    files
+}
+
+pub(crate) fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn collect(folder: &str, files: &mut Vec<File>) {
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+        if name == "node_modules" || GENERATED.contains(&path.as_str()) {
+            continue;
+        }
+        if entry.file_type().unwrap().is_dir() {
+            collect(&path, files);
+        } else if let Ok(text) = fs::read_to_string(entry.path()) {
+            files.push(File { path, text });
+        }
+    }
+}
