@@ -57,7 +57,10 @@ export interface Locks {
    * @throws {InvalidOptionError}
    */
   lock(name: string): Lock;
-  /** An owner whose acquisitions of one lock share one hold: re-entry, counted here and not in Redis. */
+  /**
+   * An owner whose acquisitions of one lock share one hold: re-entry, counted here and not in Redis. Make one for each task
+   * (in a Worker, for each request): it is not for sharing.
+   */
   owner(): Owner;
 }
 
@@ -80,11 +83,15 @@ export interface LeaseOptions {
 export interface AcquireOptions extends LeaseOptions {
   /** Longest wait, 1 to 86 400 000; default 30 000. `"until-aborted"` needs a `signal`. */
   waitMs?: number | "until-aborted";
-  /** Ends the wait and undoes a grant that is still on its way. The promise rejects with the signal's reason. */
+  /**
+   * Ends the wait and undoes a grant that is still on its way. The promise rejects with the signal's reason, also when the
+   * undoing could not be confirmed; then the lease runs out by itself.
+   */
   signal?: AbortSignal;
   /**
    * Most requests the wait may spend, 3 to 10 000; default 40 for a timed wait, none for `"until-aborted"`. A smaller
-   * one stretches the pauses between tries. (A Worker on the free plan has 50 for each request it serves.)
+   * one stretches the pauses between tries. (A Worker on the free plan has 50 for each request it serves.) One more is
+   * sent for each script that Redis does not know yet.
    */
   maxRequests?: number;
 }
@@ -93,7 +100,8 @@ export interface AcquireOptions extends LeaseOptions {
 export interface Lock {
   readonly name: string;
   /**
-   * Takes the lock if it is free, in one request.
+   * Takes the lock if it is free, in one request. (With a gateway that does not answer it gives up after three attempts, and
+   * three more to undo them.)
    *
    * @returns the lease, or null when somebody else holds the lock.
    * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError | OutcomeUnknownError | InvalidOptionError}
@@ -135,7 +143,11 @@ export interface LockState {
   readonly lastToken: number;
 }
 
-/** A hold on a lock, for a time. */
+/**
+ * A hold on a lock, for a time.
+ *
+ * Keep it for as long as you want the hold: one that nothing refers to any more is not renewed, and its hold runs out.
+ */
 export interface Lease {
   readonly name: string;
   /** The fencing token: rises with every grant of this name. Send it with each write that the lock protects. */
@@ -216,7 +228,7 @@ export class GatewayRefusedError extends EdgelatchError {
     | "unavailable"
     | "other";
 }
-/** No usable answer came. Nothing is held. */
+/** No usable answer came. After an acquisition nothing is held; a renewal or a forced release may have been done. */
 export class GatewayUnreachableError extends EdgelatchError {
   readonly code: "gateway-unreachable";
 }

@@ -61,8 +61,8 @@ pub enum FailureKind {
         /// The HTTP status it came with.
         status: u16,
     },
-    /// The gateway or Redis said no to the request that should have undone another one.
-    UndoRefused(RefusalKind),
+    /// A request had no answer, and then the gateway or Redis said no to its next attempt, or to undoing it.
+    RefusedLater(RefusalKind),
 }
 
 impl fmt::Display for FailureKind {
@@ -75,7 +75,7 @@ impl fmt::Display for FailureKind {
             Self::TooLarge => f.write_str("the gateway's answer is too large"),
             Self::Garbled { status } => write!(f, "the gateway's answer is not understood (HTTP {status})"),
             Self::Gateway { status } => write!(f, "the gateway failed (HTTP {status})"),
-            Self::UndoRefused(_) => f.write_str("the gateway refused to undo a request"),
+            Self::RefusedLater(_) => f.write_str("the gateway did not answer, and refused when it was asked again"),
         }
     }
 }

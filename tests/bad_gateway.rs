@@ -1,5 +1,12 @@
 //! A gateway that misbehaves: every call ends in the right kind of error, and nothing is left held.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test ends at the first surprise"
+)]
+
 #[expect(dead_code, reason = "each test binary uses its part")]
 mod support;
 

@@ -1,5 +1,12 @@
 //! The Rust client on a real gateway and a real Redis.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test ends at the first surprise"
+)]
+
 #[expect(dead_code, reason = "each test binary uses its part")]
 mod support;
 

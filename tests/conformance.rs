@@ -1,5 +1,12 @@
 //! What every transport and every host must do, run over those that a native program has.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test ends at the first surprise"
+)]
+
 #[expect(dead_code, reason = "each test binary uses its part")]
 mod support;
 

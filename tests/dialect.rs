@@ -1,5 +1,12 @@
 //! What is sent to a gateway and what is made of its answers, byte for byte: `tests/vectors/upstash.json`.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test ends at the first surprise"
+)]
+
 #[expect(dead_code, reason = "each test binary uses its part")]
 mod support;
 

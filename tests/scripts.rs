@@ -1,5 +1,12 @@
 //! The scripts on a real Redis: what they answer, and what they leave there.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test ends at the first surprise"
+)]
+
 #[expect(dead_code, reason = "each test binary uses its part")]
 mod support;
 
@@ -11,6 +18,7 @@ mod scripts {
     mod pinned;
     mod publishing;
     mod random;
+    mod steps;
     mod twice;
     mod vectors;
     mod wrong_type;

@@ -50,6 +50,8 @@ pub(super) struct Hold<T, H> {
 struct Record {
     lease: machine::Lease,
     state: LeaseState,
+    /// The longest lease that was ever asked for: noted before it is asked, since the answer may be lost.
+    longest: LeaseTime,
     /// How many leases share the hold.
     count: u32,
     release: ReleaseState,
@@ -158,8 +160,13 @@ impl<T, H> fmt::Debug for Lease<T, H> {
 
 impl<T, H> Hold<T, H> {
     pub(super) fn new(client: Client<T, H>, calls: LockCalls, grant: Grant, renews: bool) -> Self {
-        let record =
-            Record { lease: grant.lease, state: LeaseState::Held, count: 1, release: ReleaseState::NotYet };
+        let record = Record {
+            lease: grant.lease,
+            state: LeaseState::Held,
+            longest: grant.lease.time(),
+            count: 1,
+            release: ReleaseState::NotYet,
+        };
         Self { client, calls, grant, renews, record: Mutex::new(record), notice: Notice::default() }
     }
 
@@ -230,27 +237,31 @@ impl<T: Transport, H: Host> Hold<T, H> {
         let (calls, grant) = (self.calls.clone(), self.grant.clone());
         let mut renewal = Renewal::new(calls, grant, renews, attempt, entropy, clock);
         renewal.adopt(self.record(|record| record.lease));
-        let over = self.notice.until(|| self.record(|record| (record.is_over() || record.count == 0).then_some(())));
+        let over = self.notice.until(|| self.record(|record| record.is_over().then_some(())));
         let loss = drive_watched(&mut renewal, &[&inner.link], &inner.host, over, |renewal| self.share(renewal)).await;
         if let Some(reason) = loss {
             self.lose(reason);
         }
-        match self.end() {
-            Some(end) => end,
-            // All its leases were dropped: not renewed any more, but whoever still heeds the signal is told of the end.
-            None => LeaseEnd::Lost(self.lost().await),
-        }
+        self.end().unwrap_or(LeaseEnd::Released)
     }
 
     /// Both ways: what a renewal besides the machine has confirmed, and what the machine knows.
     fn share(&self, renewal: &mut Renewal) {
-        let (known, over) = self.record(|record| (record.lease, record.is_over()));
-        renewal.adopt(known);
-        if !over && (renewal.lease() != known || self.record(|record| record.state) != renewal.state()) {
-            self.change(|record| {
-                record.lease = renewal.lease();
+        let changed = self.record(|record| {
+            renewal.adopt(record.lease);
+            if record.count == 0 {
+                // All its leases were dropped. Who still heeds the signal is told of the end.
+                renewal.only_watch();
+            }
+            let before = (record.lease, record.state);
+            if !record.is_over() {
+                record.lease = record.lease.extended_by(&renewal.lease());
                 record.state = renewal.state();
-            });
+            }
+            before != (record.lease, record.state)
+        });
+        if changed {
+            self.notice.notify();
         }
     }
 
@@ -271,14 +282,12 @@ impl<T: Transport, H: Host> Hold<T, H> {
                 (_, expires_at) => expires_at,
             };
             let released = self.record(|record| !matches!(record.release, ReleaseState::NotYet));
-            let changed = self.notice.until(|| {
-                self.record(|record| {
-                    (matches!(record.state, LeaseState::Lost(_)) || record.lease.expires_at() != expires_at).then_some(())
-                })
-            });
             if released {
                 return core::future::pending().await;
             }
+            let changed = self.notice.until(|| {
+                self.record(|record| (record.is_over() || record.lease.expires_at() != expires_at).then_some(()))
+            });
             match first(changed, host.sleep_until(expires_at)).await {
                 First::A(()) | First::B(()) => {}
             }
@@ -294,7 +303,8 @@ impl<T: Transport, H: Host> Hold<T, H> {
             Some(LeaseEnd::Released) => return Err(RequestError::Lost(LossReason::Gone)),
             None => {}
         }
-        let lease = lease.unwrap_or_else(|| self.record(|record| record.lease.time()));
+        let lease = lease.unwrap_or_else(|| self.grant.lease.time());
+        self.record(|record| record.longest = record.longest.max(lease));
         let entropy = self.entropy().ok_or(RequestError::NoEntropy)?;
         let attempt = inner.link.gateway().attempt();
         let mut renew = Renew::new(&self.calls, &self.grant, lease, attempt, entropy, inner.link.clock(), now);
@@ -365,7 +375,9 @@ impl<T: Transport, H: Host> Hold<T, H> {
         let inner = &self.client.inner;
         // Any bytes do for a request id here: the verdict is the owner's, not the request's.
         let entropy = self.entropy().unwrap_or(Entropy::new([0; 32]));
-        let mut release = Release::new(&self.calls, &self.grant, inner.link.gateway().attempt(), entropy);
+        let longest = self.record(|record| record.longest);
+        let attempt = inner.link.gateway().attempt();
+        let mut release = Release::new(&self.calls, &self.grant, longest, attempt, entropy);
         let verdict = drive(&mut release, &inner.link, &inner.host).await?;
         self.change(|record| {
             record.release = ReleaseState::Over(verdict);

@@ -101,7 +101,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
 
     /// Waits for the lock.
     ///
-    /// A future of this is not to be dropped half-way: a grant that is on its way would then block the lock until it runs
+    /// A future of this, as of every acquisition, is not to be dropped half-way (by a time-out of your own, say): a grant that is on its way would then block the lock until it runs
     /// out. To give a wait up, use [`acquire_cancellable`](Self::acquire_cancellable), which undoes it.
     ///
     /// # Errors

@@ -84,4 +84,13 @@ impl Terms {
         };
         Self { lease: lease.unwrap_or(LeaseTime::DEFAULT), renews: lease.is_none(), patience, budget }
     }
+
+    /// The same with what is left of the wait.
+    pub(super) fn with_wait(self, left: Option<Duration>) -> Self {
+        let patience = match (self.patience, left) {
+            (Patience::UpTo(_), Some(left)) => WaitTime::new(left).map_or(Patience::Once, Patience::UpTo),
+            (patience, _) => patience,
+        };
+        Self { patience, ..self }
+    }
 }

@@ -3,7 +3,9 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use core::fmt;
+use core::future::poll_fn;
 use core::pin::pin;
+use core::task::Poll;
 use std::sync::{Mutex, PoisonError};
 
 use super::Client;
@@ -21,7 +23,7 @@ use crate::transport::Transport;
 ///
 /// Acquisitions of one lock through one owner (or its clones) share one hold: the first takes it, further ones ask nobody
 /// and have its token and its lease, and the last release ends it. Redisson's owner is a thread; there are no threads where
-/// this crate runs, so an owner is asked for.
+/// this crate runs, so an owner is asked for. Make one for each task (in a Worker, for each request): it is not for sharing.
 pub struct Owner<T, H> {
     client: Client<T, H>,
     holds: Arc<Holds<T, H>>,
@@ -62,6 +64,9 @@ impl<T: Transport, H: Host> Owner<T, H> {
         cancel: impl Future<Output = ()>,
     ) -> Result<Lease<T, H>, AcquireError> {
         let mut cancel = pin!(cancel);
+        if poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await {
+            return Err(AcquireError::Cancelled { held_at_most: None });
+        }
         let host = &self.client.inner.host;
         let name = lock.name();
         let wait_over = match terms.patience {
@@ -73,6 +78,7 @@ impl<T: Transport, H: Host> Owner<T, H> {
             match self.holds.enter(name, host) {
                 Entered::Shared(lease) => return Ok(lease),
                 Entered::Free(turn) => {
+                    let terms = terms.with_wait(wait_over.map(|over| host.now().until(over)));
                     let hold = Arc::new(lock.take(terms, cancel).await?);
                     turn.won(&hold);
                     return Ok(Lease::new(hold));

@@ -15,8 +15,8 @@ use crate::time::{Instant, millis};
 extern "C" {
     #[wasm_bindgen(js_namespace = performance, js_name = now)]
     fn monotonic_now() -> f64;
-    #[wasm_bindgen(js_name = setTimeout)]
-    fn set_timeout(callback: &Closure<dyn FnMut()>, ms: f64) -> JsValue;
+    #[wasm_bindgen(catch, js_name = setTimeout)]
+    fn set_timeout(callback: &Closure<dyn FnMut()>, ms: f64) -> Result<JsValue, JsValue>;
     // A Worker's lease may be collected when its request is over, and then no timer may be touched any more.
     #[wasm_bindgen(catch, js_name = clearTimeout)]
     fn clear_timeout(timer: &JsValue) -> Result<(), JsValue>;
@@ -28,8 +28,9 @@ extern "C" {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsHost;
 
-/// The longest timer that is set at once; `setTimeout` fires at once beyond 2^31 ms.
-const TIMER_MAX: Duration = Duration::from_secs(60 * 60);
+/// The longest timer that is set at once: timers do not run while the machine sleeps, and after it has woken a lease that
+/// has run out is noticed within this time.
+const TIMER_MAX: Duration = Duration::from_secs(5);
 
 impl Host for JsHost {
     fn now(&self) -> Instant {
@@ -81,7 +82,7 @@ impl Timer {
             })
         };
         #[expect(clippy::cast_precision_loss, reason = "an hour at the most")]
-        let id = set_timeout(&callback, millis(duration) as f64);
+        let id = set_timeout(&callback, millis(duration) as f64).unwrap_or_default();
         Self { id, state, _callback: callback }
     }
 }

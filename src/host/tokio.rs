@@ -1,9 +1,14 @@
 //! The host for programs on tokio.
 
+use core::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Host, NoEntropy};
 use crate::time::{Instant, millis};
+
+/// The longest sleep at once: timers do not run while the machine sleeps, and after it has woken a lease that has run out is
+/// noticed within this time.
+const SLEEP_MAX: Duration = Duration::from_secs(5);
 
 /// Time and sleep from tokio, entropy from the operating system.
 ///
@@ -35,7 +40,7 @@ impl Host for TokioHost {
     }
 
     async fn sleep_until(&self, deadline: Instant) {
-        ::tokio::time::sleep(self.now().until(deadline)).await;
+        ::tokio::time::sleep(self.now().until(deadline).min(SLEEP_MAX)).await;
     }
 
     fn entropy(&self) -> Result<[u8; 32], NoEntropy> {

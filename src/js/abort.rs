@@ -12,12 +12,12 @@ extern "C" {
     /// A signal that the caller handed in.
     #[wasm_bindgen(js_name = AbortSignal)]
     pub(super) type Signal;
-    #[wasm_bindgen(method, getter)]
-    fn aborted(this: &Signal) -> bool;
-    #[wasm_bindgen(method, getter)]
-    pub(super) fn reason(this: &Signal) -> JsValue;
-    #[wasm_bindgen(method, js_name = addEventListener)]
-    fn add_event_listener(this: &Signal, kind: &str, callback: &Closure<dyn FnMut()>);
+    #[wasm_bindgen(method, getter, catch)]
+    fn aborted(this: &Signal) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, getter, catch)]
+    fn reason(this: &Signal) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = addEventListener)]
+    fn add_event_listener(this: &Signal, kind: &str, callback: &Closure<dyn FnMut()>) -> Result<(), JsValue>;
     // Outside of the request that it belongs to, a Worker's runtime refuses; it forgets the listener by itself then.
     #[wasm_bindgen(method, catch, js_name = removeEventListener)]
     fn remove_event_listener(this: &Signal, kind: &str, callback: &Closure<dyn FnMut()>) -> Result<(), JsValue>;
@@ -29,23 +29,29 @@ extern "C" {
     pub(super) fn new() -> Controller;
     #[wasm_bindgen(method, getter)]
     pub(super) fn signal(this: &Controller) -> JsValue;
-    #[wasm_bindgen(method)]
-    pub(super) fn abort(this: &Controller, reason: &JsValue);
+    // A listener of the caller that throws is heard of here in some runtimes.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn abort(this: &Controller, reason: &JsValue) -> Result<(), JsValue>;
 }
 
-/// Ends when the signal is aborted; never without a signal.
-pub(super) async fn aborted(signal: Option<&Signal>) {
+/// Ends when the signal is aborted, with its reason; never without a signal.
+///
+/// A signal that cannot be read (a Worker's, of another request) ends it as well, with what was thrown.
+pub(super) async fn aborted(signal: Option<&Signal>) -> JsValue {
     let Some(signal) = signal else { return pending().await };
-    let waker: Rc<RefCell<Option<Waker>>> = Rc::default();
-    let listener = Listener::new(signal, Rc::clone(&waker));
-    poll_fn(|cx| {
-        if listener.signal.aborted() {
-            return Poll::Ready(());
-        }
-        waker.replace(Some(cx.waker().clone()));
-        Poll::Pending
-    })
-    .await;
+    let ended = async {
+        let waker: Rc<RefCell<Option<Waker>>> = Rc::default();
+        let listener = Listener::new(signal, Rc::clone(&waker))?;
+        poll_fn(|cx| {
+            if listener.signal.aborted()?.is_truthy() {
+                return Poll::Ready(listener.signal.reason());
+            }
+            waker.replace(Some(cx.waker().clone()));
+            Poll::Pending
+        })
+        .await
+    };
+    ended.await.unwrap_or_else(|thrown: JsValue| thrown)
 }
 
 /// Listens, and leaves nothing behind on a signal that may live for long.
@@ -55,14 +61,14 @@ struct Listener<'a> {
 }
 
 impl<'a> Listener<'a> {
-    fn new(signal: &'a Signal, waker: Rc<RefCell<Option<Waker>>>) -> Self {
+    fn new(signal: &'a Signal, waker: Rc<RefCell<Option<Waker>>>) -> Result<Self, JsValue> {
         let callback = Closure::new(move || {
             if let Some(waker) = waker.take() {
                 waker.wake();
             }
         });
-        signal.add_event_listener("abort", &callback);
-        Self { signal, callback }
+        signal.add_event_listener("abort", &callback)?;
+        Ok(Self { signal, callback })
     }
 }
 

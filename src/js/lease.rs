@@ -30,7 +30,7 @@ impl Held {
         let told: Controller = JsCast::unchecked_into(JsValue::from(&controller));
         spawn_local(async move {
             if let LeaseEnd::Lost(reason) = kept.await {
-                told.abort(&error::lost(reason));
+                drop(told.abort(&error::lost(reason)));
             }
         });
         Rc::new(Self { lease, controller })

@@ -17,6 +17,13 @@ use crate::host::JsHost;
 use crate::machine::LockState;
 use crate::transport::HostFetch;
 
+#[wasm_bindgen]
+extern "C" {
+    // What work answers may be a promise of the caller's own making, which may throw when it is looked at.
+    #[wasm_bindgen(catch, js_namespace = Promise, js_name = resolve)]
+    fn settle(value: &JsValue) -> Result<Promise, JsValue>;
+}
+
 /// A distributed re-entrant lock.
 #[wasm_bindgen(skip_typescript)]
 pub struct Lock {
@@ -43,7 +50,8 @@ impl Lock {
         let lock = Rc::clone(&self.lock);
         future_to_promise(async move {
             let options = Options::new(&options)?;
-            match acquire(&lock, options.terms_once()?, options.signal()?).await? {
+            let (terms, signal) = (options.terms_once()?, options.signal()?);
+            match acquire(&lock, terms, signal).await? {
                 Ok(held) => Ok(Lease::new(held).into()),
                 Err(_) => Ok(JsValue::NULL),
             }
@@ -66,7 +74,10 @@ impl Lock {
             let held = acquire_or_reject(&lock, &options).await?;
             let lease = Lease::new(Rc::clone(&held)).into();
             let result = match work.call1(&JsValue::UNDEFINED, &lease) {
-                Ok(promise) => JsFuture::from(Promise::resolve(&promise)).await,
+                Ok(promise) => match settle(&promise) {
+                    Ok(promise) => JsFuture::from(promise).await,
+                    Err(thrown) => Err(thrown),
+                },
                 Err(thrown) => Err(thrown),
             };
             let end = held.end().await;
@@ -112,8 +123,8 @@ fn lock_state(state: &LockState) -> Result<JsValue, JsValue> {
 
 async fn acquire_or_reject(lock: &client::Lock<HostFetch, JsHost>, options: &JsValue) -> Result<Rc<Held>, JsValue> {
     let options = Options::new(options)?;
-    let terms = options.terms()?;
-    acquire(lock, terms, options.signal()?).await?.map_err(|busy| error::acquire(&busy, &JsValue::UNDEFINED))
+    let signal = options.signal()?;
+    acquire(lock, options.terms(signal.is_some())?, signal).await?.map_err(|busy| error::acquire(&busy, &JsValue::UNDEFINED))
 }
 
 /// The inner error is that the lock is busy; what it means is the caller's to say.
@@ -123,12 +134,11 @@ async fn acquire(
     signal: Option<JsValue>,
 ) -> Result<Result<Rc<Held>, AcquireError>, JsValue> {
     let signal = signal.map(JsCast::unchecked_into::<Signal>);
-    match lock.acquire_on(terms, aborted(signal.as_ref())).await {
+    let mut reason = JsValue::UNDEFINED;
+    let cancel = async { reason = aborted(signal.as_ref()).await };
+    match lock.acquire_on(terms, cancel).await {
         Ok(lease) => Ok(Ok(Held::new(lease))),
         Err(busy @ AcquireError::Busy { .. }) => Ok(Err(busy)),
-        Err(error) => {
-            let reason = signal.map_or(JsValue::UNDEFINED, |signal| signal.reason());
-            Err(error::acquire(&error, &reason))
-        }
+        Err(error) => Err(error::acquire(&error, &reason)),
     }
 }

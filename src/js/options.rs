@@ -63,9 +63,8 @@ impl<'a> Options<'a> {
     }
 
     /// Everything that an acquisition that waits may be told.
-    pub(super) fn terms(&self) -> Result<Terms, JsValue> {
+    pub(super) fn terms(&self, has_signal: bool) -> Result<Terms, JsValue> {
         let accepted = "a whole number from 1 to 86400000, or \"until-aborted\" with a signal";
-        let has_signal = self.signal()?.is_some();
         let patience = self.parse("waitMs", accepted, |value| match value.as_string() {
             Some(word) => (word == "until-aborted" && has_signal).then_some(Patience::UntilCancelled),
             None => Some(Patience::UpTo(WaitTime::new(ms(value)?).ok()?)),

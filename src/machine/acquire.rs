@@ -20,11 +20,13 @@ use crate::error::{AcquireError, FailureKind, Refusal, RefusalKind};
 use crate::name::{FencingToken, OwnerId};
 use crate::protocol::reply::{Code, Reply, ServerClock};
 use crate::protocol::script::{Bound, LockCalls};
-use crate::time::{Instant, millis};
+use crate::time::Instant;
 use crate::timing::{AttemptTime, FIRST_HORIZON, HORIZON, LeaseTime, Patience, ROUND_MAX, RequestBudget};
 
 /// Attempts at a request on which the whole acquisition hangs: the only try, the last one, the abandon.
 const ATTEMPTS: u8 = 3;
+/// How far a try that is under way may reach beyond the end of the wait.
+const OVERHANG: Duration = Duration::from_secs(1);
 
 /// What to acquire, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -98,14 +100,18 @@ impl Acquire {
     }
 
     fn ask(&mut self, now: Instant) {
-        let last = self.wait_over.is_some_and(|over| now.has_reached(over)) || self.budget_left().is_some_and(|left| left <= 1);
+        let last = self.is_wait_over(now) || !self.affords_another();
         let request = self.ids.request();
         let (owner, lease) = (&self.round.owner, self.spec.lease);
         let script = self.spec.calls.acquire(request, self.round.bound, owner, lease, last);
         // A try that is not the last one is itself repeated by the wait.
         let attempts = if last { Self::attempts(self.budget_left()) } else { 1 };
-        let errand = Errand::new(script, attempts, self.spec.attempt.within(lease));
-        self.state = State::Asking { errand, last };
+        let mut attempt_time = self.spec.attempt.within(lease);
+        if let Some(over) = self.wait_over.filter(|_| !last) {
+            // Not much beyond the end of the wait, which the last try follows.
+            attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
+        }
+        self.state = State::Asking { errand: Errand::new(script, attempts, attempt_time), last };
     }
 
     /// What may still be asked, after keeping back what an abandon needs.
@@ -125,8 +131,12 @@ impl Acquire {
             Verdict::Refused(refusal) if refusal.kind() == RefusalKind::Unavailable && !last => {
                 self.pause(None, now);
             }
-            Verdict::Refused(refusal) => self.end(AcquireError::Refused(refusal), now),
-            Verdict::GaveUp(_) if !last => self.pause(None, now),
+            Verdict::Refused(refusal) => {
+                // A script that stops half-way (a command that the user may not run) is refused too.
+                self.round.open |= refusal.kind() == RefusalKind::Other;
+                self.end(AcquireError::Refused(refusal), now);
+            }
+            Verdict::GaveUp(_) if !last && !self.is_wait_over(now) => self.pause(None, now),
             Verdict::GaveUp(kind) => self.end(AcquireError::Unreachable(kind), now),
         }
     }
@@ -149,7 +159,7 @@ impl Acquire {
                 self.anew(AcquireError::TooSlow, now);
             }
             // The bound rests on a reading of the server's clock that does not hold any more: the reply brought a new one.
-            Code::Late if self.round.number == 1 => {
+            Code::Late if self.round.number == 1 && self.affords_another() => {
                 self.round.open = true;
                 self.abandon(Then::AskAnew, now);
             }
@@ -177,9 +187,17 @@ impl Acquire {
 
     /// Gives this round up; goes on under a new owner if the wait allows it, and else ends.
     fn anew(&mut self, error: AcquireError, now: Instant) {
-        let waits = self.wait_over.is_none_or(|over| !now.has_reached(over));
-        let affords = self.budget_left().is_none_or(|left| left > 1);
-        self.abandon(if waits && affords { Then::AskAnew } else { Then::End(error) }, now);
+        let goes_on = !self.is_wait_over(now) && self.affords_another();
+        self.abandon(if goes_on { Then::AskAnew } else { Then::End(error) }, now);
+    }
+
+    fn is_wait_over(&self, now: Instant) -> bool {
+        self.wait_over.is_some_and(|over| now.has_reached(over))
+    }
+
+    /// Whether there is budget for an abandon and another try.
+    fn affords_another(&self) -> bool {
+        self.budget_left().is_none_or(|left| left > 1)
     }
 
     fn end(&mut self, error: AcquireError, now: Instant) {
@@ -191,8 +209,11 @@ impl Acquire {
             return self.abandoned(then, now);
         }
         let script = self.spec.calls.release(self.ids.request(), self.round.bound, &self.round.owner);
-        let attempts = Self::attempts(self.budget_left().map(|left| left + 1));
-        let errand = Errand::new(script, attempts, self.spec.attempt.within(self.spec.lease));
+        let left = self.budget_left().map(|left| match then {
+            Then::End(_) => left + 1,
+            Then::AskAnew => left.saturating_sub(1),
+        });
+        let errand = Errand::undoing(script, Self::attempts(left), self.spec.attempt.within(self.spec.lease));
         self.state = State::Abandoning { errand, then };
     }
 
@@ -218,6 +239,11 @@ impl Acquire {
     }
 
     fn pause(&mut self, holder_remaining: Option<Duration>, now: Instant) {
+        // Only the last try is left: it belongs to the end of the wait.
+        if let Some(over) = self.wait_over.filter(|_| !self.affords_another()) {
+            self.state = State::Pausing { until: over, why: Wake::WaitOver };
+            return;
+        }
         let pause = self.backoff.next(self.stretch(now), &mut self.ids);
         let (mut until, mut why) = (now + pause, Wake::BackOff);
         // One more, since Redis counts in whole milliseconds too.
@@ -234,15 +260,14 @@ impl Acquire {
         self.state = State::Pausing { until, why };
     }
 
-    /// The step whose mean makes the budget last as long as the wait; the whole wait once only the last try is left.
+    /// The step whose mean makes the budget last as long as the wait.
     fn stretch(&self, now: Instant) -> Duration {
         let (Some(over), Some(left)) = (self.wait_over, self.budget_left()) else { return Duration::ZERO };
-        let wait = now.until(over);
-        if left <= 1 { wait * 2 } else { wait * 2 / left }
+        now.until(over) * 2 / left.max(1)
     }
 
     fn woken(&mut self, now: Instant) {
-        if now.has_reached(self.round.ends_at) && self.wait_over.is_none_or(|over| !now.has_reached(over)) {
+        if now.has_reached(self.round.ends_at) && !self.is_wait_over(now) {
             self.anew(AcquireError::TooSlow, now);
         } else {
             self.ask(now);
@@ -289,7 +314,7 @@ impl Machine for Acquire {
                 };
                 match verdict {
                     Verdict::Answered(..) => self.abandoned(then, now),
-                    Verdict::Refused(refusal) => self.abandon_failed(then, FailureKind::UndoRefused(refusal.kind())),
+                    Verdict::Refused(refusal) => self.abandon_failed(then, FailureKind::RefusedLater(refusal.kind())),
                     Verdict::GaveUp(kind) => self.abandon_failed(then, kind),
                 }
             }
@@ -310,7 +335,7 @@ impl Round {
         let round_over = now + ROUND_MAX;
         let ends_at = wait_over.map_or(round_over, |over| over.sooner(round_over));
         let bound = clock.map_or(Bound { not_after: None, keep: FIRST_HORIZON }, |clock| Bound {
-            not_after: Some(clock.at(now) + millis(now.until(ends_at)) + millis(HORIZON)),
+            not_after: Some(clock.after(now.until(ends_at) + HORIZON, now)),
             keep: HORIZON,
         });
         Self { number, owner: ids.owner(number), bound, ends_at, open: false }

@@ -4,8 +4,10 @@ use core::time::Duration;
 
 use super::ids::Ids;
 
-/// The first step.
+/// The first step of a waiter.
 const FIRST: Duration = Duration::from_millis(50);
+/// The first step of what has to get through: a gateway that restarts is given some seconds.
+const FIRST_OF_UNDOING: Duration = Duration::from_millis(500);
 /// The largest step by itself: a waiter asks once a second in the mean.
 const STEP_MAX: Duration = Duration::from_secs(2);
 /// The shortest pause: jitter may come out as nothing, and nobody is helped by asking at once.
@@ -19,6 +21,11 @@ pub(super) struct Backoff {
 impl Backoff {
     pub(super) const fn new() -> Self {
         Self { step: FIRST }
+    }
+
+    /// For requests that end or undo something: fewer, and over a longer time.
+    pub(super) const fn of_undoing() -> Self {
+        Self { step: FIRST_OF_UNDOING }
     }
 
     /// The next pause. `stretch` is a step that must at least be taken, so that a budget lasts for the whole wait.

@@ -49,6 +49,12 @@ impl Errand {
         Self { script, attempts_left: attempts, attempt_time, backoff, state: State::Ready, unsure: false }
     }
 
+    /// The same for a request that ends or undoes something: its attempts are further apart.
+    pub(super) const fn undoing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
+        let backoff = Backoff::of_undoing();
+        Self { script, attempts_left: attempts, attempt_time, backoff, state: State::Ready, unsure: false }
+    }
+
     /// Whether an attempt may have been done although nothing was heard of it.
     pub(super) const fn is_unsure(&self) -> bool {
         self.unsure

@@ -7,10 +7,10 @@ use super::{Entropy, Input, Machine, Output};
 use crate::error::RequestError;
 use crate::protocol::reply::{Code, ServerClock};
 use crate::protocol::script::{Bound, LockCalls};
-use crate::time::{Instant, millis};
+use crate::time::Instant;
 use crate::timing::{AttemptTime, HORIZON};
 
-/// Attempts at each request: all of them together are over before the bound is.
+/// Attempts at each request.
 const ATTEMPTS: u8 = 3;
 /// Requests: one that learns the server's clock if need be, one that does it, one more should that come late.
 const REQUESTS: u8 = 3;
@@ -49,7 +49,7 @@ impl Machine for ForceRelease {
         let reply = match verdict {
             Verdict::Answered(reply, _) => reply,
             other => {
-                self.outcome = Some(Err(no_answer(other)));
+                self.outcome = Some(Err(no_answer(other, self.errand.is_unsure())));
                 return;
             }
         };
@@ -82,7 +82,9 @@ fn errand(
     now: Instant,
     ids: &mut Ids,
 ) -> Errand {
-    let bound = Bound { not_after: clock.map(|clock| clock.at(now) + millis(HORIZON)), keep: HORIZON };
+    // All attempts are over before the bound is: a late one would find no record of an early one, and prove too much.
+    let wait = attempt.get() * u32::from(ATTEMPTS) + HORIZON;
+    let bound = Bound { not_after: clock.map(|clock| clock.after(wait, now)), keep: HORIZON };
     let script = calls.force_release(ids.request(), bound);
     Errand::new(script, ATTEMPTS, attempt.get())
 }

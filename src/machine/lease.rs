@@ -45,14 +45,14 @@ impl Lease {
         self.sent_at + self.time.renewal_interval()
     }
 
-    /// Takes over what another reply confirmed: never shortens.
+    /// Takes over what a later reply confirmed: never shortens, and the lease that is renewed for stays as it was granted.
     #[must_use]
     pub fn extended_by(&self, other: &Self) -> Self {
-        Self {
-            time: other.time,
-            sent_at: self.sent_at.later(other.sent_at),
-            expires_at: self.expires_at.later(other.expires_at),
-        }
+        // What lasts longer by both clocks; else the newer, so that a clock that was set back does not leave its mark.
+        let keeps = !other.expires_at.until(self.expires_at).is_zero();
+        let (sent_at, expires_at) =
+            if keeps { (self.sent_at, self.expires_at) } else { (other.sent_at, other.expires_at) };
+        Self { time: self.time, sent_at, expires_at }
     }
 }
 

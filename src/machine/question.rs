@@ -128,7 +128,7 @@ impl<T: Clone> Question<T> {
         let Some(verdict) = self.errand.handle(input, now, &mut self.ids) else { return };
         self.outcome = Some(match verdict {
             Verdict::Answered(reply, sent_at) => read(&reply, sent_at),
-            other => Err(no_answer(other)),
+            other => Err(no_answer(other, self.errand.is_unsure())),
         });
     }
 
@@ -140,10 +140,11 @@ impl<T: Clone> Question<T> {
     }
 }
 
-/// What a verdict without a reply means to the caller of a question.
-pub(super) fn no_answer(verdict: Verdict) -> RequestError {
+/// What a verdict without a reply means to the caller of a question. `unsure`: an earlier attempt may have been done.
+pub(super) fn no_answer(verdict: Verdict, unsure: bool) -> RequestError {
     match verdict {
         Verdict::Answered(..) => garbled(),
+        Verdict::Refused(refusal) if unsure => RequestError::Unreachable(FailureKind::RefusedLater(refusal.kind())),
         Verdict::Refused(refusal) => RequestError::Refused(refusal),
         Verdict::GaveUp(kind) => RequestError::Unreachable(kind),
     }

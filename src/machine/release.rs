@@ -7,7 +7,7 @@ use crate::error::{FailureKind, ReleaseError};
 use crate::protocol::reply::Code;
 use crate::protocol::script::LockCalls;
 use crate::time::Instant;
-use crate::timing::AttemptTime;
+use crate::timing::{AttemptTime, LeaseTime};
 
 /// Attempts: more than for anything else, since every failure costs the others the rest of the lease.
 const ATTEMPTS: u8 = 5;
@@ -31,14 +31,19 @@ pub struct Release {
 }
 
 impl Release {
-    /// Ends the hold that was granted with `grant`.
-    pub fn new(calls: &LockCalls, grant: &Grant, attempt: AttemptTime, entropy: Entropy) -> Self {
+    /// Ends the hold that was granted with `grant`, for which no longer lease was ever asked than `longest`.
+    pub fn new(
+        calls: &LockCalls,
+        grant: &Grant,
+        longest: LeaseTime,
+        attempt: AttemptTime,
+        entropy: Entropy,
+    ) -> Self {
         let mut ids = Ids::new(entropy);
-        let lease = grant.lease.time();
-        let attempt = attempt.within(lease);
         let script = calls.release(ids.request(), grant.bound, &grant.owner);
-        let held_at_most = lease.get() + attempt + renewal::SLACK;
-        Self { ids, errand: Errand::new(script, ATTEMPTS, attempt), held_at_most, outcome: None }
+        let held_at_most = longest.get() + attempt.within(longest) + renewal::SLACK;
+        let errand = Errand::undoing(script, ATTEMPTS, attempt.within(grant.lease.time()));
+        Self { ids, errand, held_at_most, outcome: None }
     }
 }
 
@@ -55,6 +60,9 @@ impl Machine for Release {
                 Code::No => Ok(Released::WasLost),
                 _ => Err(unknown(FailureKind::Garbled { status: 200 })),
             },
+            Verdict::Refused(refusal) if self.errand.is_unsure() => {
+                Err(unknown(FailureKind::RefusedLater(refusal.kind())))
+            }
             Verdict::Refused(refusal) => Err(ReleaseError::Refused(refusal)),
             Verdict::GaveUp(kind) => Err(unknown(kind)),
         });

@@ -9,7 +9,7 @@ use super::{Entropy, Grant, Input, Lease, LeaseState, Machine, Output, Wake};
 use crate::error::LossReason;
 use crate::protocol::reply::{Code, ServerClock};
 use crate::protocol::script::{Bound, LockCalls, ScriptCall};
-use crate::time::{Instant, millis};
+use crate::time::Instant;
 use crate::timing::{AttemptTime, HORIZON, LeaseTime};
 
 /// What a renewal's bound leaves for clocks that were read a little too early.
@@ -25,8 +25,8 @@ pub(super) fn call(
     now: Instant,
     ids: &mut Ids,
 ) -> ScriptCall {
-    let wait = millis(attempt.within(lease)) + millis(SLACK);
-    let bound = Bound { not_after: clock.map(|clock| clock.at(now) + wait), keep: HORIZON };
+    let wait = attempt.within(lease) + SLACK;
+    let bound = Bound { not_after: clock.map(|clock| clock.after(wait, now)), keep: HORIZON };
     calls.renew(ids.request(), bound, &grant.owner, lease, grant.token)
 }
 
@@ -95,8 +95,21 @@ impl Renewal {
     /// Takes over what a renewal besides this machine has confirmed.
     pub fn adopt(&mut self, lease: Lease) {
         let extended = self.lease.extended_by(&lease);
-        if extended != self.lease {
-            self.confirmed(extended);
+        if extended == self.lease {
+            return;
+        }
+        self.lease = extended;
+        // A call that is under way is not given up: it may bring news of a loss.
+        if matches!(self.state, State::Resting { .. }) {
+            self.rest();
+        }
+    }
+
+    /// Renews no more, but still watches the lease to its end.
+    pub fn only_watch(&mut self) {
+        self.renews = false;
+        if !matches!(self.state, State::Over(_)) {
+            self.rest();
         }
     }
 
@@ -104,9 +117,12 @@ impl Renewal {
         self.lease = lease;
         self.lease_state = LeaseState::Renewed;
         self.backoff = Backoff::new();
-        if !matches!(self.state, State::Over(_)) {
-            self.state = State::Resting { until: if self.renews { lease.renew_at() } else { lease.expires_at() } };
-        }
+        self.rest();
+    }
+
+    fn rest(&mut self) {
+        let until = if self.renews { self.lease.renew_at() } else { self.lease.expires_at() };
+        self.state = State::Resting { until };
     }
 
     fn lost(&mut self, reason: LossReason) {
@@ -117,8 +133,8 @@ impl Renewal {
     fn ask(&mut self, now: Instant) {
         let lease = self.lease.time();
         let script = call(&self.calls, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
-        // Half of what is left at the first try, so that a second one fits before the end.
-        let attempt_time = self.attempt.within(lease) / 2;
+        // At most half of what is left, so that another one fits before the end.
+        let attempt_time = self.attempt.within(lease).min(self.lease.remaining(now) / 2);
         self.state = State::Asking { errand: Errand::new(script, 1, attempt_time) };
     }
 

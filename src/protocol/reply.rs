@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::name::RequestId;
-use crate::time::Instant;
+use crate::time::{Instant, millis};
 
 /// One element of a flat reply.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -121,9 +121,9 @@ impl ServerClock {
         Self { server_ms, seen_at }
     }
 
-    /// What Redis' clock shows now, in milliseconds: never more than a reply's way behind.
-    pub(crate) fn at(self, now: Instant) -> u64 {
-        self.server_ms.saturating_add(crate::time::millis(now.since(self.seen_at)))
+    /// What Redis' clock will show `later` from now, in milliseconds: never more than a reply's way too little.
+    pub(crate) fn after(self, later: Duration, now: Instant) -> u64 {
+        self.server_ms.saturating_add(millis(now.since(self.seen_at).saturating_add(later)))
     }
 }
 

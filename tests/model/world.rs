@@ -273,7 +273,7 @@ impl State {
     pub(crate) fn brief(&self) -> String {
         let l: Vec<String> = self.letters.iter().map(|l| format!("{:?}:{}{}", l.from, l.script.script().name, if l.executed {"*"} else {""})).collect();
         let a: Vec<String> = self.answers.iter().map(|l| format!("{:?}:{:?}", l.to, l.reply.code)).collect();
-        format!("step {} letters {l:?} answers {a:?}", self.step)
+        let k: Vec<String> = self.redis.dump(0).iter().map(|(k, e)| format!("{}={:?}@{:?}", &k[..k.len().min(20)], e.value, e.expires_at.map(|at| at - EPOCH))).collect(); format!("{k:?} step {} letters {l:?} answers {a:?}", self.step)
     }
     /// Whether an owner field is in the lock.
     pub(crate) fn fields(&self, server_ms: u64) -> impl Iterator<Item = &str> {

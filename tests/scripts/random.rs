@@ -9,78 +9,10 @@ use edgelatch::protocol::script::{Bound, ScriptCall};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
+use super::steps::{LOCKS, Limit, Step, TOKEN_KEYS, step};
 use crate::support::calls::{lease, lock, owner, request, token};
 use crate::support::redis::{Content, Redis, Stored};
 use crate::support::script_model::{Entry, Latches, ScriptModel, Value};
-
-const LOCKS: [&str; 2] = ["job", "x{a}b"];
-const TOKEN_KEYS: [&str; 2] = ["redisson_lock_token:{job}", "redisson_lock_token:x{a}b"];
-/// Requests come from a few ids, so that many are repetitions.
-const REQUESTS: u64 = 6;
-
-/// One thing that happens.
-#[derive(Clone, Debug)]
-enum Step {
-    Call {
-        script: u8,
-        lock: usize,
-        owner: u8,
-        request: u64,
-        lease: u64,
-        last: bool,
-        bound: Limit,
-        keep: u64,
-    },
-    /// Java takes the lock, with an end or without.
-    Java { lock: usize, ends_in: Option<u64> },
-    /// One of the keys is gone: expired, evicted, or deleted.
-    Loss { of: usize },
-    /// Somebody has written a token.
-    Token { lock: usize, value: u64, ends_in: Option<u64> },
-    /// The end of one of the keys is taken away.
-    Persist { of: usize },
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Limit {
-    Unknown,
-    Passed,
-    In(u64),
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let limit = prop_oneof![
-        3 => Just(Limit::Unknown),
-        1 => Just(Limit::Passed),
-        4 => (60_000..900_000_u64).prop_map(Limit::In),
-    ];
-    // Acquire and release more often than the others.
-    let script = proptest::sample::select(vec![0, 0, 0, 0, 1, 1, 2, 2, 3, 4]);
-    let lease = proptest::sample::select(vec![60_000, 200_000, 3_600_000_u64]);
-    let keep = proptest::sample::select(vec![30_000, 90_000, 600_000_u64]);
-    let call = (script, 0..2_usize, 1..4_u8, 1..=REQUESTS, lease, any::<bool>(), limit, keep)
-        .prop_map(|(script, lock, owner, request, lease, last, bound, keep)| Step::Call {
-            script,
-            lock,
-            owner,
-            request,
-            lease,
-            last,
-            bound,
-            keep,
-        });
-    let ends = proptest::option::of(60_000..600_000_u64);
-    let value =
-        proptest::sample::select(vec![1, 5_000_000_000_000_000, (1 << 53) - 2, (1 << 53) - 1]);
-    prop_oneof![
-        20 => call,
-        1 => (0..2_usize, ends.clone()).prop_map(|(lock, ends_in)| Step::Java { lock, ends_in }),
-        2 => any::<usize>().prop_map(|of| Step::Loss { of }),
-        1 => (0..2_usize, value, ends)
-            .prop_map(|(lock, value, ends_in)| Step::Token { lock, value, ends_in }),
-        1 => any::<usize>().prop_map(|of| Step::Persist { of }),
-    ]
-}
 
 /// All that the scripts can say.
 const VERDICTS: [(&str, &[Code]); 5] = [
@@ -113,7 +45,8 @@ fn random_calls_do_to_redis_what_they_do_to_the_model() {
         runtime.block_on(async {
             let mut pair = Pair::new(&redis).await;
             for step in &steps {
-                heard.borrow_mut().extend(pair.take(step).await);
+                let said = pair.take(step).await;
+                heard.borrow_mut().extend(said);
             }
         });
         Ok(())

@@ -124,6 +124,7 @@ impl ScriptModel {
         let locks: Vec<&[String]> = run.keys[1..].chunks(2).collect();
         let latch = self.latch(&run.keys[0]);
         if latch.as_deref().is_some_and(is_tombstone) {
+            self.longer(&run.keys[0], run.life(0), run.now);
             return out(-2, "0", 0);
         }
         let (mut mine, mut busy, mut wait) = (0, 0, 0);
@@ -211,6 +212,7 @@ impl ScriptModel {
         let field = run.args[4].as_str();
         let locks: Vec<&[String]> = run.keys[1..].chunks(2).collect();
         if let Some(latch) = self.latch(&run.keys[0]).filter(|latch| is_tombstone(latch)) {
+            self.longer(&run.keys[0], run.life(0), run.now);
             return out(latch[1..].parse().unwrap(), "0", 0);
         }
         let held = locks.iter().filter(|lock| self.remove_field(&lock[0], field)).count();

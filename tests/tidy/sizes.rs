@@ -28,7 +28,7 @@ fn no_function_is_too_long() {
                 let bare = line.trim_start();
                 line.len() - bare.len() == indent && (bare.starts_with('}') || bare == "end")
             };
-            let Some(length) = lines[place + 1..].iter().position(|line| ends(line)) else {
+            let Some(length) = lines[place + 1..].iter().position(ends) else {
                 continue;
             };
             assert!(length < FUNCTION_MAX, "{}:{}: {length} lines", file.path, place + 1);

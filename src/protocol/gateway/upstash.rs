@@ -41,7 +41,7 @@ pub(super) fn decode(status: u16, body: &[u8]) -> Decoded {
 const fn failure(status: u16) -> FailureKind {
     match status {
         300..400 => FailureKind::Redirected,
-        429 | 500.. => FailureKind::Gateway { status },
+        408 | 429 | 500.. => FailureKind::Gateway { status },
         _ => FailureKind::Garbled { status },
     }
 }
@@ -58,6 +58,8 @@ fn error(status: u16, text: &str) -> Decoded {
         (None, 401 | 403) => Refusal::new(RefusalKind::Unauthorized, code(text)),
         // An error that is not Redis' own, from a gateway that failed: it may have failed after the script had run.
         (None, 429 | 500..) => return Decoded::Indeterminate(failure(status)),
+        // Not Redis' words, at a status that Redis' own errors come with: the gateway's, and who knows when it said them.
+        (None, 200..300 | 400 | 408) if code(text).is_empty() => return Decoded::Indeterminate(failure(status)),
         (None, _) => Refusal::new(RefusalKind::Other, code(text)),
     };
     let lower = text.to_ascii_lowercase();

@@ -11,7 +11,8 @@
 -- extends (C6). A busy answer writes nothing, except the tombstone when this was the last try (C4).
 local field,lease,kept=ARGV[5],tonumber(ARGV[6]),tonumber(ARGV[8])
 local latch=redis.call('GET',KEYS[1])
-if latch and latch:sub(1,1)=='x' then return out(-2,'0',0) end
+-- C3: a request without a bound may come as late as this one's tombstone lives, counted from the newest request.
+if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
 local mine,busy,wait=0,0,0
 for i=2,#KEYS,2 do
   if redis.call('HEXISTS',KEYS[i],field)==1 then mine=mine+1 else
@@ -50,6 +51,8 @@ for i=3,#KEYS,2 do
   -- A token key without an end is a fenced lock's, which Redisson keeps for ever: it stays without one.
   if kept and redis.call('PTTL',KEYS[i])~=-1 then redis.call('SET',KEYS[i],token,'PX',kept) else redis.call('SET',KEYS[i],token) end
 end
-for i=2,#KEYS,2 do redis.call('HSET',KEYS[i],field,1) redis.call('PEXPIRE',KEYS[i],lease) end
 redis.call('SET',KEYS[1],token,'PX',life(lease))
+-- PEXPIRE first, on what is not there: a user who may not run it is refused before a lock without an end is written.
+for i=2,#KEYS,2 do redis.call('PEXPIRE',KEYS[i],lease) end
+for i=2,#KEYS,2 do redis.call('HSET',KEYS[i],field,1) redis.call('PEXPIRE',KEYS[i],lease) end
 return out(1,token,lease)

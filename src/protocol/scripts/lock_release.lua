@@ -8,7 +8,8 @@
 -- memory is full (C5). Not refused when late: the bound only sizes the tombstone (C8).
 local field=ARGV[5]
 local latch=redis.call('GET',KEYS[1])
-if latch and latch:sub(1,1)=='x' then return out(tonumber(latch:sub(2)),'0',0) end
+-- C3: a last try may have written it before the newest request left that has no bound.
+if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(tonumber(latch:sub(2)),'0',0) end
 local held=0
 for i=2,#KEYS,2 do
   -- The field alone: a Java reader may have put its own beside it, since Redisson's kinds do not exclude each other.

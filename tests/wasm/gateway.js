@@ -1,0 +1,29 @@
+// A fetch function that answers scripts of the lock as Redis would: one hold in memory, and the frame of every reply.
+//
+// A function body. `grants`: how many tries find the lock held before it is granted.
+
+let left = grants;
+let held = null;
+let token = 1795268812119000;
+
+const scripts = {
+  lock_acquire(owner, lease) {
+    if (left-- > 0) return [0, "1", 20];
+    held = owner;
+    token += 1;
+    return [1, String(token), lease];
+  },
+  lock_release(owner) {
+    const was = held === owner;
+    if (was) held = null;
+    return [was ? 1 : 0, "0", 0];
+  },
+};
+
+return async (_url, { body }) => {
+  const [command, source, keys, ...rest] = JSON.parse(body);
+  if (command === "EVALSHA") return Response.json({ error: "NOSCRIPT No matching script." }, { status: 400 });
+  const [request, , , , owner, lease] = rest.slice(Number(keys));
+  const kind = source.includes("ARGV[8]") ? "lock_acquire" : "lock_release";
+  return Response.json({ result: [...scripts[kind](owner, Number(lease)), Date.now(), request] });
+};

@@ -1,0 +1,66 @@
+// A fetch function whose paths say what it does: the peer of the transport's conformance suite, without a server.
+//
+// A function body. `shown` tells whether a redirection is shown as it is, as Node does, or hidden, as browsers do.
+
+const counts = new Map();
+const add = (what) => counts.set(what, (counts.get(what) ?? 0) + 1);
+
+const stream = (chunks, end) => {
+  const left = [...chunks];
+  return new ReadableStream({
+    pull(controller) {
+      if (left.length > 0) controller.enqueue(left.shift());
+      else end(controller);
+    },
+  });
+};
+const close = (controller) => controller.close();
+const breakOff = (controller) => controller.error(new TypeError("terminated"));
+const text = (string) => new TextEncoder().encode(string);
+
+const paths = {
+  says: (status) => new Response("said", { status, headers: { "upstash-sync-token": `after-${status}` } }),
+  mirror: (rest, { method, headers, body }) =>
+    Response.json({ line: `${method} /mirror/${rest} HTTP/1.1`, headers: Object.fromEntries(new Headers(headers)), body }),
+  bytes: (length) => new Response(new Uint8Array(Number(length)).fill(120)),
+  chunks(length) {
+    const whole = new Uint8Array(Number(length)).fill(120);
+    const parts = Array.from({ length: Math.ceil(whole.length / 1_000) }, (_, i) => whole.subarray(i * 1_000, (i + 1) * 1_000));
+    return new Response(stream(parts, close));
+  },
+  redirect(status, { redirect }) {
+    if (redirect !== "manual") throw new TypeError("it would be followed");
+    return shown ? new Response(null, { status, headers: { location: "/target" } }) : Response.error();
+  },
+  broken(place) {
+    if (place === "before" || place === "head") throw new TypeError("fetch failed");
+    return new Response(stream([text("half")], breakOff));
+  },
+  silence: (_rest, { signal }) =>
+    new Promise((_, reject) => {
+      signal.addEventListener("abort", () => {
+        add("given-up");
+        reject(signal.reason);
+      });
+    }),
+  count: (what) => new Response(String(counts.get(what) ?? 0)),
+  forget() {
+    counts.clear();
+    return new Response("");
+  },
+};
+
+return async (input, init) => {
+  // What is asked through a Request object is the same.
+  const { method, headers, body, redirect, signal } = input instanceof Request ? { ...plain(input), body: await input.text() } : init;
+  const url = new URL(typeof input === "string" ? input : input.url);
+  if (url.hostname === "nobody.example") throw new TypeError("fetch failed");
+  const path = url.pathname.slice(1);
+  const [kind, rest] = [path.split("/", 1)[0], path.slice(path.indexOf("/") + 1)];
+  if (kind !== "count" && kind !== "forget") add(path);
+  return paths[kind](rest, { method, headers, body, redirect, signal });
+};
+
+function plain({ method, headers, redirect, signal }) {
+  return { method, headers, redirect, signal };
+}
