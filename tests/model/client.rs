@@ -146,7 +146,7 @@ impl Client {
             Stage::Holding { grant, .. } | Stage::Lost { grant } => grant.clone(),
             _ => return Outbox::new(),
         };
-        let machine = Release::new(&calls(), &grant, AttemptTime::DEFAULT, self.entropy(Leg::Release));
+        let machine = Release::new(&calls(), &grant, grant.lease.time(), AttemptTime::DEFAULT, self.entropy(Leg::Release));
         self.go(Stage::Releasing(machine));
         self.drain(Leg::Release, now)
     }

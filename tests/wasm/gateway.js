@@ -1,8 +1,8 @@
 // A fetch function that answers scripts of the lock as Redis would: one hold in memory, and the frame of every reply.
 //
-// A function body. `grants`: how many tries find the lock held before it is granted.
+// A function body. `refusals`: how many tries find the lock held before it is granted.
 
-let left = grants;
+let left = refusals;
 let held = null;
 let token = 1795268812119000;
 
@@ -20,8 +20,10 @@ const scripts = {
   },
 };
 
-return async (_url, { body }) => {
+return async (input, init) => {
+  const body = init?.body ?? (await input.text());
   const [command, source, keys, ...rest] = JSON.parse(body);
+  // As a gateway that does not know the scripts yet: the text shows which one it is.
   if (command === "EVALSHA") return Response.json({ error: "NOSCRIPT No matching script." }, { status: 400 });
   const [request, , , , owner, lease] = rest.slice(Number(keys));
   const kind = source.includes("ARGV[8]") ? "lock_acquire" : "lock_release";

@@ -1,0 +1,109 @@
+//! The rooms without I/O, with numbers of 32 bits: names, times, and one conversation with a machine.
+
+use std::time::Duration;
+
+use edgelatch::LockName;
+use edgelatch::error::{AcquireError, FailureKind};
+use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine as _, Output, Wake};
+use edgelatch::protocol::reply::{Cell, Reply};
+use edgelatch::protocol::script::{LockCalls, Publish, ScriptCall};
+use edgelatch::time::Instant;
+use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
+use wasm_bindgen_test::wasm_bindgen_test;
+
+const START: Instant = Instant::from_millis(1_000, 1_795_268_812_119);
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+#[wasm_bindgen_test]
+fn names_and_times_have_the_same_ranges_everywhere() {
+    for name in ["a", "é/?#% \"", "x{a}b", &"n".repeat(512)] {
+        assert!(LockName::parse(name).is_ok(), "{name}");
+    }
+    for name in ["", "a\nb", "{}", "redisson_x", &"é".repeat(257)] {
+        assert!(LockName::parse(name).is_err(), "{name}");
+    }
+    for good in [ms(100), ms(86_400_000)] {
+        assert_eq!(LeaseTime::new(good).unwrap().get(), good);
+    }
+    for bad in [ms(99), ms(86_400_001), ms(u64::from(u32::MAX) + 101), Duration::MAX] {
+        assert!(LeaseTime::new(bad).is_err() && WaitTime::new(bad + ms(86_400_000)).is_err());
+    }
+    assert!(RequestBudget::new(10_000).is_ok() && RequestBudget::new(u32::MAX).is_err());
+    assert!(AttemptTime::new(ms(50)).is_ok() && AttemptTime::new(ms(60_001)).is_err());
+}
+
+#[wasm_bindgen_test]
+fn time_is_counted_in_64_bits() {
+    let month = ms(31 * 24 * 3_600_000);
+    assert_eq!((START + month).since(START), month);
+    assert_eq!(START.until(START + month), month);
+    assert!((START + Duration::MAX).has_reached(START + month));
+}
+
+#[wasm_bindgen_test]
+fn a_machine_asks_waits_asks_again_and_has_the_lock() {
+    let mut now = START;
+    let mut machine = Acquire::new(spec(Patience::UpTo(WaitTime::DEFAULT)), Entropy::new([7; 32]), None, now);
+
+    let (call, script) = asks(&mut machine, now);
+    now = now + ms(20);
+    machine.handle(Input::Reply { call, reply: reply(&script, 0, "1", 25_000) }, now);
+    let Output::Wait { until, why } = machine.poll(now) else { panic!("it waits") };
+    assert_eq!(why, Wake::BackOff);
+
+    machine.handle(Input::Woken, until);
+    let (call, script) = asks(&mut machine, until);
+    let token = "9007199254740991";
+    machine.handle(Input::Reply { call, reply: reply(&script, 1, token, 30_000) }, until + ms(5));
+    let Output::Done(Ok(grant)) = machine.poll(until + ms(5)) else { panic!("it has the lock") };
+    assert_eq!(grant.token.as_u64(), 9_007_199_254_740_991);
+    assert_eq!(grant.lease.remaining(until + ms(5)), ms(30_000 - 302 - 5));
+}
+
+#[wasm_bindgen_test]
+fn a_machine_that_hears_nothing_undoes_what_it_asked_for() {
+    let mut now = START;
+    let mut machine = Acquire::new(spec(Patience::Once), Entropy::new([7; 32]), None, now);
+    let mut asked = Vec::new();
+    let outcome = loop {
+        match machine.poll(now) {
+            Output::Call { script, .. } => asked.push(script.script().name),
+            Output::Wait { until, .. } => {
+                now = until;
+                machine.handle(Input::Woken, now);
+            }
+            Output::Done(outcome) => break outcome,
+        }
+    };
+    assert_eq!(asked, ["lock_acquire", "lock_acquire", "lock_acquire", "lock_release", "lock_release", "lock_release"]);
+    let Err(AcquireError::Unknown { cause, held_at_most }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(cause, FailureKind::TimedOut);
+    assert!(held_at_most >= LeaseTime::DEFAULT.get());
+}
+
+fn spec(patience: Patience) -> AcquireSpec {
+    AcquireSpec {
+        calls: LockCalls { name: LockName::parse("invoice:42").unwrap(), publish: Publish::Plain },
+        lease: LeaseTime::DEFAULT,
+        patience,
+        budget: None,
+        attempt: AttemptTime::DEFAULT,
+    }
+}
+
+fn asks(machine: &mut Acquire, now: Instant) -> (edgelatch::machine::CallId, ScriptCall) {
+    let Output::Call { call, script, .. } = machine.poll(now) else { panic!("it asks") };
+    assert_eq!(script.script().name, "lock_acquire");
+    let Output::Wait { why: Wake::ReplyDue, .. } = machine.poll(now) else { panic!("then it waits") };
+    (call, script)
+}
+
+fn reply(script: &ScriptCall, code: i64, value: &str, ms: i64) -> Reply {
+    let echo = Cell::Text(script.args()[0].clone());
+    let server_ms = Cell::Int(1_795_268_812_119);
+    let cells = [Cell::Int(code), Cell::Text(value.into()), Cell::Int(ms), server_ms, echo];
+    Reply::read(&cells, script.request).unwrap()
+}

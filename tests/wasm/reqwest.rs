@@ -1,0 +1,66 @@
+//! `reqwest` on top of `fetch`. It follows redirections before anybody can say no, so the transport's suite is not for it as
+//! a whole; what it can keep to stands here.
+
+use edgelatch::error::FailureKind;
+use edgelatch::host::JsHost;
+use edgelatch::machine::Released;
+use edgelatch::protocol::gateway::{Request, Response};
+use edgelatch::transport::{Reqwest, Transport as _};
+use edgelatch::{Client, Gateway};
+use serde_json::Value;
+use wasm_bindgen_test::wasm_bindgen_test;
+
+use super::support::{InsteadOfFetch, NOBODY, PEER, gateway, peer};
+
+fn request(url: &str, path: &str) -> Request {
+    Request {
+        url: format!("{url}{path}"),
+        authorization: "Bearer a-token".into(),
+        sync_token: Some("token-of;the=reply".into()),
+        body: r#"["EVALSHA","é"]"#.into(),
+    }
+}
+
+async fn send(path: &str) -> Result<Response, FailureKind> {
+    Reqwest::new().send(request(PEER, path)).await
+}
+
+#[wasm_bindgen_test]
+async fn the_request_is_sent_as_it_is() {
+    let _fetch = InsteadOfFetch::put(&peer(true));
+    let response = send("/mirror/a").await.unwrap();
+    let mirror: Value = serde_json::from_slice(&response.body).unwrap();
+    assert_eq!(mirror["line"], "POST /mirror/a HTTP/1.1");
+    assert_eq!(mirror["body"], r#"["EVALSHA","é"]"#);
+    let headers = mirror["headers"].as_object().unwrap();
+    let mut names: Vec<&str> = headers.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["authorization", "content-type", "upstash-sync-token"]);
+    assert_eq!(headers["content-type"], "application/json");
+}
+
+#[wasm_bindgen_test]
+async fn answers_of_any_kind_are_told_apart() {
+    let _fetch = InsteadOfFetch::put(&peer(true));
+    for status in [200, 400, 401, 429, 503] {
+        let response = send(&format!("/says/{status}")).await.unwrap();
+        assert_eq!((response.status, response.body.as_slice()), (status, b"said".as_slice()));
+        assert_eq!(response.sync_token, Some(format!("after-{status}")));
+    }
+    assert_eq!(send("/chunks/65536").await.unwrap().body.len(), Response::BODY_MAX);
+    assert_eq!(send("/chunks/65537").await.unwrap_err(), FailureKind::TooLarge);
+    for place in ["before", "body"] {
+        assert_eq!(send(&format!("/broken/{place}")).await.unwrap_err(), FailureKind::Broken);
+    }
+    let nowhere = Reqwest::new().send(request(NOBODY, "/")).await;
+    assert_eq!(nowhere.unwrap_err(), FailureKind::Broken);
+}
+
+#[wasm_bindgen_test]
+async fn a_lock_is_taken_and_released() {
+    let _fetch = InsteadOfFetch::put(&gateway(1));
+    let address = Gateway::upstash("https://gateway.example", "a-token").unwrap();
+    let lock = Client::new(address, Reqwest::new(), JsHost).lock("invoice:42").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    assert_eq!(lease.release().await.unwrap(), Released::Released);
+}
