@@ -239,7 +239,7 @@ impl core::error::Error for RequestError {}
 pub enum ReleaseError {
     /// The gateway or Redis said no. The hold ends with its lease.
     Refused(Refusal),
-    /// No usable answer came. The hold has ended, or ends with its lease.
+    /// No usable answer came. The hold has ended, or ends by itself.
     Unknown {
         /// After this time the hold is not there any more.
         held_at_most: Duration,
@@ -252,7 +252,7 @@ impl fmt::Display for ReleaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
-            Self::Unknown { cause, .. } => write!(f, "{cause}; the hold ends with its lease at the latest"),
+            Self::Unknown { cause, .. } => write!(f, "{cause}; whether the hold is left is not known"),
         }
     }
 }

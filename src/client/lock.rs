@@ -3,17 +3,18 @@
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::pending;
-use core::pin::pin;
+use core::pin::{Pin, pin};
 
-use super::drive::{drive, drive_watched};
-use super::hold::{Hold, Lease};
+use super::drive::{drive, drive_until};
+use super::hold::Hold;
+use super::lease::Lease;
 use super::notice::{First, first};
 use super::options::{AcquireOptions, Terms};
 use super::owner::Owner;
 use super::Client;
 use crate::error::{AcquireError, RequestError};
 use crate::host::Host;
-use crate::machine::{Acquire, AcquireSpec, Entropy, ForceRelease, Inspect, LeaseState, LockState, Released};
+use crate::machine::{Acquire, AcquireSpec, ForceRelease, Inspect, LeaseState, LockState, Released};
 use crate::name::LockName;
 use crate::protocol::script::LockCalls;
 use crate::transport::Transport;
@@ -166,10 +167,10 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// [`RequestError`]; with `Unreachable` it may have been done.
     pub async fn force_release(&self) -> Result<bool, RequestError> {
         let inner = &self.client.inner;
-        let entropy = inner.host.entropy().map_err(|_| RequestError::NoEntropy)?;
+        let entropy = self.client.entropy().ok_or(RequestError::NoEntropy)?;
         let (attempt, clock) = (inner.link.gateway().attempt(), inner.link.clock());
         let calls = self.calls.clone();
-        let mut machine = ForceRelease::new(calls, attempt, Entropy::new(entropy), clock, inner.host.now());
+        let mut machine = ForceRelease::new(calls, attempt, entropy, clock, inner.host.now());
         drive(&mut machine, &inner.link, &inner.host).await
     }
 
@@ -179,8 +180,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// [`RequestError`].
     pub async fn inspect(&self) -> Result<LockState, RequestError> {
         let inner = &self.client.inner;
-        let entropy = inner.host.entropy().map_err(|_| RequestError::NoEntropy)?;
-        let mut machine = Inspect::new(&self.calls, None, inner.link.gateway().attempt(), Entropy::new(entropy));
+        let entropy = self.client.entropy().ok_or(RequestError::NoEntropy)?;
+        let mut machine = Inspect::new(&self.calls, None, inner.link.gateway().attempt(), entropy);
         drive(&mut machine, &inner.link, &inner.host).await
     }
 
@@ -189,16 +190,22 @@ impl<T: Transport, H: Host> Lock<T, H> {
         terms: Terms,
         cancel: impl Future<Output = ()>,
     ) -> Result<Lease<T, H>, AcquireError> {
-        match &self.owner {
-            Some(owner) => owner.acquire(self, terms, cancel).await,
-            None => Ok(Lease::new(Arc::new(self.take(terms, cancel).await?))),
-        }
+        let cancel = pin!(cancel);
+        let hold = match &self.owner {
+            Some(owner) => owner.acquire(self, terms, cancel).await?,
+            None => self.take(terms, cancel).await?,
+        };
+        Ok(Lease::new(self.client.clone(), hold))
     }
 
     /// A hold of its own.
-    pub(super) async fn take(&self, terms: Terms, cancel: impl Future<Output = ()>) -> Result<Hold<T, H>, AcquireError> {
+    pub(super) async fn take(
+        &self,
+        terms: Terms,
+        cancel: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Arc<Hold>, AcquireError> {
         let inner = &self.client.inner;
-        let entropy = inner.host.entropy().map_err(|_| AcquireError::NoEntropy)?;
+        let entropy = self.client.entropy().ok_or(AcquireError::NoEntropy)?;
         let spec = AcquireSpec {
             calls: self.calls.clone(),
             lease: terms.lease,
@@ -206,9 +213,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
             budget: terms.budget,
             attempt: inner.link.gateway().attempt(),
         };
-        let clock = inner.link.clock();
-        let mut machine = Acquire::new(spec, Entropy::new(entropy), clock, inner.host.now());
-        let grant = drive_watched(&mut machine, &[&inner.link], &inner.host, cancel, |_| {}).await?;
-        Ok(Hold::new(self.client.clone(), self.calls.clone(), grant, terms.renews))
+        let mut machine = Acquire::new(spec, entropy, inner.link.clock(), inner.host.now());
+        let grant = drive_until(&mut machine, &[&inner.link], &inner.host, cancel).await?;
+        Ok(Arc::new(Hold::new(self.calls.clone(), grant, terms.renews)))
     }
 }

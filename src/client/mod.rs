@@ -2,6 +2,7 @@
 
 mod drive;
 mod hold;
+mod lease;
 mod link;
 mod lock;
 mod notice;
@@ -11,7 +12,8 @@ mod owner;
 #[cfg(all(feature = "reqwest", feature = "tokio", not(target_arch = "wasm32")))]
 mod native;
 
-pub use hold::{Lease, LeaseEnd};
+pub use hold::LeaseEnd;
+pub use lease::Lease;
 pub use lock::{Lock, RunError};
 pub use options::AcquireOptions;
 #[cfg(all(feature = "js", target_arch = "wasm32"))]
@@ -23,6 +25,7 @@ use core::fmt;
 
 use crate::error::InvalidOption;
 use crate::host::Host;
+use crate::machine::Entropy;
 use crate::name::LockName;
 use crate::protocol::gateway::Gateway;
 use crate::transport::Transport;
@@ -60,6 +63,11 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// An owner whose acquisitions of one lock share one hold.
     pub fn owner(&self) -> Owner<T, H> {
         Owner::new(self.clone())
+    }
+
+    /// What a machine draws from; `None` when the host has none.
+    fn entropy(&self) -> Option<Entropy> {
+        self.inner.host.entropy().ok().map(Entropy::new)
     }
 }
 

@@ -1,21 +1,22 @@
 //! Re-entry, asked for expressly and counted here: Redis sees one hold of count one.
 
-use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
 use core::fmt;
 use core::future::poll_fn;
-use core::pin::pin;
+use core::pin::Pin;
 use core::task::Poll;
 use std::sync::{Mutex, PoisonError};
 
 use super::Client;
-use super::hold::{Hold, Lease};
+use super::hold::Hold;
 use super::lock::Lock;
 use super::notice::{First, Notice, first};
 use super::options::Terms;
 use crate::error::{AcquireError, InvalidOption};
 use crate::host::Host;
 use crate::name::LockName;
+use crate::time::Instant;
 use crate::timing::Patience;
 use crate::transport::Transport;
 
@@ -26,25 +27,26 @@ use crate::transport::Transport;
 /// this crate runs, so an owner is asked for. Make one for each task (in a Worker, for each request): it is not for sharing.
 pub struct Owner<T, H> {
     client: Client<T, H>,
-    holds: Arc<Holds<T, H>>,
+    holds: Arc<Holds>,
 }
 
-struct Holds<T, H> {
-    by_name: Mutex<BTreeMap<LockName, Entry<T, H>>>,
+#[derive(Default)]
+struct Holds {
+    /// An owner has a few, and looks through all of them whenever it takes another.
+    by_name: Mutex<Vec<(LockName, Entry)>>,
     notice: Notice,
 }
 
-enum Entry<T, H> {
+enum Entry {
     /// One acquisition is under way; the others wait for what becomes of it.
     Acquiring,
     /// There is a hold, or was one.
-    Held(Weak<Hold<T, H>>),
+    Held(Weak<Hold>),
 }
 
 impl<T, H> Owner<T, H> {
     pub(super) fn new(client: Client<T, H>) -> Self {
-        let holds = Holds { by_name: Mutex::new(BTreeMap::new()), notice: Notice::default() };
-        Self { client, holds: Arc::new(holds) }
+        Self { client, holds: Arc::default() }
     }
 }
 
@@ -61,9 +63,8 @@ impl<T: Transport, H: Host> Owner<T, H> {
         &self,
         lock: &Lock<T, H>,
         terms: Terms,
-        cancel: impl Future<Output = ()>,
-    ) -> Result<Lease<T, H>, AcquireError> {
-        let mut cancel = pin!(cancel);
+        mut cancel: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Arc<Hold>, AcquireError> {
         if poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await {
             return Err(AcquireError::Cancelled { held_at_most: None });
         }
@@ -75,17 +76,18 @@ impl<T: Transport, H: Host> Owner<T, H> {
             Patience::UntilCancelled => None,
         };
         loop {
-            match self.holds.enter(name, host) {
-                Entered::Shared(lease) => return Ok(lease),
+            match self.holds.enter(name, host.now()) {
+                Entered::Shared(hold) => return Ok(hold),
                 Entered::Free(turn) => {
                     let terms = terms.with_wait(wait_over.map(|over| host.now().until(over)));
-                    let hold = Arc::new(lock.take(terms, cancel).await?);
+                    let hold = lock.take(terms, cancel).await?;
                     turn.won(&hold);
-                    return Ok(Lease::new(hold));
+                    return Ok(hold);
                 }
                 Entered::Busy => {}
             }
-            let settled = self.holds.notice.until(|| (!self.holds.is_acquiring(name)).then_some(()));
+            let settled =
+                self.holds.notice.until(|| (!self.holds.is_acquiring(name)).then_some(()));
             let over = async {
                 match wait_over {
                     Some(over) => host.sleep_until(over).await,
@@ -103,60 +105,72 @@ impl<T: Transport, H: Host> Owner<T, H> {
     }
 }
 
-enum Entered<'a, T, H> {
+enum Entered<'a> {
     /// The owner holds it already.
-    Shared(Lease<T, H>),
+    Shared(Arc<Hold>),
     /// It is this acquisition's turn to take it.
-    Free(Turn<'a, T, H>),
+    Free(Turn<'a>),
     /// Another acquisition of the same owner is at it.
     Busy,
 }
 
-impl<T, H> Holds<T, H> {
-    fn by_name<R>(&self, access: impl FnOnce(&mut BTreeMap<LockName, Entry<T, H>>) -> R) -> R {
+impl Holds {
+    fn by_name<R>(&self, access: impl FnOnce(&mut Vec<(LockName, Entry)>) -> R) -> R {
         access(&mut self.by_name.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn is_acquiring(&self, name: &LockName) -> bool {
-        self.by_name(|map| matches!(map.get(name), Some(Entry::Acquiring)))
+        self.by_name(|holds| matches!(find(holds, name), Some(Entry::Acquiring)))
     }
 
-    fn enter(&self, name: &LockName, host: &impl Host) -> Entered<'_, T, H> {
-        self.by_name(|map| {
+    fn enter(&self, name: &LockName, now: Instant) -> Entered<'_> {
+        self.by_name(|holds| {
             // Holds that are over leave nothing behind.
-            map.retain(|_, entry| !matches!(entry, Entry::Held(hold) if hold.strong_count() == 0));
-            match map.get(name) {
+            holds.retain(
+                |(_, entry)| !matches!(entry, Entry::Held(hold) if hold.strong_count() == 0),
+            );
+            match find(holds, name) {
                 Some(Entry::Acquiring) => return Entered::Busy,
                 Some(Entry::Held(hold)) => {
-                    if let Some(hold) = hold.upgrade().filter(|hold| hold.enter(host.now())) {
-                        return Entered::Shared(Lease::new(hold));
+                    if let Some(hold) = hold.upgrade().filter(|hold| hold.enter(now)) {
+                        return Entered::Shared(hold);
                     }
                 }
                 None => {}
             }
-            map.insert(name.clone(), Entry::Acquiring);
+            put(holds, name, Some(Entry::Acquiring));
             Entered::Free(Turn { holds: self, name: name.clone() })
         })
     }
 }
 
+fn find<'a>(holds: &'a [(LockName, Entry)], name: &LockName) -> Option<&'a Entry> {
+    holds.iter().find(|(other, _)| other == name).map(|(_, entry)| entry)
+}
+
+fn put(holds: &mut Vec<(LockName, Entry)>, name: &LockName, entry: Option<Entry>) {
+    holds.retain(|(other, _)| other != name);
+    holds.extend(entry.map(|entry| (name.clone(), entry)));
+}
+
 /// The turn to take a lock. Given back when the acquisition fails or is dropped.
-struct Turn<'a, T, H> {
-    holds: &'a Holds<T, H>,
+struct Turn<'a> {
+    holds: &'a Holds,
     name: LockName,
 }
 
-impl<T, H> Turn<'_, T, H> {
-    fn won(self, hold: &Arc<Hold<T, H>>) {
-        self.holds.by_name(|map| map.insert(self.name.clone(), Entry::Held(Arc::downgrade(hold))));
+impl Turn<'_> {
+    fn won(self, hold: &Arc<Hold>) {
+        let held = Entry::Held(Arc::downgrade(hold));
+        self.holds.by_name(|holds| put(holds, &self.name, Some(held)));
     }
 }
 
-impl<T, H> Drop for Turn<'_, T, H> {
+impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.holds.by_name(|map| {
-            if matches!(map.get(&self.name), Some(Entry::Acquiring)) {
-                map.remove(&self.name);
+        self.holds.by_name(|holds| {
+            if matches!(find(holds, &self.name), Some(Entry::Acquiring)) {
+                put(holds, &self.name, None);
             }
         });
         self.holds.notice.notify();

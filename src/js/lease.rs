@@ -5,11 +5,12 @@ use alloc::string::String;
 
 use js_sys::Promise;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::{future_to_promise, spawn_local};
+use wasm_bindgen_futures::spawn_local;
 
 use super::abort::Controller;
 use super::error;
 use super::options::Options;
+use super::promise;
 use crate::client::{self, LeaseEnd};
 use crate::error::LossReason;
 use crate::host::JsHost;
@@ -104,7 +105,7 @@ impl Lease {
     #[wasm_bindgen(js_name = isHeld)]
     pub fn is_held(&self) -> Promise {
         let held = Rc::clone(&self.held);
-        future_to_promise(async move {
+        promise(async move {
             held.lease.is_held().await.map(JsValue::from_bool).map_err(|error| error::request(&error))
         })
     }
@@ -112,7 +113,7 @@ impl Lease {
     /// Prolongs the hold.
     pub fn renew(&self, options: JsValue) -> Promise {
         let held = Rc::clone(&self.held);
-        future_to_promise(async move {
+        promise(async move {
             let lease = Options::new(&options)?.lease()?.map(crate::timing::LeaseTime::get);
             held.lease.renew(lease).await.map(|()| JsValue::UNDEFINED).map_err(|error| error::request(&error))
         })
@@ -121,7 +122,7 @@ impl Lease {
     /// Ends the hold.
     pub fn release(&self) -> Promise {
         let held = Rc::clone(&self.held);
-        future_to_promise(async move {
+        promise(async move {
             match held.lease.release().await {
                 Ok(Released::Released) => Ok("released".into()),
                 Ok(Released::WasLost) => Ok("lost".into()),
@@ -134,6 +135,6 @@ impl Lease {
     #[wasm_bindgen(js_name = "[Symbol.asyncDispose]")]
     pub fn dispose(&self) -> Promise {
         let held = Rc::clone(&self.held);
-        future_to_promise(async move { held.end().await.map(|()| JsValue::UNDEFINED) })
+        promise(async move { held.end().await.map(|()| JsValue::UNDEFINED) })
     }
 }

@@ -5,12 +5,13 @@ use alloc::string::String;
 
 use js_sys::{Function, Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::{JsFuture, future_to_promise};
+use wasm_bindgen_futures::JsFuture;
 
 use super::abort::{Signal, aborted};
 use super::error;
 use super::lease::{Held, Lease};
 use super::options::{Options, no};
+use super::promise;
 use crate::client::{self, Terms};
 use crate::error::AcquireError;
 use crate::host::JsHost;
@@ -48,7 +49,7 @@ impl Lock {
     #[wasm_bindgen(js_name = tryAcquire)]
     pub fn try_acquire(&self, options: JsValue) -> Promise {
         let lock = Rc::clone(&self.lock);
-        future_to_promise(async move {
+        promise(async move {
             let options = Options::new(&options)?;
             let (terms, signal) = (options.terms_once()?, options.signal()?);
             match acquire(&lock, terms, signal).await? {
@@ -61,13 +62,13 @@ impl Lock {
     /// Waits.
     pub fn acquire(&self, options: JsValue) -> Promise {
         let lock = Rc::clone(&self.lock);
-        future_to_promise(async move { acquire_or_reject(&lock, &options).await.map(|held| Lease::new(held).into()) })
+        promise(async move { acquire_or_reject(&lock, &options).await.map(|held| Lease::new(held).into()) })
     }
 
     /// Acquires, calls, releases.
     pub fn run(&self, options_or_work: JsValue, work: JsValue) -> Promise {
         let lock = Rc::clone(&self.lock);
-        future_to_promise(async move {
+        promise(async move {
             let (options, work) =
                 if options_or_work.is_function() { (JsValue::UNDEFINED, options_or_work) } else { (options_or_work, work) };
             let work: Function = work.dyn_into().map_err(|_| no("work", "a function"))?;
@@ -91,7 +92,7 @@ impl Lock {
     #[wasm_bindgen(js_name = forceRelease)]
     pub fn force_release(&self) -> Promise {
         let lock = Rc::clone(&self.lock);
-        future_to_promise(async move {
+        promise(async move {
             lock.force_release().await.map(JsValue::from_bool).map_err(|error| error::request(&error))
         })
     }
@@ -99,7 +100,7 @@ impl Lock {
     /// What Redis says of the lock.
     pub fn inspect(&self) -> Promise {
         let lock = Rc::clone(&self.lock);
-        future_to_promise(async move {
+        promise(async move {
             let state = lock.inspect().await.map_err(|error| error::request(&error))?;
             lock_state(&state)
         })

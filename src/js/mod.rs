@@ -10,7 +10,12 @@ mod lease;
 mod lock;
 mod options;
 
+use alloc::boxed::Box;
+use core::pin::Pin;
+
+use js_sys::Promise;
 use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::future_to_promise;
 
 use crate::client;
 use crate::host::JsHost;
@@ -18,6 +23,10 @@ use crate::transport::HostFetch;
 pub use lease::Lease;
 pub use lock::Lock;
 use options::{Options, no};
+
+/// A tenth of the bytes of the standard one, and there is little to allocate.
+#[global_allocator]
+static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 
 type Client = client::Client<HostFetch, JsHost>;
 
@@ -82,4 +91,10 @@ impl Owner {
         let name = options::name(&name)?;
         self.owner.lock(&name).map(Lock::new).map_err(|error| error::invalid(&error))
     }
+}
+
+/// A promise of what the work comes to. Behind one type, since what settles a promise is generated for each.
+fn promise(work: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> Promise {
+    let work: Pin<Box<dyn Future<Output = _>>> = Box::pin(work);
+    future_to_promise(work)
 }

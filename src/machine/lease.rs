@@ -40,6 +40,11 @@ impl Lease {
         now.until(self.expires_at)
     }
 
+    /// When the request left whose answer this lease rests on.
+    pub(super) const fn sent_at(&self) -> Instant {
+        self.sent_at
+    }
+
     /// When it is time to renew.
     pub(super) fn renew_at(&self) -> Instant {
         self.sent_at + self.time.renewal_interval()

@@ -1,5 +1,7 @@
 //! Ending a hold.
 
+use core::time::Duration;
+
 use super::call::{Errand, Verdict};
 use super::ids::Ids;
 use super::{Entropy, Grant, Input, Machine, Output, renewal};
@@ -26,7 +28,12 @@ pub enum Released {
 pub struct Release {
     ids: Ids,
     errand: Errand,
-    held_at_most: core::time::Duration,
+    /// The longest lease that a copy of another request can still give the hold.
+    longest: Duration,
+    /// For how long a renewal can still be done, from when the release is given up.
+    renewable: Duration,
+    /// Until when a copy of the acquisition can still be done, which would extend the hold.
+    copies_until: Instant,
     outcome: Option<Result<Released, ReleaseError>>,
 }
 
@@ -41,9 +48,15 @@ impl Release {
     ) -> Self {
         let mut ids = Ids::new(entropy);
         let script = calls.release(ids.request(), grant.bound, &grant.owner);
-        let held_at_most = longest.get() + attempt.within(longest) + renewal::SLACK;
         let errand = Errand::undoing(script, ATTEMPTS, attempt.within(grant.lease.time()));
-        Self { ids, errand, held_at_most, outcome: None }
+        Self {
+            ids,
+            errand,
+            longest: longest.get(),
+            renewable: attempt.within(longest) + renewal::SLACK,
+            copies_until: grant.lease.sent_at() + grant.bound.keep,
+            outcome: None,
+        }
     }
 }
 
@@ -53,7 +66,8 @@ impl Machine for Release {
     /// `Cancelled` changes nothing: a release that has begun is worth its few requests.
     fn handle(&mut self, input: Input, now: Instant) {
         let Some(verdict) = self.errand.handle(input, now, &mut self.ids) else { return };
-        let unknown = |cause| ReleaseError::Unknown { held_at_most: self.held_at_most, cause };
+        let held_at_most = self.longest + self.renewable.max(now.until(self.copies_until));
+        let unknown = |cause| ReleaseError::Unknown { held_at_most, cause };
         self.outcome = Some(match verdict {
             Verdict::Answered(reply, _) => match reply.code {
                 Code::Done => Ok(Released::Released),

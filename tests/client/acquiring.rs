@@ -116,9 +116,9 @@ async fn what_is_cancelled_before_it_begins_sends_nothing_that_could_be_granted(
 async fn a_hold_of_java_is_waited_for() {
     let stand = Stand::new().await;
     stand.redis.ask::<u64>(&["HSET", "job", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "2"]).await;
-    stand.redis.ask::<u64>(&["PEXPIRE", "job", "300"]).await;
     let lock = stand.client().lock("job").unwrap();
     assert_eq!(lock.inspect().await.unwrap().hold_count, 2);
+    stand.redis.ask::<u64>(&["PEXPIRE", "job", "300"]).await;
     let lease = lock.acquire().await.unwrap();
     assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
     lease.release().await.unwrap();

@@ -7,14 +7,18 @@ use edgelatch::error::{LossReason, RequestError};
 use edgelatch::machine::{LeaseState, Released};
 
 use crate::support::misbehaviour::{Fault, Said};
-use crate::support::stand::Stand;
+use crate::support::stand::{Stand, until};
+
+const THIRD: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn a_hold_that_is_gone_is_found_out_by_the_next_renewal() {
     let stand = Stand::new().await;
-    let lease = stand.fast_client().lock("job").unwrap().acquire().await.unwrap();
+    let (client, host) = stand.led_client();
+    let lease = client.lock("job").unwrap().acquire().await.unwrap();
     let lost = tokio::spawn(lease.lost());
     stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    host.pass(THIRD);
     assert_eq!(lease.keep().await, LeaseEnd::Lost(LossReason::Gone));
     assert_eq!(lost.await.unwrap(), LossReason::Gone);
     assert_eq!(lease.state(), LeaseState::Lost(LossReason::Gone));
@@ -58,9 +62,14 @@ async fn a_hold_that_was_ended_by_force_is_lost() {
 #[tokio::test]
 async fn a_lease_that_nobody_keeps_is_lost_when_it_runs_out() {
     let stand = Stand::new().await;
+    let (client, host) = stand.led_client();
     let options = AcquireOptions::new().lease(Duration::from_millis(100));
-    let lease = stand.client().lock("job").unwrap().acquire_with(options).await.unwrap();
-    assert_eq!(lease.lost().await, LossReason::Expired);
+    let lease = client.lock("job").unwrap().acquire_with(options).await.unwrap();
+    let lost = tokio::spawn(lease.lost());
+    host.pass(Duration::from_millis(96));
+    assert_eq!(lease.remaining(), Duration::from_millis(1));
+    host.pass(Duration::from_millis(1));
+    assert_eq!(lost.await.unwrap(), LossReason::Expired);
     assert!(lease.remaining().is_zero());
     assert_eq!(lease.renew(None).await, Err(RequestError::Lost(LossReason::Expired)));
 }
@@ -69,11 +78,16 @@ async fn a_lease_that_nobody_keeps_is_lost_when_it_runs_out() {
 async fn a_loss_is_noticed_in_time_although_the_gateway_is_silent() {
     for said in [Said::Silence, Said::Bytes(Vec::new())] {
         let stand = Stand::new().await;
-        let lease = stand.fast_client().lock("job").unwrap().acquire().await.unwrap();
+        let (client, host) = stand.led_client();
+        let lease = client.lock("job").unwrap().acquire().await.unwrap();
         stand.relay.plan(move |_| Fault::instead(said.clone()));
-        let (kept, lost) = tokio::join!(lease.keep(), lease.lost());
-        assert_eq!(kept, LeaseEnd::Lost(LossReason::Expired));
-        assert_eq!(lost, LossReason::Expired);
+        let (kept, lost) = (tokio::spawn(lease.keep()), tokio::spawn(lease.lost()));
+        host.pass(THIRD);
+        until(async || stand.relay.count("lock_renew") >= 1).await;
+        assert!(!lease.remaining().is_zero());
+        host.pass(THIRD * 2);
+        assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Expired));
+        assert_eq!(lost.await.unwrap(), LossReason::Expired);
         assert!(stand.relay.count("lock_renew") >= 1);
         drop(lease);
     }
@@ -97,10 +111,12 @@ async fn run_says_that_the_lease_did_not_last_and_what_the_work_said() {
 #[tokio::test]
 async fn the_work_of_run_hears_of_the_loss_while_it_is_at_it() {
     let stand = Stand::new().await;
-    let lock = stand.fast_client().lock("job").unwrap();
+    let (client, host) = stand.led_client();
+    let lock = client.lock("job").unwrap();
     let outcome = lock
         .run(async |lease| {
             stand.redis.ask::<u64>(&["DEL", "job"]).await;
+            host.pass(THIRD);
             lease.lost().await
         })
         .await;

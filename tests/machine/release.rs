@@ -35,7 +35,7 @@ fn asked_again_under_its_request_id_it_takes_the_recorded_verdict() {
 }
 
 #[test]
-fn five_attempts_without_an_answer_leave_it_unknown_until_the_longest_lease_is_over() {
+fn five_attempts_without_an_answer_leave_it_unknown_until_every_copy_has_run_out() {
     let mut it = release(lease(60_000));
     for attempt in 1..=5 {
         it.asks("lock_release").fails(FailureKind::TimedOut);
@@ -43,7 +43,8 @@ fn five_attempts_without_an_answer_leave_it_unknown_until_the_longest_lease_is_o
             it.sleeps();
         }
     }
-    let held_at_most = ms(60_000 + 5_000 + 1_000);
+    // A copy of the acquisition can still come 90 s after it was sent, and extends by a lease then.
+    let held_at_most = ms(60_000 + 90_000) - it.now.since(start());
     let unknown = ReleaseError::Unknown { held_at_most, cause: FailureKind::TimedOut };
     assert_eq!(it.done(), Err(unknown));
 }

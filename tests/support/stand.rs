@@ -9,7 +9,7 @@ use edgelatch::protocol::script::scripts;
 use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
 
-use super::fake_host::FastHost;
+use super::fake_host::FakeHost;
 use super::misbehaviour::Fault;
 use super::redis::{Content, Keyspace, Redis, TOKEN};
 use super::relay::{Relay, Seen};
@@ -65,9 +65,10 @@ impl Stand {
         Client::connect(self.gateway().request_timeout(attempt))
     }
 
-    /// One that lives ten seconds in one, so that a lease of 30 s can be lived through.
-    pub(crate) fn fast_client(&self) -> Client<Reqwest, FastHost> {
-        Client::new(self.gateway(), Reqwest::new(), FastHost::new(10))
+    /// A client whose time stands still, and the host that moves it.
+    pub(crate) fn led_client(&self) -> (Client<Reqwest, FakeHost>, FakeHost) {
+        let host = FakeHost::new();
+        (Client::new(self.gateway(), Reqwest::new(), host.clone()), host)
     }
 
     /// Nobody holds the lock, and of nobody is left more than a tombstone and the last token.

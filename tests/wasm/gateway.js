@@ -24,8 +24,12 @@ return async (input, init) => {
   const body = init?.body ?? (await input.text());
   const [command, source, keys, ...rest] = JSON.parse(body);
   // As a gateway that does not know the scripts yet: the text shows which one it is.
-  if (command === "EVALSHA") return Response.json({ error: "NOSCRIPT No matching script." }, { status: 400 });
+  if (command === "EVALSHA") return from(input, { error: "NOSCRIPT No matching script." }, 400);
   const [request, , , , owner, lease] = rest.slice(Number(keys));
   const kind = source.includes("ARGV[8]") ? "lock_acquire" : "lock_release";
-  return Response.json({ result: [...scripts[kind](owner, Number(lease)), Date.now(), request] });
+  return from(input, { result: [...scripts[kind](owner, Number(lease)), Date.now(), request] }, 200);
 };
+
+function from(input, answer, status) {
+  return Object.defineProperty(Response.json(answer, { status }), "url", { value: input.url ?? input });
+}

@@ -58,7 +58,8 @@ return async (input, init) => {
   const path = url.pathname.slice(1);
   const [kind, rest] = [path.split("/", 1)[0], path.slice(path.indexOf("/") + 1)];
   if (kind !== "count" && kind !== "forget") add(path);
-  return paths[kind](rest, { method, headers, body, redirect, signal });
+  const response = await paths[kind](rest, { method, headers, body, redirect, signal });
+  return Object.defineProperty(response, "url", { value: url.href });
 };
 
 function plain({ method, headers, redirect, signal }) {

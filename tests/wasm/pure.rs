@@ -28,8 +28,8 @@ fn names_and_times_have_the_same_ranges_everywhere() {
     for good in [ms(100), ms(86_400_000)] {
         assert_eq!(LeaseTime::new(good).unwrap().get(), good);
     }
-    for bad in [ms(99), ms(86_400_001), ms(u64::from(u32::MAX) + 101), Duration::MAX] {
-        assert!(LeaseTime::new(bad).is_err() && WaitTime::new(bad + ms(86_400_000)).is_err());
+    for bad in [ms(0), ms(86_400_001), ms(u64::from(u32::MAX) + 101), Duration::MAX] {
+        assert!(LeaseTime::new(bad).is_err() && WaitTime::new(bad).is_err(), "{bad:?}");
     }
     assert!(RequestBudget::new(10_000).is_ok() && RequestBudget::new(u32::MAX).is_err());
     assert!(AttemptTime::new(ms(50)).is_ok() && AttemptTime::new(ms(60_001)).is_err());

@@ -20,57 +20,86 @@ impl Address {
 
 pub(super) fn parse(url: &str, plain_http: bool) -> Result<Address, InvalidOption> {
     let refused = |accepted| Err(InvalidOption::new("url", accepted));
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return refused("an address that begins with https://");
+    let (secure, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
+        (Some(rest), _) => (true, rest),
+        (None, Some(rest)) => (false, rest),
+        (None, None) => return refused("an address that begins with https://"),
     };
-    if url.bytes().any(|byte| !byte.is_ascii_graphic() || b"?#@\\\"<>^`{|}%".contains(&byte)) {
-        return refused("an address without user, query, fragment, escapes or other signs than letters, digits and - . _ ~ : / [ ]");
+    if rest.bytes().any(|byte| !byte.is_ascii_graphic() || b"?#@\\\"<>^`{|}%".contains(&byte)) {
+        return refused(
+            "an address without user, query, fragment, escapes or other signs than letters, digits and - . _ ~ : / [ ]",
+        );
     }
     let (authority, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
     let Some(host) = host(authority) else {
         return refused("an address with a host, and a port of 1 to 65535 if any");
     };
-    if path.split('/').any(|segment| segment == "." || segment == "..") || path.contains("//") {
+    let host = host.to_ascii_lowercase();
+    let path = path.strip_suffix('/').unwrap_or(path);
+    if path.split('/').skip(1).any(|segment| matches!(segment, "" | "." | "..")) {
         return refused("an address with a plain path");
     }
-    match scheme {
-        "https" => {}
-        "http" if plain_http || is_loopback(host) => {}
-        "http" => return refused("https:// (http:// only on loopback, or when plain HTTP is allowed)"),
-        _ => return refused("an address that begins with https://"),
+    if !(secure || plain_http || is_loopback(&host)) {
+        return refused("https:// (http:// only on loopback, or when plain HTTP is allowed)");
     }
-    Ok(Address { base: url.trim_end_matches('/').into(), host: host.to_ascii_lowercase() })
+    let base = url.strip_suffix('/').unwrap_or(url).into();
+    Ok(Address { base, host })
 }
 
 /// The host of an authority that has nothing else in it than a sensible port.
 fn host(authority: &str) -> Option<&str> {
-    let (host, port) = if authority.starts_with('[') {
-        let (host, rest) = authority.split_at(authority.find(']')? + 1);
-        let inside = host.get(1..host.len() - 1)?;
-        inside.parse::<core::net::Ipv6Addr>().ok()?;
-        (host, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
-    } else {
-        authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)))
+    let after_host = authority.find(']').map_or(0, |bracket| bracket + 1);
+    let colon = authority.bytes().skip(after_host).position(|byte| byte == b':');
+    let (host, port) =
+        authority.split_at_checked(colon.map_or(authority.len(), |place| place + after_host))?;
+    let is_host = match host.strip_prefix('[') {
+        Some(rest) => is_ipv6(rest.strip_suffix(']')?),
+        None => host.split('.').all(|label| {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+            !label.is_empty() && label.bytes().all(fits)
+        }),
     };
-    let named = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
-    let labels = !host.split('.').any(str::is_empty);
-    if !(host.starts_with('[') || named && labels) {
-        return None;
-    }
-    match port {
-        None => Some(host),
-        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
-            (port.parse::<u16>().ok()? != 0).then_some(host)
+    let is_port = match port.strip_prefix(':') {
+        None => true,
+        Some(port) => decimal(port).is_some_and(|port| (1..=65_535).contains(&port)),
+    };
+    (is_host && is_port).then_some(host)
+}
+
+/// Eight groups, or fewer with one gap. An IPv4 address in the last ones is for others to write.
+fn is_ipv6(text: &str) -> bool {
+    let is_group = |group: &str| {
+        (1..=4).contains(&group.len()) && group.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    let count = |part: &str| match part {
+        "" => Some(0),
+        part => part.split(':').all(is_group).then(|| part.split(':').count()),
+    };
+    match text.as_bytes().windows(2).position(|pair| pair == b"::") {
+        None => count(text) == Some(8),
+        Some(gap) => {
+            let (front, back) =
+                (text.get(..gap).and_then(count), text.get(gap + 2..).and_then(count));
+            front.zip(back).is_some_and(|(front, back)| front + back < 8)
         }
-        Some(_) => None,
     }
 }
 
+/// In the usual spellings: what is another name for the same is not trusted with a token in the clear.
 fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || host.to_ascii_lowercase().ends_with(".localhost")
-        || bare.parse::<core::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    let is_byte = |number: &str| decimal(number).is_some_and(|number| number < 256);
+    host == "[::1]"
+        || host == "localhost"
+        || host.ends_with(".localhost")
+        || host
+            .strip_prefix("127.")
+            .is_some_and(|rest| rest.split('.').count() == 3 && rest.split('.').all(is_byte))
+}
+
+/// Digits alone, five at the most.
+fn decimal(text: &str) -> Option<u64> {
+    let is_number = text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { text.parse().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -85,6 +114,9 @@ mod tests {
             ("http://127.0.0.1:8079", "http://127.0.0.1:8079"),
             ("http://[::1]:8079/", "http://[::1]:8079"),
             ("http://localhost", "http://localhost"),
+            ("https://[2001:db8::a:1]/x", "https://[2001:db8::a:1]/x"),
+            ("https://[1:2:3:4:5:6:7:8]", "https://[1:2:3:4:5:6:7:8]"),
+            ("https://[::]:1", "https://[::]:1"),
         ] {
             assert_eq!(parse(url, false).unwrap().base, base);
         }
@@ -93,11 +125,47 @@ mod tests {
     #[test]
     fn what_is_no_plain_address_is_refused() {
         for url in [
-            "", "x", "example.com", "ftp://example.com", "https://", "https:///x", "https://user:pw@example.com",
-            "https://example.com?x=1", "https://example.com/#x", "https://exa mple.com", "https://example.com/%2e%2e",
-            "https://example.com/../x", "https://example.com//x", "https://example.com:0", "https://example.com:99999",
-            "https://example.com:", "https://example.com:8a", "https://.com", "https://a..b", "https://[::1", "https://[x]",
-            "https://é.com", "http://example.com", "http://127.0.0.1.example.com", "http://localhost.example.com",
+            "",
+            "x",
+            "example.com",
+            "ftp://example.com",
+            "https://",
+            "https:///x",
+            "https://user:pw@example.com",
+            "https://example.com?x=1",
+            "https://example.com/#x",
+            "https://exa mple.com",
+            "https://example.com/%2e%2e",
+            "https://example.com/../x",
+            "https://example.com//x",
+            "https://example.com:0",
+            "https://example.com:99999",
+            "https://example.com:",
+            "https://example.com:8a",
+            "https://.com",
+            "https://a..b",
+            "https://[::1",
+            "https://[x]",
+            "https://é.com",
+            "http://example.com",
+            "http://127.0.0.1.example.com",
+            "http://localhost.example.com",
+            "https://[]",
+            "https://[:::]",
+            "https://[1::2::3]",
+            "https://[1:2:3:4:5:6:7]",
+            "https://[1:2:3:4:5:6:7:8:9]",
+            "https://[1:2:3:4:5:6:7::8]",
+            "https://[12345::]",
+            "https://[::g]",
+            "https://[::1]x",
+            "https://x[::1]",
+            "https://[:1]",
+            "https://[1:]",
+            "https://example.com/x//",
+            "http://0127.0.0.1",
+            "http://127.1",
+            "http://127.0.0.256",
         ] {
             assert_eq!(parse(url, false).unwrap_err().option(), "url", "{url}");
         }

@@ -1,6 +1,7 @@
 //! The doors to Redis: where they are, and what they speak.
 
 mod address;
+mod body;
 mod upstash;
 
 use alloc::format;

@@ -2,13 +2,10 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
-
+use super::body::Body;
 use super::{Decoded, Form};
 use crate::error::{FailureKind, Refusal, RefusalKind};
-use crate::protocol::reply::Cell;
 use crate::protocol::script::ScriptCall;
 
 /// Every element a JSON string: a number would pass through the gateway's floating point.
@@ -31,10 +28,10 @@ pub(super) fn encode(call: &ScriptCall, form: Form) -> String {
 /// The body decides before the status does; what is neither a result nor an error tells nothing.
 pub(super) fn decode(status: u16, body: &[u8]) -> Decoded {
     let ok = (200..300).contains(&status);
-    match serde_json::from_slice::<Body>(body) {
-        Ok(Body::Error(text)) => error(status, &text),
-        Ok(Body::Result(cells)) if ok => Decoded::Cells(cells),
-        Ok(Body::Result(_)) | Err(_) => Decoded::Indeterminate(failure(status)),
+    match Body::read(body) {
+        Some(Body::Error(text)) => error(status, &text),
+        Some(Body::Result(cells)) if ok => Decoded::Cells(cells),
+        Some(Body::Result(_)) | None => Decoded::Indeterminate(failure(status)),
     }
 }
 
@@ -62,10 +59,12 @@ fn error(status: u16, text: &str) -> Decoded {
         (None, 200..300 | 400 | 408) if code(text).is_empty() => return Decoded::Indeterminate(failure(status)),
         (None, _) => Refusal::new(RefusalKind::Other, code(text)),
     };
-    let lower = text.to_ascii_lowercase();
-    if lower.contains("script shebang") || lower.contains("unexpected symbol near '#'") {
+    let holds = |phrase: &str| {
+        text.as_bytes().windows(phrase.len()).any(|part| part.eq_ignore_ascii_case(phrase.as_bytes()))
+    };
+    if holds("script shebang") || holds("unexpected symbol near '#'") {
         Decoded::KeyLockingRefused(refusal)
-    } else if lower.contains("evalsha") && (status == 403 || says("NOPERM") || lower.contains("unknown command")) {
+    } else if holds("evalsha") && (status == 403 || says("NOPERM") || holds("unknown command")) {
         Decoded::HashesRefused(refusal)
     } else {
         Decoded::Refused(refusal)
@@ -95,78 +94,4 @@ const KNOWN: [(&str, RefusalKind); 15] = [
 fn code(text: &str) -> &str {
     let word = text.split_ascii_whitespace().next().unwrap_or_default();
     if word.len() <= 24 && word.bytes().all(|byte| byte.is_ascii_uppercase()) { word } else { "" }
-}
-
-/// A body that is exactly `{"result": [flat]}` or `{"error": text}`; further fields are passed over.
-enum Body {
-    Result(Vec<Cell>),
-    Error(String),
-}
-
-impl<'de> Deserialize<'de> for Body {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(BodyVisitor)
-    }
-}
-
-struct BodyVisitor;
-
-impl<'de> Visitor<'de> for BodyVisitor {
-    type Value = Body;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a result or an error")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Body, A::Error> {
-        let mut body = None;
-        while let Some(field) = map.next_key::<String>()? {
-            let part = match field.as_str() {
-                "result" => Body::Result(map.next_value()?),
-                "error" => Body::Error(map.next_value()?),
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            // Twice the same field, or both: somebody has tampered with it.
-            if body.replace(part).is_some() {
-                return Err(A::Error::custom("two answers"));
-            }
-        }
-        body.ok_or_else(|| A::Error::custom("no answer"))
-    }
-}
-
-impl<'de> Deserialize<'de> for Cell {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CellVisitor)
-    }
-}
-
-struct CellVisitor;
-
-impl<'de> Visitor<'de> for CellVisitor {
-    type Value = Cell;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number or text")
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Cell, E> {
-        Ok(Cell::Int(number))
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Cell, E> {
-        i64::try_from(number).map(Cell::Int).map_err(E::custom)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Cell, E> {
-        Ok(Cell::Text(text.into()))
-    }
-
-    // Arrays inside a reply, null and booleans fall to the default, which refuses them.
-    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Cell, A::Error> {
-        Err(A::Error::custom("nested"))
-    }
 }

@@ -9,15 +9,12 @@ use super::runner::Runner;
 use super::tally::Tally;
 use crate::build;
 use crate::demo::Stack;
-use crate::place::{chromium, copy_folder, emptied};
+use crate::place::chromium;
 use crate::stack::Gateway;
 
 pub(crate) fn types(runner: &Runner<'_>) -> Result<Tally> {
-    let project = build::consumer(runner.place, "consumer")?;
-    let staged = emptied(project.join("types"))?;
-    copy_folder(&runner.place.root.join("tests/types"), &staged)?;
-    let mut command = runner.place.command("tsc");
-    runner.check("tsc on tests/types", command.arg("--project").arg(&staged).current_dir(&project))
+    let tarball = build::tarball(runner.place)?;
+    script(runner, "tests/types/run.mjs", |command| tell_package(command, &tarball))
 }
 
 pub(crate) fn package(runner: &Runner<'_>) -> Result<Tally> {
@@ -36,19 +33,11 @@ pub(crate) fn package(runner: &Runner<'_>) -> Result<Tally> {
 }
 
 pub(crate) fn upstash(runner: &Runner<'_>) -> Result<Tally> {
-    let program = build::gateway(runner.place)?;
-    let gateway = Gateway::start(runner.place, &program)?;
-    script(runner, "tests/upstash/run.mjs", |command| tell_gateway(command, &gateway))
+    with_gateway(runner, "tests/upstash/run.mjs")
 }
 
 pub(crate) fn runtimes(runner: &Runner<'_>) -> Result<Tally> {
-    let tarball = build::tarball(runner.place)?;
-    let program = build::gateway(runner.place)?;
-    let gateway = Gateway::start(runner.place, &program)?;
-    script(runner, "tests/runtimes/run.mjs", |command| {
-        tell_gateway(command, &gateway);
-        command.env("EDGELATCH_TARBALL", &tarball);
-    })
+    with_gateway(runner, "tests/runtimes/run.mjs")
 }
 
 pub(crate) fn demo(runner: &Runner<'_>) -> Result<Tally> {
@@ -61,6 +50,17 @@ pub(crate) fn demo(runner: &Runner<'_>) -> Result<Tally> {
         command.env("EDGELATCH_DEMO_URL", &stack.worker.url);
     })?;
     Ok(tally)
+}
+
+/// Runs a script that wants the packed package and a gateway with a Redis of its own.
+fn with_gateway(runner: &Runner<'_>, file: &str) -> Result<Tally> {
+    let tarball = build::tarball(runner.place)?;
+    let program = build::gateway(runner.place)?;
+    let gateway = Gateway::start(runner.place, &program)?;
+    script(runner, file, |command| {
+        tell_gateway(command, &gateway);
+        tell_package(command, &tarball);
+    })
 }
 
 /// Runs a script that counts its tests, told by its environment where things are.
@@ -76,6 +76,10 @@ fn script(runner: &Runner<'_>, file: &str, tell: impl FnOnce(&mut Command)) -> R
 
 fn tell_gateway(command: &mut Command, gateway: &Gateway) {
     command.env("EDGELATCH_TEST_URL", &gateway.url).env("EDGELATCH_TEST_TOKEN", &gateway.token);
+}
+
+fn tell_package(command: &mut Command, tarball: &Path) {
+    command.env("EDGELATCH_TARBALL", tarball);
 }
 
 fn this_program() -> Result<String> {

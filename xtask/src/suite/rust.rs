@@ -111,24 +111,28 @@ pub(crate) fn model(runner: &Runner<'_>) -> Result<Tally> {
 }
 
 pub(crate) fn wasm_node(runner: &Runner<'_>) -> Result<Tally> {
-    wasm_pack(runner, &["--node"])
+    let mut command = wasm_pack(runner, &["--node"])?;
+    runner.count("wasm-pack test --node", &mut command)
 }
 
 pub(crate) fn wasm_chromium(runner: &Runner<'_>) -> Result<Tally> {
     let driver = crate::place::which("chromedriver").context("no chromedriver")?;
     let driver = driver.to_string_lossy();
-    wasm_pack(runner, &["--headless", "--chrome", "--chromedriver", driver.as_ref()])
+    let browser = ["--headless", "--chrome", "--chromedriver", driver.as_ref()];
+    let mut command = wasm_pack(runner, &browser)?;
+    command
+        .env("WASM_BINDGEN_USE_BROWSER", "1")
+        .env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", runner.place.root.join("xtask/webdriver.json"));
+    runner.count("wasm-pack test --headless --chrome", &mut command)
 }
 
-fn wasm_pack(runner: &Runner<'_>, where_to: &[&str]) -> Result<Tally> {
+fn wasm_pack(runner: &Runner<'_>, runtime: &[&str]) -> Result<Command> {
     let mut command = runner.place.command("wasm-pack");
-    wasm::compiler(runner.place).context("no compiler for the wasm target")?.apply(&mut command);
-    command
-        .args(["test", "--mode", "no-install"])
-        .args(where_to)
-        .args(["--", "--no-default-features", "--features", "js", "--test", WASM])
-        .env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", runner.place.root.join("xtask/webdriver.json"));
-    runner.count(&format!("wasm-pack test {}", where_to.first().unwrap_or(&"")), &mut command)
+    let compiler = wasm::compiler(runner.place).context("no compiler for the wasm target")?;
+    compiler.apply(&mut command);
+    command.args(["test", "--mode", "no-install"]).args(runtime);
+    command.args(["--", "--no-default-features", "--features", "js,reqwest", "--test", WASM]);
+    Ok(command)
 }
 
 fn cargo(runner: &Runner<'_>) -> Command {

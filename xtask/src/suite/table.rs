@@ -72,7 +72,7 @@ pub(crate) const SUITES: &[Suite] = &[
         name: "types",
         about: "the npm package's types, as TypeScript sees them",
         needs: &[WasmTarget, WasmBindgen, NpmTools],
-        files: &["tests/types/tsconfig.json"],
+        files: &["tests/types/run.mjs"],
         run: javascript::types,
     },
     Suite {
@@ -85,7 +85,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "upstash",
         about: "@upstash/redis and @upstash/lock against our gateway",
-        needs: &[Redis, NpmTools],
+        needs: &[Redis, WasmTarget, WasmBindgen, NpmTools],
         files: &["tests/upstash/run.mjs"],
         run: javascript::upstash,
     },

@@ -1,0 +1,92 @@
+//! The body of an Upstash answer. Everything that is not exactly what it should be is no answer.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use hifijson::num::LexWrite as _;
+use hifijson::str::LexAlloc as _;
+use hifijson::token::Lex as _;
+use hifijson::{Error, Expect, SliceLexer};
+
+use crate::protocol::reply::Cell;
+
+/// `{"result": [flat]}` or `{"error": text}`; further fields are passed over.
+pub(super) enum Body {
+    Result(Vec<Cell>),
+    Error(String),
+}
+
+/// How deep fields that are passed over may be nested.
+const DEPTH_MAX: u8 = 127;
+
+impl Body {
+    /// Reads a body from its first byte to its last. Numbers are read as integers or not at all.
+    pub(super) fn read(body: &[u8]) -> Option<Self> {
+        let mut answer = None;
+        let mut field = |name: &str, next, lexer: &mut SliceLexer<'_>| {
+            let part = match name {
+                "result" => Self::Result(cells(next, lexer)?),
+                "error" => Self::Error(text(next, lexer)?.into()),
+                _ => return skip(next, lexer, DEPTH_MAX),
+            };
+            // Twice the same field, or both: somebody has tampered with it.
+            if answer.replace(part).is_some() { Err(Expect::Eof.into()) } else { Ok(()) }
+        };
+        let mut lexer = SliceLexer::new(body);
+        lexer
+            .exactly_one(SliceLexer::ws_peek, |next, lexer| fields(next, lexer, &mut field))
+            .ok()?;
+        answer
+    }
+}
+
+fn fields(
+    next: u8,
+    lexer: &mut SliceLexer<'_>,
+    field: &mut dyn FnMut(&str, u8, &mut SliceLexer<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    lexer.expect(|_| Some(next), b'{').ok_or(Expect::Value)?;
+    lexer.seq(b'}', SliceLexer::ws_peek, |next, lexer| {
+        let name = text(next, lexer)?;
+        lexer.expect(SliceLexer::ws_peek, b':').ok_or(Expect::Colon)?;
+        field(&name, lexer.ws_peek().ok_or(Expect::Value)?, lexer)
+    })
+}
+
+fn cells(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Vec<Cell>, Error> {
+    let mut cells = Vec::new();
+    lexer.expect(|_| Some(next), b'[').ok_or(Expect::Value)?;
+    lexer.seq(b']', SliceLexer::ws_peek, |next, lexer| {
+        cells.push(match next {
+            b'"' => Cell::Text(text(next, lexer)?.into()),
+            _ => Cell::Int(integer(lexer)?),
+        });
+        Ok::<_, Error>(())
+    })?;
+    Ok(cells)
+}
+
+fn integer(lexer: &mut SliceLexer<'_>) -> Result<i64, Error> {
+    let (digits, _) = lexer.num_string().validated()?;
+    Ok(digits.parse().map_err(|_| Expect::Value)?)
+}
+
+fn text<'a>(next: u8, lexer: &mut SliceLexer<'a>) -> Result<Cow<'a, str>, Error> {
+    lexer.expect(|_| Some(next), b'"').ok_or(Expect::String)?;
+    Ok(lexer.str_string()?)
+}
+
+/// Passes over a value, not for ever deeper: the stack is finite.
+fn skip(next: u8, lexer: &mut SliceLexer<'_>, depth: u8) -> Result<(), Error> {
+    let deeper = || depth.checked_sub(1).ok_or(Error::Depth);
+    match next {
+        b'"' => text(next, lexer).map(drop),
+        b'[' => lexer
+            .discarded()
+            .seq(b']', SliceLexer::ws_peek, |next, lexer| skip(next, lexer, deeper()?)),
+        b'{' => fields(next, lexer, &mut |_, next, lexer| skip(next, lexer, deeper()?)),
+        b'-' | b'0'..=b'9' => Ok(lexer.num_string().validated().map(drop)?),
+        _ => Ok(lexer.null_or_bool().map(drop).ok_or(Expect::Value)?),
+    }
+}
