@@ -18,10 +18,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut code = format!("pub(super) const KEY_LOCKING: &str = {KEY_LOCKING:?};\n");
     for file in files.into_iter().filter(|file| !file.ends_with(PRELUDE)) {
-        let name = file.file_stem().and_then(|stem| stem.to_str()).ok_or("a script's name is not UTF-8")?.to_owned();
+        let name = file
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .ok_or("a script's name is not UTF-8")?
+            .to_owned();
         let source = prelude.clone() + &lean(file)?;
         let sha1 = sha1_smol::Sha1::from(&source).digest().to_string();
-        let key_locking_sha1 = sha1_smol::Sha1::from(KEY_LOCKING.to_owned() + &source).digest().to_string();
+        let key_locking_sha1 =
+            sha1_smol::Sha1::from(KEY_LOCKING.to_owned() + &source).digest().to_string();
         write!(
             code,
             "/// `{name}.lua`\npub static {}: Script = Script {{ name: {name:?}, source: {source:?}, \
@@ -36,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The script without comment lines and indentation.
 fn lean(file: PathBuf) -> Result<String, std::io::Error> {
     let text = fs::read_to_string(file)?;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("--"));
+    let lines =
+        text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("--"));
     Ok(lines.map(|line| line.to_owned() + "\n").collect())
 }

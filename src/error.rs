@@ -73,9 +73,13 @@ impl fmt::Display for FailureKind {
             Self::TimedOut => f.write_str("the gateway did not answer in time"),
             Self::Redirected => f.write_str("the gateway redirects, which is never followed"),
             Self::TooLarge => f.write_str("the gateway's answer is too large"),
-            Self::Garbled { status } => write!(f, "the gateway's answer is not understood (HTTP {status})"),
+            Self::Garbled { status } => {
+                write!(f, "the gateway's answer is not understood (HTTP {status})")
+            }
             Self::Gateway { status } => write!(f, "the gateway failed (HTTP {status})"),
-            Self::RefusedLater(_) => f.write_str("the gateway did not answer, and refused when it was asked again"),
+            Self::RefusedLater(_) => {
+                f.write_str("the gateway did not answer, and refused when it was asked again")
+            }
         }
     }
 }
@@ -179,8 +183,12 @@ impl fmt::Display for AcquireError {
             Self::Cancelled { .. } => f.write_str("the wait was cancelled"),
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Unreachable(kind) => write!(f, "{kind}; nothing is held"),
-            Self::TooSlow => f.write_str("the grant came when too little of the lease was left; it was given back"),
-            Self::Unknown { cause, .. } => write!(f, "{cause}; whether a hold is left is not known"),
+            Self::TooSlow => f.write_str(
+                "the grant came when too little of the lease was left; it was given back",
+            ),
+            Self::Unknown { cause, .. } => {
+                write!(f, "{cause}; whether a hold is left is not known")
+            }
             Self::NoEntropy => f.write_str("the host has no entropy"),
         }
     }
@@ -252,7 +260,9 @@ impl fmt::Display for ReleaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
-            Self::Unknown { cause, .. } => write!(f, "{cause}; whether the hold is left is not known"),
+            Self::Unknown { cause, .. } => {
+                write!(f, "{cause}; whether the hold is left is not known")
+            }
         }
     }
 }

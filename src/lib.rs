@@ -25,7 +25,7 @@
 //!
 //! # The run loop
 //!
-//! Everything hard is a [machine](machine): it turns *what happened, and when* into *send this*, *wait until then*, or *done*. It
+//! Everything hard is a [machine]: it turns *what happened, and when* into *send this*, *wait until then*, or *done*. It
 //! has no clock, no socket and no randomness of its own. [`Client`] drives it on a [`Host`](host::Host) (an event loop) and over a
 //! [`Transport`](transport::Transport). A program with a loop of its own may step the same machines by hand:
 //!

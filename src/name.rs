@@ -34,7 +34,10 @@ impl LockName {
         } else {
             None
         };
-        accepted.map_or_else(|| Ok(Self(name.into())), |accepted| Err(InvalidOption::new("name", accepted)))
+        accepted.map_or_else(
+            || Ok(Self(name.into())),
+            |accepted| Err(InvalidOption::new("name", accepted)),
+        )
     }
 
     /// The name as text.
@@ -141,9 +144,20 @@ mod tests {
     #[test]
     fn other_names_are_refused_by_the_option_s_name() {
         let long = "é".repeat(257);
-        for name in
-            ["", &long, "a\nb", "\u{7f}", "\u{85}", "a{b", "a}b", "{}x", "}{", "{a}{b}", "redisson_x", "el:x"]
-        {
+        for name in [
+            "",
+            &long,
+            "a\nb",
+            "\u{7f}",
+            "\u{85}",
+            "a{b",
+            "a}b",
+            "{}x",
+            "}{",
+            "{a}{b}",
+            "redisson_x",
+            "el:x",
+        ] {
             let error = LockName::parse(name).unwrap_err();
             assert_eq!(error.option(), "name", "{name}");
         }

@@ -33,7 +33,9 @@ impl LeaseTime {
     /// [`InvalidOption`] outside of the range above.
     pub fn new(time: Duration) -> Result<Self, InvalidOption> {
         let range = Duration::from_millis(100)..=DAY;
-        whole(time, range).map(Self).ok_or_else(|| InvalidOption::new("lease", "100 to 86400000 whole milliseconds"))
+        whole(time, range)
+            .map(Self)
+            .ok_or_else(|| InvalidOption::new("lease", "100 to 86400000 whole milliseconds"))
     }
 
     /// The lease as a duration.
@@ -73,7 +75,9 @@ impl WaitTime {
     /// [`InvalidOption`] outside of the range above.
     pub fn new(time: Duration) -> Result<Self, InvalidOption> {
         let range = Duration::from_millis(1)..=DAY;
-        whole(time, range).map(Self).ok_or_else(|| InvalidOption::new("wait", "1 to 86400000 whole milliseconds"))
+        whole(time, range)
+            .map(Self)
+            .ok_or_else(|| InvalidOption::new("wait", "1 to 86400000 whole milliseconds"))
     }
 
     /// The wait as a duration.

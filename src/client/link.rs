@@ -45,7 +45,8 @@ impl<T> Link<T> {
 impl<T: Transport> Link<T> {
     /// Brings one call to an answer.
     pub(super) async fn call(&self, call: ScriptCall, host: &impl Host) -> Answer {
-        let (mut exchange, mut request) = self.learned(|learned| Exchange::new(&self.gateway, &call, &learned.memory));
+        let (mut exchange, mut request) =
+            self.learned(|learned| Exchange::new(&self.gateway, &call, &learned.memory));
         loop {
             let result = self.transport.send(request).await;
             match self.learned(|learned| exchange.answered(result, &mut learned.memory)) {

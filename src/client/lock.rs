@@ -5,16 +5,18 @@ use core::fmt;
 use core::future::pending;
 use core::pin::{Pin, pin};
 
+use super::Client;
 use super::drive::{drive, drive_until};
 use super::hold::Hold;
 use super::lease::Lease;
 use super::notice::{First, first};
 use super::options::{AcquireOptions, Terms};
 use super::owner::Owner;
-use super::Client;
 use crate::error::{AcquireError, RequestError};
 use crate::host::Host;
-use crate::machine::{Acquire, AcquireSpec, ForceRelease, Inspect, LeaseState, LockState, Released};
+use crate::machine::{
+    Acquire, AcquireSpec, ForceRelease, Inspect, LeaseState, LockState, Released,
+};
 use crate::name::LockName;
 use crate::protocol::script::LockCalls;
 use crate::transport::Transport;
@@ -84,7 +86,10 @@ impl<T: Transport, H: Host> Lock<T, H> {
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
-    pub async fn try_acquire_with(&self, options: AcquireOptions) -> Result<Option<Lease<T, H>>, AcquireError> {
+    pub async fn try_acquire_with(
+        &self,
+        options: AcquireOptions,
+    ) -> Result<Option<Lease<T, H>>, AcquireError> {
         match self.acquire_on(options.check_once()?, pending()).await {
             Ok(lease) => Ok(Some(lease)),
             Err(AcquireError::Busy { .. }) => Ok(None),
@@ -129,7 +134,10 @@ impl<T: Transport, H: Host> Lock<T, H> {
     ///
     /// # Errors
     /// [`RunError`].
-    pub async fn run<R>(&self, work: impl AsyncFnOnce(&Lease<T, H>) -> R) -> Result<R, RunError<R>> {
+    pub async fn run<R>(
+        &self,
+        work: impl AsyncFnOnce(&Lease<T, H>) -> R,
+    ) -> Result<R, RunError<R>> {
         self.run_with(AcquireOptions::new(), work).await
     }
 

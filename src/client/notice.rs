@@ -36,7 +36,10 @@ impl Notice {
 }
 
 /// Waits for the first of two futures and drops the other.
-pub(super) async fn first<A, B>(a: impl Future<Output = A>, b: impl Future<Output = B>) -> First<A, B> {
+pub(super) async fn first<A, B>(
+    a: impl Future<Output = A>,
+    b: impl Future<Output = B>,
+) -> First<A, B> {
     let (mut a, mut b) = (core::pin::pin!(a), core::pin::pin!(b));
     poll_fn(|cx| {
         if let Poll::Ready(a) = a.as_mut().poll(cx) {

@@ -77,18 +77,29 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    pub(crate) fn new(lease: Option<LeaseTime>, patience: Patience, budget: Option<RequestBudget>) -> Self {
+    pub(crate) fn new(
+        lease: Option<LeaseTime>,
+        patience: Patience,
+        budget: Option<RequestBudget>,
+    ) -> Self {
         let budget = match patience {
             Patience::UpTo(_) => budget.or(Some(RequestBudget::DEFAULT)),
             Patience::Once | Patience::UntilCancelled => budget,
         };
-        Self { lease: lease.unwrap_or(LeaseTime::DEFAULT), renews: lease.is_none(), patience, budget }
+        Self {
+            lease: lease.unwrap_or(LeaseTime::DEFAULT),
+            renews: lease.is_none(),
+            patience,
+            budget,
+        }
     }
 
     /// The same with what is left of the wait.
     pub(super) fn with_wait(self, left: Option<Duration>) -> Self {
         let patience = match (self.patience, left) {
-            (Patience::UpTo(_), Some(left)) => WaitTime::new(left).map_or(Patience::Once, Patience::UpTo),
+            (Patience::UpTo(_), Some(left)) => {
+                WaitTime::new(left).map_or(Patience::Once, Patience::UpTo)
+            }
             (patience, _) => patience,
         };
         Self { patience, ..self }

@@ -49,7 +49,11 @@ impl Host for JsHost {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and time is never negative")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, and time is never negative"
+)]
 const fn whole_ms(ms: f64) -> u64 {
     ms as u64
 }

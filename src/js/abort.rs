@@ -17,10 +17,18 @@ extern "C" {
     #[wasm_bindgen(method, getter, catch)]
     fn reason(this: &Signal) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch, js_name = addEventListener)]
-    fn add_event_listener(this: &Signal, kind: &str, callback: &Closure<dyn FnMut()>) -> Result<(), JsValue>;
+    fn add_event_listener(
+        this: &Signal,
+        kind: &str,
+        callback: &Closure<dyn FnMut()>,
+    ) -> Result<(), JsValue>;
     // Outside of the request that it belongs to, a Worker's runtime refuses; it forgets the listener by itself then.
     #[wasm_bindgen(method, catch, js_name = removeEventListener)]
-    fn remove_event_listener(this: &Signal, kind: &str, callback: &Closure<dyn FnMut()>) -> Result<(), JsValue>;
+    fn remove_event_listener(
+        this: &Signal,
+        kind: &str,
+        callback: &Closure<dyn FnMut()>,
+    ) -> Result<(), JsValue>;
 
     /// What aborts a signal of ours.
     #[wasm_bindgen(js_name = AbortController)]

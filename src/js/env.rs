@@ -16,7 +16,10 @@ const TOKEN: [&str; 2] = ["UPSTASH_REDIS_REST_TOKEN", "KV_REST_API_TOKEN"];
 pub(super) fn read(env: &JsValue, prefix: &str) -> Result<(String, String), JsValue> {
     let env = if env.is_undefined() { process_env() } else { env.clone() };
     if !env.is_object() {
-        return Err(no("env", "an object, such as a Worker's bindings; this runtime has no process.env"));
+        return Err(no(
+            "env",
+            "an object, such as a Worker's bindings; this runtime has no process.env",
+        ));
     }
     Ok((find(&env, prefix, URL)?, find(&env, prefix, TOKEN)?))
 }
@@ -29,10 +32,15 @@ fn find(env: &JsValue, prefix: &str, names: [&str; 2]) -> Result<String, JsValue
         }
     }
     let [first, second] = names;
-    Err(no(&format!("{prefix}{first}"), &format!("a string in the environment (or {prefix}{second})")))
+    Err(no(
+        &format!("{prefix}{first}"),
+        &format!("a string in the environment (or {prefix}{second})"),
+    ))
 }
 
 fn process_env() -> JsValue {
     let field = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok();
-    field(&js_sys::global(), "process").and_then(|process| field(&process, "env")).unwrap_or_default()
+    field(&js_sys::global(), "process")
+        .and_then(|process| field(&process, "env"))
+        .unwrap_or_default()
 }

@@ -6,7 +6,10 @@ use core::time::Duration;
 
 use wasm_bindgen::prelude::*;
 
-use crate::error::{AcquireError, FailureKind, InvalidOption, LossReason, Refusal, RefusalKind, ReleaseError, RequestError};
+use crate::error::{
+    AcquireError, FailureKind, InvalidOption, LossReason, Refusal, RefusalKind, ReleaseError,
+    RequestError,
+};
 use crate::time::millis;
 
 #[wasm_bindgen(module = "/src/js/errors.js")]

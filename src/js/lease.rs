@@ -106,7 +106,11 @@ impl Lease {
     pub fn is_held(&self) -> Promise {
         let held = Rc::clone(&self.held);
         promise(async move {
-            held.lease.is_held().await.map(JsValue::from_bool).map_err(|error| error::request(&error))
+            held.lease
+                .is_held()
+                .await
+                .map(JsValue::from_bool)
+                .map_err(|error| error::request(&error))
         })
     }
 
@@ -115,7 +119,11 @@ impl Lease {
         let held = Rc::clone(&self.held);
         promise(async move {
             let lease = Options::new(&options)?.lease()?.map(crate::timing::LeaseTime::get);
-            held.lease.renew(lease).await.map(|()| JsValue::UNDEFINED).map_err(|error| error::request(&error))
+            held.lease
+                .renew(lease)
+                .await
+                .map(|()| JsValue::UNDEFINED)
+                .map_err(|error| error::request(&error))
         })
     }
 

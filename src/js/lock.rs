@@ -62,15 +62,20 @@ impl Lock {
     /// Waits.
     pub fn acquire(&self, options: JsValue) -> Promise {
         let lock = Rc::clone(&self.lock);
-        promise(async move { acquire_or_reject(&lock, &options).await.map(|held| Lease::new(held).into()) })
+        promise(async move {
+            acquire_or_reject(&lock, &options).await.map(|held| Lease::new(held).into())
+        })
     }
 
     /// Acquires, calls, releases.
     pub fn run(&self, options_or_work: JsValue, work: JsValue) -> Promise {
         let lock = Rc::clone(&self.lock);
         promise(async move {
-            let (options, work) =
-                if options_or_work.is_function() { (JsValue::UNDEFINED, options_or_work) } else { (options_or_work, work) };
+            let (options, work) = if options_or_work.is_function() {
+                (JsValue::UNDEFINED, options_or_work)
+            } else {
+                (options_or_work, work)
+            };
             let work: Function = work.dyn_into().map_err(|_| no("work", "a function"))?;
             let held = acquire_or_reject(&lock, &options).await?;
             let lease = Lease::new(Rc::clone(&held)).into();
@@ -93,7 +98,10 @@ impl Lock {
     pub fn force_release(&self) -> Promise {
         let lock = Rc::clone(&self.lock);
         promise(async move {
-            lock.force_release().await.map(JsValue::from_bool).map_err(|error| error::request(&error))
+            lock.force_release()
+                .await
+                .map(JsValue::from_bool)
+                .map_err(|error| error::request(&error))
         })
     }
 
@@ -110,7 +118,8 @@ impl Lock {
 #[expect(clippy::cast_precision_loss, reason = "tokens are below 2^53, counts far below")]
 fn lock_state(state: &LockState) -> Result<JsValue, JsValue> {
     let object = Object::new();
-    let remaining = state.remaining.map_or(JsValue::NULL, |remaining| error::as_ms(remaining).into());
+    let remaining =
+        state.remaining.map_or(JsValue::NULL, |remaining| error::as_ms(remaining).into());
     for (name, value) in [
         ("locked", state.is_locked.into()),
         ("holdCount", (state.hold_count as f64).into()),
@@ -122,10 +131,15 @@ fn lock_state(state: &LockState) -> Result<JsValue, JsValue> {
     Ok(Object::freeze(&object).into())
 }
 
-async fn acquire_or_reject(lock: &client::Lock<HostFetch, JsHost>, options: &JsValue) -> Result<Rc<Held>, JsValue> {
+async fn acquire_or_reject(
+    lock: &client::Lock<HostFetch, JsHost>,
+    options: &JsValue,
+) -> Result<Rc<Held>, JsValue> {
     let options = Options::new(options)?;
     let signal = options.signal()?;
-    acquire(lock, options.terms(signal.is_some())?, signal).await?.map_err(|busy| error::acquire(&busy, &JsValue::UNDEFINED))
+    acquire(lock, options.terms(signal.is_some())?, signal)
+        .await?
+        .map_err(|busy| error::acquire(&busy, &JsValue::UNDEFINED))
 }
 
 /// The inner error is that the lock is busy; what it means is the caller's to say.

@@ -35,7 +35,12 @@ impl<'a> Options<'a> {
         Ok(Some(value).filter(|value| !value.is_undefined()))
     }
 
-    fn parse<T>(&self, name: &str, accepted: &str, parse: impl FnOnce(&JsValue) -> Option<T>) -> Result<Option<T>, JsValue> {
+    fn parse<T>(
+        &self,
+        name: &str,
+        accepted: &str,
+        parse: impl FnOnce(&JsValue) -> Option<T>,
+    ) -> Result<Option<T>, JsValue> {
         self.get(name)?.map(|value| parse(&value).ok_or_else(|| no(name, accepted))).transpose()
     }
 
@@ -52,13 +57,16 @@ impl<'a> Options<'a> {
     }
 
     pub(super) fn lease(&self) -> Result<Option<LeaseTime>, JsValue> {
-        self.parse("leaseMs", "a whole number from 100 to 86400000", |value| LeaseTime::new(ms(value)?).ok())
+        self.parse("leaseMs", "a whole number from 100 to 86400000", |value| {
+            LeaseTime::new(ms(value)?).ok()
+        })
     }
 
     pub(super) fn signal(&self) -> Result<Option<JsValue>, JsValue> {
         self.parse("signal", "an AbortSignal", |value| {
             let listens = Reflect::get(value, &"addEventListener".into()).ok()?;
-            (listens.is_function() && Reflect::has(value, &"aborted".into()).ok()?).then(|| value.clone())
+            (listens.is_function() && Reflect::has(value, &"aborted".into()).ok()?)
+                .then(|| value.clone())
         })
     }
 
@@ -66,7 +74,9 @@ impl<'a> Options<'a> {
     pub(super) fn terms(&self, has_signal: bool) -> Result<Terms, JsValue> {
         let accepted = "a whole number from 1 to 86400000, or \"until-aborted\" with a signal";
         let patience = self.parse("waitMs", accepted, |value| match value.as_string() {
-            Some(word) => (word == "until-aborted" && has_signal).then_some(Patience::UntilCancelled),
+            Some(word) => {
+                (word == "until-aborted" && has_signal).then_some(Patience::UntilCancelled)
+            }
             None => Some(Patience::UpTo(WaitTime::new(ms(value)?).ok()?)),
         })?;
         let budget = self.parse("maxRequests", "a whole number from 3 to 10000", |value| {
@@ -90,18 +100,25 @@ impl<'a> Options<'a> {
     /// The gateway at this address, with the further options that it has.
     pub(super) fn gateway(&self, url: &str, token: &str) -> Result<Gateway, JsValue> {
         let over_http = self.flag("allowHttp")?;
-        let gateway = if over_http { Gateway::upstash_over_http(url, token) } else { Gateway::upstash(url, token) };
+        let gateway = if over_http {
+            Gateway::upstash_over_http(url, token)
+        } else {
+            Gateway::upstash(url, token)
+        };
         let mut gateway = gateway.map_err(|error| invalid(&error))?;
         let words = [("auto", KeyLocking::Auto), ("on", KeyLocking::On), ("off", KeyLocking::Off)];
         if let Some(key_locking) = self.word("keyLocking", &words)? {
             gateway = gateway.key_locking(key_locking);
         }
-        let words = [("plain", Publish::Plain), ("sharded", Publish::Sharded), ("both", Publish::Both)];
+        let words =
+            [("plain", Publish::Plain), ("sharded", Publish::Sharded), ("both", Publish::Both)];
         if let Some(publish) = self.word("publish", &words)? {
             gateway = gateway.publish(publish);
         }
         let accepted = "a whole number from 50 to 60000";
-        if let Some(attempt) = self.parse("requestTimeoutMs", accepted, |value| AttemptTime::new(ms(value)?).ok())? {
+        if let Some(attempt) =
+            self.parse("requestTimeoutMs", accepted, |value| AttemptTime::new(ms(value)?).ok())?
+        {
             gateway = gateway.request_timeout(attempt);
         }
         Ok(gateway)
@@ -122,7 +139,11 @@ fn well_formed(value: &JsValue) -> Option<String> {
 }
 
 /// A number that is a whole count of milliseconds (or of anything else).
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be whole and in range"
+)]
 fn ms(value: &JsValue) -> Option<Duration> {
     let number = value.as_f64()?;
     let whole = number.is_finite() && number.trunc() == number && (0.0..=9e15).contains(&number);

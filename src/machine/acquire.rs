@@ -21,7 +21,9 @@ use crate::name::{FencingToken, OwnerId};
 use crate::protocol::reply::{Code, Reply, ServerClock};
 use crate::protocol::script::{Bound, LockCalls};
 use crate::time::Instant;
-use crate::timing::{AttemptTime, FIRST_HORIZON, HORIZON, LeaseTime, Patience, ROUND_MAX, RequestBudget};
+use crate::timing::{
+    AttemptTime, FIRST_HORIZON, HORIZON, LeaseTime, Patience, ROUND_MAX, RequestBudget,
+};
 
 /// Attempts at a request on which the whole acquisition hangs: the only try, the last one, the abandon.
 const ATTEMPTS: u8 = 3;
@@ -85,7 +87,12 @@ enum Then {
 
 impl Acquire {
     /// Begins at `now`. `clock` is what is known of Redis' clock; without it the first round is unbounded (rule C3).
-    pub fn new(spec: AcquireSpec, entropy: Entropy, clock: Option<ServerClock>, now: Instant) -> Self {
+    pub fn new(
+        spec: AcquireSpec,
+        entropy: Entropy,
+        clock: Option<ServerClock>,
+        now: Instant,
+    ) -> Self {
         let wait_over = match spec.patience {
             Patience::Once => Some(now),
             Patience::UpTo(wait) => Some(now + wait.get()),
@@ -94,7 +101,15 @@ impl Acquire {
         let ids = Ids::new(entropy);
         let round = Round::new(1, &ids, clock, wait_over, now);
         let backoff = Backoff::new();
-        let mut machine = Self { spec, ids, clock, wait_over, backoff, round, state: State::Pausing { until: now, why: Wake::BackOff } };
+        let mut machine = Self {
+            spec,
+            ids,
+            clock,
+            wait_over,
+            backoff,
+            round,
+            state: State::Pausing { until: now, why: Wake::BackOff },
+        };
         machine.ask(now);
         machine
     }
@@ -121,7 +136,8 @@ impl Acquire {
 
     /// How often a request may be sent on which everything hangs: at least once.
     fn attempts(left: Option<u32>) -> u8 {
-        left.and_then(|left| u8::try_from(left).ok()).map_or(ATTEMPTS, |left| left.clamp(1, ATTEMPTS))
+        left.and_then(|left| u8::try_from(left).ok())
+            .map_or(ATTEMPTS, |left| left.clamp(1, ATTEMPTS))
     }
 
     fn asked(&mut self, verdict: Verdict, unsure: bool, last: bool, now: Instant) {
@@ -167,8 +183,12 @@ impl Acquire {
                 self.round.open = true;
                 self.anew(AcquireError::TooSlow, now);
             }
-            Code::TokenRange => self.end(AcquireError::Refused(Refusal::new(RefusalKind::TokenRange, "")), now),
-            Code::BoundRequired => self.end(AcquireError::Unreachable(FailureKind::Garbled { status: 200 }), now),
+            Code::TokenRange => {
+                self.end(AcquireError::Refused(Refusal::new(RefusalKind::TokenRange, "")), now)
+            }
+            Code::BoundRequired => {
+                self.end(AcquireError::Unreachable(FailureKind::Garbled { status: 200 }), now)
+            }
         }
     }
 
@@ -208,12 +228,17 @@ impl Acquire {
         if !self.round.open {
             return self.abandoned(then, now);
         }
-        let script = self.spec.calls.release(self.ids.request(), self.round.bound, &self.round.owner);
+        let script =
+            self.spec.calls.release(self.ids.request(), self.round.bound, &self.round.owner);
         let left = self.budget_left().map(|left| match then {
             Then::End(_) => left + 1,
             Then::AskAnew => left.saturating_sub(1),
         });
-        let errand = Errand::undoing(script, Self::attempts(left), self.spec.attempt.within(self.spec.lease));
+        let errand = Errand::undoing(
+            script,
+            Self::attempts(left),
+            self.spec.attempt.within(self.spec.lease),
+        );
         self.state = State::Abandoning { errand, then };
     }
 
@@ -221,7 +246,8 @@ impl Acquire {
         match then {
             Then::End(error) => self.state = State::Over(Err(error)),
             Then::AskAnew => {
-                self.round = Round::new(self.round.number + 1, &self.ids, self.clock, self.wait_over, now);
+                self.round =
+                    Round::new(self.round.number + 1, &self.ids, self.clock, self.wait_over, now);
                 self.ask(now);
             }
         }
@@ -247,7 +273,8 @@ impl Acquire {
         let pause = self.backoff.next(self.stretch(now), &mut self.ids);
         let (mut until, mut why) = (now + pause, Wake::BackOff);
         // One more, since Redis counts in whole milliseconds too.
-        if let Some(expires) = holder_remaining.map(|remaining| remaining + Duration::from_millis(1))
+        if let Some(expires) =
+            holder_remaining.map(|remaining| remaining + Duration::from_millis(1))
             && expires < pause
         {
             (until, why) = (now + expires, Wake::HolderExpires);
@@ -262,7 +289,9 @@ impl Acquire {
 
     /// The step whose mean makes the budget last as long as the wait.
     fn stretch(&self, now: Instant) -> Duration {
-        let (Some(over), Some(left)) = (self.wait_over, self.budget_left()) else { return Duration::ZERO };
+        let (Some(over), Some(left)) = (self.wait_over, self.budget_left()) else {
+            return Duration::ZERO;
+        };
         now.until(over) * 2 / left.max(1)
     }
 
@@ -307,14 +336,17 @@ impl Machine for Acquire {
             State::Pausing { .. } | State::Over(_) => {}
             State::Abandoning { errand, .. } => {
                 let Some(verdict) = errand.handle(input, now, &mut self.ids) else { return };
-                let State::Abandoning { then, .. } =
-                    core::mem::replace(&mut self.state, State::Pausing { until: now, why: Wake::BackOff })
-                else {
+                let State::Abandoning { then, .. } = core::mem::replace(
+                    &mut self.state,
+                    State::Pausing { until: now, why: Wake::BackOff },
+                ) else {
                     return;
                 };
                 match verdict {
                     Verdict::Answered(..) => self.abandoned(then, now),
-                    Verdict::Refused(refusal) => self.abandon_failed(then, FailureKind::RefusedLater(refusal.kind())),
+                    Verdict::Refused(refusal) => {
+                        self.abandon_failed(then, FailureKind::RefusedLater(refusal.kind()))
+                    }
                     Verdict::GaveUp(kind) => self.abandon_failed(then, kind),
                 }
             }
@@ -323,7 +355,9 @@ impl Machine for Acquire {
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         match &mut self.state {
-            State::Asking { errand, .. } | State::Abandoning { errand, .. } => errand.poll(now, &mut self.ids),
+            State::Asking { errand, .. } | State::Abandoning { errand, .. } => {
+                errand.poll(now, &mut self.ids)
+            }
             State::Pausing { until, why } => Output::Wait { until: *until, why: *why },
             State::Over(outcome) => Output::Done(outcome.clone()),
         }
@@ -331,7 +365,13 @@ impl Machine for Acquire {
 }
 
 impl Round {
-    fn new(number: u32, ids: &Ids, clock: Option<ServerClock>, wait_over: Option<Instant>, now: Instant) -> Self {
+    fn new(
+        number: u32,
+        ids: &Ids,
+        clock: Option<ServerClock>,
+        wait_over: Option<Instant>,
+        now: Instant,
+    ) -> Self {
         let round_over = now + ROUND_MAX;
         let ends_at = wait_over.map_or(round_over, |over| over.sooner(round_over));
         let bound = clock.map_or(Bound { not_after: None, keep: FIRST_HORIZON }, |clock| Bound {

@@ -46,13 +46,27 @@ pub(super) enum Verdict {
 impl Errand {
     pub(super) const fn new(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
         let backoff = Backoff::new();
-        Self { script, attempts_left: attempts, attempt_time, backoff, state: State::Ready, unsure: false }
+        Self {
+            script,
+            attempts_left: attempts,
+            attempt_time,
+            backoff,
+            state: State::Ready,
+            unsure: false,
+        }
     }
 
     /// The same for a request that ends or undoes something: its attempts are further apart.
     pub(super) const fn undoing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
         let backoff = Backoff::of_undoing();
-        Self { script, attempts_left: attempts, attempt_time, backoff, state: State::Ready, unsure: false }
+        Self {
+            script,
+            attempts_left: attempts,
+            attempt_time,
+            backoff,
+            state: State::Ready,
+            unsure: false,
+        }
     }
 
     /// Whether an attempt may have been done although nothing was heard of it.
@@ -98,10 +112,14 @@ impl Errand {
                 self.state = State::Over;
                 Some(Verdict::Answered(reply, sent_at))
             }
-            Input::Refused { call, refusal } if call == under_way => self.refused(refusal, now, ids),
+            Input::Refused { call, refusal } if call == under_way => {
+                self.refused(refusal, now, ids)
+            }
             Input::Failed { call, kind } if call == under_way => self.failed(kind, now, ids),
             // Whatever the input was: the time for this attempt may be over.
-            _ if now.has_reached(sent_at + self.attempt_time) => self.failed(FailureKind::TimedOut, now, ids),
+            _ if now.has_reached(sent_at + self.attempt_time) => {
+                self.failed(FailureKind::TimedOut, now, ids)
+            }
             _ => None,
         }
     }

@@ -36,7 +36,12 @@ pub struct Inspect(Question<LockState>);
 
 impl Inspect {
     /// Asks for the state, and whether `owner` holds the lock.
-    pub fn new(calls: &LockCalls, owner: Option<&OwnerId>, attempt: AttemptTime, entropy: Entropy) -> Self {
+    pub fn new(
+        calls: &LockCalls,
+        owner: Option<&OwnerId>,
+        attempt: AttemptTime,
+        entropy: Entropy,
+    ) -> Self {
         let mut ids = Ids::new(entropy);
         let script = calls.inspect(ids.request(), owner);
         Self(Question { ids, errand: Errand::new(script, ATTEMPTS, attempt.get()), outcome: None })
@@ -144,7 +149,9 @@ impl<T: Clone> Question<T> {
 pub(super) fn no_answer(verdict: Verdict, unsure: bool) -> RequestError {
     match verdict {
         Verdict::Answered(..) => garbled(),
-        Verdict::Refused(refusal) if unsure => RequestError::Unreachable(FailureKind::RefusedLater(refusal.kind())),
+        Verdict::Refused(refusal) if unsure => {
+            RequestError::Unreachable(FailureKind::RefusedLater(refusal.kind()))
+        }
         Verdict::Refused(refusal) => RequestError::Refused(refusal),
         Verdict::GaveUp(kind) => RequestError::Unreachable(kind),
     }

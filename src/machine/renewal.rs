@@ -132,7 +132,8 @@ impl Renewal {
 
     fn ask(&mut self, now: Instant) {
         let lease = self.lease.time();
-        let script = call(&self.calls, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
+        let script =
+            call(&self.calls, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
         // At most half of what is left, so that another one fits before the end.
         let attempt_time = self.attempt.within(lease).min(self.lease.remaining(now) / 2);
         self.state = State::Asking { errand: Errand::new(script, 1, attempt_time) };
@@ -194,7 +195,9 @@ impl Machine for Renewal {
             State::Asking { errand } => errand.poll(now, &mut self.ids),
         };
         match output {
-            Output::Wait { until, .. } if until.has_reached(ends) => Output::Wait { until: ends, why: Wake::LeaseEnds },
+            Output::Wait { until, .. } if until.has_reached(ends) => {
+                Output::Wait { until: ends, why: Wake::LeaseEnds }
+            }
             output => output,
         }
     }

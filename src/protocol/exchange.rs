@@ -59,20 +59,24 @@ impl<'a> Exchange<'a> {
             Decoded::Cells(cells) => {
                 Step::Done(Reply::read(&cells, self.call.request).map_or(garbled, Answer::Reply))
             }
-            Decoded::UnknownHash if !self.form.whole => self.again(Form { whole: true, ..self.form }, memory),
+            Decoded::UnknownHash if !self.form.whole => {
+                self.again(Form { whole: true, ..self.form }, memory)
+            }
             // Told that it does not know a script by a hash that it was not sent.
             Decoded::UnknownHash => Step::Done(garbled),
             Decoded::HashesRefused(_) if !self.form.whole => {
                 memory.refuses_hashes();
                 self.again(Form { whole: true, ..self.form }, memory)
             }
-            Decoded::KeyLockingRefused(_) if self.form.key_locking && self.gateway.may_drop_key_locking() => {
+            Decoded::KeyLockingRefused(_)
+                if self.form.key_locking && self.gateway.may_drop_key_locking() =>
+            {
                 memory.refuses_key_locking();
                 self.again(Form { key_locking: false, ..self.form }, memory)
             }
-            Decoded::HashesRefused(refusal) | Decoded::KeyLockingRefused(refusal) | Decoded::Refused(refusal) => {
-                Step::Done(Answer::Refused(refusal))
-            }
+            Decoded::HashesRefused(refusal)
+            | Decoded::KeyLockingRefused(refusal)
+            | Decoded::Refused(refusal) => Step::Done(Answer::Refused(refusal)),
             Decoded::Indeterminate(kind) => Step::Done(Answer::Failed(kind)),
         }
     }

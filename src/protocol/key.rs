@@ -36,7 +36,11 @@ const OURS: &str = "el";
 /// Redisson's prefix form, which keeps a name's own hash tag.
 fn prefixed(prefix: &str, name: &LockName) -> String {
     let name_text = name.as_str();
-    if name.is_tagged() { format!("{prefix}:{name_text}") } else { format!("{prefix}:{{{name_text}}}") }
+    if name.is_tagged() {
+        format!("{prefix}:{name_text}")
+    } else {
+        format!("{prefix}:{{{name_text}}}")
+    }
 }
 
 #[cfg(test)]

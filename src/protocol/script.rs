@@ -101,14 +101,21 @@ impl core::fmt::Debug for ScriptCall {
 }
 
 impl ScriptCall {
-    fn new(script: &'static Script, request: RequestId, bound: Bound, publish: Publish, keys: Vec<String>) -> Self {
+    fn new(
+        script: &'static Script,
+        request: RequestId,
+        bound: Bound,
+        publish: Publish,
+        keys: Vec<String>,
+    ) -> Self {
         let not_after = bound.not_after.map_or_else(String::new, |ms| ms.to_string());
         let publish = match publish {
             Publish::Plain => "P",
             Publish::Sharded => "S",
             Publish::Both => "B",
         };
-        let args = vec![request.to_text(), not_after, millis(bound.keep).to_string(), publish.into()];
+        let args =
+            vec![request.to_text(), not_after, millis(bound.keep).to_string(), publish.into()];
         Self { request, script, keys, args }
     }
 
@@ -144,8 +151,16 @@ pub struct LockCalls {
 
 impl LockCalls {
     /// Takes the lock for `owner`; with `last`, no later copy of the request can be granted after a refusal.
-    pub fn acquire(&self, request: RequestId, bound: Bound, owner: &OwnerId, lease: LeaseTime, last: bool) -> ScriptCall {
-        let keys = vec![key::latch(&self.name, owner), key::lock(&self.name), key::token(&self.name)];
+    pub fn acquire(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: &OwnerId,
+        lease: LeaseTime,
+        last: bool,
+    ) -> ScriptCall {
+        let keys =
+            vec![key::latch(&self.name, owner), key::lock(&self.name), key::token(&self.name)];
         ScriptCall::new(&scripts::LOCK_ACQUIRE, request, bound, self.publish, keys)
             .arg(owner.as_str())
             .arg(millis(lease.get()).to_string())
@@ -171,13 +186,16 @@ impl LockCalls {
 
     /// Ends the hold of `owner`, or sees to it that it never has one.
     pub fn release(&self, request: RequestId, bound: Bound, owner: &OwnerId) -> ScriptCall {
-        let keys = vec![key::latch(&self.name, owner), key::lock(&self.name), key::channel(&self.name)];
-        ScriptCall::new(&scripts::LOCK_RELEASE, request, bound, self.publish, keys).arg(owner.as_str())
+        let keys =
+            vec![key::latch(&self.name, owner), key::lock(&self.name), key::channel(&self.name)];
+        ScriptCall::new(&scripts::LOCK_RELEASE, request, bound, self.publish, keys)
+            .arg(owner.as_str())
     }
 
     /// Ends whatever hold there is.
     pub fn force_release(&self, request: RequestId, bound: Bound) -> ScriptCall {
-        let keys = vec![key::record(&self.name, request), key::lock(&self.name), key::channel(&self.name)];
+        let keys =
+            vec![key::record(&self.name, request), key::lock(&self.name), key::channel(&self.name)];
         ScriptCall::new(&scripts::LOCK_FORCE_RELEASE, request, bound, self.publish, keys)
     }
 

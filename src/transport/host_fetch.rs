@@ -81,7 +81,9 @@ impl Transport for HostFetch {
 }
 
 fn init(request: &Request, abort: &AbortOnDrop) -> Result<Object, JsValue> {
-    let set = |object: &Object, name: &str, value: &JsValue| Reflect::set(object, &name.into(), value).map(drop);
+    let set = |object: &Object, name: &str, value: &JsValue| {
+        Reflect::set(object, &name.into(), value).map(drop)
+    };
     let headers = Object::new();
     set(&headers, "authorization", &request.authorization.as_str().into())?;
     set(&headers, "content-type", &Request::CONTENT_TYPE.into())?;
@@ -97,7 +99,9 @@ fn init(request: &Request, abort: &AbortOnDrop) -> Result<Object, JsValue> {
     // Runtimes without these options throw at them; they are in no need of them either.
     let prototype = Reflect::get(&js_sys::global(), &"Request".into())
         .and_then(|class| Reflect::get(&class, &"prototype".into()))?;
-    for (option, value) in [("cache", "no-store"), ("credentials", "omit"), ("referrerPolicy", "no-referrer")] {
+    for (option, value) in
+        [("cache", "no-store"), ("credentials", "omit"), ("referrerPolicy", "no-referrer")]
+    {
         if Reflect::has(&prototype, &option.into()).unwrap_or(false) {
             set(&init, option, &value.into())?;
         }
@@ -114,7 +118,8 @@ async fn read(answer: JsValue) -> Result<Response, FailureKind> {
     if status == 0 || (300..400).contains(&status) {
         return Err(FailureKind::Redirected);
     }
-    let header = answer.headers().and_then(|headers| headers.get(Request::SYNC_TOKEN)).map_err(garbled)?;
+    let header =
+        answer.headers().and_then(|headers| headers.get(Request::SYNC_TOKEN)).map_err(garbled)?;
     let sync_token: Option<String> = header.as_string();
     let mut body = Vec::new();
     if let Some(stream) = answer.body().map_err(garbled)? {

@@ -53,7 +53,8 @@ impl Transport for Reqwest {
         if let Some(token) = &request.sync_token {
             builder = builder.header(Request::SYNC_TOKEN, token);
         }
-        let response = builder.body(request.body).send().await.map_err(|error| platform::failure(&error))?;
+        let response =
+            builder.body(request.body).send().await.map_err(|error| platform::failure(&error))?;
         let asked = reqwest::Url::parse(&request.url).ok();
         if response.status().is_redirection() || asked.as_ref() != Some(response.url()) {
             return Err(FailureKind::Redirected);

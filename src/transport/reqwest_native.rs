@@ -3,7 +3,10 @@
 use crate::error::FailureKind;
 
 pub(super) fn client() -> reqwest::Client {
-    #[expect(clippy::expect_used, reason = "documented as a panic; only a broken TLS set-up of the system leads here")]
+    #[expect(
+        clippy::expect_used,
+        reason = "documented as a panic; only a broken TLS set-up of the system leads here"
+    )]
     reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())

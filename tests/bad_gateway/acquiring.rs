@@ -154,7 +154,24 @@ async fn if_the_undoing_is_refused_it_is_unknown() {
         stand.anew(plan).await;
         let error = lock.try_acquire().await.unwrap_err();
         let AcquireError::Unknown { cause, .. } = error else { panic!("{name}: {error}") };
-        assert_eq!(cause, FailureKind::UndoRefused(RefusalKind::Unauthorized), "{name}");
+        assert_eq!(cause, FailureKind::RefusedLater(RefusalKind::Unauthorized), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_no_after_an_answer_that_was_lost_is_not_taken_for_a_clear_one() {
+    let (stand, lock) = stand().await;
+    for (name, said) in refusals() {
+        let plan = move |seen: &Seen| match (seen.script, seen.number) {
+            (ACQUIRE, 1) => Fault::after(Said::Bytes(Vec::new())),
+            (ACQUIRE, _) => Fault::instead(said.clone()),
+            _ => Fault::none(),
+        };
+        stand.anew(plan).await;
+        let error = lock.try_acquire().await.unwrap_err();
+        let kind = FailureKind::RefusedLater(RefusalKind::Unauthorized);
+        assert_eq!(error, AcquireError::Unreachable(kind), "{name}");
+        stand.assert_nothing_is_held(name).await;
     }
 }
 

@@ -118,7 +118,7 @@ async fn a_release_that_is_repeated_is_one_request_with_one_answer() {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_dropped_is_no_longer_renewed() {
+async fn a_lease_that_is_dropped_is_no_longer_renewed_and_watched_to_its_end() {
     let stand = Stand::new().await;
     let (client, host) = stand.led_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
@@ -126,7 +126,11 @@ async fn a_lease_that_is_dropped_is_no_longer_renewed() {
     host.pass(THIRD);
     until(async || lease.remaining() == FRESH).await;
     drop(lease);
-    assert_eq!(kept.await.unwrap(), LeaseEnd::Released);
+    for _ in 0..40 {
+        host.pass(Duration::from_secs(1));
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Expired));
     assert_eq!(stand.relay.count("lock_renew"), 1);
     assert_eq!(stand.relay.count("lock_release"), 0);
     assert_eq!(stand.redis.ask::<u64>(&["EXISTS", "job"]).await, 1);

@@ -1,271 +1,256 @@
-//! Taking a lock.
+//! What an acquisition makes of each answer.
 
 use std::time::Duration;
 
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{Acquire, AcquireSpec, Wake};
+use edgelatch::machine::Wake;
+use edgelatch::protocol::reply::Code;
 use edgelatch::timing::Patience;
 
-use crate::conversation::*;
+use super::given::{ATTEMPT, acquiring, acquiring_with, spec, up_to, with_budget};
+use crate::virtual_time::{SERVER_START, already_yours, busy, granted, ms, says};
 
-const OWNER: usize = 5;
-const NOT_AFTER: usize = 2;
-const KEEP: usize = 3;
-const LAST: usize = 7;
+/// Places of arguments, see `src/protocol/scripts/`.
+const REQUEST: usize = 0;
+const NOT_AFTER: usize = 1;
+const KEEP: usize = 2;
+const OWNER: usize = 4;
+const LAST: usize = 6;
 
 #[test]
-fn one_request_takes_a_free_lock() {
-    let mut it = acquire(Patience::Once);
-    let grant = it.asks("lock_acquire").after(20).hears(1, TOKEN, 30_000).done().unwrap();
-    assert_eq!(it.asked.len(), 1);
-    assert_eq!(grant.token.to_string(), TOKEN);
+fn a_try_is_one_call_that_says_it_is_the_last() {
+    let tried = acquiring(spec(Patience::Once)).asks("lock_acquire");
+    assert_eq!(tried.args(0)[LAST], "1");
+    let error = tried.hears(busy(3_000)).ends().unwrap_err();
+    assert_eq!(error, AcquireError::Busy { remaining: Some(ms(3_000)) });
 }
 
 #[test]
-fn the_lease_counts_from_the_sending_less_the_drift() {
-    let mut it = acquire(Patience::Once);
-    let grant = it.asks("lock_acquire").after(2_000).hears(1, TOKEN, 30_000).done().unwrap();
-    assert_eq!(grant.lease.remaining(it.now), ms(30_000 - 300 - 2 - 2_000));
+fn the_first_of_several_tries_does_not_say_it_is_the_last() {
+    let waiting = acquiring(spec(up_to(10_000))).asks("lock_acquire");
+    assert_eq!(waiting.args(0)[LAST], "0");
 }
 
 #[test]
-fn a_try_that_is_refused_is_one_request_and_says_that_it_is_the_last() {
-    let mut it = acquire(Patience::Once);
-    let outcome = it.asks("lock_acquire").hears(0, "1", 12_000).done();
-    assert_eq!(it.arg(LAST), "1");
-    assert_eq!(outcome.unwrap_err(), AcquireError::Busy { remaining: Some(ms(12_000)) });
-    assert_eq!(it.asked.len(), 1);
+fn a_holder_without_an_end_is_told_as_one() {
+    let error = acquiring(spec(Patience::Once)).asks("lock_acquire").hears(busy(-1)).ends().unwrap_err();
+    assert_eq!(error, AcquireError::Busy { remaining: None });
 }
 
 #[test]
-fn a_holder_without_an_end_has_no_remaining_time() {
-    let outcome = acquire(Patience::Once).asks("lock_acquire").hears(0, "1", -1).done();
-    assert_eq!(outcome.unwrap_err(), AcquireError::Busy { remaining: None });
+fn a_grant_ends_it_with_the_token_and_a_lease_that_counts_from_the_sending() {
+    let asked = acquiring(spec(Patience::Once)).asks("lock_acquire").travels(2_000);
+    let now = asked.now();
+    let grant = asked.hears(granted(42)).ends().unwrap();
+    assert_eq!(grant.token.as_u64(), 42);
+    // 30 s, less 1 % and 2 ms for drift, less the way.
+    assert_eq!(grant.lease.remaining(now), ms(30_000 - 302 - 2_000));
 }
 
 #[test]
-fn a_waiter_pauses_and_asks_again_under_the_same_owner_and_bound() {
-    let mut it = acquire(up_to(30_000));
-    it.asks("lock_acquire").hears(0, "1", 20_000);
-    assert_eq!(it.arg(LAST), "0");
-    assert!(it.waits(Wake::BackOff) <= ms(1_600), "a step within the budget's stretch");
-    it.sleeps();
-    it.asks("lock_acquire").hears(1, TOKEN, 30_000).done().unwrap();
-    let [first, second] = it.asked.as_slice() else { panic!("two calls") };
-    assert_eq!(first.args()[OWNER - 1], second.args()[OWNER - 1]);
-    assert_eq!(first.args()[NOT_AFTER - 1], second.args()[NOT_AFTER - 1]);
-    assert_ne!(first.args()[0], second.args()[0], "each request has an id of its own");
-}
-
-#[test]
-fn the_bound_is_known_server_time_and_the_wait_and_ninety_seconds() {
-    let mut it = acquire(up_to(30_000));
-    it.asks("lock_acquire");
-    assert_eq!(it.arg(NOT_AFTER), (SERVER_MS + 30_000 + 90_000).to_string());
-    assert_eq!(it.arg(KEEP), "90000");
-}
-
-#[test]
-fn a_first_request_has_no_bound_and_is_kept_for_ten_minutes() {
-    let mut it =
-        Conversation::new(Acquire::new(spec(up_to(30_000)), entropy(), None, start()));
-    it.asks("lock_acquire").hears(0, "1", 1_000);
-    assert_eq!((it.arg(NOT_AFTER), it.arg(KEEP)), ("", "600000"));
-    it.sleeps();
-    it.asks("lock_acquire");
-    assert_eq!(it.arg(NOT_AFTER), "", "what began without a bound stays without");
-}
-
-#[test]
-fn a_waiter_wakes_when_the_holder_expires() {
-    let mut it = acquire(up_to(30_000));
-    it.asks("lock_acquire").hears(0, "1", 3);
-    assert_eq!(it.waits(Wake::HolderExpires), ms(4));
-}
-
-#[test]
-fn a_wait_that_is_over_ends_with_a_last_try_at_its_end() {
-    let mut it = acquire(up_to(400));
-    it.asks("lock_acquire").hears(0, "1", 60_000);
-    while it.sleeps() != Wake::WaitOver {
-        it.asks("lock_acquire").hears(0, "1", 60_000);
+fn the_lease_counts_on_the_larger_of_two_clocks() {
+    for (monotonic, wall) in [(2_000, 9_000), (9_000, 2_000), (9_000, 0), (0, 9_000)] {
+        let asked = acquiring(spec(Patience::Once)).asks("lock_acquire").clocks(monotonic, wall);
+        let now = asked.now();
+        let grant = asked.hears(granted(42)).ends().unwrap();
+        assert_eq!(grant.lease.remaining(now), ms(30_000 - 302 - 9_000), "{monotonic} {wall}");
     }
-    assert_eq!(it.now.since(start()), ms(400));
-    let outcome = it.asks("lock_acquire").hears(0, "1", 59_000).done();
-    assert_eq!(it.arg(LAST), "1");
-    assert_eq!(outcome.unwrap_err(), AcquireError::Busy { remaining: Some(ms(59_000)) });
 }
 
 #[test]
-fn an_attempt_without_an_answer_is_repeated_under_its_request_id() {
-    let mut it = acquire(Patience::Once);
-    it.asks("lock_acquire").fails(FailureKind::Broken);
-    assert_eq!(it.sleeps(), Wake::BackOff);
-    let grant = it.asks("lock_acquire").after(5).hears(2, TOKEN, 29_000).done().unwrap();
-    assert_eq!(it.asked[0], it.asked[1]);
-    assert_eq!(grant.lease.remaining(it.now), ms(30_000 - 302 - 5), "from the answered attempt");
+fn a_grant_that_comes_when_the_host_has_slept_through_half_the_lease_is_given_back() {
+    // The monotonic clock stood still.
+    let slept = acquiring(spec(Patience::Once)).asks("lock_acquire").clocks(0, 15_000);
+    let error = slept.hears(granted(42)).asks("lock_release").hears(says(Code::Done)).ends().unwrap_err();
+    assert_eq!(error, AcquireError::TooSlow);
 }
 
 #[test]
-fn a_hanging_gateway_is_given_its_time_and_then_asked_again() {
-    let mut it = acquire(Patience::Once);
-    it.asks("lock_acquire");
-    assert_eq!(it.waits(Wake::ReplyDue), ms(5_000));
-    assert_eq!(it.sleeps(), Wake::ReplyDue);
-    it.waits(Wake::BackOff);
+fn a_grant_with_just_half_of_the_lease_left_is_kept() {
+    let slow = acquiring(spec(Patience::Once)).asks("lock_acquire").travels(30_000 / 2 - 302);
+    assert!(slow.hears(granted(42)).ends().is_ok());
 }
 
 #[test]
-fn what_was_never_heard_of_is_undone_before_it_is_reported() {
-    let mut it = acquire(Patience::Once);
-    for _ in 0..2 {
-        it.asks("lock_acquire").fails(FailureKind::Broken);
-        it.sleeps();
+fn a_waiter_gives_a_late_grant_back_and_goes_on_under_a_new_owner() {
+    let waiting = acquiring(spec(up_to(60_000))).asks("lock_acquire").travels(20_000).hears(granted(42));
+    let waiting = waiting.asks("lock_release").hears(says(Code::Done)).asks("lock_acquire");
+    assert_eq!(waiting.args(0)[OWNER], waiting.args(1)[OWNER]);
+    assert_ne!(waiting.args(0)[OWNER], waiting.args(2)[OWNER]);
+    assert_eq!(waiting.hears(granted(43)).ends().unwrap().token.as_u64(), 43);
+}
+
+#[test]
+fn already_yours_is_a_grant() {
+    let grant = acquiring(spec(Patience::Once)).asks("lock_acquire").fails(FailureKind::Broken).wakes();
+    let grant = grant.asks("lock_acquire").hears(already_yours(42)).ends().unwrap();
+    assert_eq!(grant.token.as_u64(), 42);
+}
+
+#[test]
+fn an_attempt_is_repeated_under_the_same_request() {
+    let tried = acquiring(spec(Patience::Once)).asks("lock_acquire").waits_for(Wake::ReplyDue, ATTEMPT);
+    let tried = tried.wakes().waits(Wake::BackOff).wakes().asks("lock_acquire");
+    assert_eq!(tried.args(0), tried.args(1));
+}
+
+#[test]
+fn tries_of_one_wait_have_their_own_requests_and_one_owner_and_bound() {
+    let waiting = acquiring(spec(up_to(60_000))).asks("lock_acquire").hears(busy(-1)).wakes().asks("lock_acquire");
+    assert_ne!(waiting.args(0)[REQUEST], waiting.args(1)[REQUEST]);
+    for same in [OWNER, NOT_AFTER, KEEP] {
+        assert_eq!(waiting.args(0)[same], waiting.args(1)[same]);
     }
-    it.asks("lock_acquire").fails(FailureKind::TimedOut);
-    let outcome = it.asks("lock_release").hears(0, "0", 0).done();
-    assert_eq!(it.arg(OWNER), it.asked[0].args()[OWNER - 1]);
-    assert_eq!(it.arg(NOT_AFTER), it.asked[0].args()[NOT_AFTER - 1]);
-    assert_eq!(outcome.unwrap_err(), AcquireError::Unreachable(FailureKind::TimedOut));
 }
 
 #[test]
-fn what_cannot_be_undone_is_unknown_and_has_an_end() {
-    let mut it = acquire(Patience::Once);
-    for script in ["lock_acquire", "lock_release"] {
-        for attempt in 1..=3 {
-            it.asks(script).fails(FailureKind::Broken);
-            if attempt < 3 {
-                it.sleeps();
-            }
-        }
+fn the_bound_is_the_wait_and_a_horizon_in_the_server_s_time() {
+    let waiting = acquiring(spec(up_to(60_000))).asks("lock_acquire");
+    assert_eq!(waiting.args(0)[NOT_AFTER], (SERVER_START + 60_000 + 90_000).to_string());
+    assert_eq!(waiting.args(0)[KEEP], "90000");
+}
+
+#[test]
+fn a_client_that_has_not_seen_the_clock_sets_no_bound_and_is_remembered_for_longer() {
+    let first = acquiring_with(spec(up_to(60_000)), None).asks("lock_acquire");
+    let first = first.hears(busy(-1)).wakes().asks("lock_acquire").cancelled().asks("lock_release");
+    // Begun without a bound, it stays without one, its abandon too.
+    for call in 0..3 {
+        assert_eq!((first.args(call)[NOT_AFTER].as_str(), first.args(call)[KEEP].as_str()), ("", "600000"));
     }
-    let held_at_most = Duration::from_secs(90 + 30);
-    let unknown = AcquireError::Unknown { held_at_most, cause: FailureKind::Broken };
-    assert_eq!(it.done().unwrap_err(), unknown);
 }
 
 #[test]
-fn a_request_that_never_left_needs_no_undoing() {
-    let mut it = acquire(Patience::Once);
-    for _ in 0..2 {
-        it.asks("lock_acquire").fails(FailureKind::NotSent);
-        it.sleeps();
+fn the_first_reply_brings_the_clock_to_the_next_owner() {
+    let first = acquiring_with(spec(up_to(60_000)), None).asks("lock_acquire").hears(says(Code::Lost));
+    let anew = first.asks("lock_release").hears(says(Code::No)).asks("lock_acquire");
+    assert_eq!(anew.args(2)[NOT_AFTER], (SERVER_START + 60_000 + 90_000).to_string());
+}
+
+#[test]
+fn the_reply_to_another_call_changes_nothing() {
+    let waiting = acquiring(spec(up_to(60_000))).asks("lock_acquire");
+    let first = waiting.newest();
+    let waiting = waiting.fails(FailureKind::Broken).wakes().asks("lock_acquire");
+    let waiting = waiting.hears_of(first, granted(42)).waits(Wake::ReplyDue);
+    assert_eq!(waiting.hears(already_yours(42)).ends().unwrap().token.as_u64(), 42);
+}
+
+#[test]
+fn a_reply_that_comes_when_its_attempt_was_given_up_changes_nothing() {
+    let waiting = acquiring(spec(up_to(60_000))).asks("lock_acquire").wakes().waits(Wake::BackOff);
+    let late = waiting.newest();
+    let waiting = waiting.hears_of(late, granted(42)).waits(Wake::BackOff).wakes().asks("lock_acquire");
+    // It was granted, so asking again finds it.
+    assert!(waiting.hears(already_yours(42)).ends().is_ok());
+}
+
+#[test]
+fn gone_at_the_last_try_is_busy() {
+    // An attempt of which nothing was heard has found the lock taken and written the tombstone.
+    let tried = acquiring(spec(Patience::Once)).asks("lock_acquire").fails(FailureKind::Broken).wakes();
+    let error = tried.asks("lock_acquire").hears(says(Code::Gone)).ends().unwrap_err();
+    assert_eq!(error, AcquireError::Busy { remaining: None });
+}
+
+#[test]
+fn gone_before_the_last_try_needs_no_abandon() {
+    let anew = acquiring(spec(up_to(60_000))).asks("lock_acquire").hears(says(Code::Gone)).asks("lock_acquire");
+    assert_ne!(anew.args(0)[OWNER], anew.args(1)[OWNER]);
+}
+
+#[test]
+fn a_hold_that_was_lost_before_it_was_heard_of_is_abandoned_for_a_new_owner() {
+    let anew = acquiring(spec(up_to(60_000))).asks("lock_acquire").hears(says(Code::Lost)).asks("lock_release");
+    let anew = anew.hears(says(Code::No)).asks("lock_acquire");
+    assert_ne!(anew.args(0)[OWNER], anew.args(2)[OWNER]);
+}
+
+#[test]
+fn lost_at_a_try_without_a_wait_is_too_slow() {
+    let lost = acquiring(spec(Patience::Once)).asks("lock_acquire").hears(says(Code::Lost)).asks("lock_release");
+    assert_eq!(lost.hears(says(Code::No)).ends().unwrap_err(), AcquireError::TooSlow);
+}
+
+#[test]
+fn late_by_a_clock_that_does_not_hold_any_more_is_asked_again_by_the_new_one() {
+    // Redis' clock was set forward by an hour.
+    let late = acquiring(spec(Patience::Once)).asks("lock_acquire").travels(3_600_000).hears(says(Code::Late));
+    let anew = late.asks("lock_release").hears(says(Code::No)).asks("lock_acquire");
+    assert_eq!(anew.args(2)[NOT_AFTER], (SERVER_START + 3_600_000 + 90_000).to_string());
+    assert_ne!(anew.args(0)[OWNER], anew.args(2)[OWNER]);
+    // Once: what is late again is too slow.
+    let late = anew.travels(3_600_000).hears(says(Code::Late)).asks("lock_release");
+    assert_eq!(late.hears(says(Code::No)).ends().unwrap_err(), AcquireError::TooSlow);
+}
+
+#[test]
+fn a_refusal_that_does_not_pass_ends_it_at_once() {
+    for (error, kind) in [
+        ("WRONGTYPE Operation against a key", RefusalKind::WrongType),
+        ("NOPERM this user has no permissions", RefusalKind::Unauthorized),
+        ("OOM command not allowed", RefusalKind::OutOfMemory),
+    ] {
+        let refused = acquiring(spec(up_to(60_000))).asks("lock_acquire").refused(error).ends();
+        assert!(matches!(refused, Err(AcquireError::Refused(refusal)) if refusal.kind() == kind), "{error}");
     }
-    let outcome = it.asks("lock_acquire").fails(FailureKind::NotSent).done();
-    assert_eq!(outcome.unwrap_err(), AcquireError::Unreachable(FailureKind::NotSent));
 }
 
 #[test]
-fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {
-    let spec = AcquireSpec { lease: lease(1_000), ..spec(Patience::Once) };
-    let mut it = Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
-    it.asks("lock_acquire").after(489).hears(1, TOKEN, 1_000);
-    let outcome = it.asks("lock_release").hears(1, "0", 0).done();
-    assert_eq!(outcome.unwrap_err(), AcquireError::TooSlow);
+fn a_refusal_after_a_try_that_may_be_granted_later_is_abandoned_first() {
+    let refused = acquiring(spec(up_to(60_000))).asks("lock_acquire").hears(busy(-1)).wakes().asks("lock_acquire");
+    let refused = refused.refused("NOPERM no").asks("lock_release").hears(says(Code::No)).ends();
+    assert!(matches!(refused, Err(AcquireError::Refused(_))));
 }
 
 #[test]
-fn half_of_the_lease_is_enough() {
-    let spec = AcquireSpec { lease: lease(1_000), ..spec(Patience::Once) };
-    let mut it = Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
-    it.asks("lock_acquire").after(488).hears(1, TOKEN, 1_000).done().unwrap();
+fn a_refusal_that_may_come_from_the_middle_of_the_script_is_abandoned() {
+    let refused = acquiring(spec(Patience::Once)).asks("lock_acquire").refused("ERR something").asks("lock_release");
+    assert!(matches!(refused.hears(says(Code::Done)).ends(), Err(AcquireError::Refused(_))));
 }
 
 #[test]
-fn a_waiter_whose_grant_came_too_late_asks_again_under_a_new_owner() {
-    let spec = AcquireSpec { lease: lease(1_000), ..spec(up_to(30_000)) };
-    let mut it = Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
-    it.asks("lock_acquire").after(600).hears(1, TOKEN, 1_000);
-    it.asks("lock_release").hears(1, "0", 0);
-    it.asks("lock_acquire").hears(1, TOKEN, 1_000).done().unwrap();
-    assert_ne!(it.arg(OWNER), it.asked[0].args()[OWNER - 1]);
-}
-
-#[test]
-fn lost_while_unheard_of_is_abandoned_and_asked_anew() {
-    let mut it = acquire(up_to(30_000));
-    it.asks("lock_acquire").fails(FailureKind::Broken);
-    it.sleeps();
-    it.asks("lock_acquire").hears(-3, TOKEN, 0);
-    it.asks("lock_release").hears(0, "0", 0);
-    it.asks("lock_acquire").hears(1, TOKEN, 30_000).done().unwrap();
-    assert!(it.arg(OWNER).ends_with(":2"));
-}
-
-#[test]
-fn gone_after_a_last_try_means_that_its_first_execution_was_refused() {
-    let mut it = acquire(Patience::Once);
-    it.asks("lock_acquire").fails(FailureKind::Broken);
-    it.sleeps();
-    let outcome = it.asks("lock_acquire").hears(-2, "0", 0).done();
-    assert_eq!(outcome.unwrap_err(), AcquireError::Busy { remaining: None });
-    assert_eq!(it.asked.len(), 2, "the tombstone is there, so nothing is left to undo");
-}
-
-#[test]
-fn a_try_that_comes_late_is_undone_and_made_once_more_by_the_new_clock() {
-    let mut it = acquire(Patience::Once);
-    it.asks("lock_acquire").after(500).hears(-1, "0", 0);
-    it.asks("lock_release").hears(0, "0", 0);
-    it.asks("lock_acquire");
-    assert_eq!(it.arg(NOT_AFTER), (SERVER_MS + 500 + 90_000).to_string());
-    it.hears(-1, "0", 0);
-    let outcome = it.asks("lock_release").hears(0, "0", 0).done();
-    assert_eq!(outcome.unwrap_err(), AcquireError::TooSlow);
-}
-
-#[test]
-fn a_long_wait_goes_on_under_a_new_owner_before_its_bound() {
-    let mut it = acquire(Patience::UntilCancelled);
-    while it.now.since(start()) < Duration::from_secs(600) {
-        it.asks("lock_acquire").hears(0, "1", -1);
-        it.sleeps();
-    }
-    it.asks("lock_release").hears(0, "0", 0);
-    it.asks("lock_acquire");
-    assert!(it.arg(OWNER).ends_with(":2"));
-    assert_ne!(it.arg(NOT_AFTER), it.asked[0].args()[NOT_AFTER - 1]);
-}
-
-#[test]
-fn a_clear_no_ends_the_wait_at_once() {
-    let mut it = acquire(up_to(30_000));
-    let outcome = it.asks("lock_acquire").is_refused("WRONGPASS invalid token").done();
-    let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
-    assert_eq!((refusal.kind(), refusal.code()), (RefusalKind::Unauthorized, "WRONGPASS"));
-    assert_eq!(it.asked.len(), 1, "nothing was done, so nothing is undone");
-}
-
-#[test]
-fn a_script_that_may_have_stopped_half_way_is_undone() {
-    let mut it = acquire(Patience::Once);
-    it.asks("lock_acquire").is_refused("ERR The user executing the script can't run this command");
-    let outcome = it.asks("lock_release").hears(1, "0", 0).done();
-    assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
-}
-
-#[test]
-fn a_redis_that_is_not_ready_is_asked_again() {
-    let mut it = acquire(up_to(30_000));
-    it.asks("lock_acquire").is_refused("LOADING Redis is loading the dataset in memory");
-    it.sleeps();
-    it.asks("lock_acquire").hears(1, TOKEN, 30_000).done().unwrap();
+fn a_server_that_is_not_ready_is_asked_again() {
+    let waiting = acquiring(spec(up_to(60_000))).asks("lock_acquire").refused("LOADING Redis is loading");
+    let waiting = waiting.waits(Wake::BackOff).wakes().asks("lock_acquire");
+    assert!(waiting.hears(granted(42)).ends().is_ok());
 }
 
 #[test]
 fn a_token_out_of_range_is_a_refusal() {
-    let outcome = acquire(Patience::Once).asks("lock_acquire").hears(-6, "0", 0).done();
-    let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
-    assert_eq!(refusal.kind(), RefusalKind::TokenRange);
+    let refused = acquiring(spec(Patience::Once)).asks("lock_acquire").hears(says(Code::TokenRange)).ends();
+    assert!(matches!(refused, Err(AcquireError::Refused(refusal)) if refusal.kind() == RefusalKind::TokenRange));
 }
 
 #[test]
-fn a_grant_without_a_token_is_not_believed() {
-    for value in ["0", "x", "", "9007199254740992"] {
-        let mut it = acquire(Patience::Once);
-        it.asks("lock_acquire").hears(1, value, 30_000);
-        let outcome = it.asks("lock_release").hears(1, "0", 0).done();
-        assert!(matches!(outcome, Err(AcquireError::Unreachable(_))), "{value}: {outcome:?}");
+fn a_grant_without_a_token_is_given_back() {
+    let odd = acquiring(spec(Patience::Once)).asks("lock_acquire").hears(granted(0)).asks("lock_release");
+    let error = odd.hears(says(Code::Done)).ends().unwrap_err();
+    assert_eq!(error, AcquireError::Unreachable(FailureKind::Garbled { status: 200 }));
+}
+
+#[test]
+fn the_attempts_of_the_only_try_are_three() {
+    let mut tried = acquiring(spec(Patience::Once)).asks("lock_acquire");
+    for _ in 0..2 {
+        tried = tried.fails(FailureKind::NotSent).waits(Wake::BackOff).wakes().asks("lock_acquire");
     }
+    // None of them left, so there is nothing to undo.
+    assert_eq!(tried.fails(FailureKind::NotSent).ends().unwrap_err(), AcquireError::Unreachable(FailureKind::NotSent));
+}
+
+#[test]
+fn a_small_budget_leaves_fewer_attempts_to_the_only_try() {
+    let tried = acquiring(with_budget(Patience::Once, 3)).asks("lock_acquire").fails(FailureKind::Broken).wakes();
+    let tried = tried.asks("lock_acquire").fails(FailureKind::Broken).asks("lock_release");
+    let error = tried.hears(says(Code::No)).ends().unwrap_err();
+    assert_eq!(error, AcquireError::Unreachable(FailureKind::Broken));
+}
+
+#[test]
+fn nothing_is_believed_for_longer_than_the_lease() {
+    let grant = acquiring(spec(Patience::Once)).asks("lock_acquire").hears(granted(42)).ends().unwrap();
+    let end = grant.lease.expires_at();
+    assert_eq!(grant.lease.remaining(end), Duration::ZERO);
+    assert_eq!(grant.lease.time(), edgelatch::timing::LeaseTime::DEFAULT);
 }

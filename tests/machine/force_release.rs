@@ -1,58 +1,67 @@
 //! Ending somebody else's hold.
 
 use edgelatch::error::{FailureKind, RequestError};
-use edgelatch::machine::ForceRelease;
-use edgelatch::protocol::reply::ServerClock;
+use edgelatch::machine::{ForceRelease, Wake};
+use edgelatch::protocol::reply::{Code, ServerClock};
 use edgelatch::timing::AttemptTime;
 
-use crate::conversation::*;
+use super::given::{ATTEMPT, ENTROPY, calls};
+use crate::virtual_time::{Conversation, SERVER_START, START, conversation, known_clock, says};
 
-fn force_release(clock: Option<ServerClock>) -> Conversation<ForceRelease> {
-    let attempt = AttemptTime::DEFAULT;
-    Conversation::new(ForceRelease::new(calls(), attempt, entropy(), clock, start()))
+const NOT_AFTER: usize = 1;
+
+fn forcing(clock: Option<ServerClock>) -> Conversation<ForceRelease> {
+    conversation(ForceRelease::new(calls(), AttemptTime::DEFAULT, ENTROPY, clock, START)).asks("lock_force_release")
 }
 
 #[test]
-fn it_answers_whether_there_was_a_hold() {
-    let outcome = force_release(clock()).asks("lock_force_release").hears(1, "0", 0).done();
-    assert_eq!(outcome, Ok(true));
-    let outcome = force_release(clock()).asks("lock_force_release").hears(0, "0", 0).done();
-    assert_eq!(outcome, Ok(false));
+fn it_tells_whether_there_was_a_hold() {
+    assert_eq!(forcing(Some(known_clock())).hears(says(Code::Done)).ends(), Ok(true));
+    assert_eq!(forcing(Some(known_clock())).hears(says(Code::No)).ends(), Ok(false));
 }
 
 #[test]
-fn without_the_clock_the_first_request_only_learns_it() {
-    let mut it = force_release(None);
-    it.asks("lock_force_release");
-    assert_eq!(it.arg(2), "");
-    it.hears(-4, "0", 0).asks("lock_force_release");
-    assert_eq!(it.arg(2), (SERVER_MS + 3 * 5_000 + 90_000).to_string());
-    assert_ne!(it.asked[0].request, it.asked[1].request);
-    assert_eq!(it.hears(1, "0", 0).done(), Ok(true));
+fn a_client_that_has_not_seen_the_clock_learns_it_first() {
+    let learning = forcing(None);
+    assert_eq!(learning.args(0)[NOT_AFTER], "");
+    // Without a bound the script does nothing but tell the time.
+    let asked = learning.hears(says(Code::BoundRequired)).asks("lock_force_release");
+    assert_eq!(asked.args(1)[NOT_AFTER], (SERVER_START + 90_000).to_string());
+    assert_ne!(asked.args(0)[0], asked.args(1)[0], "another request");
+    assert_eq!(asked.hears(says(Code::Done)).ends(), Ok(true));
 }
 
 #[test]
-fn one_that_came_late_was_not_done_and_is_asked_anew() {
-    let mut it = force_release(clock());
-    it.asks("lock_force_release").hears(-1, "0", 0);
-    assert_eq!(it.asks("lock_force_release").hears(1, "0", 0).done(), Ok(true));
+fn an_attempt_without_an_answer_is_repeated_under_the_same_request() {
+    let asked = forcing(Some(known_clock())).waits_for(Wake::ReplyDue, ATTEMPT).wakes().waits(Wake::BackOff).wakes();
+    let asked = asked.asks("lock_force_release");
+    assert_eq!(asked.args(0), asked.args(1));
 }
 
 #[test]
-fn it_does_not_ask_anew_for_ever() {
-    let mut it = force_release(None);
-    for _ in 0..3 {
-        it.asks("lock_force_release").hears(-1, "0", 0);
+fn late_is_proof_that_it_was_not_done_so_it_is_asked_for_anew() {
+    let late = forcing(Some(known_clock())).travels(100_000).hears(says(Code::Late)).asks("lock_force_release");
+    assert_eq!(late.args(1)[NOT_AFTER], (SERVER_START + 190_000).to_string());
+    assert_ne!(late.args(0)[0], late.args(1)[0]);
+}
+
+#[test]
+fn it_ends_though_every_answer_is_late() {
+    let mut late = forcing(None).hears(says(Code::BoundRequired)).asks("lock_force_release");
+    late = late.hears(says(Code::Late)).asks("lock_force_release").hears(says(Code::Late));
+    assert!(matches!(late.ends(), Err(RequestError::Unreachable(_))));
+}
+
+#[test]
+fn three_attempts_without_an_answer_leave_it_unreachable() {
+    let mut silent = forcing(Some(known_clock()));
+    for _ in 0..2 {
+        silent = silent.fails(FailureKind::Broken).wakes().asks("lock_force_release");
     }
-    assert!(matches!(it.done(), Err(RequestError::Unreachable(_))));
+    assert_eq!(silent.fails(FailureKind::Broken).ends(), Err(RequestError::Unreachable(FailureKind::Broken)));
 }
 
 #[test]
-fn a_refusal_after_an_attempt_that_was_not_heard_of_proves_nothing() {
-    let mut it = force_release(clock());
-    it.asks("lock_force_release").fails(FailureKind::Broken);
-    it.sleeps();
-    let outcome = it.asks("lock_force_release").is_refused("WRONGPASS no").done();
-    assert!(matches!(outcome, Err(RequestError::Unreachable(_))), "{outcome:?}");
-    assert_eq!(it.asked[0], it.asked[1]);
+fn a_refusal_ends_it() {
+    assert!(matches!(forcing(Some(known_clock())).refused("WRONGTYPE x").ends(), Err(RequestError::Refused(_))));
 }

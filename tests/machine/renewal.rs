@@ -1,143 +1,159 @@
-//! Keeping a hold, and knowing when it is lost.
+//! Keeping a hold.
 
 use edgelatch::error::{FailureKind, LossReason};
-use edgelatch::machine::{Input, Lease, LeaseState, Machine, Renewal, Wake};
-use edgelatch::time::Instant;
+use edgelatch::machine::{Lease, LeaseState, Renewal, Wake};
+use edgelatch::protocol::reply::Code;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
-use crate::conversation::*;
+use super::given::{ENTROPY, calls, grant};
+use crate::virtual_time::{Conversation, SERVER_START, conversation, granted, known_clock, ms, says};
 
-/// The machine of a 30 s hold, from when it was granted.
-fn renewal(renews: bool) -> Conversation<Renewal> {
-    let grant = grant(LeaseTime::DEFAULT);
-    Conversation::new(Renewal::new(calls(), grant, renews, AttemptTime::DEFAULT, entropy(), clock()))
+/// When a lease of 30 s ends by the holder's clock: less 1 % and 2 ms.
+const EXPIRES: u64 = 30_000 - 302;
+
+fn keeping(renews: bool) -> Conversation<Renewal> {
+    let clock = Some(known_clock());
+    conversation(Renewal::new(calls(), grant(), renews, AttemptTime::DEFAULT, ENTROPY, clock))
 }
 
-const TRUSTED: u64 = 30_000 - 302;
-
-#[test]
-fn a_renewal_is_due_a_third_after_the_sending() {
-    let mut it = renewal(true);
-    assert_eq!(it.waits(Wake::RenewalDue), ms(10_000));
-    it.sleeps();
-    it.asks("lock_renew").after(50).hears(1, TOKEN, 30_000);
-    assert_eq!(it.machine.state(), LeaseState::Renewed);
-    assert_eq!(it.machine.lease().remaining(it.now), ms(TRUSTED - 50));
-    assert_eq!(it.waits(Wake::RenewalDue), ms(9_950), "again from the sending");
+fn state(kept: &mut Conversation<Renewal>) -> LeaseState {
+    kept.machine().state()
 }
 
 #[test]
-fn a_lease_for_a_fixed_time_is_only_watched() {
-    let mut it = renewal(false);
-    assert_eq!(it.waits(Wake::LeaseEnds), ms(TRUSTED));
-    it.sleeps();
-    assert_eq!(it.done(), Some(LossReason::Expired));
+fn a_renewal_is_due_at_a_third_of_the_lease() {
+    let kept = keeping(true).waits_for(Wake::RenewalDue, 10_000).wakes().asks("lock_renew");
+    // Not done any more once its attempt cannot be waiting for it, and a second more.
+    assert_eq!(kept.args(0)[1], (SERVER_START + 10_000 + 5_000 + 1_000).to_string());
+    assert_eq!((kept.args(0)[5].as_str(), kept.args(0)[6].as_str()), ("30000", "42"));
 }
 
 #[test]
-fn a_hold_that_redis_does_not_know_is_lost_at_once() {
-    let mut it = renewal(true);
-    it.sleeps();
-    assert_eq!(it.asks("lock_renew").hears(-3, "0", 0).done(), Some(LossReason::Gone));
-    assert_eq!(it.machine.state(), LeaseState::Lost(LossReason::Gone));
+fn a_confirmed_renewal_counts_from_its_sending() {
+    let mut kept = keeping(true).wakes().asks("lock_renew").travels(2_000).hears(granted(42));
+    assert_eq!(state(&mut kept), LeaseState::Renewed);
+    let now = kept.now();
+    assert_eq!(kept.machine().lease().remaining(now), ms(EXPIRES - 2_000));
+    kept.waits_for(Wake::RenewalDue, 8_000);
 }
 
 #[test]
-fn without_an_answer_it_is_unknown_and_asked_again_and_lost_when_it_expires() {
-    let mut it = renewal(true);
-    it.sleeps();
-    let mut asked = 0;
-    while it.machine.state() != LeaseState::Lost(LossReason::Expired) {
-        it.asks("lock_renew").fails(FailureKind::Broken);
-        assert_eq!(it.machine.state(), LeaseState::Unknown);
-        asked += 1;
-        it.sleeps();
+fn a_renewal_without_an_answer_is_unknown_and_asked_again() {
+    let mut kept = keeping(true).wakes().asks("lock_renew").fails(FailureKind::Broken).waits(Wake::RenewalDue);
+    assert_eq!(state(&mut kept), LeaseState::Unknown);
+    assert!(kept.wait_ms() <= 50, "{}", kept.wait_ms());
+    let kept = kept.wakes().asks("lock_renew");
+    assert_ne!(kept.args(0)[0], kept.args(1)[0], "a new request, with a bound of its own");
+    let mut kept = kept.hears(granted(42));
+    assert_eq!(state(&mut kept), LeaseState::Renewed);
+}
+
+#[test]
+fn a_hanging_renewal_leaves_time_for_another() {
+    let mut kept = keeping(true).wakes().asks("lock_renew");
+    let mut attempts = 0;
+    while !kept.is_over() {
+        if kept.why() == Some(Wake::ReplyDue) {
+            let now = kept.now();
+            let left = kept.machine().lease().remaining(now);
+            assert!(ms(kept.wait_ms()) <= left / 2 + ms(1), "{} of {left:?}", kept.wait_ms());
+            attempts += 1;
+        }
+        kept = kept.wakes();
     }
-    assert!(asked > 3, "{asked}");
-    assert_eq!(it.now.since(start()), ms(TRUSTED), "neither later nor much earlier");
-    assert_eq!(it.done(), Some(LossReason::Expired));
+    assert!(attempts >= 3, "{attempts}");
+    assert_eq!(kept.outcome(), Some(&Some(LossReason::Expired)));
+    assert_eq!(kept.server_ms(), SERVER_START + EXPIRES);
 }
 
 #[test]
-fn a_gateway_that_takes_three_seconds_renews_in_time() {
-    let mut it = renewal(true);
-    for _ in 0..5 {
-        it.sleeps();
-        it.asks("lock_renew").after(3_000).hears(1, TOKEN, 30_000);
-        assert_eq!(it.machine.state(), LeaseState::Renewed);
-    }
+fn a_hold_is_lost_when_its_lease_ends_though_nothing_was_heard() {
+    let silent = keeping(true).wakes().asks("lock_renew").passes(EXPIRES - 10_000);
+    assert_eq!(silent.ends(), Some(LossReason::Expired));
 }
 
 #[test]
-fn a_late_renewal_is_no_loss() {
-    let mut it = renewal(true);
-    it.sleeps();
-    it.asks("lock_renew").hears(-1, "0", 0);
-    assert_eq!(it.machine.state(), LeaseState::Unknown);
-    it.sleeps();
-    it.asks("lock_renew").hears(1, TOKEN, 30_000);
-    assert_eq!(it.machine.state(), LeaseState::Renewed);
+fn a_hold_is_lost_when_the_host_has_slept_through_its_lease() {
+    // The monotonic clock stood still; the wall clock tells.
+    let slept = keeping(true).clocks(0, EXPIRES).woken();
+    assert_eq!(slept.ends(), Some(LossReason::Expired));
 }
 
 #[test]
-fn each_renewal_has_a_bound_of_its_own() {
-    let mut it = renewal(true);
-    it.sleeps();
-    it.asks("lock_renew");
-    assert_eq!(it.arg(2), (SERVER_MS + 10_000 + 5_000 + 1_000).to_string());
+fn a_wall_clock_that_is_set_forward_ends_a_hold_early_and_never_late() {
+    let set = keeping(true).clocks(1, 3_600_000).woken();
+    assert_eq!(set.ends(), Some(LossReason::Expired));
 }
 
 #[test]
-fn a_host_that_slept_finds_its_lease_lost() {
-    let mut it = renewal(true);
-    let slept = Instant::from_millis(5_000, 9_000_000 + 600_000);
-    it.machine.handle(Input::Woken, slept);
-    it.now = slept;
-    assert_eq!(it.done(), Some(LossReason::Expired));
+fn a_hold_that_redis_says_is_gone_is_lost_at_once() {
+    let mut gone = keeping(true).wakes().asks("lock_renew").hears(says(Code::Lost));
+    assert_eq!(state(&mut gone), LeaseState::Lost(LossReason::Gone));
+    assert_eq!(gone.ends(), Some(LossReason::Gone));
 }
 
 #[test]
-fn a_wall_clock_that_is_set_back_changes_nothing() {
-    let mut it = renewal(true);
-    it.now = Instant::from_millis(5_000 + 10_000, 0);
-    it.machine.handle(Input::Woken, it.now);
-    it.asks("lock_renew");
+fn a_renewal_that_came_too_late_to_be_done_loses_nothing() {
+    let mut late = keeping(true).wakes().asks("lock_renew").hears(says(Code::Late)).waits(Wake::RenewalDue);
+    assert_eq!(state(&mut late), LeaseState::Unknown);
 }
 
 #[test]
-fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
-    let mut it = renewal(true);
-    it.after(5_000);
-    let longer = Lease::confirmed(LeaseTime::DEFAULT, it.now);
-    it.machine.adopt(longer);
-    assert_eq!(it.machine.lease().remaining(it.now), ms(TRUSTED));
-    it.machine.adopt(Lease::confirmed(lease(100), it.now));
-    assert_eq!(it.machine.lease().remaining(it.now), ms(TRUSTED));
-    assert_eq!(it.waits(Wake::RenewalDue), ms(10_000), "nor does it renew more often");
+fn a_refused_renewal_is_asked_again_for_as_long_as_the_lease_lasts() {
+    let mut refused = keeping(true).wakes().asks("lock_renew").refused("NOPERM no").waits(Wake::RenewalDue);
+    assert_eq!(state(&mut refused), LeaseState::Unknown);
+    refused.wakes().asks("lock_renew");
 }
 
 #[test]
-fn news_of_a_loss_is_heard_although_another_renewal_was_adopted_meanwhile() {
-    let mut it = renewal(true);
-    it.sleeps();
-    it.asks("lock_renew");
-    it.machine.adopt(Lease::confirmed(LeaseTime::DEFAULT, it.now));
-    assert_eq!(it.hears(-3, "0", 0).done(), Some(LossReason::Gone));
+fn a_confirmation_never_shortens_a_lease() {
+    let mut kept = keeping(true).wakes().asks("lock_renew");
+    let longer = Lease::confirmed(LeaseTime::new(ms(600_000)).unwrap(), kept.now());
+    kept.machine().adopt(longer);
+    let mut kept = kept.hears(granted(42));
+    assert_eq!(kept.machine().lease().expires_at(), longer.expires_at());
 }
 
 #[test]
-fn a_release_ends_it_at_once() {
-    let mut it = renewal(true);
-    it.sleeps();
-    assert_eq!(it.asks("lock_renew").is_cancelled().done(), None);
+fn a_lease_that_was_renewed_besides_is_taken_over() {
+    let mut kept = keeping(true).travels(5_000);
+    let lease = Lease::confirmed(LeaseTime::DEFAULT, kept.now());
+    kept.machine().adopt(lease);
+    kept.woken().waits_for(Wake::RenewalDue, 10_000);
 }
 
 #[test]
-fn one_that_only_watches_asks_no_more() {
-    let mut it = renewal(true);
-    it.machine.only_watch();
-    assert_eq!(it.waits(Wake::LeaseEnds), ms(TRUSTED));
-    it.sleeps();
-    assert_eq!(it.done(), Some(LossReason::Expired));
-    assert!(it.asked.is_empty());
+fn a_shorter_lease_from_besides_changes_nothing() {
+    let mut kept = keeping(true);
+    let before = kept.machine().lease();
+    let shorter = Lease::confirmed(LeaseTime::new(ms(1_000)).unwrap(), kept.now());
+    kept.machine().adopt(shorter);
+    assert_eq!(kept.machine().lease().expires_at(), before.expires_at());
+}
+
+#[test]
+fn a_fixed_lease_is_only_watched() {
+    let watched = keeping(false).waits_for(Wake::LeaseEnds, EXPIRES).passes(10_000).waits(Wake::LeaseEnds).wakes();
+    assert_eq!(watched.ends(), Some(LossReason::Expired));
+}
+
+#[test]
+fn a_hold_that_is_no_longer_renewed_is_still_watched() {
+    let mut watched = keeping(true).wakes().asks("lock_renew");
+    watched.machine().only_watch();
+    let watched = watched.woken().waits(Wake::LeaseEnds).wakes();
+    assert_eq!(watched.ends(), Some(LossReason::Expired));
+}
+
+#[test]
+fn a_holder_that_has_had_enough_ends_it_without_a_loss() {
+    assert_eq!(keeping(true).wakes().asks("lock_renew").cancelled().ends(), None);
+}
+
+#[test]
+fn nothing_is_asked_after_the_lease_has_ended() {
+    let mut over = keeping(true).passes(EXPIRES + 1);
+    assert_eq!(over.count(), 0);
+    assert_eq!(state(&mut over), LeaseState::Lost(LossReason::Expired));
+    assert_eq!(over.ends(), Some(LossReason::Expired));
 }

@@ -69,7 +69,10 @@ impl Gateway {
         let token = token.trim();
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_=+/.-~:".contains(&byte);
         if token.is_empty() || token.len() > 4096 || !token.bytes().all(fits) {
-            return Err(InvalidOption::new("token", "1 to 4096 letters, digits or any of _ = + / . - ~ :"));
+            return Err(InvalidOption::new(
+                "token",
+                "1 to 4096 letters, digits or any of _ = + / . - ~ :",
+            ));
         }
         Ok(Self {
             upstash_host: address.is_below("upstash.io"),
@@ -115,7 +118,12 @@ impl Gateway {
         self.key_locking == KeyLocking::Auto
     }
 
-    pub(crate) fn encode(&self, call: &ScriptCall, form: Form, sync_token: Option<String>) -> Request {
+    pub(crate) fn encode(
+        &self,
+        call: &ScriptCall,
+        form: Form,
+        sync_token: Option<String>,
+    ) -> Request {
         Request {
             url: format!("{}/", self.url),
             authorization: self.authorization.clone(),

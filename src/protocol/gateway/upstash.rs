@@ -56,11 +56,15 @@ fn error(status: u16, text: &str) -> Decoded {
         // An error that is not Redis' own, from a gateway that failed: it may have failed after the script had run.
         (None, 429 | 500..) => return Decoded::Indeterminate(failure(status)),
         // Not Redis' words, at a status that Redis' own errors come with: the gateway's, and who knows when it said them.
-        (None, 200..300 | 400 | 408) if code(text).is_empty() => return Decoded::Indeterminate(failure(status)),
+        (None, 200..300 | 400 | 408) if code(text).is_empty() => {
+            return Decoded::Indeterminate(failure(status));
+        }
         (None, _) => Refusal::new(RefusalKind::Other, code(text)),
     };
     let holds = |phrase: &str| {
-        text.as_bytes().windows(phrase.len()).any(|part| part.eq_ignore_ascii_case(phrase.as_bytes()))
+        text.as_bytes()
+            .windows(phrase.len())
+            .any(|part| part.eq_ignore_ascii_case(phrase.as_bytes()))
     };
     if holds("script shebang") || holds("unexpected symbol near '#'") {
         Decoded::KeyLockingRefused(refusal)
