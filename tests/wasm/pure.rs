@@ -46,7 +46,8 @@ fn time_is_counted_in_64_bits() {
 #[wasm_bindgen_test]
 fn a_machine_asks_waits_asks_again_and_has_the_lock() {
     let mut now = START;
-    let mut machine = Acquire::new(spec(Patience::UpTo(WaitTime::DEFAULT)), Entropy::new([7; 32]), None, now);
+    let mut machine =
+        Acquire::new(spec(Patience::UpTo(WaitTime::DEFAULT)), Entropy::new([7; 32]), None, now);
 
     let (call, script) = asks(&mut machine, now);
     now = now + ms(20);
@@ -78,7 +79,17 @@ fn a_machine_that_hears_nothing_undoes_what_it_asked_for() {
             Output::Done(outcome) => break outcome,
         }
     };
-    assert_eq!(asked, ["lock_acquire", "lock_acquire", "lock_acquire", "lock_release", "lock_release", "lock_release"]);
+    assert_eq!(
+        asked,
+        [
+            "lock_acquire",
+            "lock_acquire",
+            "lock_acquire",
+            "lock_release",
+            "lock_release",
+            "lock_release"
+        ]
+    );
     let Err(AcquireError::Unknown { cause, held_at_most }) = outcome else { panic!("{outcome:?}") };
     assert_eq!(cause, FailureKind::TimedOut);
     assert!(held_at_most >= LeaseTime::DEFAULT.get());
@@ -97,7 +108,9 @@ fn spec(patience: Patience) -> AcquireSpec {
 fn asks(machine: &mut Acquire, now: Instant) -> (edgelatch::machine::CallId, ScriptCall) {
     let Output::Call { call, script, .. } = machine.poll(now) else { panic!("it asks") };
     assert_eq!(script.script().name, "lock_acquire");
-    let Output::Wait { why: Wake::ReplyDue, .. } = machine.poll(now) else { panic!("then it waits") };
+    let Output::Wait { why: Wake::ReplyDue, .. } = machine.poll(now) else {
+        panic!("then it waits")
+    };
     (call, script)
 }
 

@@ -1,4 +1,3 @@
-// NOTE TO HELPER model: written by the lead, do not overwrite. Finish tests/model and report.
 //! Giving a wait up, at each of its moments.
 
 use std::time::Duration;

@@ -1,4 +1,3 @@
-// NOTE TO HELPER model: written by the lead, do not overwrite. Finish tests/model and report.
 //! What a wait may spend.
 
 use edgelatch::error::{AcquireError, FailureKind};

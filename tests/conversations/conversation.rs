@@ -1,4 +1,3 @@
-// NOTE TO HELPER model: written by the lead, do not overwrite. Finish tests/model and report.
 //! The language in which the conversations are written.
 
 use std::time::Duration;

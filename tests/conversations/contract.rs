@@ -1,4 +1,3 @@
-// NOTE TO HELPER model: written by the lead, do not overwrite. Finish tests/model and report.
 //! What holds for every machine, whatever happens to it.
 
 use edgelatch::error::FailureKind;

@@ -1,0 +1,143 @@
+//! Keeping a hold, and knowing when it is lost.
+
+use edgelatch::error::{FailureKind, LossReason};
+use edgelatch::machine::{Input, Lease, LeaseState, Machine, Renewal, Wake};
+use edgelatch::time::Instant;
+use edgelatch::timing::{AttemptTime, LeaseTime};
+
+use crate::conversation::*;
+
+/// The machine of a 30 s hold, from when it was granted.
+fn renewal(renews: bool) -> Conversation<Renewal> {
+    let grant = grant(LeaseTime::DEFAULT);
+    Conversation::new(Renewal::new(calls(), grant, renews, AttemptTime::DEFAULT, entropy(), clock()))
+}
+
+const TRUSTED: u64 = 30_000 - 302;
+
+#[test]
+fn a_renewal_is_due_a_third_after_the_sending() {
+    let mut it = renewal(true);
+    assert_eq!(it.waits(Wake::RenewalDue), ms(10_000));
+    it.sleeps();
+    it.asks("lock_renew").after(50).hears(1, TOKEN, 30_000);
+    assert_eq!(it.machine.state(), LeaseState::Renewed);
+    assert_eq!(it.machine.lease().remaining(it.now), ms(TRUSTED - 50));
+    assert_eq!(it.waits(Wake::RenewalDue), ms(9_950), "again from the sending");
+}
+
+#[test]
+fn a_lease_for_a_fixed_time_is_only_watched() {
+    let mut it = renewal(false);
+    assert_eq!(it.waits(Wake::LeaseEnds), ms(TRUSTED));
+    it.sleeps();
+    assert_eq!(it.done(), Some(LossReason::Expired));
+}
+
+#[test]
+fn a_hold_that_redis_does_not_know_is_lost_at_once() {
+    let mut it = renewal(true);
+    it.sleeps();
+    assert_eq!(it.asks("lock_renew").hears(-3, "0", 0).done(), Some(LossReason::Gone));
+    assert_eq!(it.machine.state(), LeaseState::Lost(LossReason::Gone));
+}
+
+#[test]
+fn without_an_answer_it_is_unknown_and_asked_again_and_lost_when_it_expires() {
+    let mut it = renewal(true);
+    it.sleeps();
+    let mut asked = 0;
+    while it.machine.state() != LeaseState::Lost(LossReason::Expired) {
+        it.asks("lock_renew").fails(FailureKind::Broken);
+        assert_eq!(it.machine.state(), LeaseState::Unknown);
+        asked += 1;
+        it.sleeps();
+    }
+    assert!(asked > 3, "{asked}");
+    assert_eq!(it.now.since(start()), ms(TRUSTED), "neither later nor much earlier");
+    assert_eq!(it.done(), Some(LossReason::Expired));
+}
+
+#[test]
+fn a_gateway_that_takes_three_seconds_renews_in_time() {
+    let mut it = renewal(true);
+    for _ in 0..5 {
+        it.sleeps();
+        it.asks("lock_renew").after(3_000).hears(1, TOKEN, 30_000);
+        assert_eq!(it.machine.state(), LeaseState::Renewed);
+    }
+}
+
+#[test]
+fn a_late_renewal_is_no_loss() {
+    let mut it = renewal(true);
+    it.sleeps();
+    it.asks("lock_renew").hears(-1, "0", 0);
+    assert_eq!(it.machine.state(), LeaseState::Unknown);
+    it.sleeps();
+    it.asks("lock_renew").hears(1, TOKEN, 30_000);
+    assert_eq!(it.machine.state(), LeaseState::Renewed);
+}
+
+#[test]
+fn each_renewal_has_a_bound_of_its_own() {
+    let mut it = renewal(true);
+    it.sleeps();
+    it.asks("lock_renew");
+    assert_eq!(it.arg(2), (SERVER_MS + 10_000 + 5_000 + 1_000).to_string());
+}
+
+#[test]
+fn a_host_that_slept_finds_its_lease_lost() {
+    let mut it = renewal(true);
+    let slept = Instant::from_millis(5_000, 9_000_000 + 600_000);
+    it.machine.handle(Input::Woken, slept);
+    it.now = slept;
+    assert_eq!(it.done(), Some(LossReason::Expired));
+}
+
+#[test]
+fn a_wall_clock_that_is_set_back_changes_nothing() {
+    let mut it = renewal(true);
+    it.now = Instant::from_millis(5_000 + 10_000, 0);
+    it.machine.handle(Input::Woken, it.now);
+    it.asks("lock_renew");
+}
+
+#[test]
+fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
+    let mut it = renewal(true);
+    it.after(5_000);
+    let longer = Lease::confirmed(LeaseTime::DEFAULT, it.now);
+    it.machine.adopt(longer);
+    assert_eq!(it.machine.lease().remaining(it.now), ms(TRUSTED));
+    it.machine.adopt(Lease::confirmed(lease(100), it.now));
+    assert_eq!(it.machine.lease().remaining(it.now), ms(TRUSTED));
+    assert_eq!(it.waits(Wake::RenewalDue), ms(10_000), "nor does it renew more often");
+}
+
+#[test]
+fn news_of_a_loss_is_heard_although_another_renewal_was_adopted_meanwhile() {
+    let mut it = renewal(true);
+    it.sleeps();
+    it.asks("lock_renew");
+    it.machine.adopt(Lease::confirmed(LeaseTime::DEFAULT, it.now));
+    assert_eq!(it.hears(-3, "0", 0).done(), Some(LossReason::Gone));
+}
+
+#[test]
+fn a_release_ends_it_at_once() {
+    let mut it = renewal(true);
+    it.sleeps();
+    assert_eq!(it.asks("lock_renew").is_cancelled().done(), None);
+}
+
+#[test]
+fn one_that_only_watches_asks_no_more() {
+    let mut it = renewal(true);
+    it.machine.only_watch();
+    assert_eq!(it.waits(Wake::LeaseEnds), ms(TRUSTED));
+    it.sleeps();
+    assert_eq!(it.done(), Some(LossReason::Expired));
+    assert!(it.asked.is_empty());
+}
