@@ -1,5 +1,6 @@
 //! The Rust client on a real gateway and a real Redis.
 
+#![cfg(not(target_arch = "wasm32"))]
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

@@ -1,5 +1,6 @@
 //! What every transport and every host must do, run over those that a native program has.
 
+#![cfg(not(target_arch = "wasm32"))]
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

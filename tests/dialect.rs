@@ -1,5 +1,6 @@
 //! What is sent to a gateway and what is made of its answers, byte for byte: `tests/vectors/upstash.json`.
 
+#![cfg(not(target_arch = "wasm32"))]
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

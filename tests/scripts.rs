@@ -1,5 +1,6 @@
 //! The scripts on a real Redis: what they answer, and what they leave there.
 
+#![cfg(not(target_arch = "wasm32"))]
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

@@ -10,10 +10,10 @@
     reason = "a test ends at the first surprise"
 )]
 
-mod conformance {
-    pub(crate) mod host;
-    pub(crate) mod transport;
-}
+#[path = "conformance/host.rs"]
+mod host_suite;
+#[path = "conformance/transport.rs"]
+mod transport_suite;
 
 mod wasm {
     mod client;

@@ -2,6 +2,7 @@
 
 use edgelatch::protocol::exchange::Answer;
 use edgelatch::protocol::gateway::Memory;
+use edgelatch::protocol::reply::{Cell, Reply};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -28,6 +29,73 @@ fn changed((mut body, place, byte): (Vec<u8>, usize, u8)) -> Vec<u8> {
         body[place % length] = byte;
     }
     body
+}
+
+/// Bodies in pieces, between which there is a `~`.
+const BODIES: [&str; 3] = [
+    r#"{~"result"~:~[~1~,~"12"~,~3~,~4~,~"$echo"~]~}"#,
+    r#"{~"error"~:~"ERR no"~}"#,
+    r#"{~"x"~:~{~"x"~:~[~1~]~}~,~"error"~:~"ERR"~}"#,
+];
+
+/// Pieces to put in between.
+const PIECES: &str = concat!(
+    r#"{~}~[~]~,~:~"result"~"error"~"x"~null~true~1~-1~12~01~1.5~1e3~9223372036854775807~"#,
+    r#"9223372036854775808~"\u0041"~"\ud83d\ude00"~"\ud83d"~"\x"~"é"~"NOSCRIPT"~"ERR no"~ ~"#,
+    "\n~\u{a0}~\t"
+);
+
+/// A known body with a few pieces put in, or in the place of others.
+fn shuffled() -> impl Strategy<Value = Vec<&'static str>> {
+    let piece = proptest::sample::select(PIECES.split('~').collect::<Vec<_>>());
+    let edits = proptest::collection::vec((any::<usize>(), any::<bool>(), piece), 0..4);
+    (proptest::sample::select(&BODIES[..]), edits).prop_map(|(body, edits)| {
+        let mut pieces: Vec<&str> = body.split('~').collect();
+        for (place, replaces, piece) in edits {
+            let place = place % pieces.len();
+            pieces.splice(place..place + usize::from(replaces), [piece]);
+        }
+        pieces
+    })
+}
+
+/// The one answer in a body, as another reader of JSON understands it: cells, or the text of an error.
+fn reference(pieces: &[&str]) -> Option<Result<Vec<Cell>, String>> {
+    let body: Value = serde_json::from_str(&whole(pieces)).ok()?;
+    // That reader takes the last of two fields of one name, and says nothing.
+    if answers_in(pieces) != 1 {
+        return None;
+    }
+    if let Some(error) = body.get("error") {
+        return error.as_str().map(|text| Err(text.to_owned()));
+    }
+    let cell = |value: &Value| match value {
+        Value::String(text) => Some(Cell::Text(text.clone())),
+        number => number.as_i64().map(Cell::Int),
+    };
+    let cells: Option<Vec<Cell>> = body.get("result")?.as_array()?.iter().map(cell).collect();
+    cells.map(Ok)
+}
+
+/// How many fields of the outermost object are answers, in what is JSON.
+fn answers_in(pieces: &[&str]) -> usize {
+    let pieces: Vec<&str> =
+        pieces.iter().copied().filter(|piece| !piece.trim().is_empty()).collect();
+    let mut depth = 0_usize;
+    let mut answers = 0;
+    for pair in pieces.windows(2) {
+        match pair[0] {
+            "{" | "[" => depth += 1,
+            "}" | "]" => depth = depth.saturating_sub(1),
+            "\"result\"" | "\"error\"" if depth == 1 && pair[1] == ":" => answers += 1,
+            _ => {}
+        }
+    }
+    answers
+}
+
+fn whole(pieces: &[&str]) -> String {
+    pieces.concat().replace("$echo", ECHO)
 }
 
 fn holds_the_echo(body: &[u8]) -> bool {
@@ -63,5 +131,25 @@ proptest! {
         }
         // The texts must be safe to print, whatever they were made of.
         let _ = format!("{end:?}");
+    }
+
+    #[test]
+    fn a_body_is_understood_as_another_reader_of_json_understands_it(pieces in shuffled()) {
+        let (gateway, call) = (gateway(&Value::Null), inspect());
+        // At this status an error is a refusal, whatever its text.
+        let at = |status: u16| {
+            let said = whole(&pieces);
+            converse(&gateway, &call, &mut Memory::default(), |_| {
+                Ok(response(status, said.clone()))
+            })
+        };
+        let known = reference(&pieces);
+        let reply = known.as_ref().and_then(|known| Reply::read(known.as_ref().ok()?, call.request));
+        match at(200) {
+            Answer::Reply(read) => prop_assert_eq!(Some(read), reply),
+            _ => prop_assert_eq!(reply, None),
+        }
+        let refused = matches!(known, Some(Err(text)) if text != "NOSCRIPT");
+        prop_assert_eq!(matches!(at(404), Answer::Refused(_)), refused);
     }
 }

@@ -103,7 +103,7 @@ fn a_refusal_keeps_nothing_of_the_text_but_its_code() {
     for text in ["ERR unknown key canary", "canary", "WRONGTYPE canary", "canary OOM", "CANARY5 x"]
     {
         let Answer::Refused(refusal) =
-            answer(400, serde_json::json!({ "error": text }).to_string())
+            answer(404, serde_json::json!({ "error": text }).to_string())
         else {
             panic!("{text}")
         };

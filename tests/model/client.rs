@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use edgelatch::error::{AcquireError, FailureKind, ReleaseError, RequestError};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, LeaseState, Machine, Output, Release, Renew, Renewal,
+    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, LeaseState, Machine, Output, Release,
+    Renew, Renewal,
 };
 use edgelatch::name::LockName;
 use edgelatch::protocol::reply::{Reply, ServerClock};
@@ -54,12 +55,19 @@ pub(crate) enum Leg {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::large_enum_variant, reason = "a client is behind a pointer anyway")]
 enum Stage {
     Idle,
     Acquiring(Acquire),
-    Holding { grant: Grant, renewal: Renewal, renew: Option<Renew> },
+    Holding {
+        grant: Grant,
+        renewal: Renewal,
+        renew: Option<Renew>,
+    },
     /// The holder knows that it has lost the lock.
-    Lost { grant: Grant },
+    Lost {
+        grant: Grant,
+    },
     Releasing(Release),
     Over(Told),
 }
@@ -80,7 +88,14 @@ pub(crate) type Outbox = Vec<(Leg, CallId, Arc<ScriptCall>)>;
 
 impl Client {
     pub(crate) const fn new(number: u8, clock: Option<ServerClock>) -> Self {
-        Self { number, stage: Stage::Idle, clock, under_way: Vec::new(), deadlines: Vec::new(), sent: [0; 4] }
+        Self {
+            number,
+            stage: Stage::Idle,
+            clock,
+            under_way: Vec::new(),
+            deadlines: Vec::new(),
+            sent: [0; 4],
+        }
     }
 
     pub(crate) fn awaits(&self, leg: Leg, call: CallId) -> bool {
@@ -126,7 +141,11 @@ impl Client {
     /// The hold in which the client believes now, by its own clock.
     pub(crate) fn believes(&self, now: Instant) -> Option<&Grant> {
         match &self.stage {
-            Stage::Holding { grant, renewal, .. } if !now.has_reached(renewal.lease().expires_at()) => Some(grant),
+            Stage::Holding { grant, renewal, .. }
+                if !now.has_reached(renewal.lease().expires_at()) =>
+            {
+                Some(grant)
+            }
             _ => None,
         }
     }
@@ -137,7 +156,8 @@ impl Client {
         // The smallest that there is: two tries, and one request to undo them.
         let budget = RequestBudget::new(3).ok();
         let spec = AcquireSpec { calls, lease, patience, budget, attempt };
-        self.stage = Stage::Acquiring(Acquire::new(spec, self.entropy(Leg::Acquire), self.clock, now));
+        self.stage =
+            Stage::Acquiring(Acquire::new(spec, self.entropy(Leg::Acquire), self.clock, now));
         self.drain(Leg::Acquire, now)
     }
 
@@ -146,7 +166,13 @@ impl Client {
             Stage::Holding { grant, .. } | Stage::Lost { grant } => grant.clone(),
             _ => return Outbox::new(),
         };
-        let machine = Release::new(&calls(), &grant, grant.lease.time(), AttemptTime::DEFAULT, self.entropy(Leg::Release));
+        let machine = Release::new(
+            &calls(),
+            &grant,
+            grant.lease.time(),
+            AttemptTime::DEFAULT,
+            self.entropy(Leg::Release),
+        );
         self.go(Stage::Releasing(machine));
         self.drain(Leg::Release, now)
     }
@@ -154,7 +180,8 @@ impl Client {
     pub(crate) fn renew(&mut self, lease: LeaseTime, now: Instant) -> Outbox {
         let (entropy, clock) = (self.entropy(Leg::Renew), self.clock);
         let Stage::Holding { grant, renew, .. } = &mut self.stage else { return Outbox::new() };
-        *renew = Some(Renew::new(&calls(), grant, lease, AttemptTime::DEFAULT, entropy, clock, now));
+        *renew =
+            Some(Renew::new(&calls(), grant, lease, AttemptTime::DEFAULT, entropy, clock, now));
         self.drain(Leg::Renew, now)
     }
 
@@ -234,7 +261,9 @@ impl Client {
                 if let Ok(outcome) = polled {
                     self.go(Stage::Over(match outcome {
                         Ok(_) => Told::Nothing,
-                        Err(ReleaseError::Unknown { held_at_most, .. }) => Told::NothingAfter(now + held_at_most),
+                        Err(ReleaseError::Unknown { held_at_most, .. }) => {
+                            Told::NothingAfter(now + held_at_most)
+                        }
                         Err(_) => Told::Refused,
                     }));
                 }
@@ -261,7 +290,14 @@ impl Client {
         match outcome {
             Ok(grant) => {
                 let entropy = self.entropy(Leg::Renewal);
-                let renewal = Renewal::new(calls(), grant.clone(), true, AttemptTime::DEFAULT, entropy, self.clock);
+                let renewal = Renewal::new(
+                    calls(),
+                    grant.clone(),
+                    true,
+                    AttemptTime::DEFAULT,
+                    entropy,
+                    self.clock,
+                );
                 self.go(Stage::Holding { grant, renewal, renew: None });
                 self.drain(Leg::Renewal, now);
             }
@@ -299,7 +335,12 @@ impl Client {
 }
 
 /// A machine up to its next wait (`Err`) or its end (`Ok`).
-fn drain<M: Machine>(machine: &mut M, leg: Leg, now: Instant, outbox: &mut Outbox) -> Result<M::Outcome, Instant> {
+fn drain<M: Machine>(
+    machine: &mut M,
+    leg: Leg,
+    now: Instant,
+    outbox: &mut Outbox,
+) -> Result<M::Outcome, Instant> {
     loop {
         match machine.poll(now) {
             Output::Call { call, script, .. } => outbox.push((leg, call, Arc::new(script))),

@@ -8,7 +8,8 @@ use super::client::{Told, owner_prefix};
 use super::world::{State, World};
 
 pub(crate) const EXCLUSION: &str = "at most one client believes in a hold";
-pub(crate) const CONTINUITY: &str = "a hold that is believed in is the newest grant, and stands in Redis";
+pub(crate) const CONTINUITY: &str =
+    "a hold that is believed in is the newest grant, and stands in Redis";
 pub(crate) const AT_MOST_ONCE: &str = "an owner is granted at most once";
 pub(crate) const NO_RETURN: &str = "an owner is not granted again after somebody else";
 pub(crate) const NO_GHOST: &str = "nothing of an ended owner is in Redis";
@@ -30,7 +31,9 @@ pub(crate) fn all() -> Vec<Property<World>> {
             state.fields(world.server_ms(state)).all(|field| !state.seen.ended.contains(field))
         }),
         Property::always(TOLD, what_was_told_is_true),
-        Property::always(TOKENS, |_, state: &State| state.seen.grants.windows(2).all(|pair| pair[0].1 < pair[1].1)),
+        Property::always(TOKENS, |_, state: &State| {
+            state.seen.grants.windows(2).all(|pair| pair[0].1 < pair[1].1)
+        }),
     ]
 }
 
@@ -42,7 +45,9 @@ fn regrants<'a>(world: &'a World, state: &'a State) -> impl Iterator<Item = usiz
     let grants = &state.seen.grants;
     let knows_clock = |owner: &str| {
         let numbers = world.plans.iter().zip(0_u8..);
-        numbers.filter(|(plan, _)| plan.knows_clock).any(|(_, number)| owner.starts_with(&owner_prefix(number)))
+        numbers
+            .filter(|(plan, _)| plan.knows_clock)
+            .any(|(_, number)| owner.starts_with(&owner_prefix(number)))
     };
     (0..grants.len()).filter(move |place| {
         let (owner, _) = &grants[*place];

@@ -40,7 +40,8 @@ impl Seen {
         let (code, value) = verdict(cells);
         match (script.script().name, code) {
             ("lock_acquire", 1) => self.grants.push((owner, value.parse().unwrap())),
-            ("lock_acquire", 0) if script.args()[6] == "1" => {
+            // Without a bound a later attempt of the same last try may outlive the tombstone: then it is the abandon that ends it.
+            ("lock_acquire", 0) if script.args()[6] == "1" && !script.args()[1].is_empty() => {
                 self.ended.insert(owner);
             }
             ("lock_release", _) => {
@@ -62,11 +63,15 @@ impl Sights {
         let (code, _) = verdict(cells);
         let owner = script.args()[4].as_str();
         match (script.script().name, code) {
-            ("lock_acquire", 1) if seen.has_granted(0) && seen.has_granted(1) => note(&self.both_granted),
+            ("lock_acquire", 1) if seen.has_granted(0) && seen.has_granted(1) => {
+                note(&self.both_granted)
+            }
             ("lock_acquire", -1) => note(&self.refused_as_late),
             ("lock_acquire", -2) => note(&self.refused_as_gone),
             ("lock_acquire", -3) => note(&self.refused_as_lost),
-            ("lock_release", 0) if seen.grants.iter().all(|(granted, _)| **granted != *owner) => note(&self.abandoned),
+            ("lock_release", 0) if seen.grants.iter().all(|(granted, _)| **granted != *owner) => {
+                note(&self.abandoned)
+            }
             _ => {}
         }
     }

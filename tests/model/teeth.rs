@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use stateright::{Checker as _, HasDiscoveries, Model as _};
 
-use super::exhaustive::{PLAN, world};
+use super::exhaustive::{PLAN, first_of_all, world};
 use super::properties;
 use super::world::World;
 use crate::script_model::Latches;
 
 #[test]
 fn without_the_latch_an_owner_is_granted_again_after_somebody_else() {
-    let world = World { latches: Latches::Off, copies: 1, times: &[0, 10, 20, 40], ..world([PLAN, PLAN]) };
+    let world =
+        World { latches: Latches::Off, copies: 1, times: &[0, 10, 20, 40], ..world([PLAN, PLAN]) };
     finds(world, properties::NO_RETURN);
 }
 
@@ -19,6 +20,11 @@ fn without_the_latch_an_owner_is_granted_again_after_somebody_else() {
 fn without_the_latch_a_copy_of_a_released_acquisition_is_granted() {
     let world = World { latches: Latches::Off, copies: 1, ..world([PLAN, PLAN]) };
     finds(world, properties::NO_GHOST);
+}
+
+#[test]
+fn with_a_tombstone_that_is_not_prolonged_what_was_told_does_not_stay_true() {
+    finds(first_of_all(Latches::Brief), properties::TOLD);
 }
 
 #[test]

@@ -94,7 +94,8 @@ impl Model for World {
     fn init_states(&self) -> Vec<State> {
         let client = |number: u8| {
             let now = local(number, 0, 0);
-            let clock = self.plans[usize::from(number)].knows_clock.then(|| ServerClock::new(EPOCH, now));
+            let clock =
+                self.plans[usize::from(number)].knows_clock.then(|| ServerClock::new(EPOCH, now));
             Arc::new(Client::new(number, clock))
         };
         let state = State {
@@ -118,10 +119,13 @@ impl Model for World {
             if client.is_idle() && plan.takes_part {
                 actions.push(Action::Begin(number));
             }
-            let wakes = client.deadlines().filter(|(_, until)| self.wait_ms(state, number, *until).is_some());
+            let wakes = client
+                .deadlines()
+                .filter(|(_, until)| self.wait_ms(state, number, *until).is_some());
             actions.extend(wakes.map(|(leg, _)| Action::Wake(number, leg)));
             if state.breaks_left > 0 {
-                actions.extend(client.under_way().map(|(leg, call)| Action::Break(number, leg, call)));
+                actions
+                    .extend(client.under_way().map(|(leg, call)| Action::Break(number, leg, call)));
             }
             if client.is_acquiring() && plan.cancels {
                 actions.push(Action::Cancel(number));
@@ -150,14 +154,17 @@ impl Model for World {
             Action::Execute(place) => self.execute(&mut state, place),
             Action::Hear(place) => {
                 let Answer { to: (number, leg, call), reply } = state.answers.remove(place);
-                self.act(&mut state, usize::from(number), |client, now| client.hear(leg, call, reply, now))?;
+                self.act(&mut state, usize::from(number), |client, now| {
+                    client.hear(leg, call, reply, now)
+                })?;
             }
             Action::Break(number, leg, call) => {
                 state.breaks_left -= 1;
                 self.act(&mut state, number, |client, now| client.broken(leg, call, now))?;
             }
             Action::Wake(number, leg) => {
-                let (_, until) = last.clients[number].deadlines().find(|(other, _)| *other == leg)?;
+                let (_, until) =
+                    last.clients[number].deadlines().find(|(other, _)| *other == leg)?;
                 state.ahead_ms[number] += self.wait_ms(last, number, until)?;
                 self.act(&mut state, number, |client, now| client.woken(leg, now))?;
             }
@@ -207,7 +214,12 @@ impl World {
     }
 
     /// Lets a client do something and sends what it has to send; `None` when that leaves the bounds of the model.
-    fn act(&self, state: &mut State, number: usize, act: impl FnOnce(&mut Client, Instant) -> Outbox) -> Option<()> {
+    fn act(
+        &self,
+        state: &mut State,
+        number: usize,
+        act: impl FnOnce(&mut Client, Instant) -> Outbox,
+    ) -> Option<()> {
         let now = self.now(state, number);
         let client = Arc::make_mut(&mut state.clients[number]);
         let outbox = act(client, now);
@@ -237,7 +249,8 @@ impl World {
         }
         letter.executed = true;
         let (to, script) = (letter.from, Arc::clone(&letter.script));
-        let cells = Arc::make_mut(&mut state.redis).run_until(&script, letter.not_after, now * 1000);
+        let cells =
+            Arc::make_mut(&mut state.redis).run_until(&script, letter.not_after, now * 1000);
         state.seen.executed(&script, &cells);
         self.sights.executed(&script, &cells, &state.seen);
         let reply = Reply::read(&cells, script.request).expect("the model answers like a script");
@@ -248,13 +261,15 @@ impl World {
     fn forget(&self, state: &mut State) {
         let now = self.server_ms(state);
         let State { clients, letters, answers, copies_left, .. } = state;
-        let awaited = |(number, leg, call): (u8, Leg, CallId)| clients[usize::from(number)].awaits(leg, call);
+        let awaited =
+            |(number, leg, call): (u8, Leg, CallId)| clients[usize::from(number)].awaits(leg, call);
         answers.retain(|answer| awaited(answer.to));
         letters.retain(|letter| {
             let travels = letter.travels_until.is_none_or(|until| now <= until);
             // Late for good: neither an acquisition nor a renewal writes anything then.
             let late = letter.not_after.is_some_and(|not_after| now > not_after);
-            let idle = late && !awaited(letter.from) && letter.script.script().name != "lock_release";
+            let idle =
+                late && !awaited(letter.from) && letter.script.script().name != "lock_release";
             travels && !idle && !(letter.executed && *copies_left == 0)
         });
         letters.sort_by_key(|letter| (letter.from, letter.executed));
@@ -270,12 +285,7 @@ fn local(number: u8, since_start_ms: u64, ahead_ms: u64) -> Instant {
 }
 
 impl State {
-    pub(crate) fn brief(&self) -> String {
-        let l: Vec<String> = self.letters.iter().map(|l| format!("{:?}:{}{}", l.from, l.script.script().name, if l.executed {"*"} else {""})).collect();
-        let a: Vec<String> = self.answers.iter().map(|l| format!("{:?}:{:?}", l.to, l.reply.code)).collect();
-        let k: Vec<String> = self.redis.dump(0).iter().map(|(k, e)| format!("{}={:?}@{:?}", &k[..k.len().min(20)], e.value, e.expires_at.map(|at| at - EPOCH))).collect(); format!("{k:?} step {} letters {l:?} answers {a:?}", self.step)
-    }
-    /// Whether an owner field is in the lock.
+    /// The owner fields in the lock.
     pub(crate) fn fields(&self, server_ms: u64) -> impl Iterator<Item = &str> {
         self.redis.fields(super::client::LOCK, server_ms)
     }

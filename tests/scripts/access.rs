@@ -66,17 +66,29 @@ async fn every_key_that_a_script_touches_is_declared() {
     }
 }
 
+/// What the scripts run; a user of them needs no more.
+const COMMANDS: [&str; 13] = [
+    "eval", "time", "get", "set", "del", "pttl", "pexpire", "hexists", "hset", "hdel", "hvals",
+    "publish", "spublish",
+];
+
+/// The rights to all of them but one.
+fn all_but(missing: &str) -> Vec<String> {
+    let commands = COMMANDS.iter().filter(|command| **command != missing);
+    ["~*".to_owned(), "&*".to_owned()]
+        .into_iter()
+        .chain(commands.map(|command| format!("+{command}")))
+        .collect()
+}
+
+async fn user_of(redis: &Redis, rights: &[String]) -> MultiplexedConnection {
+    user(redis, &rights.iter().map(String::as_str).collect::<Vec<_>>()).await
+}
+
 #[tokio::test]
 async fn the_documented_commands_are_enough() {
     let redis = Redis::start().await;
-    let commands: Vec<String> =
-        "eval time get set del pttl pexpire hexists hset hdel hvals publish spublish"
-            .split(' ')
-            .map(|command| format!("+{command}"))
-            .collect();
-    let mut rights = vec!["~*", "&*"];
-    rights.extend(commands.iter().map(String::as_str));
-    let mut worker = user(&redis, &rights).await;
+    let mut worker = user_of(&redis, &all_but("nothing")).await;
     let job = lock("job");
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let take = job.acquire(request(1), within, &owner(1), lease(30_000), true);
@@ -89,6 +101,22 @@ async fn the_documented_commands_are_enough() {
         job.force_release(request(5), within),
     ] {
         run_on(&mut worker, &call).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_lacks_one_command_never_leaves_a_hold_by_an_acquisition_that_is_refused() {
+    let redis = Redis::start().await;
+    for missing in COMMANDS {
+        for last in [false, true] {
+            redis.ask::<String>(&["FLUSHALL"]).await;
+            let mut worker = user_of(&redis, &all_but(missing)).await;
+            let take = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), last);
+            let refused = run_on(&mut worker, &take).await.is_err();
+            let hold = redis.dump().await.get("job").map(|stored| stored.ttl);
+            assert_eq!(hold.is_some(), !refused, "{missing}");
+            assert!(hold.is_none_or(|left| left > 0), "{missing}");
+        }
     }
 }
 

@@ -150,3 +150,17 @@ async fn a_renewal_only_extends_the_hold_of_its_own_grant() {
     }
     assert!(redis.ask::<u64>(&["PTTL", "job"]).await <= 30_000);
 }
+
+#[tokio::test]
+async fn an_answer_from_a_tombstone_prolongs_it() {
+    let redis = Redis::start().await;
+    let abandon = lock("job").release(request(1), UNBOUND, &owner(1));
+    let reply = redis.run(&abandon).await;
+    let last = lock("job").acquire(request(2), UNBOUND, &owner(1), lease(30_000), true);
+    for call in [&abandon, &last] {
+        // As it is after most of its life.
+        redis.ask::<u64>(&["PEXPIRE", &call.keys()[0], "5000"]).await;
+        let again = redis.run(call).await;
+        assert_remembered(&redis, call, &again, life(UNBOUND, 0, &reply)).await;
+    }
+}

@@ -19,6 +19,8 @@ pub(crate) struct ScriptModel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Latches {
     On,
+    /// An answer from a tombstone does not prolong it: a hole that only a client without a bound can fall into.
+    Brief,
     Off,
 }
 
@@ -72,7 +74,12 @@ impl ScriptModel {
     }
 
     /// The same with another not-after than the call's own: only to show what the rule is for that fixes it (C8).
-    pub(crate) fn run_until(&mut self, call: &ScriptCall, not_after: Option<u64>, micros: u64) -> Vec<Cell> {
+    pub(crate) fn run_until(
+        &mut self,
+        call: &ScriptCall,
+        not_after: Option<u64>,
+        micros: u64,
+    ) -> Vec<Cell> {
         let (args, now) = (call.args(), micros / 1000);
         let keep = args[2].parse().unwrap();
         let run = Run { keys: call.keys(), args, micros, now, not_after, keep };
@@ -86,20 +93,32 @@ impl ScriptModel {
             other => panic!("the model does not know `{other}`"),
         };
         let server_ms = i64::try_from(now).unwrap();
-        vec![Cell::Int(code), Cell::Text(value), Cell::Int(ms), Cell::Int(server_ms), Cell::Text(args[0].clone())]
+        vec![
+            Cell::Int(code),
+            Cell::Text(value),
+            Cell::Int(ms),
+            Cell::Int(server_ms),
+            Cell::Text(args[0].clone()),
+        ]
     }
 
     /// All keys that are there at this time, sorted.
     pub(crate) fn dump(&self, server_ms: u64) -> BTreeMap<String, Entry> {
         let there = |entry: &Entry| !entry.is_over(server_ms);
-        self.keys.iter().filter(|(_, entry)| there(entry)).map(|(key, entry)| (key.clone(), entry.clone())).collect()
+        self.keys
+            .iter()
+            .filter(|(_, entry)| there(entry))
+            .map(|(key, entry)| (key.clone(), entry.clone()))
+            .collect()
     }
 
     /// The fields of the hash under a key at this time.
     pub(crate) fn fields(&self, key: &str, server_ms: u64) -> impl Iterator<Item = &str> {
-        let hash = self.keys.get(key).filter(|entry| !entry.is_over(server_ms)).and_then(|entry| match &entry.value {
-            Value::Hash(hash) => Some(hash),
-            Value::Text(_) => None,
+        let hash = self.keys.get(key).filter(|entry| !entry.is_over(server_ms)).and_then(|entry| {
+            match &entry.value {
+                Value::Hash(hash) => Some(hash),
+                Value::Text(_) => None,
+            }
         });
         hash.into_iter().flatten().map(|(field, _)| field.as_str())
     }
@@ -124,7 +143,7 @@ impl ScriptModel {
         let locks: Vec<&[String]> = run.keys[1..].chunks(2).collect();
         let latch = self.latch(&run.keys[0]);
         if latch.as_deref().is_some_and(is_tombstone) {
-            self.longer(&run.keys[0], run.life(0), run.now);
+            self.prolong_tombstone(run);
             return out(-2, "0", 0);
         }
         let (mut mine, mut busy, mut wait) = (0, 0, 0);
@@ -141,9 +160,11 @@ impl ScriptModel {
         }
         let again = match (&latch, self.latches) {
             (Some(token), _) => Some(token.clone()),
-            (None, Latches::On) => None,
+            (None, Latches::On | Latches::Brief) => None,
             // Without a latch the field alone has to tell that this owner was granted.
-            (None, Latches::Off) => (mine == locks.len()).then(|| self.text(&locks[0][1]).unwrap_or_default()),
+            (None, Latches::Off) => {
+                (mine == locks.len()).then(|| self.text(&locks[0][1]).unwrap_or_default())
+            }
         };
         if let Some(token) = again {
             if mine < locks.len() {
@@ -175,7 +196,8 @@ impl ScriptModel {
         let mut token = run.micros;
         for lock in locks {
             if let Some(last) = self.text(&lock[1]) {
-                let Some(last) = last.parse::<u64>().ok().filter(|last| *last < (1 << 53) - 1) else {
+                let Some(last) = last.parse::<u64>().ok().filter(|last| *last < (1 << 53) - 1)
+                else {
                     return out(-6, "0", 0);
                 };
                 token = token.max(last + 1);
@@ -183,7 +205,8 @@ impl ScriptModel {
         }
         let kept: Option<u64> = run.args[7].parse().ok();
         for lock in locks {
-            let expires_at = kept.filter(|_| self.pttl(&lock[1], run.now) != -1).map(|kept| run.now + kept);
+            let expires_at =
+                kept.filter(|_| self.pttl(&lock[1], run.now) != -1).map(|kept| run.now + kept);
             self.put(&lock[1], Value::Text(token.to_string()), expires_at);
             let hash = BTreeMap::from([(field.to_owned(), 1)]);
             self.put(&lock[0], Value::Hash(hash), Some(run.now + lease));
@@ -193,11 +216,12 @@ impl ScriptModel {
     }
 
     fn lock_renew(&mut self, run: &Run<'_>) -> Out {
-        let (field, lease, token) = (run.args[4].as_str(), run.args[5].parse().unwrap(), run.args[6].as_str());
+        let (field, lease, token) =
+            (run.args[4].as_str(), run.args[5].parse().unwrap(), run.args[6].as_str());
         if run.is_late() {
             return out(-1, "0", 0);
         }
-        if self.latches == Latches::On && self.latch(&run.keys[0]).as_deref() != Some(token) {
+        if self.latches != Latches::Off && self.latch(&run.keys[0]).as_deref() != Some(token) {
             return out(-3, "0", 0);
         }
         if !run.keys[1..].iter().all(|lock| self.has_field(lock, field)) {
@@ -212,7 +236,7 @@ impl ScriptModel {
         let field = run.args[4].as_str();
         let locks: Vec<&[String]> = run.keys[1..].chunks(2).collect();
         if let Some(latch) = self.latch(&run.keys[0]).filter(|latch| is_tombstone(latch)) {
-            self.longer(&run.keys[0], run.life(0), run.now);
+            self.prolong_tombstone(run);
             return out(latch[1..].parse().unwrap(), "0", 0);
         }
         let held = locks.iter().filter(|lock| self.remove_field(&lock[0], field)).count();
@@ -256,12 +280,18 @@ impl ScriptModel {
     }
 
     fn latch(&self, key: &str) -> Option<String> {
-        if self.latches == Latches::On { self.text(key) } else { None }
+        if self.latches == Latches::Off { None } else { self.text(key) }
     }
 
     fn set_latch(&mut self, key: &str, value: &str, life: u64, now: u64) {
-        if self.latches == Latches::On {
+        if self.latches != Latches::Off {
             self.put(key, Value::Text(value.into()), Some(now + life));
+        }
+    }
+
+    fn prolong_tombstone(&mut self, run: &Run<'_>) {
+        if self.latches == Latches::On {
+            self.longer(&run.keys[0], run.life(0), run.now);
         }
     }
 
@@ -271,7 +301,9 @@ impl ScriptModel {
 
     /// `HDEL`, which takes a hash without fields away.
     fn remove_field(&mut self, key: &str, field: &str) -> bool {
-        let Some(Value::Hash(hash)) = self.keys.get_mut(key).map(|entry| &mut entry.value) else { return false };
+        let Some(Value::Hash(hash)) = self.keys.get_mut(key).map(|entry| &mut entry.value) else {
+            return false;
+        };
         let removed = hash.remove(field).is_some();
         if hash.is_empty() {
             self.keys.remove(key);

@@ -1,7 +1,7 @@
 //! A small language for conversations with a machine: no event loop, no I/O, and a time that passes when told to.
 //!
 //! ```text
-//! conversation(acquire).asks("lock_acquire").hears(busy(3_000)).waits(Wake::BackOff).wakes().asks("lock_acquire")...
+//! talk(acquire).asks("lock_acquire").hears(busy(3_000)).waits(Wake::BackOff).wakes().asks("lock_acquire")...
 //! ```
 //!
 //! After each thing that happens the machine is polled until it waits or is done, as a driver does.
@@ -22,10 +22,12 @@ use edgelatch::time::Instant;
 pub(crate) const SERVER_START: u64 = 1_700_000_000_000;
 
 /// The two clocks of the host when a conversation begins. They have no epoch in common with the server's.
-pub(crate) const START: Instant = Instant::from_millis(7_000, 1_600_000_000_000);
+pub(crate) const START: Instant = Instant::from_millis(START_MONOTONIC, START_WALL);
+const START_MONOTONIC: u64 = 5_000;
+const START_WALL: u64 = 9_000_000;
 
 /// A machine, and what it was heard to say.
-pub(crate) struct Conversation<M: Machine> {
+pub(crate) struct Talk<M: Machine> {
     machine: M,
     /// How far each clock has gone since the start.
     monotonic_ms: u64,
@@ -44,9 +46,9 @@ pub(crate) struct Conversation<M: Machine> {
 pub(crate) struct Says(pub(crate) Code, pub(crate) String, pub(crate) i64);
 
 /// Begins at [`START`].
-pub(crate) fn conversation<M: Machine>(machine: M) -> Conversation<M> {
+pub(crate) fn talk<M: Machine>(machine: M) -> Talk<M> {
     let (unheard, calls) = (VecDeque::new(), Vec::new());
-    let mut begun = Conversation {
+    let mut begun = Talk {
         machine,
         monotonic_ms: 0,
         wall_ms: 0,
@@ -65,7 +67,7 @@ pub(crate) const fn known_clock() -> ServerClock {
     ServerClock::new(SERVER_START, START)
 }
 
-impl<M: Machine> Conversation<M> {
+impl<M: Machine> Talk<M> {
     /// The machine has made exactly one call, of this script, since the last line that looked.
     #[track_caller]
     pub(crate) fn asks(mut self, script: &str) -> Self {
@@ -79,19 +81,6 @@ impl<M: Machine> Conversation<M> {
     pub(crate) fn waits(self, why: Wake) -> Self {
         assert_eq!(self.unheard.len(), 0, "{:?}", self.unheard);
         assert_eq!(self.wait.map(|(_, why)| why), Some(why));
-        self
-    }
-
-    /// The same, and for exactly so long.
-    #[track_caller]
-    pub(crate) fn waits_for(self, why: Wake, ms: u64) -> Self {
-        assert_eq!(self.wait_ms(), ms);
-        self.waits(why)
-    }
-
-    /// Looks at what was said, with words of the test's own.
-    pub(crate) fn looks(self, look: impl FnOnce(&Self)) -> Self {
-        look(&self);
         self
     }
 
@@ -183,15 +172,9 @@ impl<M: Machine> Conversation<M> {
         self.outcome.as_ref()
     }
 
-    pub(crate) const fn machine(&mut self) -> &mut M {
-        &mut self.machine
-    }
-
     /// What the clocks of the host show.
     pub(crate) fn now(&self) -> Instant {
-        let start = Instant::from_millis(7_000 + self.monotonic_ms, 1_600_000_000_000 + self.wall_ms);
-        debug_assert!(start.has_reached(START));
-        start
+        Instant::from_millis(START_MONOTONIC + self.monotonic_ms, START_WALL + self.wall_ms)
     }
 
     /// For how long the machine waits now.
@@ -207,8 +190,9 @@ impl<M: Machine> Conversation<M> {
         }
     }
 
-    pub(crate) const fn server_ms(&self) -> u64 {
-        self.server_ms
+    /// How long the conversation has lasted.
+    pub(crate) const fn elapsed_ms(&self) -> u64 {
+        self.server_ms - SERVER_START
     }
 
     /// Which call is the newest.

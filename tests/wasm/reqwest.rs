@@ -7,10 +7,12 @@ use edgelatch::machine::Released;
 use edgelatch::protocol::gateway::{Request, Response};
 use edgelatch::transport::{Reqwest, Transport as _};
 use edgelatch::{Client, Gateway};
+use js_sys::Function;
 use serde_json::Value;
+use wasm_bindgen::JsValue;
 use wasm_bindgen_test::wasm_bindgen_test;
 
-use super::support::{InsteadOfFetch, NOBODY, PEER, gateway, peer};
+use super::support::{NOBODY, PEER, gateway, peer};
 
 fn request(url: &str, path: &str) -> Request {
     Request {
@@ -63,4 +65,22 @@ async fn a_lock_is_taken_and_released() {
     let lock = Client::new(address, Reqwest::new(), JsHost).lock("invoice:42").unwrap();
     let lease = lock.acquire().await.unwrap();
     assert_eq!(lease.release().await.unwrap(), Released::Released);
+}
+
+/// Puts a fetch function in the place of the runtime's, until it is dropped.
+struct InsteadOfFetch(JsValue);
+
+impl InsteadOfFetch {
+    fn put(fetch: &Function) -> Self {
+        let global = js_sys::global();
+        let before = js_sys::Reflect::get(&global, &"fetch".into()).unwrap();
+        js_sys::Reflect::set(&global, &"fetch".into(), fetch).unwrap();
+        Self(before)
+    }
+}
+
+impl Drop for InsteadOfFetch {
+    fn drop(&mut self) {
+        js_sys::Reflect::set(&js_sys::global(), &"fetch".into(), &self.0).unwrap();
+    }
 }

@@ -5,7 +5,7 @@ use edgelatch::transport::HostFetch;
 use wasm_bindgen_test::wasm_bindgen_test;
 
 use super::support::{NOBODY, PEER, peer};
-use crate::conformance::{host, transport};
+use crate::{host_suite as host, transport_suite as transport};
 
 /// `fetch` does not tell how far it came, and adds nothing that a fetch function would see.
 const AROUND: transport::Surroundings<'_> =

@@ -3,6 +3,11 @@
 use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
+#[wasm_bindgen]
+extern "C" {
+    fn eval(text: &str) -> JsValue;
+}
+
 /// The address of the peer, which only its fetch function knows.
 pub(super) const PEER: &str = "https://peer.example";
 /// An address where nobody listens.
@@ -10,35 +15,16 @@ pub(super) const NOBODY: &str = "https://nobody.example";
 
 /// The peer of the transport's suite. `shown`: a redirection is seen as it is, as in Node, and not hidden, as in browsers.
 pub(super) fn peer(shown: bool) -> Function {
-    made(&["shown"], include_str!("peer.js"), &[shown.into()])
+    made("shown", include_str!("peer.js"), shown)
 }
 
 /// A gateway with one lock, which is granted after so many tries.
 pub(super) fn gateway(refusals: u32) -> Function {
-    made(&["refusals"], include_str!("gateway.js"), &[refusals.into()])
+    made("refusals", include_str!("gateway.js"), refusals)
 }
 
-/// What the body of a function answers.
-fn made(names: &[&str], body: &str, values: &[JsValue]) -> Function {
-    let function = Function::new_with_args(&names.join(","), body);
-    let values: js_sys::Array = values.iter().collect();
-    function.apply(&JsValue::UNDEFINED, &values).unwrap().unchecked_into()
-}
-
-/// Puts a fetch function in the place of the runtime's, until it is dropped.
-pub(super) struct InsteadOfFetch(JsValue);
-
-impl InsteadOfFetch {
-    pub(super) fn put(fetch: &Function) -> Self {
-        let global = js_sys::global();
-        let before = js_sys::Reflect::get(&global, &"fetch".into()).unwrap();
-        js_sys::Reflect::set(&global, &"fetch".into(), fetch).unwrap();
-        Self(before)
-    }
-}
-
-impl Drop for InsteadOfFetch {
-    fn drop(&mut self) {
-        js_sys::Reflect::set(&js_sys::global(), &"fetch".into(), &self.0).unwrap();
-    }
+/// What a function of one parameter answers to a value.
+fn made(parameter: &str, body: &str, value: impl Into<JsValue>) -> Function {
+    let function: Function = eval(&format!("({parameter}) => {{\n{body}\n}}")).unchecked_into();
+    function.call1(&JsValue::UNDEFINED, &value.into()).unwrap().unchecked_into()
 }

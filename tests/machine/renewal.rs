@@ -10,7 +10,14 @@ use crate::conversation::*;
 /// The machine of a 30 s hold, from when it was granted.
 fn renewal(renews: bool) -> Conversation<Renewal> {
     let grant = grant(LeaseTime::DEFAULT);
-    Conversation::new(Renewal::new(calls(), grant, renews, AttemptTime::DEFAULT, entropy(), clock()))
+    Conversation::new(Renewal::new(
+        calls(),
+        grant,
+        renews,
+        AttemptTime::DEFAULT,
+        entropy(),
+        clock(),
+    ))
 }
 
 const TRUSTED: u64 = 30_000 - 302;

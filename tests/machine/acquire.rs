@@ -67,8 +67,7 @@ fn the_bound_is_known_server_time_and_the_wait_and_ninety_seconds() {
 
 #[test]
 fn a_first_request_has_no_bound_and_is_kept_for_ten_minutes() {
-    let mut it =
-        Conversation::new(Acquire::new(spec(up_to(30_000)), entropy(), None, start()));
+    let mut it = Conversation::new(Acquire::new(spec(up_to(30_000)), entropy(), None, start()));
     it.asks("lock_acquire").hears(0, "1", 1_000);
     assert_eq!((it.arg(NOT_AFTER), it.arg(KEEP)), ("", "600000"));
     it.sleeps();

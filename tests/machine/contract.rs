@@ -49,7 +49,7 @@ fn answer(
     };
     it.after(delay % 300);
     if script.script().name == "lock_release" {
-        return if deed % 4 == 0 { None } else { reply(it, 0, "0", 0) };
+        return if deed.is_multiple_of(4) { None } else { reply(it, 0, "0", 0) };
     }
     match deed % 10 {
         0..=4 => reply(it, 0, "1", i64::try_from(delay).unwrap()),

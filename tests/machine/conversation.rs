@@ -65,8 +65,7 @@ pub(crate) fn acquire(patience: Patience) -> Conversation<Acquire> {
 /// A grant that was asked for at the start and answered 10 ms later.
 pub(crate) fn grant(lease_time: LeaseTime) -> Grant {
     let spec = AcquireSpec { lease: lease_time, ..spec(Patience::Once) };
-    let mut conversation =
-        Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
+    let mut conversation = Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
     conversation.asks("lock_acquire").after(10).hears(1, TOKEN, 0).done().unwrap()
 }
 
