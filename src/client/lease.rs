@@ -120,7 +120,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Ends this lease, and with the last one the hold. Asked again it answers the same, or asks Redis again after an error.
     ///
     /// # Errors
-    /// [`ReleaseError`] when it is not known that the hold has ended. It ends with its lease at the latest.
+    /// [`ReleaseError`] when it is not known that the hold has ended. It ends by itself then.
     pub async fn release(&self) -> Result<Released, ReleaseError> {
         let again = {
             let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);

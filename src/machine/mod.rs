@@ -125,6 +125,6 @@ pub trait Machine {
     /// Tells the machine what happened. Inputs about calls that are not under way change nothing.
     fn handle(&mut self, input: Input, now: Instant);
 
-    /// Asks for the next thing to do.
+    /// Asks for the next thing to do. Once it is done it says so as often as it is asked.
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome>;
 }
