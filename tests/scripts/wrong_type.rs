@@ -1,19 +1,23 @@
 //! Something that is no lock under one of a lock's keys: refused, and left alone.
 
-use edgelatch::protocol::script::ScriptCall;
+use std::time::Duration;
+
+use edgelatch::protocol::script::{Bound, ScriptCall};
 
 use crate::support::calls::{UNBOUND, lease, lock, owner, request, token};
 use crate::support::redis::Redis;
 
 /// Every call about one owner that looks at what is stored.
-fn calls() -> [ScriptCall; 5] {
+fn calls() -> [ScriptCall; 6] {
     let job = lock("job");
+    let bound = Bound { not_after: Some(9_000_000_000_000), keep: Duration::from_secs(90) };
     [
         job.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false),
         job.acquire(request(2), UNBOUND, &owner(1), lease(30_000), true),
         job.renew(request(3), UNBOUND, &owner(1), lease(30_000), token(7)),
         job.release(request(4), UNBOUND, &owner(1)),
         job.inspect(request(5), Some(&owner(1))),
+        job.force_release(request(6), bound),
     ]
 }
 
