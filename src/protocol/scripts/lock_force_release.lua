@@ -12,7 +12,7 @@ if record then return out(tonumber(record:sub(2)),'0',0) end
 if not bound then return out(-4,'0',0) end
 if late() then return out(-1,'0',0) end
 -- Fails on what is no hash: a semaphore of the same name is not ours to delete.
-redis.call('HLEN',KEYS[2])
+redis.call('HEXISTS',KEYS[2],'')
 local held=redis.call('DEL',KEYS[2])
 if held==1 then say(KEYS[3],'0') end
 redis.call('SET',KEYS[1],'x'..held,'PX',life())
