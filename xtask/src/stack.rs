@@ -65,13 +65,13 @@ impl Worker {
         port: u16,
     ) -> Result<Self> {
         stage(place, folder, gateway)?;
-        let program = place.node_modules().join("wrangler/bin/wrangler.js");
+        let wrangler = place.node_modules().join("wrangler/wrangler-dist/cli.js");
         let mut command = place.node();
         command
             .current_dir(folder)
-            .arg(program)
-            .args(["dev", "--local", "--ip", "127.0.0.1", "--port", &port.to_string()])
-            .args(["--inspector-port", "0", "--show-interactive-dev-session=false"])
+            .arg(place.root.join("xtask/scripts/serve.mjs"))
+            .arg(wrangler)
+            .arg(port.to_string())
             // Everything it keeps stays below target; nothing is sent to anybody.
             .env("XDG_CONFIG_HOME", folder.join(".config"))
             .env("XDG_CACHE_HOME", folder.join(".cache"))
