@@ -48,15 +48,6 @@ impl Instant {
             wall_ms: self.wall_ms.min(other.wall_ms),
         }
     }
-
-    /// The later of two deadlines, clock by clock.
-    #[must_use]
-    pub fn later(self, other: Self) -> Self {
-        Self {
-            monotonic_ms: self.monotonic_ms.max(other.monotonic_ms),
-            wall_ms: self.wall_ms.max(other.wall_ms),
-        }
-    }
 }
 
 impl Add<Duration> for Instant {
@@ -108,8 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sooner_and_the_later_deadline_are_taken_clock_by_clock() {
+    fn the_sooner_deadline_is_taken_clock_by_clock() {
         assert_eq!(at(1, 9).sooner(at(2, 8)), at(1, 8));
-        assert_eq!(at(1, 9).later(at(2, 8)), at(2, 9));
     }
 }

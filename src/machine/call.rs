@@ -57,16 +57,8 @@ impl Errand {
     }
 
     /// The same for a request that ends or undoes something: its attempts are further apart.
-    pub(super) const fn undoing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
-        let backoff = Backoff::of_undoing();
-        Self {
-            script,
-            attempts_left: attempts,
-            attempt_time,
-            backoff,
-            state: State::Ready,
-            unsure: false,
-        }
+    pub(super) fn undoing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
+        Self { backoff: Backoff::of_undoing(), ..Self::new(script, attempts, attempt_time) }
     }
 
     /// Whether an attempt may have been done although nothing was heard of it.
