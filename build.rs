@@ -1,5 +1,6 @@
-//! Turns `src/protocol/scripts/*.lua` into the scripts that are sent: the prelude in front, comments taken out, and the
-//! SHA-1 by which Redis knows each, once plain and once with Upstash's key-locking line.
+//! Turns `src/protocol/scripts/*.lua` into the scripts that are sent: the prelude in front, and the parts that a first line
+//! such as `-- with once, mint` names; comments taken out; and the SHA-1 by which Redis knows each, once plain and once with
+//! Upstash's key-locking line.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,41 +8,94 @@ use std::{env, error::Error, fs};
 
 const DIR: &str = "src/protocol/scripts";
 const PRELUDE: &str = "prelude.lua";
+/// The parts that compute keys which the caller cannot declare.
+const COMPUTE_KEYS: [&str; 1] = ["alive"];
 const KEY_LOCKING: &str = "#!lua flags=allow-key-locking\n";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={DIR}");
-    let prelude = lean(Path::new(DIR).join(PRELUDE))?;
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(DIR)?.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
-    files.sort();
-
     let mut code = format!("pub(super) const KEY_LOCKING: &str = {KEY_LOCKING:?};\n");
-    for file in files.into_iter().filter(|file| !file.ends_with(PRELUDE)) {
-        let name = file
-            .file_stem()
-            .and_then(|stem| stem.to_str())
-            .ok_or("a script's name is not UTF-8")?
-            .to_owned();
-        let source = prelude.clone() + &lean(file)?;
-        let sha1 = sha1_smol::Sha1::from(&source).digest().to_string();
-        let key_locking_sha1 =
-            sha1_smol::Sha1::from(KEY_LOCKING.to_owned() + &source).digest().to_string();
-        write!(
-            code,
-            "/// `{name}.lua`\npub static {}: Script = Script {{ name: {name:?}, source: {source:?}, \
-             sha1: {sha1:?}, key_locking_sha1: {key_locking_sha1:?} }};\n",
-            name.to_uppercase()
-        )?;
+    let parts = texts(&Path::new(DIR).join("parts"))?;
+    let prelude = (PRELUDE.to_owned(), lean(&fs::read_to_string(Path::new(DIR).join(PRELUDE))?));
+    // What several scripts begin with is kept once.
+    for (name, text) in parts.iter().chain([&prelude]) {
+        writeln!(code, "static {}: &str = {text:?};", constant(name))?;
     }
+
+    let mut names = Vec::new();
+    for (file, text) in scripts()? {
+        let begins: Vec<_> = asked_for(&text)
+            .map(|part| parts.iter().find(|(name, _)| name.strip_suffix(".lua") == Some(part)))
+            .map(|part| part.ok_or_else(|| format!("{file}: no such part")))
+            .collect::<Result<_, _>>()?;
+        let begins: Vec<_> = [&prelude].into_iter().chain(begins).collect();
+        let own = lean(&text);
+        let whole: String = begins.iter().map(|(_, text)| text.as_str()).chain([&*own]).collect();
+        let sha1 = sha1_smol::Sha1::from(&whole).digest();
+        // Key locking needs to know all keys beforehand.
+        let computes_keys = asked_for(&text).any(|part| COMPUTE_KEYS.contains(&part));
+        let first_line = if computes_keys { "" } else { KEY_LOCKING };
+        let key_locking_sha1 = sha1_smol::Sha1::from(first_line.to_owned() + &whole).digest();
+        let begins: String =
+            begins.iter().map(|(name, _)| format!("&{}, ", constant(name))).collect();
+        let name = file.trim_end_matches(".lua");
+        writeln!(
+            code,
+            "/// `{file}`\npub static {}: Script = Script {{ name: {name:?}, begins: &[{begins}], own: {own:?}, \
+             sha1: \"{sha1}\", key_locking_sha1: \"{key_locking_sha1}\", computes_keys: {computes_keys} }};",
+            constant(&file)
+        )?;
+        names.push(format!("&{}", constant(&file)));
+    }
+    let (count, all) = (names.len(), names.join(", "));
+    writeln!(code, "/// All of them.\npub static ALL: [&Script; {count}] = [{all}];")?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("scripts.rs"), code)?;
     Ok(())
 }
 
-/// The script without comment lines and indentation.
-fn lean(file: PathBuf) -> Result<String, std::io::Error> {
-    let text = fs::read_to_string(file)?;
+/// The files of the scripts, and their texts as they are written.
+fn scripts() -> Result<Vec<(String, String)>, Box<dyn Error>> {
+    let mut scripts = Vec::new();
+    for entry in fs::read_dir(DIR)? {
+        let (path, name) = named(entry?)?;
+        if path.is_file() && name != PRELUDE {
+            scripts.push((name, fs::read_to_string(path)?));
+        }
+    }
+    scripts.sort();
+    Ok(scripts)
+}
+
+/// The files in a folder, and their texts as they are sent.
+fn texts(folder: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+    let mut texts = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let (path, name) = named(entry?)?;
+        texts.push((name, lean(&fs::read_to_string(path)?)));
+    }
+    texts.sort();
+    Ok(texts)
+}
+
+fn named(entry: fs::DirEntry) -> Result<(PathBuf, String), Box<dyn Error>> {
+    let name = entry.file_name().into_string().map_err(|_| "a script's name is not UTF-8")?;
+    Ok((entry.path(), name))
+}
+
+/// A file's name as the name of a constant.
+fn constant(file: &str) -> String {
+    file.trim_end_matches(".lua").to_uppercase()
+}
+
+/// The parts that a script's first line asks for.
+fn asked_for(text: &str) -> impl Iterator<Item = &str> {
+    let first = text.lines().next().and_then(|line| line.strip_prefix("-- with "));
+    first.into_iter().flat_map(|names| names.split(", "))
+}
+
+/// A text without comment lines and indentation.
+fn lean(text: &str) -> String {
     let lines =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("--"));
-    Ok(lines.map(|line| line.to_owned() + "\n").collect())
+    lines.map(|line| line.to_owned() + "\n").collect()
 }

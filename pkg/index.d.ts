@@ -5,15 +5,56 @@
  * sent. No message of any error holds the gateway's token, an owner id or a script.
  */
 
+import type { CountDownLatch, Guard, Lock, PermitExpirableSemaphore, ReadWriteLock, Semaphore } from "./objects.js";
+
+export * from "./errors.js";
+export type {
+  AcquireOptions,
+  CountDownLatch,
+  GrantOptions,
+  Guard,
+  Lease,
+  LeaseEvent,
+  LeaseOptions,
+  Lock,
+  LockState,
+  PermitExpirableSemaphore,
+  PermitsState,
+  ReadWriteLock,
+  Semaphore,
+  SemaphoreState,
+} from "./objects.js";
+
 /** What {@link connect} needs to know. */
-export interface ConnectOptions {
-  /** The gateway's address: `https://…`, or `http://` on loopback. No user, query or fragment in it. White space is cut off. */
-  url: string;
+export type ConnectOptions = UpstashOptions | WebdisOptions;
+
+/** A gateway that speaks Upstash's REST protocol: Upstash itself, `edgelatch-gateway`, SRH and others. */
+export interface UpstashOptions extends GatewayOptions {
+  dialect?: "upstash";
   /** The gateway's bearer token. White space around it is cut off. */
   token: string;
+}
+
+/**
+ * A Webdis. It cannot wait for replicas, and knows no zero byte in arguments of your own: both are refused before anything is
+ * sent.
+ */
+export interface WebdisOptions extends GatewayOptions {
+  dialect: "webdis";
+  /** What its `http_basic_auth` says, `user:password`; left out where it asks for nothing. White space around it is cut off. */
+  token?: string;
+}
+
+/** What all gateways have in common. */
+export interface GatewayOptions {
+  /** The gateway's address: `https://…`, or `http://` on loopback. No user, query or fragment in it. White space is cut off. */
+  url: string;
   /** Allows `http://` beyond loopback: for private networks only, since the token travels in the clear. Default false. */
   allowHttp?: boolean;
-  /** What carries the requests. Default: `globalThis.fetch`, looked up at each request. */
+  /**
+   * What carries the requests: POST to the address, and to `pipeline` below it for calls of one turn of the event loop (up to 64),
+   * which are one request where the gateway has that. Default: `globalThis.fetch`, looked up at each request.
+   */
   fetch?: (input: string, init?: RequestInit) => Promise<Response>;
   /** Longest time one request may take, 50 to 60 000; default 5 000. A shorter one finds a hanging gateway sooner. */
   requestTimeoutMs?: number;
@@ -22,12 +63,29 @@ export interface ConnectOptions {
    * from the first answer that refuses it.
    */
   keyLocking?: "auto" | "on" | "off";
+  /**
+   * How those who wait learn of a release. Default `auto`: over a stream where the gateway has one, found out by itself, and by asking
+   * at intervals where it has none or loses it ({@link Locks.events} tells). `off`: by asking alone. While somebody waits a stream takes
+   * a connection. All pages of an origin have two streams at one gateway, by `navigator.locks`; whoever finds none free asks.
+   */
+  wakeups?: "auto" | "off";
   /** How a release is announced. `sharded` or `both` when the Java side runs on a Redis Cluster. Default `plain`. */
   publish?: "plain" | "sharded" | "both";
 }
 
+/** How a redLock behaves beyond what Redisson says. All who take the lock should set the same. */
+export interface RedLockOptions {
+  /**
+   * A node whose Redis has started less than this ago has no vote, 1 000 to 86 400 000; unset, it votes at once. That is right where
+   * each write is on disk before it is answered, or where a node that has lost its data is kept away for as long as the longest
+   * lease; otherwise two may believe that they hold. Redis is never asked for a longer lease than this: a longer hold is renewed
+   * until its end. A longer delay costs a node's vote after each restart. Each node must let scripts run `INFO`.
+   */
+  rejoinDelayMs?: number;
+}
+
 /** What {@link connect.fromEnv} may be told beside the environment. */
-export interface FromEnvOptions extends Partial<Omit<ConnectOptions, "url" | "token">> {
+export interface FromEnvOptions extends Partial<Omit<UpstashOptions, "url" | "token" | "dialect">> {
   /** Put before each variable's name: `{ prefix: "LOCKS_" }` reads `LOCKS_KV_REST_API_URL`. */
   prefix?: string;
 }
@@ -48,197 +106,142 @@ export namespace connect {
   function fromEnv(env?: object, options?: FromEnvOptions): Locks;
 }
 
-/** A client of one gateway. */
+/**
+ * A client of one gateway, or an {@link owner} of it. Its methods send nothing; they throw at once what is no name or setting.
+ *
+ * A name is 1 to 512 bytes of UTF-8 without control characters, and braces only as one `{tag}`.
+ */
 export interface Locks {
+  /** The re-entrant lock of this name, as Redisson's `getLock(name)`. @throws {InvalidOptionError} */
+  lock(name: string): Lock;
   /**
-   * The lock of this name, as Redisson's `getLock(name)`. A name is 1 to 512 bytes of UTF-8 without control
-   * characters.
+   * A lock that one owner cannot take twice, as `getNonReentrantLock(name)`: the second time rejects with {@link NotAgainError}.
    *
    * @throws {InvalidOptionError}
    */
-  lock(name: string): Lock;
+  nonReentrantLock(name: string): Lock;
+  /** A lock whose waiters only poll, at a pace of their own, as `getSpinLock(name, backOff)`. @throws {InvalidOptionError} */
+  spinLock(name: string, options?: SpinOptions): Lock;
+  /** A lock that is given in the order of arrival, as `getFairLock(name)`. @throws {InvalidOptionError} */
+  fairLock(name: string, options?: FairOptions): Lock;
+  /** The same for an owner that cannot take it twice, as `getNonReentrantFairLock(name)`. @throws {InvalidOptionError} */
+  nonReentrantFairLock(name: string, options?: FairOptions): Lock;
+  /** A lock whose last fencing token is kept for ever, as `getFencedLock(name)`. @throws {InvalidOptionError} */
+  fencedLock(name: string): Lock;
+  /** Many readers or one writer, as `getReadWriteLock(name)`. @throws {InvalidOptionError} */
+  readWriteLock(name: string, options?: ReadWriteOptions): ReadWriteLock;
   /**
-   * An owner whose acquisitions of one lock share one hold: re-entry, counted here and not in Redis. Make one for each task
-   * (in a Worker, for each request): it is not for sharing.
-   */
-  owner(): Owner;
-}
-
-/** Acquisitions made through one owner re-enter each other. */
-export interface Owner {
-  /** @throws {InvalidOptionError} */
-  lock(name: string): Lock;
-}
-
-/** How long a hold lasts. */
-export interface LeaseOptions {
-  /**
-   * The lease, 100 to 86 400 000. When given, the hold ends after it unless you call {@link Lease.renew}. When not, it
-   * is 30 000 and is renewed every third of it until the release.
-   */
-  leaseMs?: number;
-}
-
-/** How long to wait, and with what means. */
-export interface AcquireOptions extends LeaseOptions {
-  /** Longest wait, 1 to 86 400 000; default 30 000. `"until-aborted"` needs a `signal`. */
-  waitMs?: number | "until-aborted";
-  /**
-   * Ends the wait and undoes a grant that is still on its way. The promise rejects with the signal's reason, also when the
-   * undoing could not be confirmed; then the lease runs out by itself.
-   */
-  signal?: AbortSignal;
-  /**
-   * Most requests the wait may spend, 3 to 10 000; default 40 for a timed wait, none for `"until-aborted"`. A smaller
-   * one stretches the pauses between tries. (A Worker on the free plan has 50 for each request it serves.) One more is
-   * sent for each script that Redis does not know yet.
-   */
-  maxRequests?: number;
-}
-
-/** A distributed re-entrant lock. */
-export interface Lock {
-  readonly name: string;
-  /**
-   * Takes the lock if it is free, in one request. (With a gateway that does not answer it gives up after three attempts, and
-   * three more to undo them.)
+   * Values of a group, all or none, as `getMultiLock(group, values)` of a client with `StringCodec`: 1 to 1000 texts, or bytes as
+   * another codec makes them.
    *
-   * @returns the lease, or null when somebody else holds the lock.
-   * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError | OutcomeUnknownError | InvalidOptionError}
+   * @throws {InvalidOptionError}
    */
-  tryAcquire(options?: LeaseOptions & { signal?: AbortSignal }): Promise<Lease | null>;
+  groupLock(group: string, values: readonly (string | Uint8Array)[], options?: GroupOptions): Lock;
   /**
-   * Waits for the lock.
+   * Several locks as one, all or none, as `getMultiLock(locks)`: 1 to 100, of any kind, of this client or others. {@link Lease.tokenOf}
+   * tells the token of each.
    *
-   * @throws {WaitOverError} somebody else held it for the whole wait.
-   * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError | OutcomeUnknownError | InvalidOptionError}
+   * @throws {InvalidOptionError}
    */
-  acquire(options?: AcquireOptions): Promise<Lease>;
+  multiLock(locks: readonly Lock[]): Lock;
   /**
-   * Acquires, calls `work`, releases, and answers what `work` answered.
+   * One lock on several independent Redis, of which the majority decides, as `getRedLock(locks)`: 3, 5, 7 or 9 plain or fenced
+   * locks, each of a client of its own.
    *
-   * @throws what `work` throws; what `acquire` throws; {@link LeaseLostError} when `work` ended well but the lease did not
-   * last until its end.
+   * @throws {InvalidOptionError}
    */
-  run<T>(work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
-  run<T>(options: AcquireOptions, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
+  redLock(locks: readonly Lock[], options?: RedLockOptions): Lock;
+  /** A number of permits, as `getSemaphore(name)`. @throws {InvalidOptionError} */
+  semaphore(name: string): Semaphore;
+  /** Permits with ids and ends of their own, as `getPermitExpirableSemaphore(name)`. @throws {InvalidOptionError} */
+  permitExpirableSemaphore(name: string, options?: PermitOptions): PermitExpirableSemaphore;
+  /** A gate that opens when it was counted down, as `getCountDownLatch(name)`. @throws {InvalidOptionError} */
+  countDownLatch(name: string): CountDownLatch;
   /**
-   * Ends whatever hold there is, whoever holds it.
+   * A key that remembers the newest fencing token it has seen, and refuses writes with an older one. One key is protected by
+   * locks of one name.
    *
-   * @returns whether the lock was held.
+   * @param key 1 to 512 bytes of UTF-8; where it has braces, first a `{tag}`.
+   * @throws {InvalidOptionError}
    */
-  forceRelease(): Promise<boolean>;
-  /** What Redis says of the lock now, read from the primary. */
-  inspect(): Promise<LockState>;
+  guard(key: string, options?: GuardOptions): Guard;
+  /**
+   * The same as one owner: its acquisitions of one lock share one hold, counted here and not in Redis, and one who writes may
+   * read. Make one for each task (in a Worker, for each request): it is not for sharing.
+   */
+  owner(): Locks;
+  /**
+   * How waits go on at this gateway, whenever that changes. Nothing is told before somebody has waited, and there is no end: leave the
+   * loop. It asks nobody, and keeps no program alive.
+   */
+  events(): AsyncGenerator<WakingEvent, void, void>;
 }
 
-/** What Redis says of a lock. */
-export interface LockState {
-  readonly locked: boolean;
-  /** The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free. */
-  readonly holdCount: number;
-  /** Until the hold runs out; null when the lock is free or its hold has no end. */
-  readonly remainingMs: number | null;
-  /** The newest fencing token of this name, 0 when there is none. */
-  readonly lastToken: number;
+/** How those who wait learn that it may be worth to ask. */
+export interface WakingEvent {
+  /**
+   * `stream`: they are told, and ask nobody meanwhile. `polling`: they ask at intervals, since the gateway has no streams or not now, or
+   * this runtime opens none, or it is not wanted.
+   */
+  readonly type: "stream" | "polling";
 }
 
-/**
- * A hold on a lock, for a time.
- *
- * Keep it for as long as you want the hold: one that nothing refers to any more is not renewed, and its hold runs out.
- */
-export interface Lease {
-  readonly name: string;
-  /** The fencing token: rises with every grant of this name. Send it with each write that the lock protects. */
-  readonly token: number;
-  /** Aborted with a {@link LeaseLostError} when the lease can no longer be trusted. Not aborted by a release. */
-  readonly signal: AbortSignal;
-  /** How many acquisitions of the same {@link Owner} share this hold. */
-  readonly holdCount: number;
-  /** Milliseconds for which the hold can still be trusted; 0 when it is lost or released. Asks nobody. */
-  remaining(): number;
-  /**
-   * Asks Redis whether the hold is still there.
-   *
-   * @throws {GatewayRefusedError | GatewayUnreachableError}
-   */
-  isHeld(): Promise<boolean>;
-  /**
-   * Prolongs the hold to at least its lease time from now.
-   *
-   * @throws {LeaseLostError} the hold is gone.
-   * @throws {GatewayRefusedError | GatewayUnreachableError | InvalidOptionError} the hold stands as it was.
-   */
-  renew(options?: LeaseOptions): Promise<void>;
-  /**
-   * Ends the hold. Calling it again answers the same, or asks Redis again after an error.
-   *
-   * @returns `lost` when the hold had ended before.
-   * @throws {OutcomeUnknownError} no answer came; the lock is free after `freeInMs` at the latest.
-   * @throws {GatewayRefusedError}
-   */
-  release(): Promise<"released" | "lost">;
-  /** Releases; rejects with {@link LeaseLostError} when the lease did not last until here. */
-  [Symbol.asyncDispose](): Promise<void>;
+/** How a spin lock pauses between two tries. Redisson's defaults. */
+export interface SpinOptions {
+  backoff?:
+    | {
+        /** Pauses that grow from `initialMs` (1 to 60 000; default 1) to `maxMs` (the same; 128) by `factor` (1 to 1000; 2). */
+        type: "exponential";
+        initialMs?: number;
+        maxMs?: number;
+        factor?: number;
+      }
+    | {
+        /** The same pause each time, 1 to 60 000; default 64. */
+        type: "constant";
+        delayMs?: number;
+      };
 }
 
-/** Every error of this package, except the reason of a signal of yours. */
-export class EdgelatchError extends Error {
-  readonly code: ErrorCode;
+/** What a fair lock's queue thinks of those who are silent. */
+export interface FairOptions {
+  /** How long a waiter of ours is believed to live after a poll, 1 000 to 60 000; default 10 000. It polls three times as often. */
+  lifeMs?: number;
+  /** How far Java's clocks may be ahead of Redis' own, 0 to 3 600 000; default 20 000. */
+  skewMs?: number;
+  /** The longest time that a Java waiter asks for, 1 000 to 86 400 000; default 300 000, as in Redisson. */
+  redissonWaitTimeoutMs?: number;
+  /** How long a Java waiter that nobody hears may take to take a free lock, 3 000 to 60 000; default 5 000. */
+  shortMs?: number;
+  /** How long one that is heard may, from `shortMs` to 600 000; default 30 000. */
+  longMs?: number;
 }
-/** Stable names of the kinds of error. */
-export type ErrorCode =
-  | "invalid-option"
-  | "wait-over"
-  | "lease-lost"
-  | "gateway-refused"
-  | "gateway-unreachable"
-  | "gateway-too-slow"
-  | "outcome-unknown";
 
-/** A value is not of the accepted kind or range. Nothing was sent. */
-export class InvalidOptionError extends EdgelatchError {
-  readonly code: "invalid-option";
-  /** The option's name. */
-  readonly option: string;
-  /** What would be accepted. */
-  readonly accepted: string;
+/** How a read-write lock behaves beyond what Redisson says. */
+export interface ReadWriteOptions {
+  /** Keeps new readers of ours out while a writer waits: for so long after its last try, 100 to 5 000; `true` is 5 000. Default false. */
+  preferWriters?: boolean | number;
+  /**
+   * `lockWatchdogTimeout` of the Java programs that read under this lock, 100 to 86 400 000; default 30 000, `null` when there
+   * are none. The reading side is asked for so long at a time, and renewed for longer leases.
+   */
+  peerWatchdogMs?: number | null;
 }
-/** Somebody else held the lock for the whole wait. */
-export class WaitOverError extends EdgelatchError {
-  readonly code: "wait-over";
-  /** Until the present hold runs out, null when it has no end. */
-  readonly remainingMs: number | null;
+
+/** About a group. */
+export interface GroupOptions {
+  /** How far the clocks of Java's machines may be off Redis' own, 0 to 60 000; default 1 000. */
+  clockSkewMs?: number;
 }
-/** The hold ended before it was released. */
-export class LeaseLostError extends EdgelatchError {
-  readonly code: "lease-lost";
-  /** `expired`: no renewal was confirmed in time. `gone`: Redis says that the hold is not there. */
-  readonly reason: "expired" | "gone";
+
+/** About permits with ids. */
+export interface PermitOptions {
+  /** How far the clocks of Java's machines may be off Redis' own, 0 to 60 000; default 1 000; 0 where no Java shares them. */
+  peerSkewMs?: number;
 }
-/** The gateway or Redis answered no. Nothing was done. */
-export class GatewayRefusedError extends EdgelatchError {
-  readonly code: "gateway-refused";
-  readonly reason:
-    | "unauthorized"
-    | "out-of-memory"
-    | "wrong-type"
-    | "token-range"
-    | "unavailable"
-    | "other";
-}
-/** No usable answer came. After an acquisition nothing is held; a renewal or a forced release may have been done. */
-export class GatewayUnreachableError extends EdgelatchError {
-  readonly code: "gateway-unreachable";
-}
-/** The lock was granted, but too little of the lease was left when the answer came. Nothing is held. */
-export class GatewayTooSlowError extends EdgelatchError {
-  readonly code: "gateway-too-slow";
-}
-/** No answer came, also not to the undoing of the request: a hold may be there. */
-export class OutcomeUnknownError extends EdgelatchError {
-  readonly code: "outcome-unknown";
-  /** After this time no hold of this call is left. */
-  readonly freeInMs: number;
+
+/** About a guard. All who write to one key have to agree on it. */
+export interface GuardOptions {
+  /** For how long the newest token is remembered, 60 000 to 315 360 000 000; default 86 400 000. No lease may live longer. */
+  memoryMs?: number | "for-ever";
 }

@@ -2,40 +2,40 @@
 //!
 //! No message holds a gateway's token, an owner id, a script or a lock's name.
 
-use alloc::string::String;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
 use core::fmt;
 use core::time::Duration;
 
 /// A value that is not of the accepted kind or range. The caller's mistake; nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InvalidOption {
-    option: String,
-    accepted: String,
+    /// The option's name, and what is accepted: in one place, since errors are handed on by everybody.
+    texts: Box<[String; 2]>,
 }
 
 impl InvalidOption {
     pub(crate) fn new(option: impl Into<String>, accepted: impl Into<String>) -> Self {
-        Self { option: option.into(), accepted: accepted.into() }
+        Self { texts: Box::new([option.into(), accepted.into()]) }
     }
 
     /// The name of the option.
     pub fn option(&self) -> &str {
-        &self.option
+        let [option, _] = &*self.texts;
+        option
     }
 
     /// What would have been accepted.
     pub fn accepted(&self) -> &str {
-        &self.accepted
+        let [_, accepted] = &*self.texts;
+        accepted
+    }
+
+    /// What is shown of it.
+    pub(crate) fn message(&self) -> String {
+        ["`", self.option(), "` is not acceptable: expected ", self.accepted()].concat()
     }
 }
-
-impl fmt::Display for InvalidOption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not acceptable: expected {}", self.option, self.accepted)
-    }
-}
-
-impl core::error::Error for InvalidOption {}
 
 /// Why a request ended without a usable answer. Whether it was done is not known, except for [`NotSent`](Self::NotSent).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,20 +65,28 @@ pub enum FailureKind {
     RefusedLater(RefusalKind),
 }
 
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl FailureKind {
+    /// What has the form of a reply, but is none that its script can give.
+    pub(crate) const NO_ANSWER: Self = Self::Garbled { status: 200 };
+}
+
+impl FailureKind {
+    /// What is shown of it.
+    pub(crate) fn message(&self) -> String {
         match self {
-            Self::NotSent => f.write_str("the gateway could not be reached"),
-            Self::Broken => f.write_str("the connection to the gateway broke"),
-            Self::TimedOut => f.write_str("the gateway did not answer in time"),
-            Self::Redirected => f.write_str("the gateway redirects, which is never followed"),
-            Self::TooLarge => f.write_str("the gateway's answer is too large"),
+            Self::NotSent => "the gateway could not be reached".into(),
+            Self::Broken => "the connection to the gateway broke".into(),
+            Self::TimedOut => "the gateway did not answer in time".into(),
+            Self::Redirected => "the gateway redirects, which is never followed".into(),
+            Self::TooLarge => "the gateway's answer is too large".into(),
             Self::Garbled { status } => {
-                write!(f, "the gateway's answer is not understood (HTTP {status})")
+                ["the gateway's answer is not understood (HTTP ", &status.to_string(), ")"].concat()
             }
-            Self::Gateway { status } => write!(f, "the gateway failed (HTTP {status})"),
+            Self::Gateway { status } => {
+                ["the gateway failed (HTTP ", &status.to_string(), ")"].concat()
+            }
             Self::RefusedLater(_) => {
-                f.write_str("the gateway did not answer, and refused when it was asked again")
+                "the gateway did not answer, and refused when it was asked again".into()
             }
         }
     }
@@ -108,18 +116,19 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Refusal {
+    /// What is shown of it.
+    pub(crate) fn message(&self) -> String {
         let text = match self.kind {
             RefusalKind::Unauthorized => "the gateway does not accept the token or its rights",
             RefusalKind::OutOfMemory => "Redis is out of memory",
             RefusalKind::WrongType => "a key of the lock holds something else",
             RefusalKind::TokenRange => "the last fencing token is out of range",
             RefusalKind::Unavailable => "Redis is not ready",
+            RefusalKind::Unsupported => "the gateway has no way to wait for replicas",
             RefusalKind::Other => "Redis refused the command",
         };
-        f.write_str(text)?;
-        if self.code.is_empty() { Ok(()) } else { write!(f, " ({})", self.code) }
+        if self.code.is_empty() { text.into() } else { [text, " (", &self.code, ")"].concat() }
     }
 }
 
@@ -137,6 +146,8 @@ pub enum RefusalKind {
     TokenRange,
     /// Redis is loading, failing over, read-only or busy. Passes by itself; asked again within the wait.
     Unavailable,
+    /// The gateway cannot wait for replicas: it knows no `/pipeline`, or no `WAIT`. Acquire without them, or use one that can.
+    Unsupported,
     /// Anything else, see [`Refusal::code`].
     Other,
 }
@@ -152,9 +163,15 @@ pub enum AcquireError {
         /// Until the present hold runs out by itself, as Redis told; `None` when it has no end.
         remaining: Option<Duration>,
     },
+    /// This owner holds the lock already, and it is one that cannot be taken twice. Nothing was sent.
+    HeldAlready,
+    /// This owner holds the reading side, and asks for the writing side: it would wait for itself. Release the one before
+    /// asking for the other. Nothing was sent.
+    WaitsForItself,
     /// The caller ended the wait.
     Cancelled {
-        /// `None`: nothing is held. Else the undoing was not confirmed, and after this time nothing is held any more.
+        /// `None`: nothing is held. Else the undoing was not confirmed, and after this time nothing is held any more: see
+        /// [`Unknown`](Self::Unknown).
         held_at_most: Option<Duration>,
     },
     /// The gateway or Redis said no. Nothing is held.
@@ -164,9 +181,20 @@ pub enum AcquireError {
     /// Granted, but less than half of the lease was left when the answer came, so it was given back. Nothing is held.
     /// The gateway is too slow for this lease.
     TooSlow,
+    /// Granted, but fewer replicas than were asked for had the grant in time, so it was given back. Nothing is held. Replicas are
+    /// missing, or far behind.
+    NotReplicated {
+        /// How many had it.
+        acknowledged: u32,
+    },
     /// No usable answer came, also not to the undoing: a hold may be there.
     Unknown {
-        /// After this time no hold of this acquisition is left.
+        /// After this time, from now on, no hold of this acquisition is left, and none can be granted any more.
+        ///
+        /// That is the time until Redis refuses what was asked, as it was told to when it was asked, and the lease: of a wait of 30 s
+        /// up to some two and a half minutes, of one without an end up to 12 minutes and more. Of a client that had not heard from
+        /// this Redis before, requests bear no such time; copies of them are reckoned with for ten minutes then. It holds
+        /// while Redis' clock is not set back and this machine's clocks are not both more than 1 % fast.
         held_at_most: Duration,
         /// What went wrong last.
         cause: FailureKind,
@@ -175,26 +203,33 @@ pub enum AcquireError {
     NoEntropy,
 }
 
-impl fmt::Display for AcquireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl AcquireError {
+    /// What is shown of it.
+    pub(crate) fn message(&self) -> String {
         match self {
-            Self::InvalidOption(error) => error.fmt(f),
-            Self::Busy { .. } => f.write_str("somebody else holds the lock"),
-            Self::Cancelled { .. } => f.write_str("the wait was cancelled"),
-            Self::Refused(refusal) => refusal.fmt(f),
-            Self::Unreachable(kind) => write!(f, "{kind}; nothing is held"),
-            Self::TooSlow => f.write_str(
-                "the grant came when too little of the lease was left; it was given back",
-            ),
-            Self::Unknown { cause, .. } => {
-                write!(f, "{cause}; whether a hold is left is not known")
+            Self::InvalidOption(error) => error.message(),
+            Self::Busy { .. } => "somebody else holds the lock".into(),
+            Self::HeldAlready => "this owner holds the lock already".into(),
+            Self::WaitsForItself => "this owner reads, and would wait for itself".into(),
+            Self::Cancelled { .. } => "the wait was cancelled".into(),
+            Self::Refused(refusal) => refusal.message(),
+            Self::Unreachable(kind) => kind.message() + "; nothing is held",
+            Self::TooSlow => {
+                "the grant came when too little of the lease was left; it was given back".into()
             }
-            Self::NoEntropy => f.write_str("the host has no entropy"),
+            Self::NotReplicated { acknowledged } => [
+                "only ",
+                &acknowledged.to_string(),
+                " replicas had the grant in time; it was given back",
+            ]
+            .concat(),
+            Self::Unknown { cause, .. } => {
+                cause.message() + "; whether a hold is left is not known"
+            }
+            Self::NoEntropy => "the host has no entropy".into(),
         }
     }
 }
-
-impl core::error::Error for AcquireError {}
 
 impl From<InvalidOption> for AcquireError {
     fn from(error: InvalidOption) -> Self {
@@ -221,25 +256,98 @@ pub enum RequestError {
     Lost(LossReason),
     /// The gateway or Redis said no. Nothing was done.
     Refused(Refusal),
-    /// No usable answer came. A renewal or a forced release may have been done.
+    /// No usable answer came, but Redis has confirmed that it was not done, and never will be. Safe to ask afresh.
+    NotDone(FailureKind),
+    /// No usable answer came. A renewal, a forced release or a count may have been done.
     Unreachable(FailureKind),
     /// The host has no entropy to make a request id of. Nothing was sent.
     NoEntropy,
 }
 
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl RequestError {
+    /// What is shown of it.
+    pub(crate) fn message(&self) -> String {
         match self {
-            Self::InvalidOption(error) => error.fmt(f),
-            Self::Lost(_) => f.write_str("the lease was lost"),
-            Self::Refused(refusal) => refusal.fmt(f),
-            Self::Unreachable(kind) => kind.fmt(f),
-            Self::NoEntropy => f.write_str("the host has no entropy"),
+            Self::InvalidOption(error) => error.message(),
+            Self::Lost(_) => "the lease was lost".into(),
+            Self::Refused(refusal) => refusal.message(),
+            Self::NotDone(kind) => kind.message() + "; it was not done",
+            Self::Unreachable(kind) => kind.message(),
+            Self::NoEntropy => "the host has no entropy".into(),
         }
     }
 }
 
-impl core::error::Error for RequestError {}
+impl From<InvalidOption> for RequestError {
+    fn from(error: InvalidOption) -> Self {
+        Self::InvalidOption(error)
+    }
+}
+
+/// Why a guarded write was not made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum GuardError {
+    /// An argument is not acceptable. Nothing was sent.
+    InvalidOption(InvalidOption),
+    /// The lease has ended. Nothing was sent.
+    Lost(LossReason),
+    /// A newer lease has written, or one with the same token. Nothing was written.
+    Stale {
+        /// The newest token that was seen.
+        newest: u64,
+    },
+    /// The token is older than the guard remembers: something newer may have been forgotten. Nothing was written.
+    TooOld {
+        /// The oldest token that would have been accepted.
+        oldest: u64,
+    },
+    /// The token is more than a minute ahead of the clock of the guard's Redis: believing it would lock everybody else out.
+    /// Nothing was written.
+    FromTheFuture,
+    /// The request had no good end.
+    Request(RequestError),
+}
+
+impl GuardError {
+    /// What is shown of it.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::InvalidOption(error) => error.message(),
+            Self::Lost(_) => "the lease was lost".into(),
+            Self::Stale { .. } => "a newer fencing token has been seen".into(),
+            Self::TooOld { .. } => "the fencing token is older than the guard remembers".into(),
+            Self::FromTheFuture => "the fencing token is from the future".into(),
+            Self::Request(error) => error.message(),
+        }
+    }
+}
+
+/// Why a caller's own script has no result.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// The script failed, or its result is none that can be told. What it had done until then stays done; it is not run again.
+    ScriptFailed(String),
+    /// The request had no good end. With [`RequestError::Lost`] the script did not run.
+    Request(RequestError),
+}
+
+impl EvalError {
+    /// What is shown of it.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::ScriptFailed(text) => ["the script failed: ", text].concat(),
+            Self::Request(error) => error.message(),
+        }
+    }
+}
+
+impl From<RequestError> for EvalError {
+    fn from(error: RequestError) -> Self {
+        Self::Request(error)
+    }
+}
 
 /// Why it is not known that a hold has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -249,22 +357,43 @@ pub enum ReleaseError {
     Refused(Refusal),
     /// No usable answer came. The hold has ended, or ends by itself.
     Unknown {
-        /// After this time the hold is not there any more.
+        /// After this time, from now on, the hold is not there any more: no copy of its acquisition or of a renewal can extend it,
+        /// and a lease has passed since. It rests on the same as that of [`AcquireError::Unknown`]. A write hold
+        /// around a read of the same owner is there for as long as that read, too.
         held_at_most: Duration,
         /// What went wrong last.
         cause: FailureKind,
     },
 }
 
-impl fmt::Display for ReleaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ReleaseError {
+    /// What is shown of it.
+    pub(crate) fn message(&self) -> String {
         match self {
-            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Refused(refusal) => refusal.message(),
             Self::Unknown { cause, .. } => {
-                write!(f, "{cause}; whether the hold is left is not known")
+                cause.message() + "; whether the hold is left is not known"
             }
         }
     }
 }
 
-impl core::error::Error for ReleaseError {}
+/// Shows messages that were put together by simpler means than formatting, which costs the npm package bytes.
+macro_rules! show {
+    ($($error:ty),*) => {$(
+        impl fmt::Display for $error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.message())
+            }
+        }
+        impl core::error::Error for $error {}
+    )*};
+}
+
+show!(InvalidOption, Refusal, AcquireError, RequestError, GuardError, EvalError, ReleaseError);
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message())
+    }
+}

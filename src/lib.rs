@@ -33,18 +33,22 @@
 //! use std::time::Duration;
 //!
 //! use edgelatch::LockName;
-//! use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine, Output, Wake};
+//! use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine, Output, Pacing, Wake};
+//! use edgelatch::protocol::calls::{LockCalls, Target};
 //! use edgelatch::protocol::reply::{Cell, Reply};
-//! use edgelatch::protocol::script::{LockCalls, Publish};
+//! use edgelatch::protocol::script::Publish;
 //! use edgelatch::time::Instant;
 //! use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
 //!
 //! let spec = AcquireSpec {
-//!     calls: LockCalls { name: LockName::parse("invoice:42")?, publish: Publish::Plain },
+//!     target: Target::Lock(LockCalls::new(LockName::parse("invoice:42")?, Publish::Plain)),
 //!     lease: LeaseTime::DEFAULT,
 //!     patience: Patience::Once,
 //!     budget: None,
 //!     attempt: AttemptTime::DEFAULT,
+//!     pacing: Pacing::Jittered,
+//!     replicas: None,
+//!     is_crowded: false,
 //! };
 //! // 1. Time is an argument: what your clocks read, a monotonic one and the wall's. So is entropy.
 //! let mut now = Instant::from_millis(1_000, 1_700_000_000_000);
@@ -75,7 +79,9 @@
 //!
 //! * `reqwest` (default): the transport for Rust programs, native and wasm32.
 //! * `tokio` (default): the host for programs on tokio.
-//! * `web`: host and transport inside a JavaScript runtime, for Rust programs compiled to wasm32.
+//! * `blocking`: the same objects for programs without an event loop.
+//! * `web`: host and transport inside a JavaScript runtime, for Rust programs compiled to wasm32. They bring a small module of
+//!   JavaScript along, so any target of wasm-bindgen will do that has modules (not `no-modules`).
 //! * `js`: the JavaScript door, of which the npm package is made; wasm32 only.
 //!
 //! # What is not promised
@@ -90,6 +96,8 @@ extern crate alloc;
 // Every use of std is spelt out, and the pure rooms have none.
 extern crate std;
 
+#[cfg(all(feature = "blocking", not(target_arch = "wasm32")))]
+pub mod blocking;
 pub mod client;
 pub mod error;
 pub mod host;
@@ -101,7 +109,9 @@ pub mod protocol;
 pub mod time;
 pub mod timing;
 pub mod transport;
+#[cfg(all(feature = "web", target_arch = "wasm32"))]
+mod web;
 
-pub use client::{AcquireOptions, Client, Lease, Lock, Owner};
+pub use client::{AcquireOptions, Client, Lease, Lock};
 pub use name::{FencingToken, LockName};
 pub use protocol::gateway::Gateway;

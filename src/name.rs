@@ -1,8 +1,9 @@
 //! Names and ids, parsed once at the border: one that exists is valid.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
+
+use uuid::Uuid;
 
 use crate::error::InvalidOption;
 
@@ -60,28 +61,118 @@ fn braces_are_fine(name: &str) -> bool {
     }
 }
 
+/// A key of the caller's own that a guard watches over.
+///
+/// 1 to 512 bytes of UTF-8. Where it has braces, the first are a hash tag with something in it, as in `{order}:7`; otherwise
+/// its fence could lie in another slot of a Redis Cluster. The beginnings `redisson_` and `el:` are taken.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GuardKey(String);
+
+impl GuardKey {
+    /// Checks a key.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] when the key breaks one of the rules above; the caller's mistake, nothing was sent.
+    pub fn parse(key: &str) -> Result<Self, InvalidOption> {
+        let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+        let is_tagged = tag.is_some_and(|(tag, _)| !tag.is_empty());
+        let accepted = if key.is_empty() || key.len() > LockName::BYTES_MAX {
+            "1 to 512 bytes of UTF-8"
+        } else if key.starts_with("redisson_") || key.starts_with("el:") {
+            "a key that does not begin with `redisson_` or `el:`"
+        } else if key.contains(['{', '}']) && !is_tagged {
+            "no braces, or first a `{tag}` with something in it"
+        } else {
+            return Ok(Self(key.into()));
+        };
+        Err(InvalidOption::new("key", accepted))
+    }
+
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the key brings its own hash tag.
+    pub(crate) fn is_tagged(&self) -> bool {
+        self.0.contains('{')
+    }
+}
+
 /// The field in Redis that proves who took a lock: `<uuid>:<number>`, as Redisson's holders look.
 ///
 /// Fresh for every acquisition, so two tasks never share a hold by accident. The UUID is of version 8 (Redisson's are of
 /// version 4), so that a script can tell whose field it sees. It is the right to release: `Debug` does not show it.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OwnerId(String);
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OwnerId {
+    entropy: [u8; 16],
+    round: u32,
+}
 
 impl OwnerId {
     /// The owner made of 128 bits of entropy and the number of the round in which it asks.
-    pub(crate) fn new(entropy: [u8; 16], round: u32) -> Self {
-        let uuid = uuid::Builder::from_custom_bytes(entropy).into_uuid();
-        Self(format!("{uuid}:{round}"))
+    pub(crate) const fn new(entropy: [u8; 16], round: u32) -> Self {
+        Self { entropy, round }
     }
 
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
+    /// What it was made of; never to be shown.
+    pub(crate) const fn entropy(self) -> [u8; 16] {
+        self.entropy
+    }
+
+    /// The field's text.
+    pub(crate) fn to_text(self) -> String {
+        let uuid = uuid::Builder::from_custom_bytes(self.entropy).into_uuid();
+        let mut buffer = Uuid::encode_buffer();
+        [&*uuid.hyphenated().encode_lower(&mut buffer), ":", &self.round.to_string()].concat()
     }
 }
 
 impl fmt::Debug for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OwnerId(..)")
+    }
+}
+
+/// One permit of a permit-expirable semaphore: 16 bytes, shown as Redisson shows them.
+///
+/// A client knows the ids of its permits before it asks for them: they are made of their owner. An id is the right to give the
+/// permit back: `Debug` does not show it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PermitId([u8; 16]);
+
+impl PermitId {
+    /// The permit of this number, from 0, among those that `owner` takes together.
+    pub(crate) fn of(owner: OwnerId, index: u16) -> Self {
+        // The owner stays a secret of whoever sees the id: a part of its entropy is left out.
+        let (mut id, [_, round @ ..], [high, low]) =
+            (owner.entropy, owner.round.to_be_bytes(), index.to_be_bytes());
+        let [.., a, b, c, d, e] = &mut id;
+        ([*a, *b, *c], *d, *e) = (round, high, low);
+        Self(id)
+    }
+
+    /// Reads the 32 lower-case hexadecimal digits of an id.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] for any other text.
+    pub fn parse(text: &str) -> Result<Self, InvalidOption> {
+        let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let number = u128::from_str_radix(text, 16).ok().filter(|_| digits && text.len() == 32);
+        number
+            .map(|number| Self(number.to_be_bytes()))
+            .ok_or_else(|| InvalidOption::new("permitId", "32 lower-case hexadecimal digits"))
+    }
+
+    /// Its 32 lower-case hexadecimal digits.
+    pub fn to_text(self) -> String {
+        Uuid::from_bytes(self.0).simple().encode_lower(&mut Uuid::encode_buffer()).to_string()
+    }
+}
+
+impl fmt::Debug for PermitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PermitId(..)")
     }
 }
 
@@ -96,7 +187,9 @@ impl RequestId {
 
     /// Sixteen lower-case hexadecimal digits.
     pub(crate) fn to_text(self) -> String {
-        format!("{:016x}", self.0)
+        let mut buffer = Uuid::encode_buffer();
+        let text = Uuid::from_u64_pair(0, self.0).simple().encode_lower(&mut buffer);
+        text.get(16..).unwrap_or_default().to_string()
     }
 }
 
@@ -118,6 +211,11 @@ impl FencingToken {
         (number.to_string() == text).then_some(Self(number))
     }
 
+    /// Its decimal text.
+    pub(crate) fn to_text(self) -> String {
+        self.0.to_string()
+    }
+
     /// The token as a number.
     pub const fn as_u64(self) -> u64 {
         self.0
@@ -133,6 +231,7 @@ impl fmt::Display for FencingToken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
 
     #[test]
     fn names_that_redisson_can_place_are_accepted() {
@@ -164,10 +263,42 @@ mod tests {
     }
 
     #[test]
+    fn a_key_whose_fence_can_be_placed_is_accepted() {
+        for key in ["a", "a\nb", "{tag}", "x{a}b", "{a}{b}", "}{a}b}", &"k".repeat(512)] {
+            assert!(GuardKey::parse(key).is_ok(), "{key}");
+        }
+        for key in ["", &"k".repeat(513), "a{b", "a}b", "{}x", "}{", "{}{a}", "redisson_x", "el:x"]
+        {
+            assert_eq!(GuardKey::parse(key).unwrap_err().option(), "key", "{key}");
+        }
+    }
+
+    #[test]
     fn an_owner_looks_like_redisson_s_and_is_of_version_eight() {
         let owner = OwnerId::new([0xab; 16], 3);
-        assert_eq!(owner.as_str(), "abababab-abab-8bab-abab-abababababab:3");
+        assert_eq!(owner.to_text(), "abababab-abab-8bab-abab-abababababab:3");
         assert_eq!(format!("{owner:?}"), "OwnerId(..)");
+    }
+
+    #[test]
+    fn a_permit_s_id_has_one_spelling() {
+        let text = "000102030405060708090a0b0c0d0e0f";
+        assert_eq!(PermitId::parse(text).unwrap().to_text(), text);
+        for text in ["", "0", &text[1..], &text.to_uppercase(), &format!("+{}", &text[1..])] {
+            assert_eq!(PermitId::parse(text).unwrap_err().option(), "permitId", "{text}");
+        }
+        assert_eq!(format!("{:?}", PermitId::parse(text).unwrap()), "PermitId(..)");
+    }
+
+    #[test]
+    fn permits_are_of_their_owner_its_round_and_their_place() {
+        let id = |entropy, round, index| PermitId::of(OwnerId::new([entropy; 16], round), index);
+        assert_eq!(
+            id(0xab, 0x0102_0304, 0x0506).to_text(),
+            "abababababababababababab0203040506"[2..]
+        );
+        let all = [id(1, 1, 0), id(1, 1, 1), id(1, 2, 0), id(2, 1, 0)];
+        assert!((0..4).all(|one| (0..one).all(|other| all[one] != all[other])));
     }
 
     #[test]

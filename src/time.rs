@@ -22,13 +22,23 @@ impl Instant {
     }
 
     /// The time that has passed since `earlier`: the larger of the two clocks' answers, never negative.
+    #[inline(never)]
     pub fn since(self, earlier: Self) -> Duration {
         let monotonic = self.monotonic_ms.saturating_sub(earlier.monotonic_ms);
         let wall = self.wall_ms.saturating_sub(earlier.wall_ms);
         Duration::from_millis(monotonic.max(wall))
     }
 
+    /// The time that has passed since `earlier` at least: the smaller of the two clocks' answers, so that one that jumped ahead does
+    /// not count.
+    pub(crate) fn surely_since(self, earlier: Self) -> Duration {
+        let monotonic = self.monotonic_ms.saturating_sub(earlier.monotonic_ms);
+        let wall = self.wall_ms.saturating_sub(earlier.wall_ms);
+        Duration::from_millis(monotonic.min(wall))
+    }
+
     /// The time that is left until `deadline`: the smaller of the two clocks' answers, zero once it is reached.
+    #[inline(never)]
     pub fn until(self, deadline: Self) -> Duration {
         let monotonic = deadline.monotonic_ms.saturating_sub(self.monotonic_ms);
         let wall = deadline.wall_ms.saturating_sub(self.wall_ms);
@@ -38,6 +48,17 @@ impl Instant {
     /// Whether either clock has reached `deadline`.
     pub fn has_reached(self, deadline: Self) -> bool {
         self.until(deadline).is_zero()
+    }
+
+    /// Whether it is later by the monotonic clock.
+    pub(crate) const fn is_later(self, than: Self) -> bool {
+        self.monotonic_ms > than.monotonic_ms
+    }
+
+    /// The last time up to here at which the monotonic clock shows whole steps: deadlines that are close together fall into one.
+    pub(crate) fn on_the_step(self, step: Duration) -> Self {
+        let over = self.monotonic_ms % millis(step).max(1);
+        Self { monotonic_ms: self.monotonic_ms - over, wall_ms: self.wall_ms.saturating_sub(over) }
     }
 
     /// The sooner of two deadlines, clock by clock.
@@ -54,6 +75,7 @@ impl Add<Duration> for Instant {
     type Output = Self;
 
     /// Saturates at the end of time.
+    #[inline(never)]
     fn add(self, duration: Duration) -> Self {
         let ms = millis(duration);
         Self {
@@ -64,6 +86,9 @@ impl Add<Duration> for Instant {
 }
 
 /// Whole milliseconds of a duration, saturating.
+///
+/// Called everywhere, and not inlined: what is done with 128 bits is long.
+#[inline(never)]
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -96,6 +121,15 @@ mod tests {
     fn the_end_of_time_is_no_overflow() {
         let end = at(u64::MAX, 5) + Duration::MAX;
         assert_eq!(end, at(u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn a_deadline_on_the_step_is_never_later() {
+        let step = Duration::from_millis(2_500);
+        assert_eq!(at(12_499, 99_000).on_the_step(step), at(10_000, 96_501));
+        assert_eq!(at(12_500, 99_001).on_the_step(step), at(12_500, 99_001));
+        assert_eq!(at(12_499, 1_000).on_the_step(step), at(10_000, 0));
+        assert_eq!(at(7, 9).on_the_step(Duration::ZERO), at(7, 9));
     }
 
     #[test]

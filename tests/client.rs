@@ -14,8 +14,20 @@ mod support;
 mod client {
     mod acquiring;
     mod contention;
+    mod events;
+    mod guarding;
     mod holding;
+    mod kinds;
     mod losing;
+    mod multi;
     mod options;
     mod owners;
+    mod permits;
+    mod read_write;
+    mod red_lock;
+    mod renewing;
+    mod streams;
+    mod together;
+    mod waking;
+    mod webdis;
 }

@@ -1,4 +1,4 @@
-//! What is sent to a gateway and what is made of its answers, byte for byte: `tests/vectors/upstash.json`.
+//! What is sent to a gateway and what is made of its answers, byte for byte: `tests/vectors/upstash.json` and `webdis.json`.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(
@@ -14,6 +14,9 @@ mod support;
 mod dialect {
     mod arbitrary;
     mod conversations;
+    mod pipelines;
     mod requests;
+    mod streams;
     mod vectors;
+    mod webdis;
 }

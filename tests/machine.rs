@@ -19,19 +19,35 @@ mod cancel;
 mod contract;
 #[path = "machine/conversation.rs"]
 mod conversation;
+#[path = "machine/crowd.rs"]
+mod crowd;
 #[path = "machine/every_machine.rs"]
 mod every_machine;
-#[path = "machine/force_release.rs"]
-mod force_release;
+#[path = "machine/gather.rs"]
+mod gather;
 #[path = "machine/given.rs"]
 mod given;
+#[path = "machine/held_at_most.rs"]
+mod held_at_most;
 #[path = "machine/late_news.rs"]
 mod late_news;
+#[path = "machine/listening.rs"]
+mod listening;
+#[path = "machine/majority.rs"]
+mod majority;
+#[path = "machine/once.rs"]
+mod once;
+#[path = "machine/pacing.rs"]
+mod pacing;
 #[path = "machine/question.rs"]
 mod question;
 #[path = "machine/release.rs"]
 mod release;
 #[path = "machine/renewal.rs"]
 mod renewal;
+#[path = "machine/replicas.rs"]
+mod replicas;
+#[path = "machine/several.rs"]
+mod several;
 #[path = "support/virtual_time.rs"]
 mod virtual_time;

@@ -13,14 +13,25 @@ mod support;
 
 mod scripts {
     mod access;
+    mod counted;
+    mod coverage;
+    mod eval;
+    mod fair;
     mod fencing;
+    mod group;
+    mod guard;
     mod life;
     mod memory;
+    mod pair;
     mod pinned;
     mod publishing;
+    mod raise;
     mod random;
+    mod read_write;
+    mod several;
     mod steps;
     mod twice;
     mod vectors;
+    mod words;
     mod wrong_type;
 }

@@ -2,30 +2,37 @@
 
 /**
  * States: `ready`, `waiting`, `holding`, `released`; `killed` (its lease still runs), `expired` (killed, and the lease
- * ran out); `lost` (the lease ended under a living holder), `failed`.
+ * ran out); `lost` (the lease ended under a living holder), `left` (it gave up waiting), `failed`.
  */
 export class Contender {
   state = "ready";
   /** All moments are milliseconds of the Worker's clock. */
   waitFrom = null;
-  heldFrom = null;
-  /** When it stopped working under the lock, by its own doing or by a kill. */
-  heldTo = null;
+  /** What it held, one after the other: `from`, `to` (null as long as it holds it) and `as`, which is `alone` or `shared`. */
+  holds = [];
   leaseEnd = null;
   renewals = [];
   killedAt = null;
   /** Resolves when a killed one's lease has run out. */
   death = null;
   token = null;
+  /** Its place in the queue, from 1, and when it was there. */
+  queued = null;
+  /** What was left to count when it had counted, and when. */
+  counted = null;
   /** The outcome of the write after its death: `{ at, accepted, newest }`. */
   lateWrite = null;
   failure = null;
-  failedAt = null;
+  /** When it was over without a release. */
+  endedAt = null;
+  #query;
   #connection = new AbortController();
 
-  constructor(number) {
+  constructor(number, { name, role, query }) {
     this.number = number;
-    this.name = `Worker ${number}`;
+    this.name = name;
+    this.role = role;
+    this.#query = query;
   }
 
   get isOver() {
@@ -36,16 +43,24 @@ export class Contender {
     return this.state === "killed" || this.state === "expired";
   }
 
+  /** What it holds or held last, or null. */
+  get hold() {
+    return this.holds.at(-1) ?? null;
+  }
+
+  get isInside() {
+    return this.state === "holding" && this.hold.to === null;
+  }
+
   /** When its right to the lock ended, or null as long as it has it. */
   get holdEnd() {
-    return this.wasKilled ? this.leaseEnd : this.heldTo;
+    return this.wasKilled ? this.leaseEnd : this.hold.to;
   }
 
   /** Asks the Worker and hands on each event of the answer, until the stream ends or the contender is killed. */
-  async live({ run, holdMs, leaseMs }, onEvent) {
-    const query = new URLSearchParams({ id: `${this.number}`, run, holdMs, leaseMs });
+  async live(onEvent) {
     try {
-      const response = await fetch(`/api/contend?${query}`, { method: "POST", signal: this.#connection.signal });
+      const response = await fetch(`/api/contend?${this.#query}`, { method: "POST", signal: this.#connection.signal });
       if (!response.ok) throw new Error((await response.json()).error.message);
       for await (const event of lines(response.body)) {
         if (this.#connection.signal.aborted) return;
@@ -62,7 +77,8 @@ export class Contender {
   kill(now) {
     this.#connection.abort();
     this.state = "killed";
-    this.killedAt = this.heldTo = now;
+    this.killedAt = now;
+    this.#stop(now);
   }
 
   /** Takes one event of the Worker into account. */
@@ -72,10 +88,14 @@ export class Contender {
         this.state = "waiting";
         this.waitFrom = at;
         break;
+      case "queued":
+        this.queued = { at, place: details.place };
+        break;
       case "held":
+        this.#stop(at);
         this.state = "holding";
-        this.heldFrom = at;
-        this.token = details.token;
+        this.holds.push({ from: at, to: null, as: details.as });
+        this.token = details.token ?? null;
         this.leaseEnd = at + details.leaseLeftMs;
         break;
       case "renewed":
@@ -83,22 +103,31 @@ export class Contender {
         this.leaseEnd = at + details.leaseLeftMs;
         break;
       case "releasing":
-        this.heldTo = at;
+        this.#stop(at);
+        break;
+      case "counted":
+        this.counted = { at, left: details.left };
         break;
       case "released":
         this.state = "released";
         break;
+      case "left":
       case "lost":
-        this.state = "lost";
-        this.heldTo ??= at;
+        this.state = event;
+        this.endedAt = at;
+        this.#stop(at);
         break;
       case "error":
         this.state = "failed";
-        this.failedAt = at;
-        if (this.heldFrom !== null) this.heldTo ??= at;
+        this.endedAt = at;
+        this.#stop(at);
         this.failure = details.message;
         break;
     }
+  }
+
+  #stop(at) {
+    if (this.hold) this.hold.to ??= at;
   }
 }
 

@@ -1,9 +1,14 @@
 /** The page: starts a run, draws it while it lasts, and writes its log. */
 
-import { Run, tokenText } from "./run.js";
-import { secondsText, setText, Timeline } from "./timeline.js";
+import { COUNTS, PERMITS } from "./kinds.js";
+import { LockRun } from "./lock-run.js";
+import { Run } from "./run.js";
+import { setText, Timeline } from "./timeline.js";
+import { secondsText, tokenText } from "./words.js";
 
 const get = (id) => document.getElementById(id);
+const choices = [...document.querySelectorAll("input[type=radio]")];
+const chosen = (name) => choices.find((input) => input.name === name && input.checked).value;
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** How often the drawing moves when the user asked for little motion. */
@@ -13,17 +18,14 @@ let run;
 let timeline;
 
 function prepare() {
-  const count = Number(document.querySelector("input[name=contenders]:checked").value);
-  run = new Run(count);
-  timeline = new Timeline(run, {
-    kill: (contender) => run.kill(contender),
-    writeLate: async (contender) => {
-      await run.writeLate(contender);
-      get("verdict").scrollIntoView({ block: "nearest" });
-    },
-  });
+  const kind = chosen("kind");
+  run = kind === "lock" ? new LockRun(Number(chosen("contenders"))) : new Run(kind);
+  // What is said of some kinds only names them.
+  for (const part of document.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(kind);
+  timeline = new Timeline(run);
   run.addEventListener("note", ({ detail }) => log(detail));
   run.addEventListener("change", draw);
+  setControls();
   draw();
 }
 
@@ -31,8 +33,7 @@ async function start() {
   if (isRunning()) return;
   // A run lives once; the one on the page may already be over.
   if (run.started) prepare();
-  get("log").replaceChildren();
-  get("log-empty").hidden = true;
+  clearLog();
   const over = run.start();
   setControls();
   get("stage").scrollIntoView({ block: "nearest" });
@@ -42,18 +43,16 @@ async function start() {
   draw();
 }
 
+/** Until Redis was asked what it saw. */
 function isRunning() {
-  return run.started && run.endedAt === null;
+  return run.started && run.verdict === null;
 }
 
 function setControls() {
   const button = get("start");
   button.ariaDisabled = String(isRunning());
-  button.textContent = isRunning() ? "Running…" : "Start again";
-  for (const input of document.querySelectorAll("input[name=contenders]")) input.disabled = isRunning();
-  get("hint").textContent = isRunning()
-    ? "Kill the holder, and watch who takes over and when."
-    : "Each one wants the lock for 4 seconds.";
+  button.textContent = isRunning() ? "Running…" : run.started ? "Start again" : "Start";
+  for (const input of choices) input.disabled = isRunning();
 }
 
 function animate() {
@@ -66,10 +65,23 @@ function animate() {
 function draw() {
   timeline.draw();
   drawFacts();
+  drawFinding();
   drawVerdict();
 }
 
 function drawFacts() {
+  if (run.kind === "lock") return drawLockFacts();
+  const { contenders, inside, openedAt } = run;
+  const waiting = contenders.filter(({ state }) => state === "waiting").length;
+  setText(get("fact-inside"), run.kind === "permits" ? `${inside.length} of ${PERMITS}` : String(inside.length));
+  get("fact-inside").dataset.tone = inside.length > 0 ? "good" : "plain";
+  setText(get("fact-waiting"), String(waiting));
+  const left = COUNTS - contenders.filter(({ counted }) => counted !== null).length;
+  setText(get("fact-gate"), openedAt === null ? `closed, ${left} to count` : "open");
+  get("fact-gate").dataset.tone = openedAt === null ? "bad" : "good";
+}
+
+function drawLockFacts() {
   const { holder, newestToken } = run;
   const isDead = holder?.state === "killed";
   setText(get("fact-holder"), holder ? `${holder.name}${isDead ? ", dead" : ""}` : "nobody");
@@ -78,11 +90,19 @@ function drawFacts() {
   setText(get("fact-token"), newestToken > 0 ? tokenText(newestToken) : "none yet");
 }
 
+/** What Redis saw of the whole run. */
+function drawFinding() {
+  const { verdict } = run;
+  const finding = get("finding");
+  finding.dataset.kept = verdict === null ? "open" : String(verdict.isKept);
+  setText(finding, verdict?.sentence ?? (run.started ? "Redis looks on." : "Redis will say at the end what it saw."));
+}
+
 /** What became of the last write of a dead holder. */
 function drawVerdict() {
-  const written = run.contenders.filter(({ lateWrite }) => lateWrite !== null);
-  const last = written.sort((a, b) => b.lateWrite.at - a.lateWrite.at)[0];
   const panel = get("verdict");
+  const last = run.contenders.filter(({ lateWrite }) => lateWrite).sort((a, b) => b.lateWrite.at - a.lateWrite.at)[0];
+  const wasHidden = panel.hidden;
   panel.hidden = !last;
   if (!last) return;
   const { accepted, newest } = last.lateWrite;
@@ -93,6 +113,12 @@ function drawVerdict() {
   setText(get("verdict-why"), accepted
     ? "Nobody has written with a newer token, so nothing can be overwritten that it should not."
     : "Its token is older than one the store has seen, so it cannot overwrite the work of its successor.");
+  if (wasHidden) panel.scrollIntoView({ block: "nearest" });
+}
+
+function clearLog(isEmpty = false) {
+  get("log").replaceChildren();
+  get("log-empty").hidden = !isEmpty;
 }
 
 function log({ at, text, tone }) {
@@ -108,7 +134,12 @@ function log({ at, text, tone }) {
 }
 
 get("start").addEventListener("click", start);
-for (const input of document.querySelectorAll("input[name=contenders]")) input.addEventListener("change", prepare);
+for (const input of choices) {
+  input.addEventListener("change", () => {
+    clearLog(true);
+    prepare();
+  });
+}
 // Whoever looks back in the timeline wants to stay there.
 for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
   get("scroller").addEventListener(kind, ({ target }) => {

@@ -1,6 +1,6 @@
 /** Draws a run: one lane for each contender. Places are seconds in CSS variables; the style sheet scales them. */
 
-import { tokenText } from "./run.js";
+import { describe, secondsText, tokenParts } from "./words.js";
 
 /** Room ahead of now, in which the rest of a lease can be seen. */
 const AHEAD_SECONDS = 3.5;
@@ -13,25 +13,20 @@ const AXIS_SECONDS = 40;
 
 const AXIS_STEP_SECONDS = 2;
 
-/** Digits of a token that there is room for everywhere. It counts microseconds: these differ for a quarter of an hour. */
-const TOKEN_END_DIGITS = 9;
-
 /** The timeline of one run. */
 export class Timeline {
   #run;
-  #actions;
   #scroller = document.getElementById("scroller");
   #list = document.getElementById("lanes");
   #axis = document.getElementById("axis");
   #lanes;
 
-  /** `actions`: what the buttons of a lane do, `kill(contender)` and `writeLate(contender)`. */
-  constructor(run, actions) {
+  constructor(run) {
     this.#run = run;
-    this.#actions = actions;
     this.#lanes = run.contenders.map((contender) => this.#lane(contender));
     this.#list.replaceChildren(...this.#lanes.map(({ element }) => element));
     this.#axis.replaceChildren();
+    this.#scroller.scrollLeft = 0;
     this.follow = true;
   }
 
@@ -44,6 +39,9 @@ export class Timeline {
     this.#scroller.style.setProperty("--span", span);
     this.#scroller.dataset.over = String(isOver);
     this.#scroller.dataset.running = String(this.#run.started && !isOver);
+    const { openedAt } = this.#run;
+    this.#scroller.dataset.open = String(openedAt !== null);
+    if (openedAt !== null) this.#scroller.style.setProperty("--opened", this.#seconds(openedAt));
     this.#extendAxis(Math.max(span, AXIS_SECONDS));
     for (const lane of this.#lanes) this.#drawLane(lane);
     if (this.follow && this.#run.started) this.#scroller.scrollLeft = this.#scroller.scrollWidth;
@@ -74,9 +72,8 @@ export class Timeline {
     element.dataset.worker = contender.number;
     find("lane-name").textContent = contender.name;
     lane.action.addEventListener("click", () => {
-      if (lane.action.ariaDisabled === "true") return;
-      if (contender.wasKilled) this.#actions.writeLate(contender);
-      else this.#actions.kill(contender);
+      const action = this.#run.actionOn(contender);
+      if (action?.isReady) action.act();
     });
     return lane;
   }
@@ -85,56 +82,67 @@ export class Timeline {
     const { contender, element } = lane;
     const now = this.#now();
     element.dataset.state = contender.state;
-    setText(lane.state, describe(contender, now));
-    const [tokenStart, tokenEnd] = tokenParts(contender.token);
+    setText(lane.state, describe(contender, this.#run, now));
+    const isFenced = this.#run.kind === "lock";
+    const [tokenStart, tokenEnd] = tokenParts(isFenced ? contender.token : null);
     setText(lane.tokenStart, tokenStart);
     setText(lane.tokenEnd, tokenEnd);
     this.#drawAction(lane);
     if (contender.waitFrom !== null) {
-      this.#bar(lane, "wait", contender.waitFrom, contender.heldFrom ?? contender.failedAt ?? now);
+      this.#bar(lane, "wait", contender.waitFrom, contender.holds[0]?.from ?? contender.endedAt ?? now);
     }
-    if (contender.heldFrom === null) return;
-    const hold = this.#bar(lane, "hold", contender.heldFrom, contender.heldTo ?? now);
-    hold.dataset.token = contender.token;
-    setText(hold.firstElementChild, `…${tokenEnd}`);
-    this.#drawLease(lane, now);
-    for (const [index, moment] of contender.renewals.entries()) this.#mark(lane, `renewal-${index}`, "renewal", moment);
-    if (contender.killedAt !== null) this.#mark(lane, "kill", "kill", contender.killedAt);
-    if (contender.lateWrite !== null) {
-      const mark = this.#mark(lane, "late", "late", Math.min(contender.lateWrite.at, now));
-      setText(mark, contender.lateWrite.accepted ? "accepted" : "refused");
-    }
+    for (const [index, hold] of contender.holds.entries()) this.#drawHold(lane, index, hold, now);
+    if (isFenced && contender.hold) this.#drawLease(lane, now);
+    this.#drawMarks(lane, now);
+  }
+
+  #drawHold(lane, index, hold, now) {
+    const { contender } = lane;
+    const bar = this.#bar(lane, "hold", hold.from, hold.to ?? now, `hold-${index}`);
+    bar.dataset.as = hold.as;
+    if (this.#run.kind === "lock") bar.dataset.token = contender.token;
+    setText(bar.firstElementChild, this.#run.words.bar(contender, hold, this.#run));
+  }
+
+  #drawMarks(lane, now) {
+    const { renewals, killedAt, queued, counted, lateWrite } = lane.contender;
+    for (const [index, moment] of renewals.entries()) this.#mark(lane, `renewal-${index}`, "renewal", moment);
+    if (killedAt !== null) this.#mark(lane, "kill", "kill", killedAt);
+    if (queued) this.#mark(lane, "queued", "queued", queued.at);
+    if (counted) setText(this.#mark(lane, "counted", "counted", counted.at), String(counted.left));
+    if (lane.contender.state === "left") this.#mark(lane, "left", "left", lane.contender.endedAt);
+    if (lateWrite === null) return;
+    const mark = this.#mark(lane, "late", "late", Math.min(lateWrite.at, now));
+    setText(mark, lateWrite.accepted ? "accepted" : "refused");
   }
 
   /** The rest of the lease: ahead of a living holder, behind the death of a killed one, nothing after a release. */
   #drawLease(lane, now) {
     const { contender } = lane;
-    const isAlive = contender.state === "holding" && contender.heldTo === null;
-    if (!isAlive && !contender.wasKilled) {
+    if (!contender.isInside && !contender.wasKilled) {
       lane.parts.get("lease")?.remove();
       lane.parts.delete("lease");
       return;
     }
-    const from = isAlive ? now : contender.killedAt;
+    const from = contender.isInside ? now : contender.killedAt;
     const lease = this.#bar(lane, "lease", from, Math.max(from, contender.leaseEnd));
     const left = contender.leaseEnd - now;
     setText(lease.firstElementChild, contender.state === "killed" && left > 0 ? secondsText(left) : "");
   }
 
-  #drawAction({ contender, action }) {
-    const isHolding = contender.state === "holding" && contender.heldTo === null;
-    action.hidden = !isHolding && !contender.wasKilled;
-    if (action.hidden) return;
-    const canWrite = this.#run.canWriteLate(contender);
-    action.ariaDisabled = String(!isHolding && !canWrite);
-    action.dataset.kind = isHolding ? "kill" : "write";
-    if (isHolding) return label(action, "Kill", `Kill ${contender.name}`);
-    if (contender.lateWrite) return label(action, contender.lateWrite.accepted ? "Accepted" : "Refused");
-    label(action, "Let it write", `Let the dead ${contender.name} write`);
+  #drawAction({ contender, action: button }) {
+    const action = this.#run.actionOn(contender);
+    button.hidden = action === null;
+    if (action === null) return;
+    button.ariaDisabled = String(!action.isReady);
+    button.dataset.kind = action.kind;
+    setText(button, action.text);
+    const spoken = action.spoken ?? action.text;
+    if (button.ariaLabel !== spoken) button.ariaLabel = spoken;
   }
 
-  #bar(lane, kind, from, to) {
-    const bar = this.#part(lane, kind, `bar ${kind}`);
+  #bar(lane, kind, from, to, key = kind) {
+    const bar = this.#part(lane, key, `bar ${kind}`);
     // The moments themselves, for whoever checks the drawing.
     bar.dataset.from = from;
     bar.dataset.to = to;
@@ -169,44 +177,6 @@ export class Timeline {
       this.#axis.append(tick);
     }
   }
-}
-
-function describe(contender, now) {
-  const left = secondsText(Math.max(0, (contender.leaseEnd ?? 0) - now));
-  switch (contender.state) {
-    case "ready":
-      return "Ready";
-    case "waiting":
-      return "Waiting";
-    case "holding":
-      return contender.heldTo === null ? "Holds the lock" : "Releasing";
-    case "killed":
-      return `Dead, lease ${left}`;
-    case "expired":
-      return "Dead, lease over";
-    case "released":
-      return "Done";
-    case "lost":
-      return "Lost its lease";
-    default:
-      return "Failed";
-  }
-}
-
-/** A token as text, cut in front of the digits that there is room for everywhere. */
-function tokenParts(token) {
-  if (token === null) return ["", ""];
-  const digits = String(token);
-  return [`${tokenText(digits.slice(0, -TOKEN_END_DIGITS))}\u202f`, tokenText(digits.slice(-TOKEN_END_DIGITS))];
-}
-
-export function secondsText(ms) {
-  return `${(ms / 1000).toFixed(1)} s`;
-}
-
-function label(button, text, spoken = text) {
-  setText(button, text);
-  if (button.ariaLabel !== spoken) button.ariaLabel = spoken;
 }
 
 /** Leaves the text alone when it is the same, so that a selection in it stays. */

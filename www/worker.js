@@ -11,12 +11,15 @@ import { Query } from "./api/input.js";
 import { once, reset } from "./api/once.js";
 import { state } from "./api/state.js";
 import { write } from "./api/store.js";
+import { cast, verdict } from "./api/verdict.js";
 
 const routes = {
   "/api/once": { method: "POST", answer: once },
   "/api/reset": { method: "POST", answer: reset },
   "/api/contend": { method: "POST", answer: contend },
   "/api/write": { method: "POST", answer: write },
+  "/api/cast": { method: "GET", answer: cast },
+  "/api/verdict": { method: "GET", answer: verdict },
   "/api/state": { method: "GET", answer: state },
 };
 

@@ -20,7 +20,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8079")]
     listen: SocketAddr,
 
-    /// The Redis to stand in front of: redis://, rediss:// or unix:.
+    /// The Redis to stand in front of: redis://HOST:PORT or unix:PATH; for a cluster
+    /// redis+cluster://HOST:PORT,HOST:PORT with some of its nodes; for the master that Sentinels
+    /// watch over redis+sentinel://HOST:PORT,HOST:PORT/MASTER. A login stands in front of the
+    /// hosts, like USER:PASSWORD@; rediss in place of redis takes TLS.
     #[arg(long, value_name = "URL", env = "EDGELATCH_REDIS", hide_env_values = true)]
     redis: Option<String>,
 

@@ -61,7 +61,16 @@ pub enum RedisSource {
     /// A `redis-server` of the gateway's own, on a private socket, ended with the gateway. It
     /// keeps nothing: for demos and tests.
     Private,
-    /// One that runs already: `redis://`, `rediss://` (with the feature `tls`) or `unix:`.
+    /// One that runs already:
+    ///
+    /// - `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `unix:PATH`;
+    /// - `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: some nodes of a cluster, which
+    ///   know the others;
+    /// - `redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER/DATABASE`: the Sentinels, and
+    ///   what they call the master. The login is that of the master; the Sentinels' own is
+    ///   written behind it, `?sentinel-user=USER&sentinel-password=PASSWORD`.
+    ///
+    /// With the feature `tls`, `rediss` in place of `redis` takes TLS to all of them.
     Url(String),
 }
 

@@ -3,12 +3,13 @@
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest as _, Request, State};
 use axum::http::{HeaderMap, Response, StatusCode};
-use redis::{Pipeline, Value};
+use redis::{RedisResult, Value};
 use tokio::time::{Instant, timeout_at};
 
 use crate::command::{Malformed, Words};
 use crate::failure::{Failure, json};
-use crate::policy::{Lane, lane};
+use crate::link::Step;
+use crate::policy::lane;
 use crate::reply::{Answer, Encoding, ErrorText};
 use crate::routes::{Context, Shared};
 
@@ -37,28 +38,27 @@ pub(crate) async fn pipeline(
 ) -> Result<Response<Body>, Failure> {
     let Arrived { body, deadline, encoding } = arrive(&shared, request).await?;
     let commands = Words::parse_all(text(&body)?)?;
-    let mut pipe = Pipeline::with_capacity(commands.len());
-    let mut widest = Lane::Shared;
+    let mut steps = Vec::with_capacity(commands.len());
     // A refused command keeps its place among the answers and is left out of what is sent.
     let mut refusals = Vec::with_capacity(commands.len());
     for words in &commands {
         match lane(words.as_slice(), shared.request_time) {
             Ok(lane) => {
-                if lane == Lane::Own {
-                    widest = Lane::Own;
-                }
-                pipe.add_command(words.to_command());
+                steps.push(Step { command: words.to_command(), lane });
                 refusals.push(None);
             }
             Err(refusal) => refusals.push(Some(refusal)),
         }
     }
-    let mut replies = send(&shared, &pipe, widest, deadline).await?.into_iter();
+    let mut replies = send(&shared, steps, deadline).await?.into_iter();
     let answers = refusals
         .into_iter()
         .map(|refusal| match refusal {
             Some(refusal) => Some(Answer::Refused(refusal.text())),
-            None => replies.next().map(|reply| Answer::Replied(reply, encoding)),
+            None => replies.next().map(|reply| match reply {
+                Ok(reply) => Answer::Replied(reply, encoding),
+                Err(error) => Answer::Lost(error.into()),
+            }),
         })
         .collect::<Option<Vec<_>>>()
         .ok_or(Failure::BadReply)?;
@@ -74,25 +74,26 @@ pub(crate) async fn multi_exec(
 ) -> Result<Response<Body>, Failure> {
     let Arrived { body, deadline, encoding } = arrive(&shared, request).await?;
     let commands = Words::parse_all(text(&body)?)?;
-    let mut pipe = Pipeline::with_capacity(commands.len());
-    pipe.atomic();
+    let mut queue = Vec::with_capacity(commands.len());
     for words in &commands {
         // Inside a transaction a wait does not wait, so the lane makes no difference.
         lane(words.as_slice(), shared.request_time)
             .map_err(|refusal| Failure::Refused(refusal.text()))?;
-        pipe.add_command(words.to_command());
+        queue.push(words.to_command());
     }
-    if pipe.is_empty() {
+    if queue.is_empty() {
         return Ok(json(StatusCode::OK, &[(); 0]));
     }
-    let mut replies = send(&shared, &pipe, Lane::Shared, deadline).await?;
-    match replies.pop() {
-        Some(Value::Array(replies)) => {
+    let reply = timeout_at(deadline, shared.link.transaction(queue))
+        .await
+        .map_err(|_| Failure::TimedOut)??;
+    match reply {
+        Value::Array(replies) => {
             let answers: Vec<_> =
                 replies.into_iter().map(|reply| Answer::Replied(reply, encoding)).collect();
             Ok(json(StatusCode::OK, &answers))
         }
-        Some(Value::ServerError(error)) => Err(Failure::Refused(ErrorText(&error).to_string())),
+        Value::ServerError(error) => Err(Failure::Refused(ErrorText(&error).to_string())),
         _ => Err(Failure::BadReply),
     }
 }
@@ -138,25 +139,19 @@ fn text(body: &[u8]) -> Result<&str, Malformed> {
     str::from_utf8(body).map_err(|_| Malformed::Encoding)
 }
 
+/// If nothing came back at all, it is the request that failed.
 async fn send(
     shared: &Context,
-    pipe: &Pipeline,
-    lane: Lane,
+    steps: Vec<Step>,
     deadline: Instant,
-) -> Result<Vec<Value>, Failure> {
-    if pipe.is_empty() {
+) -> Result<Vec<RedisResult<Value>>, Failure> {
+    if steps.is_empty() {
         return Ok(Vec::new());
     }
-    match timeout_at(deadline, shared.link.pipeline(pipe, lane)).await {
-        Ok(Ok(replies)) => Ok(replies),
-        Ok(Err(error)) => Err(discarded(&error).unwrap_or_else(|| error.into())),
-        Err(_) => Err(Failure::TimedOut),
+    let replies = shared.link.pipeline(steps, deadline).await;
+    if replies.iter().any(Result::is_ok) {
+        return Ok(replies);
     }
-}
-
-/// The first of the errors for which Redis threw a transaction away.
-fn discarded(error: &redis::RedisError) -> Option<Failure> {
-    let errors = error.clone().into_server_errors()?;
-    let (_, first) = errors.first()?;
-    Some(Failure::Refused(ErrorText(first).to_string()))
+    let error = replies.into_iter().find_map(Result::err);
+    Err(error.map_or(Failure::BadReply, Failure::from))
 }

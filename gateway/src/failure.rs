@@ -53,7 +53,7 @@ impl Failure {
         }
     }
 
-    fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         match self {
             Self::BadReply => "the gateway cannot pass on what Redis replied",
             Self::Refused(text) => text,

@@ -12,7 +12,6 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use redis::{ConnectionAddr, IntoConnectionInfo as _};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::select;
@@ -22,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
 use crate::config::{Config, RedisSource};
-use crate::link::Link;
+use crate::link::{Link, Target};
 use crate::private_redis::{PrivateRedis, PrivateRedisError};
 use crate::routes::{Context, router};
 
@@ -52,18 +51,15 @@ impl Gateway {
     ///
     /// If the address is taken, the URL is not one of Redis, or the private Redis does not start.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        let (link, redis) = match &config.redis {
+        let (target, redis) = match &config.redis {
             RedisSource::Private => {
                 let redis = PrivateRedis::start().await?;
-                let target = ConnectionAddr::Unix(redis.socket().to_owned());
-                (Link::new(target, config.connections), Some(redis))
+                (Target::unix(redis.socket().to_owned()), Some(redis))
             }
-            RedisSource::Url(url) => {
-                let info = url.as_str().into_connection_info().map_err(|_| StartError::Url)?;
-                (Link::new(info, config.connections), None)
-            }
+            RedisSource::Url(url) => (Target::parse(url), None),
         };
         // The driver's own text could repeat parts of the URL.
+        let link = Link::new(target.ok_or(StartError::Url)?, config.connections);
         let link = Arc::new(link.map_err(|_| StartError::Url)?);
         let listener = TcpListener::bind(config.listen).await.map_err(StartError::Listen)?;
         let address = listener.local_addr().map_err(StartError::Listen)?;
@@ -119,7 +115,10 @@ pub enum StartError {
     #[error(transparent)]
     PrivateRedis(#[from] PrivateRedisError),
     /// The URL is not one that this build can connect to.
-    #[error("not a Redis URL: redis://, unix: or (with the feature `tls`) rediss:// is expected")]
+    #[error(
+        "not a Redis URL: redis://, redis+cluster://, redis+sentinel:// or unix: is expected, \
+         or one of rediss with the feature `tls`"
+    )]
     Url,
 }
 

@@ -19,9 +19,11 @@
 //!
 //! - a request without a valid token has no effect, and its body is not read;
 //! - a command is sent to Redis once. The gateway never sends it again: only the client knows
-//!   whether it may be repeated;
+//!   whether it may be repeated. It follows a cluster's redirections, which say that nothing was
+//!   executed;
 //! - an answer with status 200 or 400 is Redis' own, or says that nothing was sent. Any 5xx means
-//!   that the command may have been executed;
+//!   that the command may have been executed, and so does an error without a code in front
+//!   inside of a pipeline's answer;
 //! - no log line, error or debug output holds a token, a key, a channel or an argument.
 
 mod auth;

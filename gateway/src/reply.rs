@@ -9,6 +9,8 @@ use redis::{ServerError, Value, from_redis_value_ref};
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap as _, Serializer};
 
+use crate::failure::Failure;
+
 /// How the strings of a result are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
@@ -30,6 +32,8 @@ impl Encoding {
 
 /// One answer: `{"result": …}` or `{"error": "…"}`.
 pub(crate) enum Answer {
+    /// No reply, while others of the same pipeline have theirs: it may have been executed.
+    Lost(Failure),
     /// The gateway said no, and the command was not sent.
     Refused(String),
     /// Redis replied; that may be an error too.
@@ -47,6 +51,7 @@ impl Serialize for Answer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
         match self {
+            Self::Lost(failure) => map.serialize_entry("error", failure.text())?,
             Self::Refused(text) => map.serialize_entry("error", text)?,
             Self::Replied(Value::ServerError(error), _) => {
                 map.serialize_entry("error", &ErrorText(error))?;

@@ -19,7 +19,7 @@ use crate::cors;
 use crate::execute::{command, multi_exec, pipeline};
 use crate::failure::{Failure, json};
 use crate::link::Link;
-use crate::subscribe::{psubscribe, subscribe};
+use crate::subscribe::{psubscribe, ssubscribe, subscribe};
 use crate::tokens::Tokens;
 
 /// What all requests share.
@@ -59,6 +59,7 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
         // A channel may hold slashes, and the official SDK does not encode them.
         .route("/subscribe/{*channel}", get(subscribe).post(subscribe))
         .route("/psubscribe/{*pattern}", get(psubscribe).post(psubscribe))
+        .route("/ssubscribe/{*channel}", get(ssubscribe).post(ssubscribe))
         .fallback(|| async { Failure::UnknownPath })
         .method_not_allowed_fallback(|| async { Failure::WrongMethod })
         .layer(DefaultBodyLimit::max(config.body_limit))

@@ -9,14 +9,15 @@ use axum::http::HeaderValue;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
-use redis::aio::PubSubStream;
-use redis::{Msg, RedisError};
+use redis::Msg;
 use tokio::select;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
+use crate::link::{Messages, Topic};
+use crate::reply::ErrorText;
 use crate::routes::{Context, Shared};
 
 /// How many events may wait for a client that reads slowly. One that falls further behind loses
@@ -40,29 +41,32 @@ pub(crate) async fn psubscribe(
     open(&shared, Topic::Pattern(name(pattern)?)).await
 }
 
-/// What a stream listens to.
-enum Topic {
-    Channel(String),
-    Pattern(String),
+/// `/ssubscribe/<channel>`: `ssubscribe,<channel>,1`, then `smessage,<channel>,<payload>`, of what
+/// is published by `SPUBLISH`.
+pub(crate) async fn ssubscribe(
+    State(shared): State<Shared>,
+    channel: Result<Path<String>, PathRejection>,
+) -> Result<Response, Failure> {
+    open(&shared, Topic::Shard(name(channel)?)).await
 }
 
-impl Topic {
-    fn acknowledgement(&self) -> Event {
-        match self {
-            Self::Channel(channel) => event(format!("subscribe,{channel},1")),
-            Self::Pattern(pattern) => event(format!("psubscribe,{pattern},1")),
-        }
+fn acknowledgement(topic: &Topic) -> Event {
+    match topic {
+        Topic::Channel(channel) => event(format!("subscribe,{channel},1")),
+        Topic::Pattern(pattern) => event(format!("psubscribe,{pattern},1")),
+        Topic::Shard(channel) => event(format!("ssubscribe,{channel},1")),
     }
+}
 
-    fn message(&self, message: &Msg) -> Event {
-        let payload = String::from_utf8_lossy(message.get_payload_bytes());
-        match self {
-            Self::Channel(channel) => event(format!("message,{channel},{payload}")),
-            Self::Pattern(pattern) => {
-                let channel = message.get_channel_name();
-                event(format!("pmessage,{pattern},{channel},{payload}"))
-            }
+fn message(topic: &Topic, message: &Msg) -> Event {
+    let payload = String::from_utf8_lossy(message.get_payload_bytes());
+    match topic {
+        Topic::Channel(channel) => event(format!("message,{channel},{payload}")),
+        Topic::Pattern(pattern) => {
+            let channel = message.get_channel_name();
+            event(format!("pmessage,{pattern},{channel},{payload}"))
         }
+        Topic::Shard(channel) => event(format!("smessage,{channel},{payload}")),
     }
 }
 
@@ -88,18 +92,13 @@ fn name(path: Result<Path<String>, PathRejection>) -> Result<String, Failure> {
 async fn open(shared: &Context, topic: Topic) -> Result<Response, Failure> {
     let permit =
         Arc::clone(&shared.streams).try_acquire_owned().map_err(|_| Failure::StreamsExhausted)?;
-    let subscribing = async {
-        let mut subscriber = shared.link.subscriber().await?;
-        match &topic {
-            Topic::Channel(channel) => subscriber.subscribe(channel).await?,
-            Topic::Pattern(pattern) => subscriber.psubscribe(pattern).await?,
-        }
-        Ok::<_, RedisError>(subscriber.into_on_message())
-    };
-    let messages =
-        timeout(shared.request_time, subscribing).await.map_err(|_| Failure::TimedOut)??;
+    let subscribing = shared.link.subscribe(&topic);
+    let messages = timeout(shared.request_time, subscribing)
+        .await
+        .map_err(|_| Failure::TimedOut)??
+        .map_err(|error| Failure::Refused(ErrorText(&error).to_string()))?;
     let (sender, receiver) = channel(BACKLOG);
-    let first = stream::iter([topic.acknowledgement()]);
+    let first = stream::iter([acknowledgement(&topic)]);
     let stop = shared.stop.clone();
     tokio::spawn(async move {
         pass_on(&topic, messages, &sender, &stop).await;
@@ -120,18 +119,18 @@ async fn open(shared: &Context, topic: Topic) -> Result<Response, Failure> {
 /// Runs until the client leaves, Redis goes away, the gateway ends, or the backlog is full.
 async fn pass_on(
     topic: &Topic,
-    mut messages: PubSubStream,
+    mut messages: Messages,
     events: &Sender<Event>,
     stop: &CancellationToken,
 ) {
     loop {
-        let message = select! {
+        let next = select! {
             () = stop.cancelled() => return,
             () = events.closed() => return,
-            message = messages.next() => message,
+            next = messages.next() => next,
         };
-        let Some(message) = message else { return };
-        if events.try_send(topic.message(&message)).is_err() {
+        let Some(next) = next else { return };
+        if events.try_send(message(topic, &next)).is_err() {
             return;
         }
     }

@@ -5,11 +5,14 @@ use alloc::vec::Vec;
 use core::future::{pending, poll_fn};
 use core::pin::{Pin, pin};
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::task::Poll;
+use core::task::{Context, Poll};
 
 use super::link::Link;
+use super::listening::{Listener, Turn};
+use crate::error::LossReason;
 use crate::host::Host;
-use crate::machine::{CallId, Endpoint, Input, Machine, Output};
+use crate::machine::{CallId, Endpoint, Input, Machine, Output, Wake};
+use crate::protocol::calls::Topic;
 use crate::protocol::exchange::Answer;
 use crate::time::Instant;
 use crate::transport::Transport;
@@ -21,9 +24,21 @@ pub(super) async fn drive<M>(
     host: &impl Host,
 ) -> M::Outcome
 where
-    M: Machine + Send,
+    M: Machine<Outcome: Ended> + Send,
 {
     drive_until(machine, &[link], host, pin!(pending())).await
+}
+
+/// Moves a machine of several gateways to its end.
+pub(super) async fn drive_with<M>(
+    machine: &mut M,
+    links: &[&Link<impl Transport>],
+    host: &impl Host,
+) -> M::Outcome
+where
+    M: Machine<Outcome: Ended> + Send,
+{
+    drive_until(machine, links, host, pin!(pending())).await
 }
 
 /// Moves a machine to its end. When `cancel` ends, the machine is told, once, and still moved to its end.
@@ -34,7 +49,7 @@ pub(super) async fn drive_until<M>(
     mut cancel: Pin<&mut impl Future<Output = ()>>,
 ) -> M::Outcome
 where
-    M: Machine + Send,
+    M: Machine<Outcome: Ended> + Send,
 {
     loop {
         run_until(machine, links, host, cancel.as_mut()).await;
@@ -45,23 +60,45 @@ where
     }
 }
 
+/// What machines end with.
+pub(super) trait Ended {
+    /// Whether it is what was wanted, so that there is nothing left of it for others.
+    fn is_served(&self) -> bool;
+}
+
+impl<T, E> Ended for Result<T, E> {
+    fn is_served(&self) -> bool {
+        self.is_ok()
+    }
+}
+
+/// Why a lease was lost, if it was: nobody waits.
+impl Ended for Option<LossReason> {
+    fn is_served(&self) -> bool {
+        true
+    }
+}
+
+/// Answers to several questions: nobody waits.
+impl<T> Ended for Vec<T> {
+    fn is_served(&self) -> bool {
+        true
+    }
+}
+
 /// A machine, whatever it ends with: so there is one loop for all of them, and not one for each in the WebAssembly.
 trait Step: Send {
     fn tell(&mut self, input: Input, now: Instant);
-    fn next(&mut self, now: Instant) -> Output<()>;
+    fn next(&mut self, now: Instant) -> Output<bool>;
 }
 
-impl<M: Machine + Send> Step for M {
+impl<M: Machine<Outcome: Ended> + Send> Step for M {
     fn tell(&mut self, input: Input, now: Instant) {
         self.handle(input, now);
     }
 
-    fn next(&mut self, now: Instant) -> Output<()> {
-        match self.poll(now) {
-            Output::Call { call, to, script } => Output::Call { call, to, script },
-            Output::Wait { until, why } => Output::Wait { until, why },
-            Output::Done(_) => Output::Done(()),
-        }
+    fn next(&mut self, now: Instant) -> Output<bool> {
+        self.poll(now).map(|outcome| outcome.is_served())
     }
 }
 
@@ -83,55 +120,154 @@ async fn run_until(
 }
 
 /// Moves a machine until it is done. `cancelled` is looked at whenever this is polled.
-async fn run(
+async fn run<'l, T: Transport>(
     machine: &mut dyn Step,
-    links: &[&Link<impl Transport>],
+    links: &[&'l Link<T>],
     host: &impl Host,
     cancelled: &AtomicBool,
 ) {
     let mut under_way: Vec<(usize, CallId, Pin<Box<_>>)> = Vec::new();
+    let mut listener: Option<Listener<'l, T>> = None;
+    let mut opening: Option<Pin<Box<_>>> = None;
+    let mut wanted: Option<(&Link<T>, Topic)> = None;
+    // Read when something has happened: no time passes between that and what is done about it.
+    let mut now = host.now();
+    let mut asked_at = now;
     let mut told = cancelled.load(Ordering::Relaxed);
     if told {
         // Before the first poll: nothing has been asked for, so nothing will be sent.
-        machine.tell(Input::Cancelled, host.now());
+        machine.tell(Input::Cancelled, now);
     }
     loop {
-        let wait_until = loop {
-            match machine.next(host.now()) {
+        let (wait_until, why) = loop {
+            match machine.next(now) {
                 Output::Call { call, to: Endpoint(endpoint), script } => {
                     under_way.retain(|(other, ..)| *other != endpoint);
+                    asked_at = now;
+                    if let Some(listener) = &listener {
+                        listener.asks();
+                    }
                     if let Some(link) = links.get(endpoint) {
                         under_way.push((endpoint, call, Box::pin(link.call(script, host))));
                     }
                 }
-                Output::Wait { until, .. } => break until,
-                Output::Done(()) => return,
+                Output::Listen { to: Endpoint(endpoint), topic } => {
+                    (listener, opening) = (None, None);
+                    wanted = links.get(endpoint).map(|link| (*link, topic));
+                }
+                Output::Wait { until, why } => {
+                    listener = waiting(listener, wanted.as_ref(), why, asked_at);
+                    break (until, why);
+                }
+                Output::Done(is_served) => {
+                    // Whoever was woken and goes without it leaves it to the next.
+                    if let Some(listener) = listener.filter(|_| is_served) {
+                        listener.served();
+                    }
+                    return;
+                }
             }
         };
-        let mut sleep = pin!(host.sleep_until(wait_until));
+        let mut sleep = pin!(sleep(links, host, wait_until, why));
         let input = poll_fn(|cx| {
             if !told && cancelled.load(Ordering::Relaxed) {
                 told = true;
                 return Poll::Ready(Input::Cancelled);
             }
-            let answered =
-                under_way.iter_mut().enumerate().find_map(|(place, (_, call, exchange))| {
-                    match exchange.as_mut().poll(cx) {
-                        Poll::Ready(answer) => Some((place, *call, answer)),
-                        Poll::Pending => None,
-                    }
-                });
-            if let Some((place, call, answer)) = answered {
-                drop(under_way.swap_remove(place));
-                return Poll::Ready(match answer {
-                    Answer::Reply(reply) => Input::Reply { call, reply },
-                    Answer::Refused(refusal) => Input::Refused { call, refusal },
-                    Answer::Failed(kind) => Input::Failed { call, kind },
-                });
+            let open =
+                |listener: &Listener<'l, T>, now| Box::pin(listener.opening(now, seed(host)));
+            let input = answered(&mut under_way, cx).or_else(|| {
+                listener.as_mut().and_then(|it| heard(it, &mut opening, open, cx, host.now()))
+            });
+            match input {
+                Some(input) => Poll::Ready(input),
+                None => sleep.as_mut().poll(cx).map(|()| Input::Woken),
             }
-            sleep.as_mut().poll(cx).map(|()| Input::Woken)
         })
         .await;
-        machine.tell(input, host.now());
+        now = host.now();
+        machine.tell(input, now);
+    }
+}
+
+/// Sleeps, together with those whose renewals are due at the same time.
+async fn sleep<T: Transport>(links: &[&Link<T>], host: &impl Host, until: Instant, why: Wake) {
+    let alarm = links.first().filter(|_| why == Wake::RenewalDue).and_then(|link| link.alarm());
+    match alarm {
+        Some(alarm) => alarm.sleep_until(until, host).await,
+        None => host.sleep_until(until).await,
+    }
+}
+
+/// Whoever waits listens, if that is wanted and there is room: perhaps by now.
+fn waiting<'l, T: Transport>(
+    listener: Option<Listener<'l, T>>,
+    wanted: Option<&(&'l Link<T>, Topic)>,
+    why: Wake,
+    asked_at: Instant,
+) -> Option<Listener<'l, T>> {
+    if let Some(listener) = &listener {
+        listener.waits(why);
+    }
+    // Whoever has nothing left but its last try leaves what is heard to the others.
+    let listener = listener.filter(|_| why != Wake::LastTry);
+    let wanted = wanted.filter(|_| !matches!(why, Wake::ReplyDue | Wake::LastTry));
+    listener.or_else(|| wanted.and_then(|(link, topic)| Listener::new(link, topic, asked_at)))
+}
+
+/// What jitter begins with.
+fn seed(host: &impl Host) -> u64 {
+    let drawn = host.entropy().unwrap_or_default();
+    drawn.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// What came of one of the calls under way.
+fn answered<F>(
+    under_way: &mut Vec<(usize, CallId, Pin<Box<F>>)>,
+    cx: &mut Context<'_>,
+) -> Option<Input>
+where
+    F: Future<Output = Answer>,
+{
+    let (place, call, answer) =
+        under_way.iter_mut().enumerate().find_map(|(place, (_, call, exchange))| match exchange
+            .as_mut()
+            .poll(cx)
+        {
+            Poll::Ready(answer) => Some((place, *call, answer)),
+            Poll::Pending => None,
+        })?;
+    drop(under_way.swap_remove(place));
+    Some(match answer {
+        Answer::Reply(reply) => Input::Reply { call, reply },
+        Answer::Refused(refusal) => Input::Refused { call, refusal },
+        Answer::Failed(kind) => Input::Failed { call, kind },
+    })
+}
+
+/// What was heard, by who listens; it also opens the stream when that is its turn.
+fn heard<'a, T, F>(
+    listener: &mut Listener<'a, T>,
+    opening: &mut Option<Pin<Box<F>>>,
+    open: impl Fn(&Listener<'a, T>, Instant) -> Pin<Box<F>>,
+    cx: &mut Context<'_>,
+    now: Instant,
+) -> Option<Input>
+where
+    T: Transport,
+    F: Future<Output = ()>,
+{
+    loop {
+        match listener.poll(cx, now) {
+            Poll::Ready(Turn::Tell(input)) => return Some(input),
+            Poll::Ready(Turn::Open) => *opening = Some(open(listener, now)),
+            Poll::Pending => {}
+        }
+        // Once it is open it is read at once, which also leaves word of who reads.
+        let is_open = opening.as_mut().is_some_and(|opening| opening.as_mut().poll(cx).is_ready());
+        if !is_open {
+            return None;
+        }
+        *opening = None;
     }
 }

@@ -1,19 +1,21 @@
 //! The lease: a hold in the hands of who has it.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 use core::pin::pin;
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
-use super::Client;
-use super::drive::{drive, drive_until};
-use super::hold::{Hold, LeaseEnd};
+use super::drive::{drive_until, drive_with};
+use super::hold::{Hold, LeaseEnd, Part, Situation};
 use super::notice::{First, first};
-use crate::error::{LossReason, ReleaseError, RequestError};
+use super::{Client, Clients};
+use crate::error::{InvalidOption, LossReason, ReleaseError, RequestError};
 use crate::host::Host;
 use crate::machine::{
-    Entropy, Input, Inspect, LeaseState, Machine, Output, Release, Released, Renew, Renewal,
+    Entropy, Input, Keeping, LeaseState, LockState, Machine, Output, Question, Release, ReleaseAll,
+    Released, Renew, Renewal, Together,
 };
 use crate::name::{FencingToken, LockName};
 use crate::time::Instant;
@@ -22,24 +24,32 @@ use crate::transport::Transport;
 
 /// The right to a lock for a time.
 ///
-/// Several share one hold when they were acquired through one [`Owner`](super::Owner). Release each; the last one ends the
+/// Several share one hold when they were acquired through one [owner](super::Client::owner). Release each; the last one ends the
 /// hold. One that is dropped instead sends nothing: its hold is no longer renewed, runs out by itself, and counts as lost then.
 #[must_use = "a lease that is dropped blocks the lock until it runs out; release it"]
-pub struct Lease<T, H> {
-    client: Client<T, H>,
+pub struct Lease<T: Transport, H> {
+    clients: Clients<T, H>,
     hold: Arc<Hold>,
     released: Mutex<bool>,
 }
 
-impl<T, H> Lease<T, H> {
+impl<T: Transport, H> Lease<T, H> {
     /// The fencing token: rises with every grant of this name. Send it with each write that the lock protects.
+    ///
+    /// Of several locks that were taken together it is the token of the first; see [`token_of`](Self::token_of).
     pub fn token(&self) -> FencingToken {
-        self.hold.grant.token
+        self.hold.token()
     }
 
-    /// The lock's name.
+    /// The token of one of several locks that were taken together: fence what a lock protects with that lock's token. `None`
+    /// when no lock of this name is among them.
+    pub fn token_of(&self, name: &str) -> Option<FencingToken> {
+        self.hold.token_of(name)
+    }
+
+    /// The lock's name; of several that were taken together, the first.
     pub fn name(&self) -> &LockName {
-        &self.hold.calls.name
+        self.hold.name()
     }
 
     /// How many leases share this hold.
@@ -47,21 +57,47 @@ impl<T, H> Lease<T, H> {
         self.hold.count()
     }
 
-    pub(super) const fn new(client: Client<T, H>, hold: Arc<Hold>) -> Self {
-        Self { client, hold, released: Mutex::new(false) }
+    pub(super) const fn new(clients: Clients<T, H>, hold: Arc<Hold>) -> Self {
+        Self { clients, hold, released: Mutex::new(false) }
+    }
+
+    pub(super) fn shared_hold(&self) -> Arc<Hold> {
+        Arc::clone(&self.hold)
+    }
+
+    pub(super) fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
+    /// The part of a hold that has no other.
+    pub(super) fn only_part(&self) -> Option<&Part> {
+        match self.hold.parts.as_slice() {
+            [part] => Some(part),
+            _ => None,
+        }
+    }
+
+    /// The first part of the hold.
+    pub(super) fn part(&self) -> Option<&Part> {
+        self.hold.counting().next().map(|(_, part)| part)
+    }
+
+    /// The one whose clocks and entropy count for all.
+    pub(super) const fn client(&self) -> &Client<T, H> {
+        self.clients.first()
     }
 }
 
 impl<T: Transport, H: Host> Lease<T, H> {
     /// How long the hold can still be trusted, by the holder's own clocks; nothing once it is lost or released.
     pub fn remaining(&self) -> Duration {
-        let now = self.client.inner.host.now();
+        let now = self.client().host().now();
         if self.hold.stands() { self.hold.lease().remaining(now) } else { Duration::ZERO }
     }
 
     /// What is known of the hold.
     pub fn state(&self) -> LeaseState {
-        self.hold.look(self.client.inner.host.now());
+        self.hold.look(self.client().host().now());
         self.hold.state()
     }
 
@@ -69,13 +105,19 @@ impl<T: Transport, H: Host> Lease<T, H> {
     ///
     /// Poll it beside your work, or spawn it. Of several at a time each renews; one is enough.
     pub fn keep(&self) -> impl Future<Output = LeaseEnd> + use<T, H> {
-        let (client, hold) = (self.client.clone(), Arc::clone(&self.hold));
-        async move { keep(&client, &hold).await }
+        let (clients, hold) = (self.clients.clone(), Arc::clone(&self.hold));
+        async move { keep(&clients, &hold).await }
+    }
+
+    /// What is known of the hold, once that is not what was seen: at once for `None`. Learns of renewals and of an expiry for as
+    /// long as the lease is [kept](Self::keep).
+    pub async fn news(&self, seen: Option<Situation>) -> Situation {
+        self.hold.news(seen).await
     }
 
     /// Ends when the lease is lost, at its expiry at the latest; never after a release. Renews nothing.
     pub fn lost(&self) -> impl Future<Output = LossReason> + use<T, H> {
-        let (client, hold) = (self.client.clone(), Arc::clone(&self.hold));
+        let (client, hold) = (self.client().clone(), Arc::clone(&self.hold));
         async move { lost(&client, &hold).await }
     }
 
@@ -85,20 +127,34 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// [`RequestError::Lost`] when the hold is gone; with any other the hold stands as it was.
     pub async fn renew(&self, lease: Option<Duration>) -> Result<(), RequestError> {
         let lease = lease.map(LeaseTime::new).transpose().map_err(RequestError::InvalidOption)?;
-        let (inner, hold) = (&self.client.inner, &self.hold);
-        let now = inner.host.now();
+        let (client, hold) = (self.client(), &self.hold);
+        let most = hold.parts.iter().filter_map(|part| part.target.lease_max()).min();
+        if lease.zip(most).is_some_and(|(lease, most)| lease > most) {
+            let no =
+                InvalidOption::new("lease", "no more than the delay after which a node rejoins");
+            return Err(RequestError::InvalidOption(no));
+        }
+        let now = client.host().now();
         hold.look(now);
         match hold.end() {
             Some(LeaseEnd::Lost(reason)) => return Err(RequestError::Lost(reason)),
             Some(LeaseEnd::Released) => return Err(RequestError::Lost(LossReason::Gone)),
             None => {}
         }
-        let lease = lease.unwrap_or_else(|| hold.grant.lease.time());
-        hold.renewing(lease);
-        let entropy = self.client.entropy().ok_or(RequestError::NoEntropy)?;
-        let (attempt, clock) = (inner.link.gateway().attempt(), inner.link.clock());
-        let mut renew = Renew::new(&hold.calls, &hold.grant, lease, attempt, entropy, clock, now);
-        hold.renewed(drive(&mut renew, &inner.link, &inner.host).await)
+        let mut parts = Vec::new();
+        for (number, part) in hold.counting() {
+            let lease = lease.unwrap_or_else(|| part.grant.lease.time());
+            let client = self.clients.at(part.place);
+            let entropy = client.entropy().ok_or(RequestError::NoEntropy)?;
+            let (attempt, clock) = (client.attempt(), client.link().clock());
+            let (target, grant) = (&part.target, &part.grant);
+            let part = Renew::new(target, grant, lease, attempt, entropy, clock, now);
+            hold.renewing(number, part.reach());
+            parts.push(part);
+        }
+        let mut renew = Together::new(parts);
+        let links = self.clients.links(hold.counting().map(|(_, part)| part.place));
+        hold.renewed(drive_with(&mut renew, &links, client.host()).await)
     }
 
     /// Asks Redis whether the hold is still there.
@@ -106,11 +162,28 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// # Errors
     /// [`RequestError`] when there is no answer.
     pub async fn is_held(&self) -> Result<bool, RequestError> {
-        let (inner, hold) = (&self.client.inner, &self.hold);
-        let entropy = self.client.entropy().ok_or(RequestError::NoEntropy)?;
-        let attempt = inner.link.gateway().attempt();
-        let mut inspect = Inspect::new(&hold.calls, Some(&hold.grant.owner), attempt, entropy);
-        let held = drive(&mut inspect, &inner.link, &inner.host).await?.is_held;
+        let (client, hold) = (self.client(), &self.hold);
+        let mut questions = Vec::new();
+        for (_, part) in hold.counting() {
+            let client = self.clients.at(part.place);
+            let entropy = client.entropy().ok_or(RequestError::NoEntropy)?;
+            let inspect = |request| part.target.inspect(request, Some(part.grant.owner));
+            questions.push(Question::new(inspect, client.attempt(), entropy));
+        }
+        let links = self.clients.links(hold.counting().map(|(_, part)| part.place));
+        let mut questions = Together::new(questions);
+        let (mut held, mut unknown) = (0, None);
+        for answer in drive_with(&mut questions, &links, client.host()).await {
+            match answer.and_then(|reply| LockState::read(&reply)) {
+                Ok(state) => held += usize::from(state.is_held),
+                Err(error) => unknown = Some(error),
+            }
+        }
+        let held = held >= hold.quorum;
+        match unknown {
+            Some(error) if !held => return Err(error),
+            _ => {}
+        }
         if !held {
             hold.lose(LossReason::Gone);
         }
@@ -126,9 +199,9 @@ impl<T: Transport, H: Host> Lease<T, H> {
             let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
             core::mem::replace(&mut *released, true)
         };
-        let (inner, hold) = (&self.client.inner, &self.hold);
+        let (client, hold) = (self.client(), &self.hold);
         if !again && !hold.leave() {
-            hold.look(inner.host.now());
+            hold.look(client.host().now());
             let lost = matches!(hold.end(), Some(LeaseEnd::Lost(_)));
             return Ok(if lost { Released::WasLost } else { Released::Released });
         }
@@ -136,18 +209,25 @@ impl<T: Transport, H: Host> Lease<T, H> {
             Ok(turn) => turn,
             Err(verdict) => return Ok(verdict),
         };
-        // Any bytes do for a request id here: the verdict is the owner's, not the request's.
-        let entropy = self.client.entropy().unwrap_or(Entropy::new([0; 32]));
-        let attempt = inner.link.gateway().attempt();
-        let (calls, grant) = (&hold.calls, &hold.grant);
-        let mut release = Release::new(calls, grant, hold.longest(), attempt, entropy);
-        let verdict = drive(&mut release, &inner.link, &inner.host).await?;
+        let releases = hold.parts.iter().zip(hold.reaches()).map(|(part, reach)| {
+            let client = self.clients.at(part.place);
+            let target = match hold.reader() {
+                Some(reader) => part.target.clone().around(reader),
+                None => part.target.clone(),
+            };
+            let (attempt, clock) = (client.attempt(), client.link().clock());
+            Release::new(&target, &part.grant, reach, attempt, clock)
+        });
+        let mut release = ReleaseAll::new(releases, hold.quorum);
+        let links = self.clients.links(hold.parts.iter().map(|part| part.place));
+        let verdict = drive_with(&mut release, &links, client.host()).await?;
+        hold.hands_on(release.handed_on());
         turn.over(verdict);
         Ok(verdict)
     }
 }
 
-impl<T, H> Drop for Lease<T, H> {
+impl<T: Transport, H> Drop for Lease<T, H> {
     fn drop(&mut self) {
         if !*self.released.get_mut().unwrap_or_else(PoisonError::into_inner) {
             self.hold.leave();
@@ -155,32 +235,37 @@ impl<T, H> Drop for Lease<T, H> {
     }
 }
 
-impl<T, H> fmt::Debug for Lease<T, H> {
+impl<T: Transport, H> fmt::Debug for Lease<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease").field("token", &self.token()).finish_non_exhaustive()
     }
 }
 
-async fn keep<T: Transport, H: Host>(client: &Client<T, H>, hold: &Hold) -> LeaseEnd {
-    let inner = &client.inner;
-    // Without entropy there is no request id to renew with; the lease is then only watched.
-    let entropy = client.entropy();
-    let renews = hold.renews && entropy.is_some();
-    let entropy = entropy.unwrap_or(Entropy::new([0; 32]));
-    let (attempt, clock) = (inner.link.gateway().attempt(), inner.link.clock());
-    let (calls, grant) = (hold.calls.clone(), hold.grant.clone());
-    let mut renewal = Renewal::new(calls, grant, renews, attempt, entropy, clock);
-    renewal.adopt(hold.lease());
-    let mut renewal = SharedRenewal { hold, renewal };
+async fn keep<T: Transport, H: Host>(clients: &Clients<T, H>, hold: &Hold) -> LeaseEnd {
+    let renewals = hold.counting().map(|(_, part)| {
+        let client = clients.at(part.place);
+        // Without entropy there is no request id to renew with; the lease is then only watched.
+        let entropy = hold.renews.then(|| client.entropy()).flatten();
+        let renews = entropy.is_some();
+        let entropy = entropy.unwrap_or(Entropy::new([0; 32]));
+        let (attempt, clock) = (client.attempt(), client.link().clock());
+        let (target, grant) = (part.target.clone(), part.grant.clone());
+        Renewal::new(target, grant, renews, attempt, entropy, clock).until(hold.lasts_until)
+    });
+    let keeping = Keeping::new(renewals, hold.quorum);
+    let mut keeping = SharedKeeping { hold, keeping };
+    hold.share(&mut keeping.keeping);
+    let links = clients.links(hold.counting().map(|(_, part)| part.place));
     let over = pin!(hold.over());
-    if let Some(reason) = drive_until(&mut renewal, &[&inner.link], &inner.host, over).await {
+    let host = clients.first().host();
+    if let Some(reason) = drive_until(&mut keeping, &links, host, over).await {
         hold.lose(reason);
     }
     hold.end().unwrap_or(LeaseEnd::Released)
 }
 
-async fn lost<T, H: Host>(client: &Client<T, H>, hold: &Hold) -> LossReason {
-    let host = &client.inner.host;
+async fn lost<T: Transport, H: Host>(client: &Client<T, H>, hold: &Hold) -> LossReason {
+    let host = client.host();
     loop {
         hold.look(host.now());
         let expires_at = hold.lease().expires_at();
@@ -195,22 +280,22 @@ async fn lost<T, H: Host>(client: &Client<T, H>, hold: &Hold) -> LossReason {
     }
 }
 
-/// A renewal that shares what is known with its hold, before and after everything that happens to it.
-struct SharedRenewal<'a> {
+/// Renewals that share what is known with their hold, before and after everything that happens to them.
+struct SharedKeeping<'a> {
     hold: &'a Hold,
-    renewal: Renewal,
+    keeping: Keeping,
 }
 
-impl Machine for SharedRenewal<'_> {
+impl Machine for SharedKeeping<'_> {
     type Outcome = Option<LossReason>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        self.hold.share(&mut self.renewal);
-        self.renewal.handle(input, now);
-        self.hold.share(&mut self.renewal);
+        self.hold.share(&mut self.keeping);
+        self.keeping.handle(input, now);
+        self.hold.share(&mut self.keeping);
     }
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
-        self.renewal.poll(now)
+        self.keeping.poll(now)
     }
 }

@@ -2,34 +2,71 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::alarm::Alarm;
+use super::batch::{self, Batches, Joined};
+use super::listening::Subscriptions;
 use crate::host::Host;
+use crate::protocol::calls::Target;
 use crate::protocol::exchange::{Answer, Exchange, Step};
 use crate::protocol::gateway::{Gateway, Memory};
 use crate::protocol::reply::ServerClock;
 use crate::protocol::script::ScriptCall;
+use crate::time::Instant;
 use crate::transport::Transport;
 
-/// A gateway, the transport to it, and plain data: nothing here belongs to a request, a task or a connection.
+/// A gateway, the transport to it, and plain data. Nothing here belongs to a request, a task or a connection: a stream is its
+/// waiters', by whom others find it.
 #[derive(Debug)]
-pub(super) struct Link<T> {
+pub(super) struct Link<T: Transport> {
     gateway: Gateway,
     transport: T,
     learned: Mutex<Learned>,
+    subscriptions: Subscriptions<T::Stream>,
+    batches: Batches<T::Sending>,
+    /// `None` where each lease has to wait by itself, as in a Worker, where what one request waits for must not be done in the name of
+    /// another.
+    alarm: Option<Alarm>,
 }
 
 #[derive(Debug, Default)]
-struct Learned {
-    memory: Memory,
+pub(super) struct Learned {
+    pub(super) memory: Memory,
     clock: Option<ServerClock>,
+    /// It has refused what lies in two slots.
+    is_cluster: bool,
 }
 
-impl<T> Link<T> {
+impl<T: Transport> Link<T> {
     pub(super) fn new(gateway: Gateway, transport: T) -> Self {
-        Self { gateway, transport, learned: Mutex::default() }
+        let (subscriptions, batches) = (Subscriptions::default(), Batches::default());
+        let (learned, alarm) = (Mutex::default(), transport.streams().shared.then(Alarm::default));
+        Self { gateway, transport, learned, subscriptions, batches, alarm }
     }
 
     pub(super) const fn gateway(&self) -> &Gateway {
         &self.gateway
+    }
+
+    pub(super) const fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    pub(super) const fn subscriptions(&self) -> &Subscriptions<T::Stream> {
+        &self.subscriptions
+    }
+
+    /// Whether others are known to want this as well.
+    pub(super) fn is_crowded(&self, target: &Target, now: Instant) -> bool {
+        self.subscriptions.is_crowded(|| target.announcements(), now)
+    }
+
+    pub(super) const fn batches(&self) -> &Batches<T::Sending> {
+        &self.batches
+    }
+
+    /// The alarm of all whose renewals are due.
+    pub(super) const fn alarm(&self) -> Option<&Alarm> {
+        self.alarm.as_ref()
     }
 
     /// What is known of Redis' clock.
@@ -37,7 +74,17 @@ impl<T> Link<T> {
         self.learned(|learned| learned.clock)
     }
 
-    fn learned<R>(&self, access: impl FnOnce(&mut Learned) -> R) -> R {
+    /// Whether it is known to be in front of a Redis Cluster.
+    pub(super) fn is_cluster(&self) -> bool {
+        self.learned(|learned| learned.is_cluster)
+    }
+
+    /// Notes that it is in front of a Redis Cluster.
+    pub(super) fn note_cluster(&self) {
+        self.learned(|learned| learned.is_cluster = true);
+    }
+
+    pub(super) fn learned<R>(&self, access: impl FnOnce(&mut Learned) -> R) -> R {
         access(&mut self.learned.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -45,12 +92,24 @@ impl<T> Link<T> {
 impl<T: Transport> Link<T> {
     /// Brings one call to an answer.
     pub(super) async fn call(&self, call: ScriptCall, host: &impl Host) -> Answer {
-        let (mut exchange, mut request) =
+        let may_share = self.gateway.may_share(&call);
+        let (mut exchange, mut step) =
             self.learned(|learned| Exchange::new(&self.gateway, &call, &learned.memory));
         loop {
-            let result = self.transport.send(request).await;
-            match self.learned(|learned| exchange.answered(result, &mut learned.memory)) {
-                Step::Send(next) => request = next,
+            match step {
+                Step::Send(request) => {
+                    let shares = may_share && self.learned(|learned| learned.memory.shares());
+                    let joined = if shares {
+                        batch::join(self, request).await
+                    } else {
+                        Joined::Alone(request)
+                    };
+                    let result = match joined {
+                        Joined::Alone(request) => self.transport.send(request).await,
+                        Joined::Answered(result) => result,
+                    };
+                    step = self.learned(|learned| exchange.answered(result, &mut learned.memory));
+                }
                 Step::Done(answer) => {
                     if let Answer::Reply(reply) = &answer {
                         let clock = ServerClock::new(reply.server_ms, host.now());

@@ -6,26 +6,36 @@ use core::future::pending;
 use core::pin::{Pin, pin};
 
 use super::Client;
-use super::drive::{drive, drive_until};
-use super::hold::Hold;
+use super::clients::Clients;
+use super::drive::drive_until;
+use super::hold::{Hold, Part};
 use super::lease::Lease;
 use super::notice::{First, first};
 use super::options::{AcquireOptions, Terms};
-use super::owner::Owner;
-use crate::error::{AcquireError, RequestError};
+use super::owner::{Holds, Key};
+use super::plan::{Plan, Rule, Term};
+use crate::error::{AcquireError, InvalidOption, RequestError};
 use crate::host::Host;
-use crate::machine::{
-    Acquire, AcquireSpec, ForceRelease, Inspect, LeaseState, LockState, Released,
-};
+use crate::machine::{Acquire, AcquireSpec, LeaseState, LockState, Released};
 use crate::name::LockName;
-use crate::protocol::script::LockCalls;
+use crate::protocol::calls::Target;
+use crate::protocol::reply::Code;
 use crate::transport::Transport;
 
 /// A distributed lock. Cheap to make and to clone; holds nothing by itself.
-pub struct Lock<T, H> {
-    client: Client<T, H>,
-    calls: LockCalls,
-    owner: Option<Owner<T, H>>,
+pub struct Lock<T: Transport, H> {
+    inner: Arc<Inner<T, H>>,
+}
+
+/// What a lock is made of.
+pub(super) struct Inner<T: Transport, H> {
+    pub(super) clients: Clients<T, H>,
+    pub(super) plan: Plan,
+    pub(super) key: Key,
+    /// What the owner that it was asked of holds.
+    pub(super) holds: Option<Arc<Holds>>,
+    /// Whether an owner that holds it may take it again.
+    pub(super) reenters: bool,
 }
 
 /// Why [`Lock::run`] has no good end.
@@ -49,27 +59,34 @@ impl<R> fmt::Display for RunError<R> {
 
 impl<R: fmt::Debug> core::error::Error for RunError<R> {}
 
-impl<T, H> Clone for Lock<T, H> {
+impl<T: Transport, H> Clone for Lock<T, H> {
     fn clone(&self) -> Self {
-        Self { client: self.client.clone(), calls: self.calls.clone(), owner: self.owner.clone() }
+        Self { inner: Arc::clone(&self.inner) }
     }
 }
 
-impl<T, H> fmt::Debug for Lock<T, H> {
+impl<T: Transport, H> fmt::Debug for Lock<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock").field("name", &self.calls.name).finish_non_exhaustive()
+        f.debug_struct("Lock").field("name", self.name()).finish_non_exhaustive()
     }
 }
 
-impl<T, H> Lock<T, H> {
-    pub(super) fn new(client: Client<T, H>, name: LockName, owner: Option<Owner<T, H>>) -> Self {
-        let calls = LockCalls { name, publish: client.inner.link.gateway().announces() };
-        Self { client, calls, owner }
+impl<T: Transport, H> Lock<T, H> {
+    pub(super) fn new(inner: Inner<T, H>) -> Self {
+        Self { inner: Arc::new(inner) }
     }
 
-    /// The lock's name.
-    pub const fn name(&self) -> &LockName {
-        &self.calls.name
+    pub(super) fn inner(&self) -> &Inner<T, H> {
+        &self.inner
+    }
+
+    pub(super) fn host(&self) -> &H {
+        self.inner.clients.first().host()
+    }
+
+    /// The lock's name; of several, the first.
+    pub fn name(&self) -> &LockName {
+        self.inner.plan.first.name()
     }
 }
 
@@ -174,12 +191,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// # Errors
     /// [`RequestError`]; with `Unreachable` it may have been done.
     pub async fn force_release(&self) -> Result<bool, RequestError> {
-        let inner = &self.client.inner;
-        let entropy = self.client.entropy().ok_or(RequestError::NoEntropy)?;
-        let (attempt, clock) = (inner.link.gateway().attempt(), inner.link.clock());
-        let calls = self.calls.clone();
-        let mut machine = ForceRelease::new(calls, attempt, entropy, clock, inner.host.now());
-        drive(&mut machine, &inner.link, &inner.host).await
+        let (client, target) = self.single()?;
+        Ok(client.once(target.force_release()).await?.code == Code::Done)
     }
 
     /// What Redis says of the lock now; `is_held` is always false here, ask the [lease](Lease::is_held).
@@ -187,10 +200,18 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn inspect(&self) -> Result<LockState, RequestError> {
-        let inner = &self.client.inner;
-        let entropy = self.client.entropy().ok_or(RequestError::NoEntropy)?;
-        let mut machine = Inspect::new(&self.calls, None, inner.link.gateway().attempt(), entropy);
-        drive(&mut machine, &inner.link, &inner.host).await
+        let (client, target) = self.single()?;
+        let about = client.about(|request| target.inspect(request, None));
+        LockState::read(&client.question(about).await?)
+    }
+
+    /// What is taken, and its client. Several locks as one are not ended by force or asked about: their members are, one by one.
+    pub(crate) fn single(&self) -> Result<(&Client<T, H>, &Target), InvalidOption> {
+        let Inner { clients, plan, .. } = &*self.inner;
+        match plan.rule {
+            Rule::One => Ok((clients.first(), &plan.first)),
+            Rule::All(_) | Rule::Majority(_) => Err(InvalidOption::new("lock", "a single one")),
+        }
     }
 
     pub(crate) async fn acquire_on(
@@ -199,30 +220,58 @@ impl<T: Transport, H: Host> Lock<T, H> {
         cancel: impl Future<Output = ()>,
     ) -> Result<Lease<T, H>, AcquireError> {
         let cancel = pin!(cancel);
-        let hold = match &self.owner {
-            Some(owner) => owner.acquire(self, terms, cancel).await?,
-            None => self.take(terms, cancel).await?,
+        let hold = match &self.inner.holds {
+            Some(holds) => holds.acquire(self, terms, cancel).await?,
+            None => self.take(terms, None, cancel).await?,
         };
-        Ok(Lease::new(self.client.clone(), hold))
+        Ok(Lease::new(self.inner.clients.clone(), hold))
     }
 
-    /// A hold of its own.
+    /// A hold of its own; inside `writer`, when its owner writes and this is the reading side.
     pub(super) async fn take(
         &self,
         terms: Terms,
+        writer: Option<&Hold>,
         cancel: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Arc<Hold>, AcquireError> {
-        let inner = &self.client.inner;
-        let entropy = self.client.entropy().ok_or(AcquireError::NoEntropy)?;
+        let term = self.inner.plan.term(terms.hold);
+        let hold = match &self.inner.plan.rule {
+            Rule::One => self.take_one(terms, term, writer, cancel).await,
+            Rule::All(members) => self.inner.clients.gather(members, terms, term, cancel).await,
+            Rule::Majority(members) => {
+                self.inner.clients.majority(members, terms, term, cancel).await
+            }
+        };
+        hold.map(Arc::new)
+    }
+
+    async fn take_one(
+        &self,
+        terms: Terms,
+        term: Term,
+        writer: Option<&Hold>,
+        cancel: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Hold, AcquireError> {
+        let client = self.inner.clients.first();
+        let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
+        let target = match writer.and_then(|writer| writer.parts.first()) {
+            Some(part) => self.inner.plan.first.clone().inside(part.grant.owner),
+            None => self.inner.plan.first.clone(),
+        };
+        let (host, now) = (client.host(), client.host().now());
         let spec = AcquireSpec {
-            calls: self.calls.clone(),
-            lease: terms.lease,
+            target: target.clone(),
+            lease: term.lease,
             patience: terms.patience,
             budget: terms.budget,
-            attempt: inner.link.gateway().attempt(),
+            attempt: client.attempt(),
+            pacing: self.inner.plan.pacing,
+            replicas: terms.replicas,
+            is_crowded: client.link().is_crowded(&target, now),
         };
-        let mut machine = Acquire::new(spec, entropy, inner.link.clock(), inner.host.now());
-        let grant = drive_until(&mut machine, &[&inner.link], &inner.host, cancel).await?;
-        Ok(Arc::new(Hold::new(self.calls.clone(), grant, terms.renews)))
+        let mut machine = Acquire::new(spec, entropy, client.link().clock(), now);
+        let grant = drive_until(&mut machine, &[client.link()], host, cancel).await?;
+        let part = Part { place: 0, target, grant, counts: true };
+        Hold::new([part].into(), 1, term)
     }
 }

@@ -1,68 +1,98 @@
 //! The front door: wires machines to a transport and a host. No rule of a lock is in here.
 
+mod alarm;
+mod ask;
+mod batch;
+mod clients;
+mod count_down_latch;
 mod drive;
+mod events;
+mod guard;
 mod hold;
 mod lease;
 mod link;
+mod listening;
 mod lock;
+mod multi;
 mod notice;
+mod objects;
 mod options;
 mod owner;
+mod permits;
+mod plan;
+mod red_lock;
+mod semaphore;
 
 #[cfg(all(feature = "reqwest", feature = "tokio", not(target_arch = "wasm32")))]
 mod native;
 
-pub use hold::LeaseEnd;
+pub use count_down_latch::CountDownLatch;
+pub use events::{Events, WakingEvents};
+pub use guard::Guard;
+pub use hold::{LeaseEnd, Situation};
 pub use lease::Lease;
+pub use listening::Waking;
 pub use lock::{Lock, RunError};
+#[cfg(all(feature = "blocking", not(target_arch = "wasm32")))]
+pub(crate) use notice::first;
+pub use objects::{ReadWriteLock, ReadWriteSettings};
 pub use options::AcquireOptions;
 #[cfg(all(feature = "js", target_arch = "wasm32"))]
-pub(crate) use options::Terms;
-pub use owner::Owner;
+pub(crate) use options::{HoldTime, Terms};
+pub use permits::PermitExpirableSemaphore;
+pub use red_lock::RedLockSettings;
+pub use semaphore::Semaphore;
 
 use alloc::sync::Arc;
 use core::fmt;
 
-use crate::error::InvalidOption;
 use crate::host::Host;
 use crate::machine::Entropy;
-use crate::name::LockName;
 use crate::protocol::gateway::Gateway;
+use crate::timing::AttemptTime;
 use crate::transport::Transport;
+use clients::Clients;
 use link::Link;
+use owner::Holds;
 
 /// A client of one gateway.
 ///
 /// It holds configuration and what it has learned about the gateway; no connection, task or timer. Clones share that, and
 /// may be used from everywhere at once.
-pub struct Client<T, H> {
+///
+/// What is asked in one turn of the event loop, by tasks or by futures that are polled together, is one request where the gateway
+/// has pipelines. When the answer to that is lost, nothing is known of any of them, and each asks again as it would have for itself.
+pub struct Client<T: Transport, H> {
     inner: Arc<Inner<T, H>>,
+    /// What it holds as an owner.
+    holds: Option<Arc<Holds>>,
 }
 
-struct Inner<T, H> {
+struct Inner<T: Transport, H> {
     link: Link<T>,
     host: H,
 }
 
-impl<T, H> Client<T, H> {
+impl<T: Transport, H> Client<T, H> {
     /// A client that reaches `gateway` over `transport`, and lives on `host`. Sends nothing.
     pub fn new(gateway: Gateway, transport: T, host: H) -> Self {
-        Self { inner: Arc::new(Inner { link: Link::new(gateway, transport), host }) }
+        let inner = Arc::new(Inner { link: Link::new(gateway, transport), host });
+        Self { inner, holds: None }
+    }
+
+    fn link(&self) -> &Link<T> {
+        &self.inner.link
+    }
+
+    fn host(&self) -> &H {
+        &self.inner.host
     }
 }
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// The lock of this name: Redisson's `getLock(name)`.
-    ///
-    /// # Errors
-    /// [`InvalidOption`] when it is no name for a lock, see [`LockName`].
-    pub fn lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
-        Ok(Lock::new(self.clone(), LockName::parse(name)?, None))
-    }
-
-    /// An owner whose acquisitions of one lock share one hold.
-    pub fn owner(&self) -> Owner<T, H> {
-        Owner::new(self.clone())
+    /// How long one attempt may take.
+    fn attempt(&self) -> AttemptTime {
+        self.inner.link.gateway().attempt()
     }
 
     /// What a machine draws from; `None` when the host has none.
@@ -71,13 +101,13 @@ impl<T: Transport, H: Host> Client<T, H> {
     }
 }
 
-impl<T, H> Clone for Client<T, H> {
+impl<T: Transport, H> Clone for Client<T, H> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner) }
+        Self { inner: Arc::clone(&self.inner), holds: self.holds.clone() }
     }
 }
 
-impl<T, H> fmt::Debug for Client<T, H> {
+impl<T: Transport, H> fmt::Debug for Client<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("gateway", self.inner.link.gateway()).finish_non_exhaustive()
     }

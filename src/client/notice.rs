@@ -1,5 +1,7 @@
 //! Tells those who wait within the program that something has changed.
 
+use alloc::sync::Arc;
+use alloc::task::Wake;
 use alloc::vec::Vec;
 use core::future::poll_fn;
 use core::mem;
@@ -19,24 +21,34 @@ impl Notice {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// Tells this one too, once.
+    pub(super) fn tell(&self, new: &Waker) {
+        let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        if !wakers.iter().any(|waker| waker.will_wake(new)) {
+            wakers.push(new.clone());
+        }
+    }
+
     /// Waits until `look` finds something; it looks at once, and again at each notice.
     pub(super) async fn until<R>(&self, mut look: impl FnMut() -> Option<R>) -> R {
         poll_fn(|cx| {
             // First the waker, then the look: a change in between is not missed.
-            {
-                let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
-                if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
-                    wakers.push(cx.waker().clone());
-                }
-            }
+            self.tell(cx.waker());
             look().map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
 }
 
+/// What is polled for several wakes them all.
+impl Wake for Notice {
+    fn wake(self: Arc<Self>) {
+        self.notify();
+    }
+}
+
 /// Waits for the first of two futures and drops the other.
-pub(super) async fn first<A, B>(
+pub(crate) async fn first<A, B>(
     a: impl Future<Output = A>,
     b: impl Future<Output = B>,
 ) -> First<A, B> {
@@ -52,7 +64,7 @@ pub(super) async fn first<A, B>(
 
 /// Which of two futures was first.
 #[derive(Debug)]
-pub(super) enum First<A, B> {
+pub(crate) enum First<A, B> {
     A(A),
     B(B),
 }

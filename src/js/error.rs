@@ -1,57 +1,36 @@
 //! Errors as JavaScript sees them: one class per kind, with a stable `code`.
 
-use alloc::format;
-use alloc::string::ToString;
 use core::time::Duration;
 
 use wasm_bindgen::prelude::*;
 
 use crate::error::{
-    AcquireError, FailureKind, InvalidOption, LossReason, Refusal, RefusalKind, ReleaseError,
-    RequestError,
+    AcquireError, EvalError, GuardError, InvalidOption, LossReason, Refusal, RefusalKind,
+    ReleaseError, RequestError,
 };
 use crate::time::millis;
 
-#[wasm_bindgen(module = "/src/js/errors.js")]
+#[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
-    #[wasm_bindgen(reexport)]
-    type EdgelatchError;
-
-    #[wasm_bindgen(reexport)]
-    type InvalidOptionError;
-    #[wasm_bindgen(constructor)]
-    fn new(message: &str, option: &str, accepted: &str) -> InvalidOptionError;
-
-    #[wasm_bindgen(reexport)]
-    type WaitOverError;
-    #[wasm_bindgen(constructor)]
-    fn new(message: &str, remaining_ms: Option<f64>) -> WaitOverError;
-
-    #[wasm_bindgen(reexport)]
-    type LeaseLostError;
-    #[wasm_bindgen(constructor)]
-    fn new(message: &str, reason: &str) -> LeaseLostError;
-
-    #[wasm_bindgen(reexport)]
-    type GatewayRefusedError;
-    #[wasm_bindgen(constructor)]
-    fn new(message: &str, reason: &str) -> GatewayRefusedError;
-
-    #[wasm_bindgen(reexport)]
-    type GatewayUnreachableError;
-    #[wasm_bindgen(constructor)]
-    fn new(message: &str) -> GatewayUnreachableError;
-
-    #[wasm_bindgen(reexport)]
-    type GatewayTooSlowError;
-    #[wasm_bindgen(constructor)]
-    fn new(message: &str) -> GatewayTooSlowError;
-
-    #[wasm_bindgen(reexport)]
-    type OutcomeUnknownError;
-    #[wasm_bindgen(constructor)]
-    fn new(message: &str, free_in_ms: f64) -> OutcomeUnknownError;
+    /// An error of this kind, with this message and these further fields.
+    #[wasm_bindgen(js_name = fail)]
+    fn new(kind: u32, message: &str, first: &JsValue, second: &JsValue) -> JsValue;
 }
+
+// The places of the classes in pkg/errors.js.
+const INVALID_OPTION: u32 = 0;
+const WAIT_OVER: u32 = 1;
+const LEASE_LOST: u32 = 2;
+const NOT_AGAIN: u32 = 3;
+const NOT_DONE: u32 = 4;
+const REFUSED: u32 = 5;
+const UNREACHABLE: u32 = 6;
+const TOO_SLOW: u32 = 7;
+const OUTCOME_UNKNOWN: u32 = 8;
+const STALE_TOKEN: u32 = 9;
+const SCRIPT_FAILED: u32 = 10;
+
+const NONE: JsValue = JsValue::UNDEFINED;
 
 #[expect(clippy::cast_precision_loss, reason = "some days at the most")]
 pub(super) fn as_ms(duration: Duration) -> f64 {
@@ -59,15 +38,24 @@ pub(super) fn as_ms(duration: Duration) -> f64 {
 }
 
 pub(super) fn invalid(error: &InvalidOption) -> JsValue {
-    InvalidOptionError::new(&error.to_string(), error.option(), error.accepted()).into()
+    new(INVALID_OPTION, &error.message(), &error.option().into(), &error.accepted().into())
+}
+
+/// The same by value, as what maps an error wants it.
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
+pub(super) fn option(error: InvalidOption) -> JsValue {
+    invalid(&error)
 }
 
 pub(super) fn lost(reason: LossReason) -> JsValue {
-    let reason = match reason {
+    new(LEASE_LOST, "the lease was lost", &loss(reason).into(), &NONE)
+}
+
+pub(super) const fn loss(reason: LossReason) -> &'static str {
+    match reason {
         LossReason::Expired => "expired",
         LossReason::Gone => "gone",
-    };
-    LeaseLostError::new("the lease was lost", reason).into()
+    }
 }
 
 fn refused(refusal: &Refusal) -> JsValue {
@@ -77,34 +65,43 @@ fn refused(refusal: &Refusal) -> JsValue {
         RefusalKind::WrongType => "wrong-type",
         RefusalKind::TokenRange => "token-range",
         RefusalKind::Unavailable => "unavailable",
+        RefusalKind::Unsupported => "unsupported",
         RefusalKind::Other => "other",
     };
-    GatewayRefusedError::new(&refusal.to_string(), reason).into()
+    new(REFUSED, &refusal.message(), &reason.into(), &NONE)
 }
 
-fn unreachable(kind: FailureKind) -> JsValue {
-    GatewayUnreachableError::new(&kind.to_string()).into()
+fn plain(kind: u32, message: &str) -> JsValue {
+    new(kind, message, &NONE, &NONE)
 }
 
 fn no_entropy() -> JsValue {
-    GatewayUnreachableError::new("this runtime has no crypto.getRandomValues").into()
+    plain(UNREACHABLE, "this runtime has no crypto.getRandomValues")
+}
+
+fn unknown(message: &str, held_at_most: Duration) -> JsValue {
+    new(OUTCOME_UNKNOWN, message, &as_ms(held_at_most).into(), &NONE)
 }
 
 /// `reason` is the reason of the caller's signal, which a cancelled wait rejects with.
 pub(super) fn acquire(error: &AcquireError, reason: &JsValue) -> JsValue {
-    let message = || error.to_string();
+    let again = |reason: &str| new(NOT_AGAIN, &error.message(), &reason.into(), &NONE);
     match error {
         AcquireError::InvalidOption(error) => invalid(error),
         AcquireError::Busy { remaining } => {
-            WaitOverError::new(&format!("{error} for the whole wait"), remaining.map(as_ms)).into()
+            let remaining = remaining.map_or(NONE, |remaining| as_ms(remaining).into());
+            new(WAIT_OVER, &(error.message() + " for the whole wait"), &remaining, &NONE)
         }
+        AcquireError::HeldAlready => again("held"),
+        AcquireError::WaitsForItself => again("reads"),
         AcquireError::Cancelled { .. } => reason.clone(),
         AcquireError::Refused(refusal) => refused(refusal),
-        AcquireError::Unreachable(_) => GatewayUnreachableError::new(&message()).into(),
-        AcquireError::TooSlow => GatewayTooSlowError::new(&message()).into(),
-        AcquireError::Unknown { held_at_most, .. } => {
-            OutcomeUnknownError::new(&message(), as_ms(*held_at_most)).into()
+        AcquireError::Unreachable(_) => plain(UNREACHABLE, &error.message()),
+        AcquireError::TooSlow => plain(TOO_SLOW, &error.message()),
+        AcquireError::NotReplicated { .. } => {
+            new(REFUSED, &error.message(), &"not-replicated".into(), &NONE)
         }
+        AcquireError::Unknown { held_at_most, .. } => unknown(&error.message(), *held_at_most),
         AcquireError::NoEntropy => no_entropy(),
     }
 }
@@ -114,7 +111,8 @@ pub(super) fn request(error: &RequestError) -> JsValue {
         RequestError::InvalidOption(error) => invalid(error),
         RequestError::Lost(reason) => lost(*reason),
         RequestError::Refused(refusal) => refused(refusal),
-        RequestError::Unreachable(kind) => unreachable(*kind),
+        RequestError::NotDone(_) => plain(NOT_DONE, &error.message()),
+        RequestError::Unreachable(kind) => plain(UNREACHABLE, &kind.message()),
         RequestError::NoEntropy => no_entropy(),
     }
 }
@@ -122,8 +120,25 @@ pub(super) fn request(error: &RequestError) -> JsValue {
 pub(super) fn release(error: &ReleaseError) -> JsValue {
     match error {
         ReleaseError::Refused(refusal) => refused(refusal),
-        ReleaseError::Unknown { held_at_most, .. } => {
-            OutcomeUnknownError::new(&error.to_string(), as_ms(*held_at_most)).into()
-        }
+        ReleaseError::Unknown { held_at_most, .. } => unknown(&error.message(), *held_at_most),
+    }
+}
+
+pub(super) fn guard(error: &GuardError) -> JsValue {
+    let (reason, newest) = match error {
+        GuardError::InvalidOption(error) => return invalid(error),
+        GuardError::Lost(reason) => return lost(*reason),
+        GuardError::Request(error) => return request(error),
+        GuardError::Stale { newest } => ("superseded", super::counts::as_number(*newest).into()),
+        GuardError::TooOld { .. } => ("too-old", NONE),
+        GuardError::FromTheFuture => ("from-the-future", NONE),
+    };
+    new(STALE_TOKEN, &error.message(), &reason.into(), &newest)
+}
+
+pub(super) fn eval(error: &EvalError) -> JsValue {
+    match error {
+        EvalError::ScriptFailed(_) => plain(SCRIPT_FAILED, &error.message()),
+        EvalError::Request(error) => request(error),
     }
 }

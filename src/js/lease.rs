@@ -2,147 +2,214 @@
 
 use alloc::rc::Rc;
 use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::{Cell, OnceCell};
 
-use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
-use super::abort::Controller;
-use super::error;
-use super::options::Options;
-use super::promise;
-use crate::client::{self, LeaseEnd};
-use crate::error::LossReason;
+use super::counts::as_number;
+use super::numbers::{ask, tell};
+use super::options::first;
+use super::{Given, Of, error};
+use crate::client::{self, LeaseEnd, Situation, Waking};
+use crate::error::{InvalidOption, LossReason, RequestError};
 use crate::host::JsHost;
 use crate::machine::{LeaseState, Released};
+use crate::protocol::calls::OwnScript;
+use crate::timing::LeaseTime;
 use crate::transport::HostFetch;
+
+#[wasm_bindgen]
+extern "C" {
+    /// What aborts a signal of ours.
+    #[wasm_bindgen(js_name = AbortController)]
+    type Controller;
+    #[wasm_bindgen(constructor, js_class = "AbortController")]
+    fn new() -> Controller;
+    #[wasm_bindgen(method, getter)]
+    fn signal(this: &Controller) -> JsValue;
+    // A listener of the caller that throws is heard of here in some runtimes.
+    #[wasm_bindgen(method, catch)]
+    fn abort(this: &Controller, reason: &JsValue) -> Result<(), JsValue>;
+}
+
+#[wasm_bindgen(module = "/pkg/errors.js")]
+extern "C" {
+    /// What has become of a lease.
+    fn situation(kind: &str, reason: Option<&str>, remaining: f64) -> JsValue;
+    /// How waits go on.
+    #[wasm_bindgen(js_name = waking)]
+    fn how_waits_go_on(kind: &str) -> JsValue;
+}
 
 /// A lease, and the signal that tells of its loss.
 pub(super) struct Held {
     lease: client::Lease<HostFetch, JsHost>,
-    controller: Controller,
+    loss: Rc<Loss>,
+}
+
+/// What is known of its loss. The signal is made for who looks at it: most do not, and it is dear.
+#[derive(Default)]
+struct Loss {
+    controller: OnceCell<Controller>,
+    reason: Cell<Option<LossReason>>,
+}
+
+impl Loss {
+    fn signal(&self) -> JsValue {
+        let controller = self.controller.get_or_init(Controller::new);
+        self.tell();
+        controller.signal()
+    }
+
+    /// Aborts the signal if there is one, and a loss. Again it changes nothing.
+    fn tell(&self) {
+        if let (Some(controller), Some(reason)) = (self.controller.get(), self.reason.get()) {
+            drop(controller.abort(&error::lost(reason)));
+        }
+    }
 }
 
 impl Held {
     /// Keeps the lease on the caller's event loop until it ends, or nobody refers to it any more.
-    pub(super) fn new(lease: client::Lease<HostFetch, JsHost>) -> Rc<Self> {
-        let controller = Controller::new();
+    pub(super) fn new(lease: client::Lease<HostFetch, JsHost>) -> Self {
         let kept = lease.keep();
-        let told: Controller = JsCast::unchecked_into(JsValue::from(&controller));
+        let loss: Rc<Loss> = Rc::default();
+        let noted = Rc::clone(&loss);
         spawn_local(async move {
             if let LeaseEnd::Lost(reason) = kept.await {
-                drop(told.abort(&error::lost(reason)));
+                noted.reason.set(Some(reason));
+                noted.tell();
             }
         });
-        Rc::new(Self { lease, controller })
+        Self { lease, loss }
     }
 
-    /// Releases; an error when the lease did not last until here.
-    pub(super) async fn end(&self) -> Result<(), JsValue> {
-        // Lost once is lost for ever, also when Redis has not yet ended the hold: the work was told to stop.
-        let lasted = !matches!(self.lease.state(), LeaseState::Lost(_));
-        match self.lease.release().await {
-            Ok(Released::Released) if lasted => Ok(()),
-            // Whether it has ended is not known, but it lasted; Redis ends it by itself.
-            Err(_) if lasted => Ok(()),
-            Ok(_) | Err(_) => Err(error::lost(self.loss())),
-        }
+    pub(super) const fn lease(&self) -> &client::Lease<HostFetch, JsHost> {
+        &self.lease
     }
 
-    fn loss(&self) -> LossReason {
-        match self.lease.state() {
-            LeaseState::Lost(reason) => reason,
-            _ => LossReason::Gone,
-        }
-    }
-}
-
-/// A hold on a lock, for a time.
-#[wasm_bindgen(skip_typescript)]
-pub struct Lease {
-    held: Rc<Held>,
-}
-
-impl Lease {
-    pub(super) const fn new(held: Rc<Held>) -> Self {
-        Self { held }
-    }
-}
-
-#[wasm_bindgen]
-impl Lease {
-    /// The lock's name.
-    #[wasm_bindgen(getter)]
-    pub fn name(&self) -> String {
-        self.held.lease.name().as_str().into()
-    }
-
-    /// The fencing token.
-    #[wasm_bindgen(getter)]
-    #[expect(clippy::cast_precision_loss, reason = "tokens are below 2^53")]
-    pub fn token(&self) -> f64 {
-        self.held.lease.token().as_u64() as f64
-    }
-
-    /// Aborted when the lease is lost.
-    #[wasm_bindgen(getter)]
-    pub fn signal(&self) -> JsValue {
-        self.held.controller.signal()
-    }
-
-    /// How many acquisitions share the hold.
-    #[wasm_bindgen(getter, js_name = holdCount)]
-    pub fn hold_count(&self) -> u32 {
-        self.held.lease.hold_count()
-    }
-
-    /// Milliseconds for which the hold can still be trusted.
-    pub fn remaining(&self) -> f64 {
-        error::as_ms(self.held.lease.remaining())
-    }
-
-    /// Asks Redis.
-    #[wasm_bindgen(js_name = isHeld)]
-    pub fn is_held(&self) -> Promise {
-        let held = Rc::clone(&self.held);
-        promise(async move {
-            held.lease
-                .is_held()
-                .await
-                .map(JsValue::from_bool)
-                .map_err(|error| error::request(&error))
-        })
-    }
-
-    /// Prolongs the hold.
-    pub fn renew(&self, options: JsValue) -> Promise {
-        let held = Rc::clone(&self.held);
-        promise(async move {
-            let lease = Options::new(&options)?.lease()?.map(crate::timing::LeaseTime::get);
-            held.lease
-                .renew(lease)
-                .await
-                .map(|()| JsValue::UNDEFINED)
-                .map_err(|error| error::request(&error))
-        })
-    }
-
-    /// Ends the hold.
-    pub fn release(&self) -> Promise {
-        let held = Rc::clone(&self.held);
-        promise(async move {
-            match held.lease.release().await {
-                Ok(Released::Released) => Ok("released".into()),
-                Ok(Released::WasLost) => Ok("lost".into()),
-                Err(error) => Err(error::release(&error)),
+    /// What is known without asking anybody.
+    pub(super) fn known(&self, what: u32, about: &str) -> JsValue {
+        let lease = &self.lease;
+        let number = match what {
+            tell::NAME => return lease.name().as_str().into(),
+            tell::SIGNAL => return self.loss.signal(),
+            tell::PERMIT_IDS => {
+                let ids: Vec<String> =
+                    lease.permit_ids().into_iter().map(|id| id.to_text()).collect();
+                return ids.join(",").into();
             }
-        })
+            tell::TOKEN => as_number(lease.token().as_u64()),
+            tell::HOLD_COUNT => lease.hold_count().into(),
+            tell::REMAINING => error::as_ms(lease.remaining()),
+            _ => match lease.token_of(about) {
+                Some(token) => as_number(token.as_u64()),
+                None => return JsValue::NULL,
+            },
+        };
+        number.into()
     }
 
-    /// What `await using` calls at the end of its block.
-    #[wasm_bindgen(js_name = "[Symbol.asyncDispose]")]
-    pub fn dispose(&self) -> Promise {
-        let held = Rc::clone(&self.held);
-        promise(async move { held.end().await.map(|()| JsValue::UNDEFINED) })
+    /// What Redis is asked.
+    pub(super) async fn answer(&self, what: u32, given: &Given) -> Result<JsValue, JsValue> {
+        let lease = &self.lease;
+        let numbers = given.numbers();
+        match what {
+            ask::IS_HELD => {
+                let is_held = lease.is_held().await.map_err(|error| error::request(&error))?;
+                Ok(is_held.into())
+            }
+            ask::RENEW => {
+                let time = numbers.lease(0).map_err(error::option)?.map(LeaseTime::get);
+                let renewed = lease.renew(time).await.map_err(|error| match &error {
+                    RequestError::InvalidOption(bad) => {
+                        error::option(InvalidOption::new("leaseMs", bad.accepted()))
+                    }
+                    other => error::request(other),
+                });
+                renewed.map(|()| JsValue::UNDEFINED)
+            }
+            ask::EVAL => {
+                let names = numbers.small(1) as usize;
+                let keys = given.texts.iter().skip(1).take(names).cloned().collect();
+                let words = given.texts.iter().skip(1 + names).cloned().collect();
+                let script = OwnScript::new(first(&given.texts), keys, words);
+                let mut script = script.map_err(error::option)?;
+                if !numbers.flag(0, true) {
+                    script = script.repeatable();
+                }
+                Ok(lease.eval(&script).await.map_err(|error| error::eval(&error))?.into())
+            }
+            _ => {
+                // Lost once is lost for ever, also when Redis has not yet ended the hold: the work was told to stop.
+                let lasted = !matches!(lease.state(), LeaseState::Lost(_));
+                let released = lease.release().await;
+                if what == ask::END {
+                    self.end(lasted, released.ok())
+                } else {
+                    let released = released.map_err(|error| error::release(&error))?;
+                    Ok(match released {
+                        Released::Released => "released",
+                        Released::WasLost => "lost",
+                    }
+                    .into())
+                }
+            }
+        }
+    }
+
+    /// An error when the lease did not last until here.
+    fn end(&self, lasted: bool, released: Option<Released>) -> Result<JsValue, JsValue> {
+        match released {
+            // Whether it has ended is not known when there is no answer, but it lasted; Redis ends it by itself.
+            Some(Released::Released) | None if lasted => Ok(JsValue::UNDEFINED),
+            _ => Err(error::lost(match self.lease.state() {
+                LeaseState::Lost(reason) => reason,
+                _ => LossReason::Gone,
+            })),
+        }
+    }
+}
+
+/// What becomes of a lease, or how the waits of a client go on, one after the other.
+pub(super) struct Events {
+    of: Rc<Of>,
+    seen: Cell<Option<Situation>>,
+    waking: Cell<Option<Waking>>,
+}
+
+impl Events {
+    pub(super) const fn new(of: Rc<Of>) -> Self {
+        Self { of, seen: Cell::new(None), waking: Cell::new(None) }
+    }
+
+    /// The next; undefined after the last.
+    pub(super) async fn next(&self) -> JsValue {
+        let lease = match &*self.of {
+            Of::Lease(Held { lease, .. }) => lease,
+            Of::Client(client) => {
+                let waking = client.waking(self.waking.get()).await;
+                self.waking.set(Some(waking));
+                let kind = if waking == Waking::Stream { "stream" } else { "polling" };
+                return how_waits_go_on(kind);
+            }
+            _ => return JsValue::UNDEFINED,
+        };
+        let seen = self.seen.get();
+        if seen.is_some_and(|seen| seen.is_over()) {
+            return JsValue::UNDEFINED;
+        }
+        let now = lease.news(seen).await;
+        self.seen.set(Some(now));
+        let (kind, reason) = match now.state {
+            LeaseState::Lost(reason) => ("lost", Some(error::loss(reason))),
+            _ if now.released => ("released", None),
+            LeaseState::Held => ("held", None),
+            LeaseState::Renewed => ("renewed", None),
+            LeaseState::Unknown => ("unknown", None),
+        };
+        situation(kind, reason, error::as_ms(lease.remaining()))
     }
 }

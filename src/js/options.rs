@@ -1,151 +1,176 @@
-//! What JavaScript hands in, checked once: everything behind this border is of the right kind and in range.
+//! What JavaScript hands in, which `pkg/options.js` has checked: numbers, NaN where nothing was given. The defaults are here.
 
-use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
-use js_sys::{Function, JsString, Reflect};
-use wasm_bindgen::prelude::*;
-
-use super::error::invalid;
-use crate::client::Terms;
+use crate::client::{HoldTime, ReadWriteSettings, RedLockSettings, Terms};
 use crate::error::InvalidOption;
+use crate::machine::SpinBackoff;
+use crate::protocol::calls::FairSettings;
 use crate::protocol::gateway::{Gateway, KeyLocking};
 use crate::protocol::script::Publish;
-use crate::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
+use crate::timing::{
+    AttemptTime, GuardMemory, LeaseTime, LifeTime, Patience, PeerSkew, RejoinDelay, Replicas,
+    RequestBudget, WaitTime, WantTime,
+};
 
-/// An options object, or its absence.
-pub(super) struct Options<'a>(Option<&'a JsValue>);
+/// Numbers in the order in which `pkg/options.js` gives them.
+pub(super) struct Numbers<'a>(pub(super) &'a [f64]);
 
-impl<'a> Options<'a> {
-    pub(super) fn new(value: &'a JsValue) -> Result<Self, JsValue> {
-        if value.is_undefined() {
-            Ok(Self(None))
-        } else if value.is_object() {
-            Ok(Self(Some(value)))
-        } else {
-            Err(no("options", "an object"))
+impl Numbers<'_> {
+    /// The number in this place, if one was given.
+    #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
+    pub(super) fn get(&self, place: usize) -> Option<i64> {
+        self.0.get(place).filter(|number| !number.is_nan()).map(|number| *number as i64)
+    }
+
+    /// The same for what is small, or 0 where nothing was given.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be whole and in range, and saturates"
+    )]
+    pub(super) fn small(&self, place: usize) -> u32 {
+        self.0.get(place).map_or(0, |number| *number as u32)
+    }
+
+    fn time(&self, place: usize) -> Option<Duration> {
+        self.get(place).map(|ms| Duration::from_millis(ms.unsigned_abs()))
+    }
+
+    fn timed<T>(
+        &self,
+        place: usize,
+        new: fn(Duration) -> Result<T, InvalidOption>,
+    ) -> Result<Option<T>, InvalidOption> {
+        self.time(place).map(new).transpose()
+    }
+
+    /// Whether this is so, if it was said.
+    pub(super) fn flag(&self, place: usize, unset: bool) -> bool {
+        self.get(place).map_or(unset, |number| number == 1)
+    }
+
+    /// A lease of so many milliseconds, and 0 for one without an end.
+    pub(super) fn lease(&self, place: usize) -> Result<Option<LeaseTime>, InvalidOption> {
+        match self.get(place) {
+            Some(0) => Ok(Some(LeaseTime::ENDLESS)),
+            _ => self.timed(place, LeaseTime::new),
         }
     }
 
-    /// The option's value; `None` when it is absent or undefined.
-    fn get(&self, name: &str) -> Result<Option<JsValue>, JsValue> {
-        let Some(object) = self.0 else { return Ok(None) };
-        let value = Reflect::get(object, &name.into())?;
-        Ok(Some(value).filter(|value| !value.is_undefined()))
+    /// How long is to be held: 0 for as long as it is kept.
+    fn hold(&self) -> Result<HoldTime, InvalidOption> {
+        match self.get(0) {
+            Some(0) => Ok(HoldTime::Renewed),
+            _ => Ok(self.timed(0, LeaseTime::new)?.map_or(HoldTime::AsUsual, HoldTime::Fixed)),
+        }
     }
 
-    fn parse<T>(
-        &self,
-        name: &str,
-        accepted: &str,
-        parse: impl FnOnce(&JsValue) -> Option<T>,
-    ) -> Result<Option<T>, JsValue> {
-        self.get(name)?.map(|value| parse(&value).ok_or_else(|| no(name, accepted))).transpose()
+    /// Everything that what waits may be told; `once` for what does not wait.
+    pub(super) fn terms(&self, once: bool) -> Result<Terms, InvalidOption> {
+        let patience = match self.get(1) {
+            _ if once => Patience::Once,
+            Some(0) => Patience::UntilCancelled,
+            _ => Patience::UpTo(self.timed(1, WaitTime::new)?.unwrap_or(WaitTime::DEFAULT)),
+        };
+        let budget = self.get(2).map(|_| RequestBudget::new(self.small(2))).transpose()?;
+        let count = self.get(3).and_then(|count| u8::try_from(count).ok());
+        let replicas = count.map(Replicas::new).transpose()?;
+        Ok(Terms::new(self.hold()?, patience, budget).replicated(replicas))
     }
 
-    fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, JsValue> {
-        let accepted = words.iter().map(|(word, _)| format!("\"{word}\" ")).collect::<String>();
-        self.parse(name, &format!("one of {}", accepted.trim_end()), |value| {
-            let word = value.as_string()?;
-            words.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning)
+    pub(super) fn skew(&self) -> Result<PeerSkew, InvalidOption> {
+        Ok(self.timed(0, PeerSkew::new)?.unwrap_or(PeerSkew::DEFAULT))
+    }
+
+    pub(super) fn red_lock(&self) -> Result<RedLockSettings, InvalidOption> {
+        let settings = RedLockSettings::default();
+        let delay = self.timed(0, RejoinDelay::new)?;
+        Ok(delay.map_or(settings, |delay| settings.rejoin_delay(delay)))
+    }
+
+    pub(super) fn life(&self, place: usize) -> Result<Option<LifeTime>, InvalidOption> {
+        self.timed(place, LifeTime::new)
+    }
+
+    /// What a guard remembers: 0 for ever.
+    pub(super) fn memory(&self) -> Result<GuardMemory, InvalidOption> {
+        match self.get(0) {
+            Some(0) => Ok(GuardMemory::FOR_EVER),
+            _ => Ok(self.timed(0, GuardMemory::new)?.unwrap_or(GuardMemory::DEFAULT)),
+        }
+    }
+
+    pub(super) fn fair(&self) -> Result<FairSettings, InvalidOption> {
+        let mut settings = FairSettings::default();
+        if let Some(life) = self.time(0) {
+            settings = settings.life(life)?;
+        }
+        if let Some(skew) = self.time(1) {
+            settings = settings.skew(skew)?;
+        }
+        if let Some(wait) = self.time(2) {
+            settings = settings.allowance(wait)?;
+        }
+        let short = self.time(3).unwrap_or(Duration::from_secs(5));
+        settings.grace(short, self.time(4).unwrap_or_else(|| Duration::from_secs(30).max(short)))
+    }
+
+    pub(super) fn read_write(&self) -> Result<ReadWriteSettings, InvalidOption> {
+        let mut settings = ReadWriteSettings::default();
+        if let Some(want) = self.time(0) {
+            let usual = want.is_zero();
+            let want = if usual { WantTime::DEFAULT } else { WantTime::new(want)? };
+            settings = settings.prefers_writers(want);
+        }
+        Ok(match self.get(1) {
+            None => settings,
+            Some(0) => settings.peer_watchdog(None),
+            Some(_) => settings.peer_watchdog(self.timed(1, LeaseTime::new)?),
         })
     }
 
-    fn flag(&self, name: &str) -> Result<bool, JsValue> {
-        Ok(self.parse(name, "true or false", JsValue::as_bool)?.unwrap_or(false))
-    }
-
-    pub(super) fn lease(&self) -> Result<Option<LeaseTime>, JsValue> {
-        self.parse("leaseMs", "a whole number from 100 to 86400000", |value| {
-            LeaseTime::new(ms(value)?).ok()
-        })
-    }
-
-    pub(super) fn signal(&self) -> Result<Option<JsValue>, JsValue> {
-        self.parse("signal", "an AbortSignal", |value| {
-            let listens = Reflect::get(value, &"addEventListener".into()).ok()?;
-            (listens.is_function() && Reflect::has(value, &"aborted".into()).ok()?)
-                .then(|| value.clone())
-        })
-    }
-
-    /// Everything that an acquisition that waits may be told.
-    pub(super) fn terms(&self, has_signal: bool) -> Result<Terms, JsValue> {
-        let accepted = "a whole number from 1 to 86400000, or \"until-aborted\" with a signal";
-        let patience = self.parse("waitMs", accepted, |value| match value.as_string() {
-            Some(word) => {
-                (word == "until-aborted" && has_signal).then_some(Patience::UntilCancelled)
+    /// How a spin lock pauses: at a pace of its own, or always for so long.
+    pub(super) fn pauses(&self) -> SpinBackoff {
+        let pause = |place, usual| self.time(place).unwrap_or_else(|| Duration::from_millis(usual));
+        match self.get(0) {
+            None => SpinBackoff::default(),
+            Some(0) => {
+                let first = pause(2, 1);
+                let max = self.time(3).unwrap_or_else(|| first.max(Duration::from_millis(128)));
+                let factor = if self.get(1).is_some() { self.small(1) } else { 2 };
+                SpinBackoff::Exponential { first, max, factor }
             }
-            None => Some(Patience::UpTo(WaitTime::new(ms(value)?).ok()?)),
-        })?;
-        let budget = self.parse("maxRequests", "a whole number from 3 to 10000", |value| {
-            RequestBudget::new(u32::try_from(ms(value)?.as_millis()).ok()?).ok()
-        })?;
-        Ok(Terms::new(self.lease()?, patience.unwrap_or(Patience::UpTo(WaitTime::DEFAULT)), budget))
-    }
-
-    pub(super) fn terms_once(&self) -> Result<Terms, JsValue> {
-        Ok(Terms::new(self.lease()?, Patience::Once, None))
-    }
-
-    pub(super) fn fetch(&self) -> Result<Option<Function>, JsValue> {
-        self.parse("fetch", "a function", |value| value.dyn_ref::<Function>().cloned())
-    }
-
-    pub(super) fn text(&self, name: &str, accepted: &str) -> Result<Option<String>, JsValue> {
-        self.parse(name, accepted, well_formed)
+            Some(_) => SpinBackoff::Constant(pause(1, 64)),
+        }
     }
 
     /// The gateway at this address, with the further options that it has.
-    pub(super) fn gateway(&self, url: &str, token: &str) -> Result<Gateway, JsValue> {
-        let over_http = self.flag("allowHttp")?;
-        let gateway = if over_http {
-            Gateway::upstash_over_http(url, token)
-        } else {
-            Gateway::upstash(url, token)
+    pub(super) fn gateway(&self, url: &str, token: &str) -> Result<Gateway, InvalidOption> {
+        let new = match (self.flag(0, false), self.flag(1, false)) {
+            (false, false) => Gateway::upstash,
+            (false, true) => Gateway::upstash_over_http,
+            (true, false) => Gateway::webdis,
+            (true, true) => Gateway::webdis_over_http,
         };
-        let mut gateway = gateway.map_err(|error| invalid(&error))?;
-        let words = [("auto", KeyLocking::Auto), ("on", KeyLocking::On), ("off", KeyLocking::Off)];
-        if let Some(key_locking) = self.word("keyLocking", &words)? {
-            gateway = gateway.key_locking(key_locking);
-        }
-        let words =
-            [("plain", Publish::Plain), ("sharded", Publish::Sharded), ("both", Publish::Both)];
-        if let Some(publish) = self.word("publish", &words)? {
-            gateway = gateway.publish(publish);
-        }
-        let accepted = "a whole number from 50 to 60000";
-        if let Some(attempt) =
-            self.parse("requestTimeoutMs", accepted, |value| AttemptTime::new(ms(value)?).ok())?
-        {
-            gateway = gateway.request_timeout(attempt);
-        }
-        Ok(gateway)
+        let key_locking = match self.small(2) {
+            0 => KeyLocking::Auto,
+            1 => KeyLocking::On,
+            _ => KeyLocking::Off,
+        };
+        let publish = match self.small(3) {
+            0 => Publish::Plain,
+            1 => Publish::Sharded,
+            _ => Publish::Both,
+        };
+        let attempt = self.timed(5, AttemptTime::new)?.unwrap_or(AttemptTime::DEFAULT);
+        let gateway = new(url, token)?.key_locking(key_locking).publish(publish);
+        Ok(gateway.wakeups(self.small(4) == 0).request_timeout(attempt))
     }
 }
 
-/// A lock's name: text, and every character of it whole, since halves of one would all become the same.
-pub(super) fn name(value: &JsValue) -> Result<String, JsValue> {
-    well_formed(value).ok_or_else(|| no("name", "a string of whole characters"))
-}
-
-pub(super) fn no(option: &str, accepted: &str) -> JsValue {
-    invalid(&InvalidOption::new(option, accepted))
-}
-
-fn well_formed(value: &JsValue) -> Option<String> {
-    value.dyn_ref::<JsString>().filter(|text| text.is_valid_utf16()).map(String::from)
-}
-
-/// A number that is a whole count of milliseconds (or of anything else).
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "checked to be whole and in range"
-)]
-fn ms(value: &JsValue) -> Option<Duration> {
-    let number = value.as_f64()?;
-    let whole = number.is_finite() && number.trunc() == number && (0.0..=9e15).contains(&number);
-    whole.then(|| Duration::from_millis(number as u64))
+/// The first of some texts.
+pub(super) fn first(texts: &[String]) -> &str {
+    texts.first().map_or("", String::as_str)
 }

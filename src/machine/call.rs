@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, Pacing};
 use super::ids::Ids;
 use super::{CallId, Endpoint, Input, Output, Wake};
 use crate::error::{FailureKind, Refusal, RefusalKind};
@@ -45,7 +45,7 @@ pub(super) enum Verdict {
 
 impl Errand {
     pub(super) const fn new(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
-        let backoff = Backoff::new();
+        let backoff = Backoff::new(Pacing::Jittered);
         Self {
             script,
             attempts_left: attempts,

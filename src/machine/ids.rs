@@ -3,6 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
+use uuid::Uuid;
+
 use super::CallId;
 use crate::name::{OwnerId, RequestId};
 use crate::time::millis;
@@ -51,6 +53,14 @@ impl Ids {
             calls: 0,
             jitter: u64::from_le_bytes(*seed),
         }
+    }
+
+    /// For whatever ends what this owner has: the same whenever it is asked for, since it ends only once. Half of its bits stay a
+    /// secret of whoever sees a request.
+    pub(super) fn of(owner: OwnerId) -> Self {
+        let (high, low) = Uuid::from_bytes(owner.entropy()).as_u64_pair();
+        let mixed = high ^ low;
+        Self { owner: owner.entropy(), request: mixed, calls: 0, jitter: mixed }
     }
 
     /// The owner of a round.

@@ -11,27 +11,51 @@
 //! that might happen to it next.
 
 mod acquire;
+mod awaiting;
 mod backoff;
 mod call;
-mod force_release;
+mod crowd;
+mod ear;
+mod gather;
 mod ids;
+mod keeping;
 mod lease;
+mod majority;
+mod once;
 mod question;
+mod reach;
 mod release;
 mod renewal;
+mod replicas;
+mod state;
+mod together;
 
 pub use acquire::{Acquire, AcquireSpec};
-pub use force_release::ForceRelease;
+pub use awaiting::Awaiting;
+pub use backoff::{Pacing, SpinBackoff};
+pub use crowd::Crowd;
+pub use gather::{Gather, GatherSpec, Gathered, GatheredPart};
 pub use ids::Entropy;
+pub use keeping::Keeping;
+pub(crate) use keeping::combined;
 pub use lease::{Grant, Lease, LeaseState};
-pub use question::{Inspect, LockState, Renew};
-pub use release::{Release, Released};
+pub use majority::{Majority, MajoritySpec};
+pub use once::Once;
+pub use question::{Question, Renew, Renewed};
+pub use reach::Reach;
+pub use release::{Release, ReleaseAll, Released};
 pub use renewal::Renewal;
+pub use state::{LockState, PermitsState, SemaphoreState, number};
+pub use together::Together;
+
+use core::time::Duration;
 
 use crate::error::{FailureKind, Refusal};
+use crate::protocol::calls::Topic;
 use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
+use crate::timing::Patience;
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
@@ -57,6 +81,22 @@ pub enum Input {
         /// What went wrong.
         kind: FailureKind,
     },
+    /// The subscription that was asked for stands. Whatever was published before was not heard.
+    Listening,
+    /// The same, and somebody else sees to what was published before.
+    Hearing,
+    /// Something was published on the channel that is listened to. A hint: it may be for somebody else, come twice or never.
+    Notified {
+        /// Others are told the same, and exclude each other: within this time it is to ask; at once for nothing.
+        within: Duration,
+    },
+    /// One of those has it. A hint as well.
+    Taken {
+        /// For how long, unless it is renewed; `None` where that says nothing, since many have some of it.
+        lease: Option<Duration>,
+    },
+    /// There is no subscription, or none any more.
+    Deaf,
     /// Time has passed, or somebody thinks so.
     Woken,
     /// The caller does not want it any more.
@@ -76,6 +116,14 @@ pub enum Output<T> {
         /// What to run.
         script: ScriptCall,
     },
+    /// Listen to this until the end, in place of what was listened to before; go on asking for more to do. Whoever cannot listen
+    /// need not: a machine that is told nothing of a subscription asks in its own time.
+    Listen {
+        /// Where.
+        to: Endpoint,
+        /// What.
+        topic: Topic,
+    },
     /// Nothing to do until then, or until something happens.
     Wait {
         /// When to say [`Input::Woken`].
@@ -85,6 +133,18 @@ pub enum Output<T> {
     },
     /// It is over. Nothing under way is of interest any more.
     Done(T),
+}
+
+impl<T> Output<T> {
+    /// The same, ending with something else.
+    pub(crate) fn map<U>(self, outcome: impl FnOnce(T) -> U) -> Output<U> {
+        match self {
+            Self::Call { call, to, script } => Output::Call { call, to, script },
+            Self::Listen { to, topic } => Output::Listen { to, topic },
+            Self::Wait { until, why } => Output::Wait { until, why },
+            Self::Done(end) => Output::Done(outcome(end)),
+        }
+    }
 }
 
 /// Names one call of one machine.
@@ -107,10 +167,16 @@ pub enum Wake {
     ReplyDue,
     /// The pause between two tries is over.
     BackOff,
+    /// Nothing was heard for as long as a subscription is trusted.
+    Silence,
+    /// Something was heard, which others have heard too: its turn to ask has come, unless somebody else has it by then.
+    Turn,
     /// The holder's lease runs out.
     HolderExpires,
     /// The caller's wait is over.
     WaitOver,
+    /// The same, and the only try that is left belongs there: nothing that is heard comes before it.
+    LastTry,
     /// The lease is to be renewed.
     RenewalDue,
     /// The lease can no longer be trusted.
@@ -127,4 +193,18 @@ pub trait Machine {
 
     /// Asks for the next thing to do. Once it is done it says so as often as it is asked.
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome>;
+}
+
+/// When a wait that begins now is over; `None` for one that only ends by cancelling.
+pub(crate) fn wait_over(patience: Patience, now: Instant) -> Option<Instant> {
+    match patience {
+        Patience::Once => Some(now),
+        Patience::UpTo(wait) => Some(now + wait.get()),
+        Patience::UntilCancelled => None,
+    }
+}
+
+/// What comes first.
+fn sooner(first: Option<(Instant, Wake)>, other: (Instant, Wake), now: Instant) -> (Instant, Wake) {
+    first.filter(|(until, _)| now.until(*until) <= now.until(other.0)).unwrap_or(other)
 }

@@ -1,88 +1,82 @@
-//! Requests that need no more than one errand: what a lock's state is, and a renewal on demand.
-
-use core::time::Duration;
+//! Requests that need no more than one errand: a question, and a renewal on demand.
 
 use super::call::{Errand, Verdict};
 use super::ids::Ids;
-use super::{Entropy, Grant, Input, Lease, Machine, Output, renewal};
+use super::{Entropy, Grant, Input, Lease, Machine, Output, Reach, renewal};
 use crate::error::{FailureKind, LossReason, RequestError};
-use crate::name::OwnerId;
+use crate::name::{FencingToken, RequestId};
+use crate::protocol::calls::Target;
 use crate::protocol::reply::{Code, Reply, ServerClock};
-use crate::protocol::script::LockCalls;
+use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
 use crate::timing::{AttemptTime, LeaseTime};
 
 /// Attempts at a question.
 const ATTEMPTS: u8 = 3;
 
-/// What Redis says of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LockState {
-    /// Whether anybody holds it.
-    pub is_locked: bool,
-    /// The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free.
-    pub hold_count: u64,
-    /// Until the hold runs out; `None` when the lock is free or its hold has no end.
-    pub remaining: Option<Duration>,
-    /// The newest fencing token of the name, 0 when there is none.
-    pub last_token: u64,
-    /// Whether the owner that was asked for holds it.
-    pub is_held: bool,
+/// The machine that asks one question. Ends with what the script answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Question {
+    ids: Ids,
+    errand: Errand,
+    outcome: Option<Result<Reply, RequestError>>,
 }
 
-/// The machine that asks for a lock's state.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Inspect(Question<LockState>);
-
-impl Inspect {
-    /// Asks for the state, and whether `owner` holds the lock.
+impl Question {
+    /// Asks what `call` makes of a request id: something that changes nothing.
     pub fn new(
-        calls: &LockCalls,
-        owner: Option<&OwnerId>,
+        call: impl FnOnce(RequestId) -> ScriptCall,
         attempt: AttemptTime,
         entropy: Entropy,
     ) -> Self {
         let mut ids = Ids::new(entropy);
-        let script = calls.inspect(ids.request(), owner);
-        Self(Question { ids, errand: Errand::new(script, ATTEMPTS, attempt.get()), outcome: None })
+        let errand = Errand::new(call(ids.request()), ATTEMPTS, attempt.get());
+        Self { ids, errand, outcome: None }
     }
 }
 
-impl Machine for Inspect {
-    type Outcome = Result<LockState, RequestError>;
+impl Machine for Question {
+    type Outcome = Result<Reply, RequestError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        self.0.handle(input, now, |reply, _| state(reply).ok_or_else(garbled));
+        let Some(verdict) = self.errand.handle(input, now, &mut self.ids) else { return };
+        self.outcome = Some(match verdict {
+            Verdict::Answered(reply, _) => Ok(reply),
+            other => Err(no_answer(other, self.errand.is_unsure())),
+        });
     }
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
-        self.0.poll(now)
+        match &self.outcome {
+            Some(outcome) => Output::Done(outcome.clone()),
+            None => self.errand.poll(now, &mut self.ids),
+        }
     }
-}
-
-fn state(reply: &Reply) -> Option<LockState> {
-    let numbers = reply.numbers()?;
-    let [last_token, hold_count, held] = numbers.as_slice() else { return None };
-    Some(LockState {
-        is_locked: reply.code == Code::Done,
-        hold_count: *hold_count,
-        remaining: reply.remaining(),
-        last_token: *last_token,
-        is_held: *held == 1,
-    })
 }
 
 /// The machine that renews a hold because the holder asks for it, not because it is due.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renew {
     lease: LeaseTime,
-    question: Question<Lease>,
+    reach: Reach,
+    ids: Ids,
+    errand: Errand,
+    outcome: Option<Result<Renewed, RequestError>>,
+}
+
+/// What a renewal has confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Renewed {
+    /// The lease, from when it was asked for.
+    pub lease: Lease,
+    /// The fencing token that the hold has now.
+    pub token: FencingToken,
 }
 
 impl Renew {
     /// Prolongs the hold to at least `lease` from now.
     pub fn new(
-        calls: &LockCalls,
+        target: &Target,
         grant: &Grant,
         lease: LeaseTime,
         attempt: AttemptTime,
@@ -91,53 +85,36 @@ impl Renew {
         now: Instant,
     ) -> Self {
         let mut ids = Ids::new(entropy);
-        let script = renewal::call(calls, grant, lease, attempt, clock, now, &mut ids);
+        let (script, reach) = renewal::call(target, grant, lease, attempt, clock, now, &mut ids);
         // One attempt: the bound is made for it, and the caller may simply ask again.
         let errand = Errand::new(script, 1, attempt.within(lease));
-        Self { lease, question: Question { ids, errand, outcome: None } }
+        Self { lease, reach, ids, errand, outcome: None }
+    }
+
+    /// What copies of it may still do.
+    pub const fn reach(&self) -> Reach {
+        self.reach
     }
 }
 
 impl Machine for Renew {
-    type Outcome = Result<Lease, RequestError>;
+    type Outcome = Result<Renewed, RequestError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        let lease = self.lease;
-        self.question.handle(input, now, |reply, sent_at| match reply.code {
-            Code::Done => Ok(Lease::confirmed(lease, sent_at)),
-            Code::Lost => Err(RequestError::Lost(LossReason::Gone)),
-            _ => Err(garbled()),
-        });
-    }
-
-    fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
-        self.question.poll(now)
-    }
-}
-
-/// An errand and what its answer means.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Question<T> {
-    ids: Ids,
-    errand: Errand,
-    outcome: Option<Result<T, RequestError>>,
-}
-
-impl<T: Clone> Question<T> {
-    fn handle(
-        &mut self,
-        input: Input,
-        now: Instant,
-        read: impl FnOnce(&Reply, Instant) -> Result<T, RequestError>,
-    ) {
         let Some(verdict) = self.errand.handle(input, now, &mut self.ids) else { return };
         self.outcome = Some(match verdict {
-            Verdict::Answered(reply, sent_at) => read(&reply, sent_at),
+            Verdict::Answered(reply, sent_at) => match reply.code {
+                Code::Done => FencingToken::parse(&reply.value)
+                    .map(|token| Renewed { lease: Lease::confirmed(self.lease, sent_at), token })
+                    .ok_or_else(garbled),
+                Code::Lost => Err(RequestError::Lost(LossReason::Gone)),
+                _ => Err(garbled()),
+            },
             other => Err(no_answer(other, self.errand.is_unsure())),
         });
     }
 
-    fn poll(&mut self, now: Instant) -> Output<Result<T, RequestError>> {
+    fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         match &self.outcome {
             Some(outcome) => Output::Done(outcome.clone()),
             None => self.errand.poll(now, &mut self.ids),
@@ -159,5 +136,5 @@ pub(super) fn no_answer(verdict: Verdict, unsure: bool) -> RequestError {
 
 /// A reply that its script cannot give.
 pub(super) const fn garbled() -> RequestError {
-    RequestError::Unreachable(FailureKind::Garbled { status: 200 })
+    RequestError::Unreachable(FailureKind::NO_ANSWER)
 }

@@ -1,15 +1,18 @@
 //! Ending a hold.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::call::{Errand, Verdict};
 use super::ids::Ids;
-use super::{Entropy, Grant, Input, Machine, Output, renewal};
+use super::together::Together;
+use super::{Grant, Input, Machine, Output, Reach, Wake, sooner};
 use crate::error::{FailureKind, ReleaseError};
-use crate::protocol::reply::Code;
-use crate::protocol::script::LockCalls;
+use crate::name::FencingToken;
+use crate::protocol::calls::Target;
+use crate::protocol::reply::{Code, ServerClock};
 use crate::time::Instant;
-use crate::timing::{AttemptTime, LeaseTime};
+use crate::timing::AttemptTime;
 
 /// Attempts: more than for anything else, since every failure costs the others the rest of the lease.
 const ATTEMPTS: u8 = 5;
@@ -28,35 +31,50 @@ pub enum Released {
 pub struct Release {
     ids: Ids,
     errand: Errand,
-    /// The longest lease that a copy of another request can still give the hold.
-    longest: Duration,
-    /// For how long a renewal can still be done, from when the release is given up.
-    renewable: Duration,
-    /// Until when a copy of the acquisition can still be done, which would extend the hold.
-    copies_until: Instant,
+    lingers: Duration,
+    /// What copies of the acquisition and of its renewals may still do: extend the hold.
+    reach: Reach,
+    clock: Option<ServerClock>,
+    /// Whether its answer brings a token.
+    hands_on: bool,
+    handed_on: Option<FencingToken>,
     outcome: Option<Result<Released, ReleaseError>>,
 }
 
 impl Release {
-    /// Ends the hold that was granted with `grant`, for which no longer lease was ever asked than `longest`.
+    /// Ends the hold that was granted with `grant`. `reach`: of all that was asked for it, renewals too. `clock` is what is known of
+    /// Redis' clock.
     pub fn new(
-        calls: &LockCalls,
+        target: &Target,
         grant: &Grant,
-        longest: LeaseTime,
+        reach: Reach,
         attempt: AttemptTime,
-        entropy: Entropy,
+        clock: Option<ServerClock>,
     ) -> Self {
-        let mut ids = Ids::new(entropy);
-        let script = calls.release(ids.request(), grant.bound, &grant.owner);
+        let mut ids = Ids::of(grant.owner);
+        let script = target.release(ids.request(), grant.bound, grant.owner);
         let errand = Errand::undoing(script, ATTEMPTS, attempt.within(grant.lease.time()));
+        let reach = reach.and(grant.reach());
         Self {
             ids,
             errand,
-            longest: longest.get(),
-            renewable: attempt.within(longest) + renewal::SLACK,
-            copies_until: grant.lease.sent_at() + grant.bound.keep,
+            lingers: target.lingers(),
+            reach,
+            clock,
+            hands_on: matches!(target, Target::Write(_)),
+            handed_on: None,
             outcome: None,
         }
+    }
+
+    /// What the reads that go on where this write was have from now on: its own is that of a write that has ended (R6). `None`
+    /// as long as that has not been heard, and where nobody reads.
+    pub const fn handed_on(&self) -> Option<FencingToken> {
+        self.handed_on
+    }
+
+    const fn has_released(&self) -> bool {
+        matches!(self.outcome, Some(Ok(Released::Released)))
     }
 }
 
@@ -66,13 +84,18 @@ impl Machine for Release {
     /// `Cancelled` changes nothing: a release that has begun is worth its few requests.
     fn handle(&mut self, input: Input, now: Instant) {
         let Some(verdict) = self.errand.handle(input, now, &mut self.ids) else { return };
-        let held_at_most = self.longest + self.renewable.max(now.until(self.copies_until));
+        let held_at_most = self.reach.held_at_most(self.lingers, self.clock, now);
         let unknown = |cause| ReleaseError::Unknown { held_at_most, cause };
+        if let Verdict::Answered(reply, _) = &verdict
+            && self.hands_on
+        {
+            self.handed_on = FencingToken::parse(&reply.value);
+        }
         self.outcome = Some(match verdict {
             Verdict::Answered(reply, _) => match reply.code {
                 Code::Done => Ok(Released::Released),
                 Code::No => Ok(Released::WasLost),
-                _ => Err(unknown(FailureKind::Garbled { status: 200 })),
+                _ => Err(unknown(FailureKind::NO_ANSWER)),
             },
             Verdict::Refused(refusal) if self.errand.is_unsure() => {
                 Err(unknown(FailureKind::RefusedLater(refusal.kind())))
@@ -86,6 +109,79 @@ impl Machine for Release {
         match &self.outcome {
             Some(outcome) => Output::Done(outcome.clone()),
             None => self.errand.poll(now, &mut self.ids),
+        }
+    }
+}
+
+/// For how long the other nodes of a redLock are heard once a majority has said that the hold has ended.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The machine that ends a hold of one or several parts: one [`Release`] for each.
+///
+/// Of a redLock, whose quorum is not all of its parts, it does not wait for silent nodes: what a minority still holds blocks
+/// nobody, and runs out by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ReleaseAll {
+    releases: Together<Release>,
+    quorum: usize,
+    /// Until when those are heard whose answers change nothing any more.
+    heard_until: Option<Instant>,
+}
+
+impl ReleaseAll {
+    /// Runs these side by side. It counts as held until here if `quorum` of the parts were.
+    pub fn new(releases: impl IntoIterator<Item = Release>, quorum: usize) -> Self {
+        Self { releases: Together::new(releases), quorum, heard_until: None }
+    }
+
+    /// What the reads that go on have from now on, of whichever part is a write around some: see [`Release::handed_on`].
+    pub fn handed_on(&self) -> Option<FencingToken> {
+        self.releases.iter().find_map(Release::handed_on)
+    }
+
+    fn verdict(
+        &self,
+        outcomes: Vec<Result<Released, ReleaseError>>,
+    ) -> Result<Released, ReleaseError> {
+        if self.heard_until.is_some() {
+            return Ok(Released::Released);
+        }
+        // The one that lasts longest says when all have ended.
+        let worst = outcomes.into_iter().filter_map(Result::err).reduce(|one, other| {
+            match (&one, &other) {
+                (
+                    ReleaseError::Unknown { held_at_most: first, .. },
+                    ReleaseError::Unknown { held_at_most: second, .. },
+                ) if second > first => other,
+                (ReleaseError::Unknown { .. }, ReleaseError::Refused(_)) => other,
+                _ => one,
+            }
+        });
+        worst.map_or(Ok(Released::WasLost), Err)
+    }
+}
+
+impl Machine for ReleaseAll {
+    type Outcome = Result<Released, ReleaseError>;
+
+    fn handle(&mut self, input: Input, now: Instant) {
+        self.releases.handle(input, now);
+        let released = self.releases.iter().filter(|part| part.has_released()).count();
+        if released >= self.quorum {
+            self.heard_until.get_or_insert(now + GRACE);
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
+        if self.heard_until.is_some_and(|until| now.has_reached(until)) {
+            return Output::Done(Ok(Released::Released));
+        }
+        match (self.releases.poll(now), self.heard_until) {
+            (Output::Wait { until, why }, Some(heard)) => {
+                let (until, why) = sooner(Some((until, why)), (heard, Wake::ReplyDue), now);
+                Output::Wait { until, why }
+            }
+            (output, _) => output.map(|outcomes| self.verdict(outcomes)),
         }
     }
 }

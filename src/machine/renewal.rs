@@ -2,32 +2,34 @@
 
 use core::time::Duration;
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, Pacing};
 use super::call::{Errand, Verdict};
 use super::ids::Ids;
-use super::{Entropy, Grant, Input, Lease, LeaseState, Machine, Output, Wake};
+use super::{Entropy, Grant, Input, Lease, LeaseState, Machine, Output, Reach, Wake};
 use crate::error::LossReason;
+use crate::name::FencingToken;
+use crate::protocol::calls::Target;
 use crate::protocol::reply::{Code, ServerClock};
-use crate::protocol::script::{Bound, LockCalls, ScriptCall};
-use crate::time::Instant;
-use crate::timing::{AttemptTime, HORIZON, LeaseTime};
+use crate::protocol::script::{Bound, ScriptCall};
+use crate::time::{Instant, millis};
+use crate::timing::{AttemptTime, LeaseTime};
 
 /// What a renewal's bound leaves for clocks that were read a little too early.
-pub(super) const SLACK: Duration = Duration::from_secs(1);
+const SLACK: Duration = Duration::from_secs(1);
 
-/// A renewal of its own bound: one that comes later than its attempt could wait for is not done.
+/// A renewal of its own bound: one that comes later than its attempt could wait for is not done. And what its copies may do.
 pub(super) fn call(
-    calls: &LockCalls,
+    target: &Target,
     grant: &Grant,
     lease: LeaseTime,
     attempt: AttemptTime,
     clock: Option<ServerClock>,
     now: Instant,
     ids: &mut Ids,
-) -> ScriptCall {
-    let wait = attempt.within(lease) + SLACK;
-    let bound = Bound { not_after: clock.map(|clock| clock.after(wait, now)), keep: HORIZON };
-    calls.renew(ids.request(), bound, &grant.owner, lease, grant.token)
+) -> (ScriptCall, Reach) {
+    let bound = Bound::after(attempt.within(lease) + SLACK, clock, now);
+    let script = target.renew(ids.request(), bound, grant.owner, lease, grant.token);
+    (script, Reach::of(bound, lease))
 }
 
 /// The machine that watches over a hold until it is lost or its holder has had enough.
@@ -36,14 +38,19 @@ pub(super) fn call(
 /// knows of the lease meanwhile is [`lease`](Self::lease) and [`state`](Self::state).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renewal {
-    calls: LockCalls,
+    target: Target,
     grant: Grant,
     attempt: AttemptTime,
     /// Whether it renews, or only watches a lease that was taken for a fixed time.
     renews: bool,
+    /// When it is to renew no more.
+    renews_until: Option<Instant>,
     ids: Ids,
     clock: Option<ServerClock>,
     backoff: Backoff,
+    /// The lease that was asked for last.
+    asked: LeaseTime,
+    reach: Reach,
     lease: Lease,
     lease_state: LeaseState,
     state: State,
@@ -59,7 +66,7 @@ enum State {
 impl Renewal {
     /// Watches over the hold that was granted with `grant`; renews it when `renews`.
     pub fn new(
-        calls: LockCalls,
+        target: Target,
         grant: Grant,
         renews: bool,
         attempt: AttemptTime,
@@ -67,24 +74,52 @@ impl Renewal {
         clock: Option<ServerClock>,
     ) -> Self {
         let lease = grant.lease;
-        let until = if renews { lease.renew_at() } else { lease.expires_at() };
+        let reach = grant.reach();
+        let until = if renews { lease.renew_together_at() } else { lease.expires_at() };
         Self {
-            calls,
+            target,
             grant,
             attempt,
             renews,
+            renews_until: None,
             ids: Ids::new(entropy),
             clock,
-            backoff: Backoff::new(),
+            backoff: Backoff::new(Pacing::Jittered),
+            asked: lease.time(),
+            reach,
             lease,
             lease_state: LeaseState::Held,
             state: State::Resting { until },
         }
     }
 
+    /// Renews only so that the hold lasts until then.
+    #[must_use]
+    pub const fn until(mut self, time: Option<Instant>) -> Self {
+        self.renews_until = time;
+        self
+    }
+
+    /// For how long to ask now; `None` when the hold lasts as long as it should.
+    fn lease_to_ask(&self, now: Instant) -> Option<LeaseTime> {
+        let Some(end) = self.renews_until else { return Some(self.lease.time()) };
+        let left = LeaseTime::new(Duration::from_millis(millis(now.until(end)))).ok()?;
+        Some(left.min(self.lease.time()))
+    }
+
     /// The lease as last confirmed.
     pub const fn lease(&self) -> Lease {
         self.lease
+    }
+
+    /// The fencing token of the hold: that of its grant, or a newer one that a renewal has brought.
+    pub const fn token(&self) -> FencingToken {
+        self.grant.token
+    }
+
+    /// What copies of the acquisition and of its renewals may still do.
+    pub const fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// What is known of the hold.
@@ -114,14 +149,17 @@ impl Renewal {
     }
 
     fn confirmed(&mut self, lease: Lease) {
+        // It reaches to the end that was asked for.
+        self.renews &= self.asked == lease.time();
         self.lease = lease;
         self.lease_state = LeaseState::Renewed;
-        self.backoff = Backoff::new();
+        self.backoff = Backoff::new(Pacing::Jittered);
         self.rest();
     }
 
     fn rest(&mut self) {
-        let until = if self.renews { self.lease.renew_at() } else { self.lease.expires_at() };
+        let until =
+            if self.renews { self.lease.renew_together_at() } else { self.lease.expires_at() };
         self.state = State::Resting { until };
     }
 
@@ -131,9 +169,11 @@ impl Renewal {
     }
 
     fn ask(&mut self, now: Instant) {
-        let lease = self.lease.time();
-        let script =
-            call(&self.calls, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
+        let Some(lease) = self.lease_to_ask(now) else { return self.only_watch() };
+        self.asked = lease;
+        let (script, reach) =
+            call(&self.target, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
+        self.reach = self.reach.and(reach);
         // At most half of what is left, so that another one fits before the end.
         let attempt_time = self.attempt.within(lease).min(self.lease.remaining(now) / 2);
         self.state = State::Asking { errand: Errand::new(script, 1, attempt_time) };
@@ -144,7 +184,11 @@ impl Renewal {
             self.clock = Some(ServerClock::new(reply.server_ms, now));
             match reply.code {
                 Code::Done => {
-                    let confirmed = Lease::confirmed(self.lease.time(), *sent_at);
+                    // A reader's rises when a writer of its own owner has gone.
+                    if let Some(token) = FencingToken::parse(&reply.value) {
+                        self.grant.token = self.grant.token.max(token);
+                    }
+                    let confirmed = Lease::confirmed(self.asked, *sent_at);
                     return self.confirmed(self.lease.extended_by(&confirmed));
                 }
                 Code::Lost => return self.lost(LossReason::Gone),

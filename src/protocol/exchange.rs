@@ -3,7 +3,7 @@
 //! No attempt of an exchange is a repetition that the script could notice: an error that asks for another form says that
 //! nothing was run. Repeating after a failure is the machine's business.
 
-use crate::error::{FailureKind, Refusal};
+use crate::error::{FailureKind, Refusal, RefusalKind};
 use crate::protocol::gateway::{Decoded, Form, Gateway, Memory, Request, Response};
 use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
@@ -37,11 +37,15 @@ pub struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// Begins: the request to send first.
-    pub fn new(gateway: &'a Gateway, call: &'a ScriptCall, memory: &Memory) -> (Self, Request) {
+    /// Begins: the request to send first, or a refusal of what the gateway has no words for.
+    pub fn new(gateway: &'a Gateway, call: &'a ScriptCall, memory: &Memory) -> (Self, Step) {
         let exchange = Self { gateway, call, form: memory.form(gateway) };
-        let request = exchange.request(memory);
-        (exchange, request)
+        let step = if gateway.can_send(call) {
+            Step::Send(exchange.request(memory))
+        } else {
+            Step::Done(Answer::Refused(Refusal::new(RefusalKind::Unsupported, "")))
+        };
+        (exchange, step)
     }
 
     /// Goes on with what came of the last request.
@@ -55,9 +59,11 @@ impl<'a> Exchange<'a> {
         memory.note(&response);
         let status = response.status;
         let garbled = Answer::Failed(FailureKind::Garbled { status });
-        match Gateway::decode(&response) {
-            Decoded::Cells(cells) => {
-                Step::Done(Reply::read(&cells, self.call.request).map_or(garbled, Answer::Reply))
+        match self.gateway.decode(self.call, self.form, &response) {
+            Decoded::Cells { cells, acknowledged } => {
+                let reply = Reply::read(&cells, self.call.request);
+                let with = |reply| Answer::Reply(Reply { acknowledged, ..reply });
+                Step::Done(reply.map_or(garbled, with))
             }
             Decoded::UnknownHash if !self.form.whole => {
                 self.again(Form { whole: true, ..self.form }, memory)

@@ -1,9 +1,8 @@
 //! The only place where a key or a channel is spelt.
 
-use alloc::format;
 use alloc::string::String;
 
-use crate::name::{LockName, OwnerId, RequestId};
+use crate::name::{GuardKey, LockName, OwnerId, RequestId};
 
 /// The hash that is the lock: Redisson's, under the bare name.
 pub(crate) fn lock(name: &LockName) -> String {
@@ -20,14 +19,116 @@ pub(crate) fn channel(name: &LockName) -> String {
     prefixed("redisson_lock__channel", name)
 }
 
+/// The channel on which one waiter of a fair lock is told: Redisson's.
+pub(crate) fn waiter_channel(name: &LockName, owner: OwnerId) -> String {
+    channel(name) + ":" + &owner.to_text()
+}
+
+/// The list of those who wait for a fair lock: Redisson's.
+pub(crate) fn queue(name: &LockName) -> String {
+    prefixed("redisson_lock_queue", name)
+}
+
+/// Until when each of them is believed to live: Redisson's.
+pub(crate) fn timeouts(name: &LockName) -> String {
+    prefixed("redisson_lock_timeout", name)
+}
+
+/// Until when each of ours among them is believed to live.
+pub(crate) fn beats(name: &LockName) -> String {
+    prefixed(OURS, name) + ":beat"
+}
+
+/// When each of ours among them has come.
+pub(crate) fn seats(name: &LockName) -> String {
+    prefixed(OURS, name) + ":seat"
+}
+
+/// What is known of the head of the queue.
+pub(crate) fn watch(name: &LockName) -> String {
+    prefixed(OURS, name) + ":watch"
+}
+
+/// The channel on which both sides of a read-write lock are told: Redisson's.
+pub(crate) fn rw_channel(name: &LockName) -> String {
+    prefixed("redisson_rwlock", name)
+}
+
+/// The field of a write hold: Redisson's.
+pub(crate) fn write_field(owner: OwnerId) -> String {
+    owner.to_text() + ":write"
+}
+
+/// What lives for as long as the first entry of a read hold, and a hold of ours has but one: Redisson's.
+pub(crate) fn read_timeout(name: &LockName, owner: OwnerId) -> String {
+    read_timeouts(name) + ":" + &owner.to_text() + ":rwlock_timeout:1"
+}
+
+/// How such keys begin, whoever's they are.
+pub(crate) fn read_timeouts(name: &LockName) -> String {
+    in_suffix_form(name)
+}
+
+/// Redisson's suffix form, which keeps a name's own hash tag.
+fn in_suffix_form(name: &LockName) -> String {
+    let text = name.as_str();
+    if name.is_tagged() { text.into() } else { ["{", text, "}"].concat() }
+}
+
+/// The token that readers share: ours alone.
+pub(crate) fn epoch(name: &LockName) -> String {
+    prefixed(OURS, name) + ":epoch"
+}
+
+/// Who wants to write while readers hold it: ours alone, gone by itself.
+pub(crate) fn want(name: &LockName) -> String {
+    prefixed(OURS, name) + ":want"
+}
+
+/// The number that is a semaphore or a count-down latch: Redisson's, under the bare name.
+pub(crate) fn number(name: &LockName) -> String {
+    name.as_str().into()
+}
+
+/// The channel on which permits of either kind of semaphore are told: Redisson's.
+pub(crate) fn permits_channel(name: &LockName) -> String {
+    prefixed("redisson_sc", name)
+}
+
+/// The permits of a permit-expirable semaphore that are held: Redisson's.
+pub(crate) fn held_permits(name: &LockName) -> String {
+    in_suffix_form(name) + ":timeout"
+}
+
+/// What ours hold of a semaphore, of which Redisson keeps no record.
+pub(crate) fn holds(name: &LockName) -> String {
+    prefixed(OURS, name) + ":held"
+}
+
+/// The last fencing token of what has none in Redisson.
+pub(crate) fn own_token(name: &LockName) -> String {
+    prefixed(OURS, name) + ":token"
+}
+
+/// The channel of a count-down latch: Redisson's, which puts braces around any name. One with braces has its own, so the
+/// channel lies in another slot: it is no key.
+pub(crate) fn count_down_channel(name: &LockName) -> String {
+    ["redisson_countdownlatch__channel__{", name.as_str(), "}"].concat()
+}
+
 /// The grant latch of one owner: ours alone, in the lock's slot, gone by itself.
-pub(crate) fn latch(name: &LockName, owner: &OwnerId) -> String {
-    format!("{}:{}", prefixed(OURS, name), owner.as_str())
+pub(crate) fn latch(name: &LockName, owner: OwnerId) -> String {
+    prefixed(OURS, name) + ":" + &owner.to_text()
 }
 
 /// The recorded answer of one request: ours alone, in the lock's slot, gone by itself.
 pub(crate) fn record(name: &LockName, request: RequestId) -> String {
-    format!("{}:{}", prefixed(OURS, name), request.to_text())
+    prefixed(OURS, name) + ":" + &request.to_text()
+}
+
+/// What is known of the newest write to a guarded key: ours alone, in that key's slot.
+pub(crate) fn fence(key: &GuardKey) -> String {
+    in_prefix_form(OURS, key.as_str(), key.is_tagged()) + ":fence"
 }
 
 /// Where all keys of ours begin.
@@ -35,17 +136,18 @@ const OURS: &str = "el";
 
 /// Redisson's prefix form, which keeps a name's own hash tag.
 fn prefixed(prefix: &str, name: &LockName) -> String {
-    let name_text = name.as_str();
-    if name.is_tagged() {
-        format!("{prefix}:{name_text}")
-    } else {
-        format!("{prefix}:{{{name_text}}}")
-    }
+    in_prefix_form(prefix, name.as_str(), name.is_tagged())
+}
+
+fn in_prefix_form(prefix: &str, name: &str, is_tagged: bool) -> String {
+    if is_tagged { [prefix, ":", name].concat() } else { [prefix, ":{", name, "}"].concat() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::slot::slot;
+    use alloc::format;
 
     #[test]
     fn keys_are_spelt_as_redisson_spells_them() {
@@ -59,10 +161,66 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_s_keys_are_redisson_s_and_beside_them() {
+        let owner = OwnerId::new([0; 16], 1);
+        for (name, form) in [("myLock", "{myLock}"), ("x{a}b", "x{a}b")] {
+            let name = LockName::parse(name).unwrap();
+            assert_eq!(queue(&name), format!("redisson_lock_queue:{form}"));
+            assert_eq!(timeouts(&name), format!("redisson_lock_timeout:{form}"));
+            assert_eq!(waiter_channel(&name, owner), channel(&name) + ":" + &owner.to_text());
+            assert_eq!(beats(&name), format!("el:{form}:beat"));
+            assert_eq!(seats(&name), format!("el:{form}:seat"));
+            assert_eq!(watch(&name), format!("el:{form}:watch"));
+        }
+    }
+
+    #[test]
+    fn a_read_write_lock_s_keys_are_redisson_s_and_beside_them() {
+        let (owner, field) = (OwnerId::new([0; 16], 1), "00000000-0000-8000-8000-000000000000:1");
+        let plain = LockName::parse("myLock").unwrap();
+        assert_eq!(rw_channel(&plain), "redisson_rwlock:{myLock}");
+        assert_eq!(write_field(owner), format!("{field}:write"));
+        assert_eq!(read_timeout(&plain, owner), format!("{{myLock}}:{field}:rwlock_timeout:1"));
+        assert_eq!(epoch(&plain), "el:{myLock}:epoch");
+        assert_eq!(want(&plain), "el:{myLock}:want");
+        let tagged = LockName::parse("x{a}b").unwrap();
+        assert_eq!(rw_channel(&tagged), "redisson_rwlock:x{a}b");
+        assert_eq!(read_timeout(&tagged, owner), format!("x{{a}}b:{field}:rwlock_timeout:1"));
+        assert_eq!(read_timeouts(&tagged), "x{a}b");
+    }
+
+    #[test]
+    fn what_is_counted_has_redisson_s_keys_and_a_record_of_ours() {
+        for (name, form) in [("myLock", "{myLock}"), ("x{a}b", "x{a}b")] {
+            let name = LockName::parse(name).unwrap();
+            assert_eq!(number(&name), name.as_str());
+            assert_eq!(permits_channel(&name), format!("redisson_sc:{form}"));
+            assert_eq!(held_permits(&name), format!("{form}:timeout"));
+            assert_eq!(holds(&name), format!("el:{form}:held"));
+            assert_eq!(own_token(&name), format!("el:{form}:token"));
+            let channel = format!("redisson_countdownlatch__channel__{{{}}}", name.as_str());
+            assert_eq!(count_down_channel(&name), channel);
+        }
+    }
+
+    #[test]
+    fn a_fence_lies_in_the_slot_of_its_key() {
+        for (text, spelt) in [
+            ("total", "el:{total}:fence"),
+            ("{invoice:42}:total", "el:{invoice:42}:total:fence"),
+            ("a{b}{c}}", "el:a{b}{c}}:fence"),
+        ] {
+            let key = GuardKey::parse(text).unwrap();
+            assert_eq!(fence(&key), spelt);
+            assert_eq!(slot(&fence(&key)), slot(text), "{text}");
+        }
+    }
+
+    #[test]
     fn keys_of_ours_lie_in_the_lock_s_slot() {
         let owner = OwnerId::new([0; 16], 1);
         let plain = LockName::parse("myLock").unwrap();
-        assert_eq!(latch(&plain, &owner), "el:{myLock}:00000000-0000-8000-8000-000000000000:1");
+        assert_eq!(latch(&plain, owner), "el:{myLock}:00000000-0000-8000-8000-000000000000:1");
         let tagged = LockName::parse("x{a}b").unwrap();
         assert_eq!(record(&tagged, RequestId::new(255)), "el:x{a}b:00000000000000ff");
     }

@@ -1,11 +1,11 @@
 //! The frame in which every script answers: `[code, value, ms, server ms, request id]`.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::name::RequestId;
 use crate::time::{Instant, millis};
+use crate::timing::drift;
 
 /// One element of a flat reply.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,27 +27,44 @@ pub struct Reply {
     pub ms: i64,
     /// Redis' clock when the script ran, in milliseconds since 1970.
     pub server_ms: u64,
+    /// How many replicas had what the script wrote when the wait for them ended. `None` when nobody was to wait for them, or the
+    /// gateway refused to.
+    pub acknowledged: Option<u32>,
 }
 
 /// The verdicts that scripts answer with. One set for all objects, see `src/protocol/README.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// 1: done, or granted now.
-    Done,
+    Done = 1,
     /// 2: already yours, and extended.
-    AlreadyYours,
+    AlreadyYours = 2,
+    /// 3: there was nothing to do.
+    Nothing = 3,
     /// 0: refused, since busy; or was not held.
-    No,
+    No = 0,
     /// -1: not-after has passed. Not done, and never will be.
-    Late,
+    Late = -1,
     /// -2: this owner or request has ended.
-    Gone,
+    Gone = -2,
     /// -3: was granted, and is not there any more.
-    Lost,
+    Lost = -3,
     /// -4: a not-after is required.
-    BoundRequired,
+    BoundRequired = -4,
+    /// -5: beyond not-after and window: whether it was done cannot be told any more.
+    Unknown = -5,
     /// -6: the fencing token would leave its range.
-    TokenRange,
+    TokenRange = -6,
+    /// -7: a guard has seen a newer write of the same lease.
+    Superseded = -7,
+    /// -8: the token is older than a guard remembers.
+    TooOld = -8,
+    /// -9: the token is from the future of a guard's clock.
+    FromTheFuture = -9,
+    /// -10: a node of a quorum is too young to vote.
+    TooYoung = -10,
+    /// -11: the caller's own script failed.
+    ScriptFailed = -11,
 }
 
 impl Reply {
@@ -63,6 +80,7 @@ impl Reply {
             value: text(value)?.into(),
             ms: int(ms)?,
             server_ms: u64::try_from(int(server_ms)?).ok()?,
+            acknowledged: None,
         })
     }
 
@@ -71,25 +89,34 @@ impl Reply {
         u64::try_from(self.ms).ok().map(Duration::from_millis)
     }
 
-    /// The numbers of a value that holds several, as that of `lock_inspect` does.
-    pub(crate) fn numbers(&self) -> Option<Vec<u64>> {
-        self.value.split(',').map(|number| number.parse().ok()).collect()
+    /// Of who was refused by a queue: its place, and when the queue wants to hear of it. The first numbers of the value.
+    pub(crate) fn place_in_queue(&self) -> Option<(u64, Duration)> {
+        let mut numbers = self.value.split(',').map(|number| number.parse().ok());
+        Some((numbers.next()??, Duration::from_millis(numbers.next()??)))
     }
 }
 
 impl Code {
-    const fn read(number: i64) -> Option<Self> {
-        Some(match number {
-            1 => Self::Done,
-            2 => Self::AlreadyYours,
-            0 => Self::No,
-            -1 => Self::Late,
-            -2 => Self::Gone,
-            -3 => Self::Lost,
-            -4 => Self::BoundRequired,
-            -6 => Self::TokenRange,
-            _ => return None,
-        })
+    const ALL: [Self; 15] = [
+        Self::Done,
+        Self::AlreadyYours,
+        Self::Nothing,
+        Self::No,
+        Self::Late,
+        Self::Gone,
+        Self::Lost,
+        Self::BoundRequired,
+        Self::Unknown,
+        Self::TokenRange,
+        Self::Superseded,
+        Self::TooOld,
+        Self::FromTheFuture,
+        Self::TooYoung,
+        Self::ScriptFailed,
+    ];
+
+    fn read(number: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| *code as i64 == number)
     }
 }
 
@@ -125,12 +152,21 @@ impl ServerClock {
     pub(crate) fn after(self, later: Duration, now: Instant) -> u64 {
         self.server_ms.saturating_add(millis(now.since(self.seen_at).saturating_add(later)))
     }
+
+    /// How long it takes from now until Redis' clock shows `server_ms`, at the most: by that much of the time since the last reply
+    /// as has surely passed.
+    pub(crate) fn until(self, server_ms: u64, now: Instant) -> Duration {
+        let passed = now.surely_since(self.seen_at);
+        let passed = passed.saturating_sub(drift(passed));
+        Duration::from_millis(server_ms.saturating_sub(self.server_ms)).saturating_sub(passed)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::vec;
+    use alloc::vec::Vec;
 
     const REQUEST: RequestId = RequestId::new(7);
 

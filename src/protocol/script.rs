@@ -1,23 +1,28 @@
-//! The scripts, and the calls that are made of them.
+//! The scripts, and one run of one.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::name::{FencingToken, LockName, OwnerId, RequestId};
-use crate::protocol::key;
-use crate::time::millis;
-use crate::timing::{LeaseTime, TOKEN_KEPT};
+use crate::name::RequestId;
+use crate::protocol::reply::ServerClock;
+use crate::time::{Instant, millis};
+use crate::timing::{FIRST_HORIZON, HORIZON, Replicas};
 
 /// A program that Redis runs. Its file under `scripts/` says what it takes, what it answers and why it may be sent twice.
 #[derive(Debug)]
 pub struct Script {
     /// The file's name without its ending.
     pub name: &'static str,
-    source: &'static str,
+    /// What it has in common with others, and what it has not.
+    begins: &'static [&'static &'static str],
+    own: &'static str,
     sha1: &'static str,
     key_locking_sha1: &'static str,
+    computes_keys: bool,
 }
 
 /// The scripts as they are sent.
@@ -25,10 +30,6 @@ pub mod scripts {
     use super::Script;
 
     include!(concat!(env!("OUT_DIR"), "/scripts.rs"));
-
-    /// All of them.
-    pub static ALL: [&Script; 5] =
-        [&LOCK_ACQUIRE, &LOCK_FORCE_RELEASE, &LOCK_INSPECT, &LOCK_RELEASE, &LOCK_RENEW];
 
     pub(super) const fn key_locking() -> &'static str {
         KEY_LOCKING
@@ -38,13 +39,37 @@ pub mod scripts {
 impl Script {
     /// The text that is sent when Redis does not know the script.
     pub fn source(&self, key_locking: bool) -> String {
-        let line = if key_locking { scripts::key_locking() } else { "" };
-        String::from(line) + self.source
+        let mut source = String::from(self.first_line(key_locking));
+        self.begins.iter().for_each(|part| source += part);
+        source + self.own
+    }
+
+    /// Whether it touches keys that the caller cannot declare. It then never asks for key locking, which would refuse them.
+    pub const fn computes_keys(&self) -> bool {
+        self.computes_keys
+    }
+
+    const fn first_line(&self, key_locking: bool) -> &'static str {
+        if key_locking && !self.computes_keys { scripts::key_locking() } else { "" }
     }
 
     /// The SHA-1 of that text.
     pub const fn sha1(&self, key_locking: bool) -> &'static str {
         if key_locking { self.key_locking_sha1 } else { self.sha1 }
+    }
+}
+
+// There is one script of each name.
+impl PartialEq for Script {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+impl Eq for Script {}
+
+impl core::hash::Hash for Script {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
     }
 }
 
@@ -69,39 +94,50 @@ pub struct Bound {
     pub keep: Duration,
 }
 
+impl Bound {
+    /// Of what only asks: nothing is remembered.
+    pub(crate) const NONE: Self = Self { not_after: None, keep: Duration::ZERO };
+
+    /// So much later than now by what is known of Redis' clock; without that there is none, and it is remembered for longer (C3).
+    pub(crate) fn after(later: Duration, clock: Option<ServerClock>, now: Instant) -> Self {
+        match clock {
+            Some(clock) => Self { not_after: Some(clock.after(later, now)), keep: HORIZON },
+            None => Self { not_after: None, keep: FIRST_HORIZON },
+        }
+    }
+}
+
 /// One run of a script: what to run, on which keys, with which arguments. All that is needed to send it again.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ScriptCall {
     /// What ties the reply to it.
     pub request: RequestId,
+    /// Apart, since calls are handed on by every machine.
+    parts: Box<Parts>,
+}
+
+/// What a call is made of.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Parts {
     script: &'static Script,
+    /// A caller's text, which stands in front of the script as its function `own`.
+    callers: Option<Arc<str>>,
     keys: Vec<String>,
     args: Vec<String>,
-}
-
-// There is one script of each name.
-impl PartialEq for Script {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-impl Eq for Script {}
-
-impl core::hash::Hash for Script {
-    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
+    /// Which replicas are waited for behind it, and for how long.
+    replicas: Option<(Replicas, Duration)>,
 }
 
 /// Neither keys nor arguments: they hold names and owners.
 impl core::fmt::Debug for ScriptCall {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "ScriptCall({})", self.script.name)
+        write!(f, "ScriptCall({})", self.parts.script.name)
     }
 }
 
 impl ScriptCall {
-    fn new(
+    /// A run with the arguments that all scripts have in common; those of its own are added.
+    pub(crate) fn new(
         script: &'static Script,
         request: RequestId,
         bound: Bound,
@@ -116,94 +152,70 @@ impl ScriptCall {
         };
         let args =
             vec![request.to_text(), not_after, millis(bound.keep).to_string(), publish.into()];
-        Self { request, script, keys, args }
+        let parts = Parts { script, callers: None, keys, args, replicas: None };
+        Self { request, parts: Box::new(parts) }
     }
 
-    fn arg(mut self, arg: impl Into<String>) -> Self {
-        self.args.push(arg.into());
+    /// Waits for so many replicas to have what it writes, for so long at most.
+    pub(crate) fn replicated(mut self, replicas: Replicas, within: Duration) -> Self {
+        self.parts.replicas = Some((replicas, within));
         self
+    }
+
+    /// Puts a caller's text in front of the script.
+    pub(crate) fn with_own(mut self, text: Arc<str>) -> Self {
+        self.parts.callers = Some(text);
+        self
+    }
+
+    /// Adds an argument.
+    pub(crate) fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.parts.args.push(arg.into());
+        self
+    }
+
+    /// Adds a time in milliseconds.
+    pub(crate) fn ms(self, time: Duration) -> Self {
+        self.arg(millis(time).to_string())
+    }
+
+    /// Adds a yes or no: `1` or `0`.
+    pub(crate) fn flag(self, flag: bool) -> Self {
+        self.arg(if flag { "1" } else { "0" })
+    }
+
+    /// The text that is sent when Redis does not know it.
+    pub fn source(&self, key_locking: bool) -> String {
+        let Some(text) = &self.parts.callers else { return self.parts.script.source(key_locking) };
+        // The line stays the first, and the caller's lines keep their numbers.
+        let (line, script) =
+            (self.parts.script.first_line(key_locking), self.parts.script.source(false));
+        [line, "local function own(KEYS,ARGV) ", text, "\nend\n", &script].concat()
+    }
+
+    /// The SHA-1 of that text; `None` for a caller's, which is always sent whole: hashing it would cost the npm package more
+    /// than it saves anybody.
+    pub fn sha1(&self, key_locking: bool) -> Option<&'static str> {
+        self.parts.callers.is_none().then(|| self.parts.script.sha1(key_locking))
     }
 
     /// The script that is run.
     pub const fn script(&self) -> &'static Script {
-        self.script
+        self.parts.script
     }
 
     /// KEYS.
     pub fn keys(&self) -> &[String] {
-        &self.keys
+        &self.parts.keys
     }
 
     /// ARGV.
     pub fn args(&self) -> &[String] {
-        &self.args
-    }
-}
-
-/// The calls about one lock.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LockCalls {
-    /// The lock.
-    pub name: LockName,
-    /// How its release is announced.
-    pub publish: Publish,
-}
-
-impl LockCalls {
-    /// Takes the lock for `owner`; with `last`, no later copy of the request can be granted after a refusal.
-    pub fn acquire(
-        &self,
-        request: RequestId,
-        bound: Bound,
-        owner: &OwnerId,
-        lease: LeaseTime,
-        last: bool,
-    ) -> ScriptCall {
-        let keys =
-            vec![key::latch(&self.name, owner), key::lock(&self.name), key::token(&self.name)];
-        ScriptCall::new(&scripts::LOCK_ACQUIRE, request, bound, self.publish, keys)
-            .arg(owner.as_str())
-            .arg(millis(lease.get()).to_string())
-            .arg(if last { "1" } else { "0" })
-            .arg(millis(TOKEN_KEPT).to_string())
+        &self.parts.args
     }
 
-    /// Prolongs the hold of `owner` that was granted with `token`.
-    pub fn renew(
-        &self,
-        request: RequestId,
-        bound: Bound,
-        owner: &OwnerId,
-        lease: LeaseTime,
-        token: FencingToken,
-    ) -> ScriptCall {
-        let keys = vec![key::latch(&self.name, owner), key::lock(&self.name)];
-        ScriptCall::new(&scripts::LOCK_RENEW, request, bound, self.publish, keys)
-            .arg(owner.as_str())
-            .arg(millis(lease.get()).to_string())
-            .arg(token.to_string())
-    }
-
-    /// Ends the hold of `owner`, or sees to it that it never has one.
-    pub fn release(&self, request: RequestId, bound: Bound, owner: &OwnerId) -> ScriptCall {
-        let keys =
-            vec![key::latch(&self.name, owner), key::lock(&self.name), key::channel(&self.name)];
-        ScriptCall::new(&scripts::LOCK_RELEASE, request, bound, self.publish, keys)
-            .arg(owner.as_str())
-    }
-
-    /// Ends whatever hold there is.
-    pub fn force_release(&self, request: RequestId, bound: Bound) -> ScriptCall {
-        let keys =
-            vec![key::record(&self.name, request), key::lock(&self.name), key::channel(&self.name)];
-        ScriptCall::new(&scripts::LOCK_FORCE_RELEASE, request, bound, self.publish, keys)
-    }
-
-    /// Asks for the lock's state, and whether `owner` holds it.
-    pub fn inspect(&self, request: RequestId, owner: Option<&OwnerId>) -> ScriptCall {
-        let keys = vec![key::lock(&self.name), key::token(&self.name)];
-        let bound = Bound { not_after: None, keep: Duration::ZERO };
-        ScriptCall::new(&scripts::LOCK_INSPECT, request, bound, self.publish, keys)
-            .arg(owner.map_or("", OwnerId::as_str))
+    /// How many replicas are waited for behind it, and for how long at most.
+    pub const fn replicas(&self) -> Option<(Replicas, Duration)> {
+        self.parts.replicas
     }
 }

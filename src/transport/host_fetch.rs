@@ -1,50 +1,41 @@
 //! The transport over a `fetch` function: the caller's, or the runtime's.
 
-use alloc::string::String;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
 
-use js_sys::{Function, Object, Promise, Reflect, Uint8Array};
-use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
+use js_sys::Function;
 
-use super::Transport;
+use super::{Carried, Chunks, Streams, Transport};
 use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
+use crate::web::{self, Awaited, Pending};
 
-#[wasm_bindgen]
-extern "C" {
-    #[wasm_bindgen(catch, js_name = fetch)]
-    fn global_fetch(url: &str, init: &Object) -> Result<JsValue, JsValue>;
+/// What can go wrong, by the numbers of `web.js`.
+const FAILURES: [FailureKind; 5] = [
+    FailureKind::NotSent,
+    FailureKind::Broken,
+    FailureKind::Redirected,
+    FailureKind::Garbled { status: 0 },
+    FailureKind::TooLarge,
+];
 
-    #[wasm_bindgen(js_name = AbortController)]
-    type Controller;
-    #[wasm_bindgen(constructor, js_class = "AbortController")]
-    fn new() -> Controller;
-    #[wasm_bindgen(method, getter)]
-    fn signal(this: &Controller) -> JsValue;
-    // Outside of the request that it belongs to, a Worker's runtime refuses.
-    #[wasm_bindgen(method, catch)]
-    fn abort(this: &Controller) -> Result<(), JsValue>;
+const NO_STREAMS: Streams = Streams { most: 0, shared: true };
 
-    // What a fetch function gives is taken for what it shows itself to be: it may be the caller's own.
-    #[wasm_bindgen(extends = Object)]
-    type Answer;
-    #[wasm_bindgen(method, getter, catch)]
-    fn status(this: &Answer) -> Result<JsValue, JsValue>;
-    #[wasm_bindgen(method, getter, catch)]
-    fn headers(this: &Answer) -> Result<Headers, JsValue>;
-    #[wasm_bindgen(method, getter, catch)]
-    fn body(this: &Answer) -> Result<Option<Stream>, JsValue>;
-    type Headers;
-    #[wasm_bindgen(method, catch)]
-    fn get(this: &Headers, name: &str) -> Result<JsValue, JsValue>;
-    type Stream;
-    #[wasm_bindgen(method, catch, js_name = getReader)]
-    fn reader(this: &Stream) -> Result<Reader, JsValue>;
-    type Reader;
-    #[wasm_bindgen(method, catch)]
-    fn read(this: &Reader) -> Result<JsValue, JsValue>;
-}
+/// How many streams may be open where this runs, by the numbers of `web.js`.
+const STREAMS: [Streams; 4] = [
+    // A program of its own: Node, Deno, Bun.
+    Streams { most: 64, shared: true },
+    // A Worker: each request has six connections of its own, and nobody else may touch what is one's.
+    Streams { most: 4, shared: false },
+    // A page: two for all clients and tabs together, which is seen to in `web.js`.
+    Streams { most: 2, shared: true },
+    // A page that cannot know how many others have open.
+    NO_STREAMS,
+];
+
+const BODY_MAX: u32 = Response::BODY_MAX as u32;
 
 /// Carries requests by `fetch(url, init)`.
 #[derive(Clone, Debug, Default)]
@@ -58,110 +49,69 @@ impl HostFetch {
         Self { fetch }
     }
 
-    fn fetch(&self, url: &str, init: &Object) -> Result<Promise, JsValue> {
-        let answer = match &self.fetch {
-            None => global_fetch(url, init),
-            Some(fetch) => fetch.call2(&JsValue::UNDEFINED, &JsValue::from_str(url), init),
-        }?;
-        Ok(Promise::resolve(&answer))
+    /// The answer to a request: of a stream its head.
+    async fn ask(&self, request: &Request, accept: Option<&str>) -> Result<Awaited, FailureKind> {
+        let fetch = self.fetch.as_ref();
+        let Request { url, authorization, sync_token, content_type, body } = request;
+        let (authorization, token) = (authorization.as_deref(), sync_token.as_deref());
+        let mut answer = Awaited::new(&|wake| {
+            let most = BODY_MAX;
+            web::send(fetch, url, authorization, content_type, token, accept, body, most, wake)
+        });
+        Pin::new(&mut answer).await;
+        failed(answer.result())?;
+        Ok(answer)
+    }
+
+    async fn carry(self, request: Request) -> Carried {
+        let answer = self.ask(&request, None).await?;
+        let answer = answer.result();
+        let body = answer.bytes().unwrap_or_default();
+        Ok(Response { status: answer.status(), sync_token: answer.token(), body })
     }
 }
 
 impl Transport for HostFetch {
-    async fn send(&self, request: Request) -> Result<Response, FailureKind> {
-        let abort = AbortOnDrop(Some(Controller::new()));
-        let init = init(&request, &abort).map_err(|_| FailureKind::NotSent)?;
-        // A fetch that throws at once has not begun; one that fails later does not tell how far it came.
-        let promise = self.fetch(&request.url, &init).map_err(|_| FailureKind::NotSent)?;
-        let answer = JsFuture::from(promise).await.map_err(|_| FailureKind::Broken)?;
-        let response = read(answer).await?;
-        abort.disarm();
-        Ok(response)
+    type Sending = Pin<Box<dyn Future<Output = Carried>>>;
+
+    fn send(&self, request: Request) -> Self::Sending {
+        Box::pin(self.clone().carry(request))
+    }
+
+    type Stream = FetchStream;
+
+    async fn open(&self, request: Request) -> Result<(u16, FetchStream), FailureKind> {
+        let answer = self.ask(&request, Some("text/event-stream")).await?;
+        Ok((answer.result().status(), FetchStream { answer, part: None }))
+    }
+
+    fn streams(&self) -> Streams {
+        STREAMS.get(web::runtime() as usize).copied().unwrap_or(NO_STREAMS)
     }
 }
 
-fn init(request: &Request, abort: &AbortOnDrop) -> Result<Object, JsValue> {
-    let set = |object: &Object, name: &str, value: &JsValue| {
-        Reflect::set(object, &name.into(), value).map(drop)
-    };
-    let headers = Object::new();
-    set(&headers, "authorization", &request.authorization.as_str().into())?;
-    set(&headers, "content-type", &Request::CONTENT_TYPE.into())?;
-    if let Some(token) = &request.sync_token {
-        set(&headers, Request::SYNC_TOKEN, &token.as_str().into())?;
-    }
-    let init = Object::new();
-    set(&init, "method", &"POST".into())?;
-    set(&init, "headers", &headers)?;
-    set(&init, "body", &request.body.as_str().into())?;
-    set(&init, "redirect", &"manual".into())?;
-    set(&init, "signal", &abort.signal())?;
-    // Runtimes without these options throw at them; they are in no need of them either.
-    let prototype = Reflect::get(&js_sys::global(), &"Request".into())
-        .and_then(|class| Reflect::get(&class, &"prototype".into()))?;
-    for (option, value) in
-        [("cache", "no-store"), ("credentials", "omit"), ("referrerPolicy", "no-referrer")]
-    {
-        if Reflect::has(&prototype, &option.into()).unwrap_or(false) {
-            set(&init, option, &value.into())?;
-        }
-    }
-    Ok(init)
-}
-
-async fn read(answer: JsValue) -> Result<Response, FailureKind> {
-    let answer: Answer = answer.unchecked_into();
-    let garbled = |_| FailureKind::Garbled { status: 0 };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    let status = answer.status().map_err(garbled)?.as_f64().unwrap_or_default() as u16;
-    // A redirection that is not followed is shown as what it is, or by browsers as status 0.
-    if status == 0 || (300..400).contains(&status) {
-        return Err(FailureKind::Redirected);
-    }
-    let header =
-        answer.headers().and_then(|headers| headers.get(Request::SYNC_TOKEN)).map_err(garbled)?;
-    let sync_token: Option<String> = header.as_string();
-    let mut body = Vec::new();
-    if let Some(stream) = answer.body().map_err(garbled)? {
-        let reader = stream.reader().map_err(garbled)?;
-        while let Some(chunk) = next(&reader).await? {
-            if body.len() + chunk.byte_length() as usize > Response::BODY_MAX {
-                return Err(FailureKind::TooLarge);
-            }
-            body.extend(chunk.to_vec());
-        }
-    }
-    Ok(Response { status, sync_token, body })
-}
-
-async fn next(reader: &Reader) -> Result<Option<Uint8Array>, FailureKind> {
-    let broken = |_| FailureKind::Broken;
-    let part = Promise::resolve(&reader.read().map_err(broken)?);
-    let part = JsFuture::from(part).await.map_err(broken)?;
-    let field = |name: &str| Reflect::get(&part, &name.into()).map_err(broken);
-    if field("done")?.is_truthy() {
-        return Ok(None);
-    }
-    field("value")?.dyn_into().map(Some).map_err(broken)
-}
-
-/// Gives a request up, and its body, when the future that carries it is dropped or fails.
-struct AbortOnDrop(Option<Controller>);
-
-impl AbortOnDrop {
-    fn signal(&self) -> JsValue {
-        self.0.as_ref().map_or(JsValue::UNDEFINED, Controller::signal)
-    }
-
-    fn disarm(mut self) {
-        self.0 = None;
+fn failed(pending: &Pending) -> Result<(), FailureKind> {
+    match pending.failure() {
+        None => Ok(()),
+        Some(number) => Err(FAILURES.get(number as usize).copied().unwrap_or(FailureKind::Broken)),
     }
 }
 
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        if let Some(controller) = &self.0 {
-            drop(controller.abort());
-        }
+/// A body that is read piece by piece, and given up when it is dropped.
+pub struct FetchStream {
+    answer: Awaited,
+    part: Option<Awaited>,
+}
+
+impl Chunks for FetchStream {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
+        let Self { answer, part } = self;
+        let next = part.get_or_insert_with(|| {
+            Awaited::new(&|wake| web::read(answer.result(), BODY_MAX, wake))
+        });
+        ready!(Pin::new(&mut *next).poll(cx));
+        let read = failed(next.result()).map(|()| next.result().bytes()).transpose();
+        *part = None;
+        Poll::Ready(read)
     }
 }

@@ -12,17 +12,26 @@ mod platform;
 mod reqwest;
 
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
-pub use host_fetch::HostFetch;
+pub use host_fetch::{FetchStream, HostFetch};
 #[cfg(feature = "reqwest")]
-pub use reqwest::Reqwest;
+pub use reqwest::{Reqwest, ReqwestSending, ReqwestStream};
+
+use alloc::vec::Vec;
+use core::task::{Context, Poll};
 
 use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
+
+/// What came of a request.
+type Carried = Result<Response, FailureKind>;
 
 /// Carries requests.
 ///
 /// No `Send` bound: the future of a native transport is `Send` by itself, that of a JavaScript one is not.
 pub trait Transport {
+    /// One request on its way. It carries the calls of all who share it, and is polled by any of them.
+    type Sending: Future<Output = Carried> + Unpin;
+
     /// Carries one request: a POST to `request.url` with exactly the headers that it names.
     ///
     /// Once. It does not repeat, redirect, wait, cache or read the body for meaning; a status of any kind is a response.
@@ -33,11 +42,56 @@ pub trait Transport {
     /// * [`FailureKind::Broken`] when it may have,
     /// * [`FailureKind::Redirected`] for a redirection, which is not followed,
     /// * [`FailureKind::TooLarge`] for a body of more than [`Response::BODY_MAX`] bytes, which is not read to its end.
-    fn send(&self, request: Request) -> impl Future<Output = Result<Response, FailureKind>>;
+    fn send(&self, request: Request) -> Self::Sending;
+
+    /// The body of a response that goes on for long. Dropping it closes it.
+    type Stream: Chunks + Unpin;
+
+    /// Carries one request whose response goes on for long, with `accept: text/event-stream`: answers its status, and its body once
+    /// its head is there. As careful as [`send`](Self::send) otherwise.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    fn open(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<(u16, Self::Stream), FailureKind>>;
+
+    /// How many streams may be open, and for whom.
+    fn streams(&self) -> Streams;
+}
+
+/// How streams may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streams {
+    /// How many may be open at a time for one gateway: requests need connections too. 0 where none should be.
+    pub most: usize,
+    /// Whether all who wait in a client may share one. Not where a stream belongs to the request that a program serves.
+    pub shared: bool,
+}
+
+/// A body, piece by piece.
+pub trait Chunks {
+    /// The next piece; `None` at the end.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>>;
 }
 
 impl<T: Transport> Transport for &T {
-    fn send(&self, request: Request) -> impl Future<Output = Result<Response, FailureKind>> {
+    type Sending = T::Sending;
+    type Stream = T::Stream;
+
+    fn send(&self, request: Request) -> Self::Sending {
         (**self).send(request)
+    }
+
+    fn open(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<(u16, Self::Stream), FailureKind>> {
+        (**self).open(request)
+    }
+
+    fn streams(&self) -> Streams {
+        (**self).streams()
     }
 }

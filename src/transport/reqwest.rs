@@ -1,14 +1,16 @@
 //! The transport on top of `reqwest`: native, and on wasm32, where `reqwest` calls `fetch`.
 
+use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::future::poll_fn;
-use core::pin::pin;
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll};
 
-use futures_core::Stream as _;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use futures_core::Stream;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 
-use super::{Transport, platform};
+use super::{Carried, Chunks, Streams, Transport, platform};
 use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
 
@@ -43,15 +45,17 @@ impl Default for Reqwest {
     }
 }
 
-impl Transport for Reqwest {
-    async fn send(&self, request: Request) -> Result<Response, FailureKind> {
-        let mut builder = self
-            .client
-            .post(&request.url)
-            .header(AUTHORIZATION, &request.authorization)
-            .header(CONTENT_TYPE, Request::CONTENT_TYPE);
+impl Reqwest {
+    async fn ask(&self, request: Request, streams: bool) -> Result<reqwest::Response, FailureKind> {
+        let mut builder = self.client.post(&request.url).header(CONTENT_TYPE, request.content_type);
+        if let Some(authorization) = &request.authorization {
+            builder = builder.header(AUTHORIZATION, authorization);
+        }
         if let Some(token) = &request.sync_token {
             builder = builder.header(Request::SYNC_TOKEN, token);
+        }
+        if streams {
+            builder = builder.header(ACCEPT, "text/event-stream");
         }
         let response =
             builder.body(request.body).send().await.map_err(|error| platform::failure(&error))?;
@@ -59,10 +63,71 @@ impl Transport for Reqwest {
         if response.status().is_redirection() || asked.as_ref() != Some(response.url()) {
             return Err(FailureKind::Redirected);
         }
+        Ok(response)
+    }
+}
+
+impl Transport for Reqwest {
+    type Sending = ReqwestSending;
+
+    fn send(&self, request: Request) -> ReqwestSending {
+        let transport = self.clone();
+        ReqwestSending(Box::pin(async move {
+            let response = transport.ask(request, false).await?;
+            let status = response.status().as_u16();
+            let token = response.headers().get(Request::SYNC_TOKEN);
+            let sync_token = token.and_then(|value| value.to_str().ok()).map(ToString::to_string);
+            Ok(Response { status, sync_token, body: read(response).await? })
+        }))
+    }
+
+    type Stream = ReqwestStream;
+
+    async fn open(&self, request: Request) -> Result<(u16, ReqwestStream), FailureKind> {
+        let response = self.ask(request, true).await?;
         let status = response.status().as_u16();
-        let sync_token = response.headers().get(Request::SYNC_TOKEN);
-        let sync_token = sync_token.and_then(|value| value.to_str().ok()).map(ToString::to_string);
-        Ok(Response { status, sync_token, body: read(response).await? })
+        Ok((status, ReqwestStream(Box::new(Piped(Box::pin(response.bytes_stream()))))))
+    }
+
+    fn streams(&self) -> Streams {
+        Streams { most: platform::STREAMS, shared: true }
+    }
+}
+
+/// A request of `reqwest`'s on its way.
+pub struct ReqwestSending(Pin<Box<platform::DynSending>>);
+
+impl Future for ReqwestSending {
+    type Output = Carried;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+/// A body of `reqwest`'s that goes on for long.
+pub struct ReqwestStream(Box<platform::DynChunks>);
+
+impl Chunks for ReqwestStream {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
+        self.0.poll_next(cx)
+    }
+}
+
+/// A stream of anything that is bytes.
+struct Piped<S>(Pin<Box<S>>);
+
+impl<B, E, S> Chunks for Piped<S>
+where
+    B: AsRef<[u8]>,
+    S: Stream<Item = Result<B, E>>,
+{
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
+        let piece = |piece: Result<B, E>| match piece {
+            Ok(bytes) => Ok(bytes.as_ref().to_vec()),
+            Err(_) => Err(FailureKind::Broken),
+        };
+        self.0.as_mut().poll_next(cx).map(|next| next.map(piece))
     }
 }
 

@@ -1,6 +1,13 @@
 //! What `reqwest` can only be told or asked outside of a browser.
 
+use super::{Carried, Chunks};
 use crate::error::FailureKind;
+
+pub(super) type DynSending = dyn Future<Output = Carried> + Send;
+pub(super) type DynChunks = dyn Chunks + Send;
+
+/// A program has as many connections as it likes; this many lie idle while their waiters wait.
+pub(super) const STREAMS: usize = 256;
 
 pub(super) fn client() -> reqwest::Client {
     #[expect(

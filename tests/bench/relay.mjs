@@ -1,9 +1,9 @@
-// A relay on loopback that counts the bytes of both directions, HTTP headers and all.
+// A relay on loopback that counts the bytes of both directions: HTTP with its headers, or Redis' protocol.
 import { connect, createServer } from "node:net";
 
 /** Relays to the address; answers its own address, the counts so far, and how to end it. */
 export async function relay(target) {
-  const { hostname, port } = new URL(target);
+  const { protocol, hostname, port } = new URL(target);
   const counts = { up: 0, down: 0 };
   const sockets = new Set();
   const server = createServer({ noDelay: true }, (near) => {
@@ -18,7 +18,7 @@ export async function relay(target) {
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${server.address().port}`,
+    url: `${protocol}//127.0.0.1:${server.address().port}`,
     counts,
     end() {
       server.close();

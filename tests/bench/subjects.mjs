@@ -1,35 +1,136 @@
-// The two that are compared: each gets a gateway and answers how it takes and gives back one free lock.
+// What is compared. Each subject answers clients of its own kind, whose locks have the same few methods:
+//
+//   tryAcquire()     what is held, or null when somebody else has it
+//   acquire(ms)      waits without an end: at the subject's own pace, or with so long between tries if it only polls
+//   renew(held)      what is held then
+//   release(held)    whether it was still held
+//
+// Nobody renews by itself here: a lease is long enough for a measurement.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const LEASE_MS = 10_000;
+import { overHttp, overTcp } from "./wire.mjs";
+
+const LEASE_MS = 60_000;
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 export const subjects = {
-  async edgelatch({ url, token }) {
-    const { connect } = await from(process.env.EDGELATCH_CONSUMER, "edgelatch");
-    const lock = connect({ url, token }).lock("bench:edgelatch");
-    return {
-      acquire: () => lock.tryAcquire({ leaseMs: LEASE_MS }),
-      release: async (lease) => (await lease.release()) === "released",
-    };
-  },
-
-  async upstash({ url, token }) {
-    const [{ Redis }, { Lock }] = await Promise.all([
-      from(process.env.EDGELATCH_TOOLS, "@upstash/redis"),
-      from(process.env.EDGELATCH_TOOLS, "@upstash/lock"),
-    ]);
-    const lock = new Lock({ id: "bench:upstash", lease: LEASE_MS, redis: new Redis({ url, token }) });
-    return { acquire: () => lock.acquire(), release: () => lock.release() };
-  },
+  edgelatch: (stand) => edgelatch(stand, "lock", { wakeups: "auto" }),
+  "edgelatch-polling": (stand) => edgelatch(stand, "lock", { wakeups: "off" }),
+  "edgelatch-fair": (stand) => edgelatch(stand, "fairLock", { wakeups: "auto" }),
+  upstash,
+  redlock,
+  "redis-semaphore": redisSemaphore,
 };
 
-/** One acquire and one release; fails if the lock was not free or was lost. */
-export async function pair({ acquire, release }) {
-  const held = await acquire();
-  if (!held) throw new Error("the lock was not free");
-  if (!(await release(held))) throw new Error("the lock was lost");
+async function edgelatch(stand, kind, options) {
+  const wire = overHttp(stand);
+  const { connect } = await from(process.env.EDGELATCH_CONSUMER, "edgelatch");
+  const over = new AbortController();
+  const forAsLong = { leaseMs: LEASE_MS, waitMs: "until-aborted", signal: over.signal };
+  const client = () => {
+    const locks = connect({ url: stand.url, token: stand.token, ...options });
+    return {
+      lock(name) {
+        const lock = locks[kind](name);
+        return {
+          tryAcquire: () => lock.tryAcquire({ leaseMs: LEASE_MS }),
+          acquire: () => lock.acquire(forAsLong),
+          renew: async (lease) => {
+            await lease.renew();
+            return lease;
+          },
+          release: async (lease) => (await lease.release()) === "released",
+        };
+      },
+    };
+  };
+  return { wire, client };
 }
+
+async function upstash(stand) {
+  const wire = overHttp(stand);
+  const [{ Redis }, { Lock }] = await Promise.all([tool("@upstash/redis"), tool("@upstash/lock")]);
+  const client = () => {
+    const redis = new Redis({ url: stand.url, token: stand.token });
+    return {
+      lock(name) {
+        const lock = new Lock({ id: name, lease: LEASE_MS, redis });
+        const take = async (retry) => ((await lock.acquire({ retry })) ? lock : null);
+        return {
+          tryAcquire: () => take({ attempts: 1 }),
+          acquire: (delay) => take({ attempts: NEVER, delay }),
+          // Whole seconds: its script hands them to EXPIRE.
+          renew: async () => ((await lock.extend(1_000)) ? lock : null),
+          release: () => lock.release(),
+        };
+      },
+    };
+  };
+  return { wire, client };
+}
+
+async function redlock(stand) {
+  const [{ default: Redlock, ExecutionError }, { Redis }] = await Promise.all([tool("redlock"), tool("ioredis")]);
+  const wire = overTcp(stand, Redis);
+  const client = () => {
+    const maker = new Redlock([wire.connect()]);
+    return {
+      lock(name) {
+        const take = (settings) => maker.acquire([name], LEASE_MS, settings);
+        const orNull = (error) => {
+          if (error instanceof ExecutionError) return null;
+          throw error;
+        };
+        return {
+          tryAcquire: () => take({ retryCount: 0 }).catch(orNull),
+          // What is not said must not be there: it would be taken for a delay of nothing.
+          acquire: (retryDelay) => take({ retryCount: -1, ...(retryDelay && { retryDelay }) }),
+          renew: (lock) => lock.extend(LEASE_MS),
+          release: async (lock) => (await lock.release()).attempts.length > 0,
+        };
+      },
+    };
+  };
+  return { wire, client };
+}
+
+async function redisSemaphore(stand) {
+  const [{ Mutex }, { Redis }] = await Promise.all([tool("redis-semaphore"), tool("ioredis")]);
+  const wire = overTcp(stand, Redis);
+  const client = () => {
+    const redis = wire.connect();
+    return {
+      lock(name) {
+        const make = (options) => new Mutex(redis, name, { lockTimeout: LEASE_MS, refreshInterval: 0, ...options });
+        const take = async (mutex) => ((await mutex.tryAcquire()) ? mutex : null);
+        const once = make({ acquireAttemptsLimit: 1 });
+        const patient = (retryInterval) => make({ acquireTimeout: NEVER, retryInterval });
+        return {
+          tryAcquire: () => take(once),
+          acquire: (ms) => take(patient(ms)),
+          // The way that it offers to prolong by hand.
+          renew: ({ identifier }) => take(make({ identifier, acquiredExternally: true })),
+          release: async (mutex) => {
+            const held = mutex.isAcquired;
+            await mutex.release();
+            return held;
+          },
+        };
+      },
+    };
+  };
+  return { wire, client };
+}
+
+/** One acquire and one release; fails if the lock was not free or was lost. */
+export async function pair(lock) {
+  const held = await lock.tryAcquire();
+  if (!held) throw new Error("the lock was not free");
+  if (!(await lock.release(held))) throw new Error("the lock was lost");
+}
+
+const tool = (name) => from(process.env.EDGELATCH_TOOLS, name);
 
 /** Imports a package as a module in that folder would. Wants `--experimental-import-meta-resolve`. */
 function from(folder, name) {

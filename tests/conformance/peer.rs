@@ -83,7 +83,10 @@ async fn serve(mut stream: TcpStream, url: &str, counts: &Counts) -> std::io::Re
             counts.0.lock().unwrap().clear();
             response("200", "", b"")
         }
-        "silence" => {
+        "silence" | "stream" => {
+            if kind == "stream" {
+                stream.write_all(FIRST_OF_A_STREAM).await?;
+            }
             // Until the client closes the connection, in whatever way.
             let _ = stream.read(&mut [0]).await;
             counts.add("given-up");
@@ -150,6 +153,9 @@ fn chunks(length: usize) -> Vec<u8> {
     answer.extend(b"0\r\n\r\n");
     answer
 }
+
+const FIRST_OF_A_STREAM: &[u8] =
+    b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n";
 
 fn broken(place: &str) -> &'static [u8] {
     match place {

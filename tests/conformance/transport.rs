@@ -2,10 +2,11 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::task::Poll;
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::Transport;
+use edgelatch::transport::{Chunks as _, Transport};
 use serde_json::Value;
 
 /// Where the checks run, and what the runtime adds of its own.
@@ -31,13 +32,59 @@ pub(crate) async fn check(transport: &impl Transport, around: &Surroundings<'_>)
     a_connection_that_breaks_is_broken(transport, around).await;
     nobody_listening_is_not_sent(transport, around).await;
     a_dropped_future_gives_the_request_up(transport, around).await;
+    a_stream_is_asked_for_as_one_and_comes_to_its_end(transport, around).await;
+    a_stream_that_is_redirected_or_refused_says_so(transport, around).await;
+    a_dropped_stream_is_closed(transport, around).await;
+}
+
+async fn a_stream_is_asked_for_as_one_and_comes_to_its_end(
+    transport: &impl Transport,
+    around: &Surroundings<'_>,
+) {
+    let (status, mut stream) = transport.open(request(around, "/mirror")).await.unwrap();
+    let mut body = Vec::new();
+    while let Some(piece) = poll_fn(|cx| stream.poll_next(cx)).await {
+        body.extend(piece.unwrap());
+    }
+    let mirror: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!((status, &mirror["headers"]["accept"]), (200, &"text/event-stream".into()));
+    assert_eq!(mirror["headers"]["authorization"], TOKEN);
+}
+
+async fn a_stream_that_is_redirected_or_refused_says_so(
+    transport: &impl Transport,
+    around: &Surroundings<'_>,
+) {
+    for status in [400, 404, 503] {
+        let opened = transport.open(request(around, &format!("/says/{status}"))).await;
+        assert_eq!(opened.map(|(status, _)| status), Ok(status));
+    }
+    let mut nowhere = request(around, "/mirror");
+    nowhere.url = around.nobody.into();
+    assert!(transport.open(nowhere).await.is_err());
+}
+
+async fn a_dropped_stream_is_closed(transport: &impl Transport, around: &Surroundings<'_>) {
+    let (_, mut stream) = transport.open(request(around, "/stream")).await.unwrap();
+    let piece = poll_fn(|cx| stream.poll_next(cx)).await;
+    assert_eq!(piece, Some(Ok(b"first".to_vec())));
+    poll_fn(|cx| {
+        assert!(stream.poll_next(cx).is_pending(), "nothing else was said");
+        Poll::Ready(())
+    })
+    .await;
+    assert_eq!(count(transport, around, "given-up").await, 0);
+    drop(stream);
+    while count(transport, around, "given-up").await == 0 {}
+    forget(transport, around).await;
 }
 
 fn request(around: &Surroundings<'_>, path: &str) -> Request {
     Request {
         url: format!("{}{path}", around.peer),
-        authorization: TOKEN.into(),
+        authorization: Some(TOKEN.into()),
         sync_token: None,
+        content_type: "application/json",
         body: r#"["EVALSHA","é \" \\ \u0000"]"#.into(),
     }
 }

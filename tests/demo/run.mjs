@@ -2,45 +2,32 @@
  * The demo as a visitor meets it: the Worker's answers, and the page in a browser.
  *
  * Environment: EDGELATCH_DEMO_URL (where the demo runs), EDGELATCH_TOOLS (a `node_modules` with playwright-core),
- * CHROMIUM (the browser's program), EDGELATCH_SCREENSHOTS (a folder, if pictures are wanted).
+ * CHROMIUM (the browser's program), EDGELATCH_SCREENSHOTS (a folder, if pictures are wanted), EDGELATCH_TEST_URL and
+ * EDGELATCH_TEST_TOKEN (the gateway that the Worker uses).
  *
  * Waits for what must happen, never for time to pass; says nothing about how long anything takes.
  */
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-const url = required("EDGELATCH_DEMO_URL");
-const { chromium } = createRequire(join(required("EDGELATCH_TOOLS"), "resolve-from-here.js"))("playwright-core");
-const pictures = process.env.EDGELATCH_SCREENSHOTS;
-
-/** Longest time for one thing to happen on a slow machine: a lease, a hold and a few requests fit in many times. */
-const PATIENCE_MS = 90_000;
-
-let browser;
-
-before(async () => {
-  if (pictures) mkdirSync(pictures, { recursive: true });
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: [
-      "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-      "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    ],
-  });
-});
-
-after(() => browser?.close());
+import { drawnHolds, isOver, noSidewaysScroll, open, picture, url, VISITORS } from "./visit.mjs";
+import "./kinds.mjs";
+import "./witness.mjs";
 
 test("the Worker refuses bad input with a reason", async () => {
   const bad = [
     "once", "once?id=", "once?id=A", "once?id=a&id=b", `once?id=${"a".repeat(33)}`, "once?id=%00",
-    "contend?id=a&run=r&leaseMs=3000", "contend?id=a&run=r&leaseMs=3000&holdMs=1e3",
-    "contend?id=a&run=r&leaseMs=499&holdMs=1000", "contend?id=a&run=r&leaseMs=3000&holdMs=15001",
-    "contend?id=a&run=a:b&leaseMs=3000&holdMs=1000", "write?run=r&token=0&value=a", "write?run=r&token=-1&value=a",
+    "contend?id=a&run=r&leaseMs=3000&holdMs=1000", "contend?kind=x&role=alone&id=a&run=r&leaseMs=3000&holdMs=1000",
+    "contend?kind=toString&role=a&id=a&run=r&leaseMs=3000&holdMs=1000",
+    "contend?kind=lock&role=read&id=a&run=r&leaseMs=3000&holdMs=1000",
+    "contend?kind=lock&role=alone&id=a&run=r&leaseMs=3000&holdMs=1000&after=wrong",
+    ...[
+      "leaseMs=3000", "leaseMs=3000&holdMs=1e3", "leaseMs=499&holdMs=1000", "leaseMs=3000&holdMs=15001",
+      "leaseMs=3000&holdMs=1000&delayMs=-1", "leaseMs=3000&holdMs=1000&delayMs=30001", "leaseMs=3000&holdMs=1000&number=101",
+    ].map((times) => `contend?kind=lock&role=alone&id=a&run=r&${times}`),
+    "contend?kind=lock&role=alone&id=a&run=a:b&leaseMs=3000&holdMs=1000",
+    "write?run=r&token=0&value=a", "write?run=r&token=-1&value=a",
     "write?run=r&token=9007199254740992&value=a", "write?run=r&token=1.5&value=a", "write?run=r&token=1&value=%20",
   ];
   for (const path of bad) {
@@ -50,7 +37,9 @@ test("the Worker refuses bad input with a reason", async () => {
     assert.equal(error.code, "bad-input", path);
     assert.match(error.message, /^"[a-zA-Z]+" must be /, path);
   }
-  assert.equal((await fetch(new URL("/api/state", url))).status, 400);
+  for (const path of ["state", "verdict?kind=lock", "verdict?run=r&kind=x", "cast?run=r&kind=lock"]) {
+    assert.equal((await fetch(new URL(`/api/${path}`, url))).status, 400, path);
+  }
   assert.equal((await fetch(new URL("/api/once?id=a", url))).status, 405);
   assert.equal((await fetch(new URL("/api/nothing", url))).status, 404);
 });
@@ -96,15 +85,10 @@ test("contenders take turns, and their tokens rise", async () => {
   await visit.end();
 });
 
-const visitors = [
-  { name: "desktop", viewport: { width: 1200, height: 900 }, colorScheme: "light" },
-  { name: "phone", viewport: { width: 390, height: 844 }, colorScheme: "dark", isMobile: true, hasTouch: true },
-  { name: "small-phone", viewport: { width: 360, height: 640 }, colorScheme: "light", reducedMotion: "reduce" },
-];
-for (const { name, ...context } of visitors) {
-  test(`a killed holder is succeeded, and its late write refused (${name})`, async () => {
-    const visit = await open(context);
-    await killAndWriteLate(visit.page, name);
+for (const visitor of VISITORS) {
+  test(`a killed holder is succeeded, and its late write refused (${visitor.name})`, async () => {
+    const visit = await open(visitor);
+    await killAndWriteLate(visit.page, visitor.name);
     await visit.end();
   });
 }
@@ -146,19 +130,6 @@ async function killAndWriteLate(page, name) {
   await picture(page, `${name}-over`);
 }
 
-/** The holds as they are drawn, in the order of time. A killed one lasts until its lease is over. */
-async function drawnHolds(page) {
-  const holds = await page.locator(".lane:has(.bar.hold)").evaluateAll((lanes) =>
-    lanes.map((lane) => {
-      const hold = lane.querySelector(".bar.hold").dataset;
-      const wasKilled = lane.querySelector(".mark.kill") !== null;
-      const end = wasKilled ? lane.querySelector(".bar.lease").dataset.to : hold.to;
-      return { from: Number(hold.from), to: Number(end), token: Number(hold.token), wasKilled };
-    }),
-  );
-  return holds.sort((a, b) => a.from - b.from);
-}
-
 function assertTurns(holds) {
   for (const [index, later] of holds.slice(1).entries()) {
     assert.ok(holds[index].from < holds[index].to, "a hold ends after it began");
@@ -173,44 +144,6 @@ function assertRising(tokens) {
   }
 }
 
-async function isOver(page) {
-  await page.getByRole("button", { name: "Start again" }).waitFor();
-}
-
-async function noSidewaysScroll(page) {
-  const [content, view] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
-  assert.ok(content <= view, `the page is ${content} px wide in a view of ${view} px`);
-  const tight = await page.locator(".lane-head").evaluateAll(
-    (heads) => heads.filter((head) => head.scrollWidth > head.clientWidth).length,
-  );
-  assert.equal(tight, 0, "everything in the head of a lane fits");
-}
-
-/** Opens the page; `end` closes it and checks that it complained of nothing and asked nobody else for anything. */
-async function open(options) {
-  const context = await browser.newContext(options);
-  context.setDefaultTimeout(PATIENCE_MS);
-  const page = await context.newPage();
-  const complaints = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("request", (request) => {
-    if (new URL(request.url()).origin !== new URL(url).origin) complaints.push(`asked ${request.url()}`);
-  });
-  await page.goto(url);
-  const end = async () => {
-    await context.close();
-    assert.deepEqual(complaints, []);
-  };
-  return { page, end };
-}
-
-async function picture(page, name) {
-  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
-}
-
 async function post(path) {
   const response = await fetch(new URL(path, url), { method: "POST" });
   const body = await response.json();
@@ -220,10 +153,4 @@ async function post(path) {
 
 function digits(text) {
   return Number(text.replace(/\D/g, ""));
-}
-
-function required(name) {
-  const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set`);
-  return value;
 }

@@ -6,7 +6,7 @@ use edgelatch::protocol::reply::{Cell, Reply};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::vectors::{ECHO, converse, gateway, inspect, response, vectors};
+use super::vectors::{ECHO, call_of, converse, gateway, inspect, response, vectors};
 
 /// Bodies that mean something, and some that do not.
 fn body() -> impl Strategy<Value = Vec<u8>> {
@@ -101,7 +101,8 @@ fn whole(pieces: &[&str]) -> String {
 fn holds_the_echo(body: &[u8]) -> bool {
     body.windows(ECHO.len()).any(|window| window == ECHO.as_bytes())
         // Written with escapes, it is the echo all the same.
-        || serde_json::from_slice::<Value>(body).is_ok_and(|body| body["result"][4] == ECHO)
+        || serde_json::from_slice::<Value>(body)
+            .is_ok_and(|body| body["result"][4] == ECHO || body[0]["result"][4] == ECHO)
 }
 
 proptest! {
@@ -115,9 +116,10 @@ proptest! {
     fn whatever_comes_back_is_no_reply_without_the_echo(
         answers in proptest::collection::vec((100..1000_u16, body()), 4),
         key_locking in proptest::sample::select(vec!["on", "off"]),
+        asked_for in proptest::sample::select(vec![json!({}), json!({ "replicas": 1 })]),
     ) {
         let gateway = gateway(&json!({ "key_locking": key_locking }));
-        let call = inspect();
+        let call = call_of(&asked_for);
         let mut asked = 0;
         let end = converse(&gateway, &call, &mut Memory::default(), |_| {
             let (status, body) = answers[asked].clone();

@@ -1,11 +1,12 @@
 //! What is made of the answers.
 
 use edgelatch::error::FailureKind;
-use edgelatch::protocol::exchange::{Answer, Exchange};
+use edgelatch::protocol::exchange::Answer;
 use edgelatch::protocol::gateway::Memory;
 use serde_json::Value;
 
-use super::vectors::{ECHO, converse, form, gateway, inspect, response, tell, vectors};
+use super::vectors::{ECHO, call_of, converse, form, gateway, inspect, response, tell, vectors};
+use crate::support::calls;
 
 const GOOD: &str = r#"{"result":[1,"12",30000,1700000000000,"00000000000000ff"]}"#;
 
@@ -13,7 +14,7 @@ const GOOD: &str = r#"{"result":[1,"12",30000,1700000000000,"00000000000000ff"]}
 fn every_conversation_goes_as_its_vector_says() {
     for vector in vectors("conversations") {
         let name = vector["name"].as_str().unwrap();
-        let (gateway, call) = (gateway(&vector["gateway"]), inspect());
+        let (gateway, call) = (gateway(&vector["gateway"]), call_of(&vector));
         let mut memory = Memory::default();
         let mut answers = vector["answers"].as_array().unwrap().iter();
         let end = converse(&gateway, &call, &mut memory, |request| {
@@ -24,7 +25,7 @@ fn every_conversation_goes_as_its_vector_says() {
         });
         assert_eq!(tell(&end), vector["ends"], "{name}");
         assert_eq!(answers.count(), 0, "{name}: ends too early");
-        let (_, next) = Exchange::new(&gateway, &call, &memory);
+        let (_, next) = calls::begun(&gateway, &call, &memory);
         assert_eq!(form(&next, &call), vector["next"].as_str().unwrap(), "{name}");
     }
 }

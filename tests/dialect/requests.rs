@@ -1,27 +1,27 @@
 //! What is sent.
 
-use edgelatch::protocol::exchange::Exchange;
 use edgelatch::protocol::gateway::{Memory, Request};
 use serde_json::Value;
 
-use super::vectors::{call, converse, gateway, inspect, publish, response, vectors};
+use super::vectors::{call, call_of, converse, gateway, inspect, publish, response, vectors};
+use crate::support::calls;
 
 #[test]
 fn every_request_is_sent_as_its_vector_says() {
     for vector in vectors("requests") {
         let name = vector["name"].as_str().unwrap();
         let gateway = gateway(&vector["gateway"]);
-        let lock = vector["lock"].as_str().unwrap_or("invoice:42");
-        let call = call(vector["call"].as_str().unwrap(), lock, publish(&vector["gateway"]));
+        let call = call_of(&vector);
         let mut memory = Memory::default();
         if vector["form"] == "EVAL" {
             let unknown = r#"{"error":"ERR unknown command 'EVALSHA'"}"#;
-            converse(&gateway, &call, &mut memory, |_| Ok(response(400, unknown)));
+            converse(&gateway, &inspect(), &mut memory, |_| Ok(response(400, unknown)));
         }
-        let (_, request) = Exchange::new(&gateway, &call, &memory);
+        let (_, request) = calls::begun(&gateway, &call, &memory);
         let to = vector["to"].as_str().unwrap_or("https://gateway.example/");
         assert_eq!(request.url, to, "{name}");
-        assert_eq!(request.authorization, "Bearer tok", "{name}");
+        assert_eq!(request.authorization.as_deref(), Some("Bearer tok"), "{name}");
+        assert_eq!(request.content_type, "application/json", "{name}");
         assert_eq!(request.sync_token, None, "{name}");
         let script = call.script();
         let text = |locking| {
@@ -43,7 +43,7 @@ fn every_request_is_sent_as_its_vector_says() {
 fn every_element_of_a_request_is_a_string() {
     for name in ["acquire", "last try", "renew", "release", "force release", "inspect"] {
         let call = call(name, "a\u{2028}\u{1f512}\"\\", publish(&Value::Null));
-        let (_, request) = Exchange::new(&gateway(&Value::Null), &call, &Memory::default());
+        let (_, request) = calls::begun(&gateway(&Value::Null), &call, &Memory::default());
         let words: Vec<String> = serde_json::from_str(&request.body).unwrap();
         assert_eq!(words.len(), 3 + call.keys().len() + call.args().len(), "{name}");
         assert_eq!(words[3..3 + call.keys().len()], *call.keys(), "{name}");
@@ -82,7 +82,7 @@ fn the_newest_sync_token_goes_with_the_next_request() {
 fn neither_token_nor_body_is_shown() {
     let gateway = edgelatch::protocol::gateway::Gateway::upstash("https://x.example", "canary");
     let (gateway, call) = (gateway.unwrap(), call("acquire", "invoice:42", publish(&Value::Null)));
-    let (exchange, request) = Exchange::new(&gateway, &call, &Memory::default());
+    let (exchange, request) = calls::begun(&gateway, &call, &Memory::default());
     let text = format!("{gateway:?} {exchange:?} {request:?} {call:?}");
     for secret in ["canary", "Bearer", "EVALSHA", "0101-", "redis.call"] {
         assert!(!text.contains(secret), "{text}");

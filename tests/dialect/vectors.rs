@@ -48,8 +48,7 @@ pub(crate) fn call(name: &str, lock: &str, publish: Publish) -> ScriptCall {
         not_after: None,
         keep: std::time::Duration::from_secs(600),
     };
-    let mut lock = calls::lock(lock);
-    lock.publish = publish;
+    let lock = calls::announced_lock(lock, publish);
     match name {
         "acquire" => lock.acquire(request, first, &owner, lease, false),
         "last try" => lock.acquire(request, bound, &owner, lease, true),
@@ -61,14 +60,34 @@ pub(crate) fn call(name: &str, lock: &str, publish: Publish) -> ScriptCall {
     }
 }
 
+/// The call of a vector: one of a conversation asks for the lock's state unless it is to wait for replicas.
+pub(crate) fn call_of(vector: &Value) -> ScriptCall {
+    let name = vector["call"].as_str().unwrap_or("inspect");
+    let lock = vector["lock"].as_str().unwrap_or("invoice:42");
+    match vector["replicas"].as_u64() {
+        Some(replicas) => calls::replicated(REQUEST, lock, u8::try_from(replicas).unwrap()),
+        None => call(name, lock, publish(&vector["gateway"])),
+    }
+}
+
 /// The state of the lock, asked for.
 pub(crate) fn inspect() -> ScriptCall {
     call("inspect", "invoice:42", Publish::Plain)
 }
 
+/// The words of the script's command, which is the first of two where replicas are waited for.
+pub(crate) fn words(request: &Request) -> Vec<String> {
+    if !request.url.ends_with("/pipeline") {
+        return serde_json::from_str(&request.body).unwrap();
+    }
+    let [script, wait]: [Vec<String>; 2] = serde_json::from_str(&request.body).unwrap();
+    assert_eq!(wait[0], "WAIT");
+    script
+}
+
 /// In which form a call was sent.
 pub(crate) fn form(request: &Request, call: &ScriptCall) -> String {
-    let words: Vec<String> = serde_json::from_str(&request.body).unwrap();
+    let words = words(request);
     let script = call.script();
     let locking = [script.sha1(true).to_owned(), script.source(true)].contains(&words[1]);
     assert!(locking || [script.sha1(false).to_owned(), script.source(false)].contains(&words[1]));
@@ -83,7 +102,11 @@ pub(crate) fn response(status: u16, body: impl Into<Vec<u8>>) -> Response {
 pub(crate) fn tell(answer: &Answer) -> Value {
     match answer {
         Answer::Reply(reply) => {
-            json!({ "reply": [format!("{:?}", reply.code), reply.value, reply.ms, reply.server_ms] })
+            let told = json!([format!("{:?}", reply.code), reply.value, reply.ms, reply.server_ms]);
+            match reply.acknowledged {
+                Some(replicas) => json!({ "reply": told, "acknowledged": replicas }),
+                None => json!({ "reply": told }),
+            }
         }
         Answer::Refused(refusal) => {
             json!({ "refused": [format!("{:?}", refusal.kind()), refusal.code()] })
@@ -99,11 +122,10 @@ pub(crate) fn converse(
     memory: &mut Memory,
     mut answer: impl FnMut(&Request) -> Result<Response, FailureKind>,
 ) -> Answer {
-    let (mut exchange, mut request) = Exchange::new(gateway, call, memory);
+    let (mut exchange, mut step) = Exchange::new(gateway, call, memory);
     loop {
-        let result = answer(&request);
-        match exchange.answered(result, memory) {
-            Step::Send(next) => request = next,
+        match step {
+            Step::Send(request) => step = exchange.answered(answer(&request), memory),
             Step::Done(answer) => return answer,
         }
     }

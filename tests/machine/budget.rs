@@ -26,6 +26,7 @@ fn spend(requests: u32, wait: u64, answers: &[u8]) -> (u32, u64, Result<(), Acqu
                 };
                 it.machine.handle(input, it.now);
             }
+            Output::Listen { .. } => {}
             Output::Wait { .. } => {
                 it.sleeps();
             }

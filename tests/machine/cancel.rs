@@ -1,7 +1,5 @@
 //! Giving a wait up, at each of its moments.
 
-use std::time::Duration;
-
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::timing::Patience;
 
@@ -59,7 +57,7 @@ fn an_undoing_that_is_not_confirmed_says_for_how_long_a_hold_may_be_there() {
             it.sleeps();
         }
     }
-    let held_at_most = Some(Duration::from_secs(90 + 30));
+    let held_at_most = Some(held_at_most(30_000 + 90_000 + 30_000, it.now.since(start())));
     assert_eq!(it.done().unwrap_err(), AcquireError::Cancelled { held_at_most });
 }
 

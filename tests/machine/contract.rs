@@ -28,6 +28,7 @@ fn drive(deeds: &Deeds, needless: bool) -> Vec<ScriptCall> {
                     it.machine.handle(input, it.now);
                 }
             }
+            Output::Listen { .. } => {}
             Output::Wait { .. } => {
                 it.sleeps();
             }
@@ -81,6 +82,7 @@ proptest! {
                     prop_assert!(!over, "a call after the end");
                     last = Some((call, script));
                 }
+                Output::Listen { .. } => prop_assert!(!over, "it listens after the end"),
                 Output::Wait { .. } => prop_assert!(!over, "it waits after the end"),
                 Output::Done(_) => over = true,
             }

@@ -5,12 +5,13 @@ use std::time::Duration;
 use edgelatch::LockName;
 use edgelatch::error::{FailureKind, Refusal};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Output, Wake,
+    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Output, Pacing, Question, Wake,
 };
+use edgelatch::protocol::calls::{LockCalls, Target};
 use edgelatch::protocol::exchange::{Answer, Exchange, Step};
 use edgelatch::protocol::gateway::{Gateway, Memory, Response};
 use edgelatch::protocol::reply::{Cell, Reply, ServerClock};
-use edgelatch::protocol::script::{LockCalls, Publish, ScriptCall};
+use edgelatch::protocol::script::{Publish, ScriptCall};
 use edgelatch::time::Instant;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
 
@@ -28,8 +29,8 @@ pub(crate) const fn start() -> Instant {
     Instant::from_millis(5_000, 9_000_000)
 }
 
-pub(crate) fn calls() -> LockCalls {
-    LockCalls { name: LockName::parse("invoice:42").unwrap(), publish: Publish::Plain }
+pub(crate) fn target() -> Target {
+    Target::Lock(LockCalls::new(LockName::parse("invoice:42").unwrap(), Publish::Plain))
 }
 
 pub(crate) fn entropy() -> Entropy {
@@ -47,7 +48,16 @@ pub(crate) fn lease(millis: u64) -> LeaseTime {
 /// An acquisition of a 30 s lease, as patient as it is said.
 pub(crate) fn spec(patience: Patience) -> AcquireSpec {
     let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
-    AcquireSpec { calls: calls(), lease, patience, budget: None, attempt }
+    AcquireSpec {
+        target: target(),
+        lease,
+        patience,
+        budget: None,
+        attempt,
+        pacing: Pacing::Jittered,
+        replicas: None,
+        is_crowded: false,
+    }
 }
 
 pub(crate) fn up_to(millis: u64) -> Patience {
@@ -69,11 +79,19 @@ pub(crate) fn grant(lease_time: LeaseTime) -> Grant {
     conversation.asks("lock_acquire").after(10).hears(1, TOKEN, 0).done().unwrap()
 }
 
+/// For how long something may be held by Redis until so many ms after its clock was seen, when so much has passed since. The
+/// client's clock may be a fast one: 1 % and 2 ms less have passed, and 1 % and 2 ms more have to pass.
+pub(crate) fn held_at_most(until: u64, passed: Duration) -> Duration {
+    let drift = |time: Duration| time / 100 + ms(2);
+    let held = ms(until) - passed.saturating_sub(drift(passed));
+    held + drift(held)
+}
+
 /// A refusal in these words, read as from a gateway.
 pub(crate) fn refusal(error: &str) -> Refusal {
     let gateway = Gateway::upstash("https://example.com", "token").unwrap();
     let mut memory = Memory::default();
-    let call = calls().inspect(calls_request(), None);
+    let call = target().inspect(calls_request(), None);
     let (mut exchange, _) = Exchange::new(&gateway, &call, &memory);
     let body = format!("{{\"error\":\"{error}\"}}").into_bytes();
     let response = Response { status: 400, sync_token: None, body };
@@ -84,12 +102,13 @@ pub(crate) fn refusal(error: &str) -> Refusal {
 }
 
 fn calls_request() -> edgelatch::name::RequestId {
-    let mut inspect =
-        edgelatch::machine::Inspect::new(&calls(), None, AttemptTime::DEFAULT, entropy());
-    match inspect.poll(start()) {
-        Output::Call { script, .. } => script.request,
-        other => panic!("it does not ask: {other:?}"),
-    }
+    let mut id = None;
+    let inspect = |request| {
+        id = Some(request);
+        target().inspect(request, None)
+    };
+    drop(Question::new(inspect, AttemptTime::DEFAULT, entropy()));
+    id.unwrap()
 }
 
 /// A machine, and somebody who talks with it.
@@ -109,9 +128,19 @@ where
         Self { machine, now: start(), passed: Duration::ZERO, call: None, asked: Vec::new() }
     }
 
+    /// What it does next; that it would listen is not looked at here.
+    fn poll(&mut self) -> Output<M::Outcome> {
+        loop {
+            match self.machine.poll(self.now) {
+                Output::Listen { .. } => {}
+                output => return output,
+            }
+        }
+    }
+
     /// It sends this script now, and waits for the answer.
     pub(crate) fn asks(&mut self, script: &str) -> &mut Self {
-        match self.machine.poll(self.now) {
+        match self.poll() {
             Output::Call { call, script: asked, .. } => {
                 assert_eq!(asked.script().name, script);
                 self.call = Some((call, asked.clone()));
@@ -119,7 +148,7 @@ where
             }
             other => panic!("it does not ask {script}: {other:?}"),
         }
-        match self.machine.poll(self.now) {
+        match self.poll() {
             Output::Wait { why: Wake::ReplyDue | Wake::LeaseEnds, .. } => self,
             other => panic!("it does not wait for the answer: {other:?}"),
         }
@@ -173,7 +202,7 @@ where
 
     /// It waits for this reason; how long?
     pub(crate) fn waits(&mut self, reason: Wake) -> Duration {
-        match self.machine.poll(self.now) {
+        match self.poll() {
             Output::Wait { until, why } => {
                 assert_eq!(why, reason);
                 self.now.until(until)
@@ -184,7 +213,7 @@ where
 
     /// It waits, and is woken when it wanted to be. Why did it wait?
     pub(crate) fn sleeps(&mut self) -> Wake {
-        match self.machine.poll(self.now) {
+        match self.poll() {
             Output::Wait { until, why } => {
                 let pause = self.now.until(until);
                 self.after(u64::try_from(pause.as_millis()).unwrap());

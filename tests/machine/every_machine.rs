@@ -1,9 +1,10 @@
 //! What holds for each of the machines, whatever happens: it ends, it says nothing after its end, and being woken is harmless.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use edgelatch::error::FailureKind;
-use edgelatch::machine::Machine;
+use edgelatch::machine::{Input, Machine};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::Patience;
 use proptest::prelude::*;
@@ -13,7 +14,7 @@ use crate::virtual_time::{Says, Talk, talk};
 
 /// One thing that may happen.
 #[derive(Clone, Debug)]
-enum Event {
+pub(crate) enum Event {
     Hears(Code, u64, i64),
     Fails(FailureKind),
     Refused(&'static str),
@@ -21,9 +22,11 @@ enum Event {
     Passes(u64, u64),
     Wakes,
     Cancelled,
+    /// A subscription stands, brings a message, or is no more.
+    Stream(u8),
 }
 
-fn event() -> impl Strategy<Value = Event> {
+pub(crate) fn event() -> impl Strategy<Value = Event> {
     use Code::{AlreadyYours, BoundRequired, Done, Gone, Late, Lost, No, TokenRange};
     use FailureKind::{Broken, Garbled, NotSent, TooLarge};
     let codes = [Done, AlreadyYours, No, Late, Gone, Lost, BoundRequired, TokenRange];
@@ -37,6 +40,7 @@ fn event() -> impl Strategy<Value = Event> {
         3 => (0_u64..20_000, 0_u64..20_000).prop_map(|(mono, wall)| Event::Passes(mono, wall)),
         4 => Just(Event::Wakes),
         1 => Just(Event::Cancelled),
+        3 => (0_u8..6).prop_map(Event::Stream),
     ]
 }
 
@@ -50,6 +54,18 @@ fn happens<M: Machine>(talk: Talk<M>, event: &Event) -> Talk<M> {
         Event::Fails(kind) => talk.fails(*kind),
         Event::Refused(error) => talk.refused(error),
         Event::Passes(monotonic, wall) => talk.clocks(*monotonic, *wall).woken(),
+        Event::Stream(news) => {
+            let mut talk = talk;
+            talk.tell(match news {
+                0 => Input::Listening,
+                1 => Input::Hearing,
+                2 => Input::Notified { within: Duration::ZERO },
+                3 => Input::Notified { within: Duration::from_millis(90) },
+                4 => Input::Taken { lease: Some(Duration::from_secs(30)) },
+                _ => Input::Deaf,
+            });
+            talk
+        }
         Event::Wakes if talk.is_over() => talk.woken(),
         Event::Wakes => talk.wakes(),
         Event::Cancelled => talk.cancelled(),
@@ -58,7 +74,11 @@ fn happens<M: Machine>(talk: Talk<M>, event: &Event) -> Talk<M> {
 
 /// The events happen; then nothing is heard any more, and it ends after so many wake-ups at the most. What happens after
 /// its end changes nothing.
-fn ends<M: Machine>(machine: M, events: &[Event], wakes: usize) -> Result<(), TestCaseError>
+pub(crate) fn ends<M: Machine>(
+    machine: M,
+    events: &[Event],
+    wakes: usize,
+) -> Result<(), TestCaseError>
 where
     M::Outcome: Debug + Clone + PartialEq,
 {
@@ -77,8 +97,19 @@ where
     Ok(())
 }
 
+/// What waits for a time that has come is woken at once, as by whoever drives it.
+fn driven<M: Machine>(mut talk: Talk<M>) -> Talk<M> {
+    for _ in 0..100 {
+        if !talk.is_due() {
+            return talk;
+        }
+        talk = talk.woken();
+    }
+    panic!("it waits for what is over: {:?}", talk.why())
+}
+
 /// The same events make the same calls and the same end, with further wake-ups and without.
-fn sleeps_well<M: Machine + Clone>(
+pub(crate) fn sleeps_well<M: Machine + Clone>(
     machine: M,
     events: &[Event],
     extra: &[u8],
@@ -86,6 +117,7 @@ fn sleeps_well<M: Machine + Clone>(
 where
     M::Outcome: Debug + PartialEq,
 {
+    let happens = |talk, event: &Event| driven(happens(talk, event));
     let quiet = events.iter().fold(talk(machine.clone()), happens);
     let mut woken = talk(machine);
     for (event, times) in events.iter().zip(extra) {
@@ -103,7 +135,7 @@ where
     Ok(())
 }
 
-fn patience() -> impl Strategy<Value = Patience> {
+pub(crate) fn patience() -> impl Strategy<Value = Patience> {
     let waits = (1_u64..60_000).prop_map(up_to);
     prop_oneof![Just(Patience::Once), waits, Just(Patience::UntilCancelled)]
 }

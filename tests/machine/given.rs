@@ -2,15 +2,16 @@
 
 use edgelatch::LockName;
 use edgelatch::machine::{
-    Acquire, AcquireSpec, Entropy, ForceRelease, Grant, Inspect, Release, Renew, Renewal,
+    Acquire, AcquireSpec, Entropy, Grant, Once, Pacing, Question, Release, Renew, Renewal,
 };
-use edgelatch::protocol::script::{LockCalls, Publish};
+use edgelatch::protocol::calls::{LockCalls, Target};
+use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
 
 use crate::virtual_time::{START, granted, known_clock, ms, talk};
 
-fn calls() -> LockCalls {
-    LockCalls { name: LockName::parse("invoice:42").unwrap(), publish: Publish::Plain }
+fn target() -> Target {
+    Target::Lock(LockCalls::new(LockName::parse("invoice:42").unwrap(), Publish::Plain))
 }
 
 const fn entropy() -> Entropy {
@@ -30,7 +31,16 @@ pub(crate) fn acquiring(patience: Patience) -> Acquire {
 pub(crate) fn acquiring_within(requests: u32, patience: Patience) -> Acquire {
     let budget = RequestBudget::new(requests).ok();
     let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
-    let spec = AcquireSpec { calls: calls(), lease, patience, budget, attempt };
+    let spec = AcquireSpec {
+        target: target(),
+        lease,
+        patience,
+        budget,
+        attempt,
+        pacing: Pacing::Jittered,
+        replicas: None,
+        is_crowded: false,
+    };
     Acquire::new(spec, entropy(), Some(known_clock()), START)
 }
 
@@ -39,23 +49,24 @@ pub(crate) fn held() -> Grant {
 }
 
 pub(crate) fn renewal(renews: bool) -> Renewal {
-    Renewal::new(calls(), held(), renews, AttemptTime::DEFAULT, entropy(), Some(known_clock()))
+    Renewal::new(target(), held(), renews, AttemptTime::DEFAULT, entropy(), Some(known_clock()))
 }
 
 pub(crate) fn release() -> Release {
-    Release::new(&calls(), &held(), LeaseTime::DEFAULT, AttemptTime::DEFAULT, entropy())
+    let (grant, clock) = (held(), Some(known_clock()));
+    Release::new(&target(), &grant, grant.reach(), AttemptTime::DEFAULT, clock)
 }
 
-pub(crate) fn force_release(knows_clock: bool) -> ForceRelease {
+pub(crate) fn force_release(knows_clock: bool) -> Once {
     let clock = knows_clock.then(known_clock);
-    ForceRelease::new(calls(), AttemptTime::DEFAULT, entropy(), clock, START)
+    Once::new(target().force_release(), AttemptTime::DEFAULT, entropy(), clock, START)
 }
 
-pub(crate) fn inspect() -> Inspect {
-    Inspect::new(&calls(), None, AttemptTime::DEFAULT, entropy())
+pub(crate) fn inspect() -> Question {
+    Question::new(|request| target().inspect(request, None), AttemptTime::DEFAULT, entropy())
 }
 
 pub(crate) fn renew() -> Renew {
     let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
-    Renew::new(&calls(), &held(), lease, attempt, entropy(), Some(known_clock()), START)
+    Renew::new(&target(), &held(), lease, attempt, entropy(), Some(known_clock()), START)
 }

@@ -1,14 +1,19 @@
 //! Ending a hold.
 
 use edgelatch::error::{FailureKind, ReleaseError};
-use edgelatch::machine::{Release, Released};
+use edgelatch::machine::{Release, ReleaseAll, Released, Renew, Wake};
+use edgelatch::protocol::reply::Code;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
 use crate::conversation::*;
+use crate::virtual_time::{Says, Talk, says, talk};
 
+/// Releases a lease of 30 s that was asked to be renewed to `longest`.
 fn release(longest: LeaseTime) -> Conversation<Release> {
-    let grant = grant(LeaseTime::DEFAULT);
-    Conversation::new(Release::new(&calls(), &grant, longest, AttemptTime::DEFAULT, entropy()))
+    let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
+    let renew = Renew::new(&target(), &grant, longest, attempt, entropy(), clock(), start());
+    let reach = renew.reach();
+    Conversation::new(Release::new(&target(), &grant, reach, attempt, clock()))
 }
 
 #[test]
@@ -43,8 +48,8 @@ fn five_attempts_without_an_answer_leave_it_unknown_until_every_copy_has_run_out
             it.sleeps();
         }
     }
-    // A copy of the acquisition can still come 90 s after it was sent, and extends by a lease then.
-    let held_at_most = ms(60_000 + 90_000) - it.now.since(start());
+    // A copy of the acquisition is done until 90 s after it was sent, and extends by a lease then.
+    let held_at_most = held_at_most(90_000 + 60_000, it.now.since(start()));
     let unknown = ReleaseError::Unknown { held_at_most, cause: FailureKind::TimedOut };
     assert_eq!(it.done(), Err(unknown));
 }
@@ -63,4 +68,52 @@ fn cancelling_does_not_stop_it() {
     let mut it = release(LeaseTime::DEFAULT);
     let outcome = it.asks("lock_release").is_cancelled().hears(1, "0", 0).done();
     assert_eq!(outcome, Ok(Released::Released));
+}
+
+/// Releases three parts of which so many make the hold.
+fn release_three(quorum: usize) -> Talk<ReleaseAll> {
+    let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
+    let part = || Release::new(&target(), &grant, grant.reach(), attempt, clock());
+    let all = talk(ReleaseAll::new([part(), part(), part()], quorum));
+    all.asks_of(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)])
+}
+
+const RELEASE: &str = "lock_release";
+
+fn done() -> Says {
+    says(Code::Done)
+}
+
+#[test]
+fn a_majority_that_has_let_go_waits_half_a_second_for_a_silent_node() {
+    let it = release_three(2).hears_from(0, done()).hears_from(2, done());
+    assert_eq!((it.is_over(), it.wait_ms()), (false, 500));
+    let mut it = it.waits(Wake::ReplyDue).wakes();
+    assert_eq!(it.outcome(), Some(&Ok(Released::Released)));
+    // Told more, it says the same and asks for nothing.
+    it = it.passes(60_000).woken();
+    assert_eq!((it.outcome(), it.scripts().len()), (Some(&Ok(Released::Released)), 3));
+}
+
+#[test]
+fn a_node_that_answers_in_that_time_ends_it_and_one_that_breaks_is_asked_again() {
+    let it = release_three(2).hears_from(0, done()).hears_from(1, done());
+    assert_eq!(it.hears_from(2, says(Code::No)).ends(), Ok(Released::Released));
+    let it = release_three(2).fails_at(2, FailureKind::Broken).hears_from(0, done());
+    let it = it.wakes().asks_of(&[(2, RELEASE)]).hears_from(1, done());
+    assert_eq!(it.hears_from(2, done()).ends(), Ok(Released::Released));
+}
+
+#[test]
+fn where_all_parts_make_the_hold_all_are_waited_for() {
+    let it = release_three(3).hears_from(0, done()).hears_from(2, done());
+    assert!(it.wait_ms() > 1_000);
+    assert_eq!(it.hears_from(1, done()).ends(), Ok(Released::Released));
+}
+
+#[test]
+fn a_majority_that_had_lost_it_waits_for_no_grace() {
+    let it = release_three(2).hears_from(0, says(Code::No)).hears_from(1, says(Code::No));
+    assert!(it.wait_ms() > 1_000);
+    assert_eq!(it.hears_from(2, done()).ends(), Ok(Released::WasLost));
 }

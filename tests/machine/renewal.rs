@@ -1,7 +1,7 @@
 //! Keeping a hold, and knowing when it is lost.
 
 use edgelatch::error::{FailureKind, LossReason};
-use edgelatch::machine::{Input, Lease, LeaseState, Machine, Renewal, Wake};
+use edgelatch::machine::{Grant, Input, Lease, LeaseState, Machine, Renewal, Wake};
 use edgelatch::time::Instant;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
@@ -11,7 +11,7 @@ use crate::conversation::*;
 fn renewal(renews: bool) -> Conversation<Renewal> {
     let grant = grant(LeaseTime::DEFAULT);
     Conversation::new(Renewal::new(
-        calls(),
+        target(),
         grant,
         renews,
         AttemptTime::DEFAULT,
@@ -31,6 +31,45 @@ fn a_renewal_is_due_a_third_after_the_sending() {
     assert_eq!(it.machine.state(), LeaseState::Renewed);
     assert_eq!(it.machine.lease().remaining(it.now), ms(TRUSTED - 50));
     assert_eq!(it.waits(Wake::RenewalDue), ms(9_950), "again from the sending");
+}
+
+/// The machine of a hold that was asked for so long after the start, and when.
+fn begun_after(wait: u64, time: LeaseTime) -> (Conversation<Renewal>, Instant) {
+    let sent_at = start() + ms(wait);
+    let grant = Grant { lease: Lease::confirmed(time, sent_at), ..grant(time) };
+    let machine = Renewal::new(target(), grant, true, AttemptTime::DEFAULT, entropy(), clock());
+    let mut it = Conversation::new(machine);
+    it.now = sent_at;
+    (it, sent_at)
+}
+
+#[test]
+fn leases_of_about_the_same_age_are_renewed_at_the_same_time_and_stay_in_step() {
+    for (wait, due) in [(0, 10_000), (1, 10_000), (2_499, 10_000), (2_500, 12_500)] {
+        let (mut it, _) = begun_after(wait, LeaseTime::DEFAULT);
+        for round in 0..3 {
+            it.sleeps();
+            assert_eq!(it.now.since(start()), ms(due + 10_000 * round), "{wait}");
+            // However long the answer takes.
+            it.asks("lock_renew").after(700).hears(1, TOKEN, 30_000);
+        }
+    }
+}
+
+#[test]
+fn a_renewal_is_never_later_than_a_third_and_sooner_by_a_quarter_of_it_at_the_most() {
+    for time in [100, 101, 3_000, 29_999, 30_000, 86_400_000].map(lease) {
+        for wait in (0..20_000).step_by(37) {
+            let (mut it, sent_at) = begun_after(wait, time);
+            let due = sent_at + it.waits(Wake::RenewalDue);
+            let third = time.get() / 3;
+            let after = due.since(sent_at);
+            assert!(
+                after <= third && after + third / 4 + ms(1) > third,
+                "{time:?} {wait} {after:?}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -147,4 +186,23 @@ fn one_that_only_watches_asks_no_more() {
     it.sleeps();
     assert_eq!(it.done(), Some(LossReason::Expired));
     assert!(it.asked.is_empty());
+}
+
+#[test]
+fn a_hold_that_is_renewed_to_an_end_is_asked_for_no_longer() {
+    let end = start() + ms(44_000);
+    let mut it = renewal(true);
+    it.machine = it.machine.clone().until(Some(end));
+    it.sleeps();
+    it.asks("lock_renew").hears(1, TOKEN, 30_000);
+    assert_eq!(it.arg(6), "30000");
+    it.sleeps();
+    // 20 s have passed, so 24 are left.
+    it.asks("lock_renew").hears(1, TOKEN, 24_000);
+    assert_eq!(it.arg(6), "24000");
+    let left = it.machine.lease().remaining(it.now);
+    assert_eq!(left, ms(24_000 - 242));
+    assert_eq!(it.waits(Wake::LeaseEnds), left);
+    it.sleeps();
+    assert_eq!(it.done(), Some(LossReason::Expired));
 }

@@ -1,100 +1,58 @@
-//! One client of the model: a program that takes the lock, holds it for as long as it likes, and lets it go, by the real machines.
+//! One client of the model: a program that takes something, holds it for as long as it likes, and lets it go; or has something
+//! done. By the real machines.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use edgelatch::error::{AcquireError, FailureKind, ReleaseError, RequestError};
+use edgelatch::error::{AcquireError, FailureKind, RequestError};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, LeaseState, Machine, Output, Release,
-    Renew, Renewal,
+    Acquire, AcquireSpec, Awaiting, CallId, Entropy, Grant, Input, LeaseState, Once, Reach,
+    Release, Renew, Renewal, Renewed,
 };
-use edgelatch::name::LockName;
+use edgelatch::name::{FencingToken, OwnerId};
 use edgelatch::protocol::reply::{Reply, ServerClock};
-use edgelatch::protocol::script::{LockCalls, Publish, ScriptCall};
+use edgelatch::protocol::script::ScriptCall;
 use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget};
+use edgelatch::timing::{LeaseTime, RequestBudget};
 
-/// The lock that everybody wants.
-pub(crate) const LOCK: &str = "lock";
+use super::plan::{Does, Plan, latch, owner_of};
+use super::stage::{Ended, Leg, Outbox, Stage, Told};
 
-/// What a client is going to do.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    /// Whether it does anything.
-    pub(crate) takes_part: bool,
-    pub(crate) patience: Patience,
-    pub(crate) lease: LeaseTime,
-    /// Whether it has seen the server's clock before.
-    pub(crate) knows_clock: bool,
-    /// Whether it may be cancelled while it waits.
-    pub(crate) cancels: bool,
-    /// How many requests it sends at most to renew as they fall due, to renew on demand, and to release.
-    pub(crate) renewals: u8,
-    pub(crate) renews: u8,
-    pub(crate) releases: u8,
-}
+/// R6: a client whose write has ended gives the read inside the token that the answer says. A model may leave that out.
+pub(crate) const HANDS_ON: &str = "a read takes over what the release of its write says";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
     number: u8,
+    does: Does,
     stage: Stage,
     clock: Option<ServerClock>,
+    /// Under which owner it has asked last, until it is all over.
+    owner: Option<Arc<str>>,
+    /// What the end of its write has left to the read inside; and what the write around it has left to it.
+    handed_on: Option<FencingToken>,
+    taken_over: Option<FencingToken>,
     /// The calls whose answers are awaited, and the deadlines of the machines: one each per machine.
     under_way: Vec<(Leg, CallId)>,
     deadlines: Vec<(Leg, Instant)>,
-    sent: [u8; 4],
+    sent: [u8; Leg::COUNT],
+    /// What may still be done of what it has asked for its hold.
+    reach: Option<Reach>,
 }
-
-/// Which machine of a client: they count their calls by themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Leg {
-    Acquire,
-    Renewal,
-    Renew,
-    Release,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::large_enum_variant, reason = "a client is behind a pointer anyway")]
-enum Stage {
-    Idle,
-    Acquiring(Acquire),
-    Holding {
-        grant: Grant,
-        renewal: Renewal,
-        renew: Option<Renew>,
-    },
-    /// The holder knows that it has lost the lock.
-    Lost {
-        grant: Grant,
-    },
-    Releasing(Release),
-    Over(Told),
-}
-
-/// What the program has heard at last about what is left of it in Redis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Told {
-    Busy,
-    /// Nothing is held, for another reason.
-    Nothing,
-    /// Nothing is held any more at this time on the client's clock.
-    NothingAfter(Instant),
-    Refused,
-}
-
-/// The calls that a client makes while it handles one thing.
-pub(crate) type Outbox = Vec<(Leg, CallId, Arc<ScriptCall>)>;
 
 impl Client {
-    pub(crate) const fn new(number: u8, clock: Option<ServerClock>) -> Self {
+    pub(crate) const fn new(number: u8, does: Does, clock: Option<ServerClock>) -> Self {
         Self {
             number,
+            does,
             stage: Stage::Idle,
             clock,
+            owner: None,
+            handed_on: None,
+            taken_over: None,
             under_way: Vec::new(),
             deadlines: Vec::new(),
-            sent: [0; 4],
+            sent: [0; Leg::COUNT],
+            reach: None,
         }
     }
 
@@ -134,44 +92,78 @@ impl Client {
         matches!(&self.stage, Stage::Holding { renewal, .. } if matches!(renewal.state(), LeaseState::Renewed))
     }
 
-    pub(crate) const fn told(&self) -> Option<Told> {
-        if let Stage::Over(told) = self.stage { Some(told) } else { None }
+    pub(crate) const fn told(&self) -> Option<&Told> {
+        if let Stage::Over(told) = &self.stage { Some(told) } else { None }
     }
 
-    /// The hold in which the client believes now, by its own clock.
-    pub(crate) fn believes(&self, now: Instant) -> Option<&Grant> {
+    /// The hold in which the client believes now, by its own clock, and the token that it has by now.
+    pub(crate) fn believes(&self, now: Instant) -> Option<Belief<'_>> {
         match &self.stage {
             Stage::Holding { grant, renewal, .. }
                 if !now.has_reached(renewal.lease().expires_at()) =>
             {
-                Some(grant)
+                let owner = self.owner.as_deref()?;
+                let token = self.taken_over.unwrap_or(grant.token).max(renewal.token());
+                Some(Belief { owner, grant, token: token.as_u64() })
             }
             _ => None,
         }
     }
 
-    pub(crate) fn begin(&mut self, plan: &Plan, now: Instant) -> Outbox {
-        let (calls, attempt) = (calls(), AttemptTime::DEFAULT);
-        let Plan { lease, patience, .. } = *plan;
-        // The smallest that there is: two tries, and one request to undo them.
-        let budget = RequestBudget::new(3).ok();
-        let spec = AcquireSpec { calls, lease, patience, budget, attempt };
+    /// What the end of its write has left to the read inside.
+    pub(crate) const fn handed_on(&self) -> Option<FencingToken> {
+        self.handed_on
+    }
+
+    /// Takes over what the end of the write around it has left to it, also before it has heard of its own grant.
+    pub(crate) const fn take_over(&mut self, token: FencingToken) {
+        self.taken_over = Some(token);
+    }
+
+    /// Begins. `around`: the owner inside whose write hold it reads.
+    pub(crate) fn begin(&mut self, plan: &Plan, around: Option<OwnerId>, now: Instant) -> Outbox {
+        let (attempt, budget) =
+            (self.does.attempt_time(), Some(RequestBudget::new(plan.budget).unwrap()));
+        if let Some(call) = self.does.once() {
+            let machine = Once::new(call, attempt, self.entropy(Leg::Once), self.clock, now);
+            self.stage = Stage::Doing(machine);
+            return self.drain(Leg::Once, now);
+        }
+        if self.does == Does::Await {
+            let entropy = self.entropy(Leg::Await);
+            let machine = Awaiting::new(latch(), plan.patience, budget, attempt, entropy, now);
+            self.stage = Stage::Awaiting(machine);
+            return self.drain(Leg::Await, now);
+        }
+        let target = self.does.target();
+        let spec = AcquireSpec {
+            target: around.into_iter().fold(target, |target, writer| target.inside(writer)),
+            lease: plan.lease,
+            patience: plan.patience,
+            budget,
+            attempt,
+            pacing: self.does.pacing(),
+            replicas: None,
+            is_crowded: false,
+        };
         self.stage =
             Stage::Acquiring(Acquire::new(spec, self.entropy(Leg::Acquire), self.clock, now));
         self.drain(Leg::Acquire, now)
     }
 
-    pub(crate) fn release(&mut self, now: Instant) -> Outbox {
+    /// Releases. `inside`: the owner who reads inside its write hold.
+    pub(crate) fn release(&mut self, inside: Option<OwnerId>, now: Instant) -> Outbox {
         let grant = match &self.stage {
             Stage::Holding { grant, .. } | Stage::Lost { grant } => grant.clone(),
             _ => return Outbox::new(),
         };
+        let target = self.does.target();
         let machine = Release::new(
-            &calls(),
+            &inside.into_iter().fold(target, |target, reader| target.around(reader)),
             &grant,
-            grant.lease.time(),
-            AttemptTime::DEFAULT,
-            self.entropy(Leg::Release),
+            self.reach.unwrap_or_else(|| grant.reach()),
+            self.does.attempt_time(),
+            self.clock,
         );
         self.go(Stage::Releasing(machine));
         self.drain(Leg::Release, now)
@@ -179,9 +171,9 @@ impl Client {
 
     pub(crate) fn renew(&mut self, lease: LeaseTime, now: Instant) -> Outbox {
         let (entropy, clock) = (self.entropy(Leg::Renew), self.clock);
+        let (target, attempt) = (self.does.target(), self.does.attempt_time());
         let Stage::Holding { grant, renew, .. } = &mut self.stage else { return Outbox::new() };
-        *renew =
-            Some(Renew::new(&calls(), grant, lease, AttemptTime::DEFAULT, entropy, clock, now));
+        *renew = Some(Renew::new(&target, grant, lease, attempt, entropy, clock, now));
         self.drain(Leg::Renew, now)
     }
 
@@ -192,12 +184,8 @@ impl Client {
     }
 
     pub(crate) fn tell(&mut self, leg: Leg, input: Input, now: Instant) -> Outbox {
-        match (&mut self.stage, leg) {
-            (Stage::Acquiring(machine), Leg::Acquire) => machine.handle(input, now),
-            (Stage::Holding { renewal, .. }, Leg::Renewal) => renewal.handle(input, now),
-            (Stage::Holding { renew: Some(machine), .. }, Leg::Renew) => machine.handle(input, now),
-            (Stage::Releasing(machine), Leg::Release) => machine.handle(input, now),
-            _ => return Outbox::new(),
+        if !self.stage.handle(leg, input, now) {
+            return Outbox::new();
         }
         self.drain(leg, now)
     }
@@ -219,11 +207,18 @@ impl Client {
 
     /// Whether the client has kept to the bounds of the model.
     pub(crate) const fn is_within(&self, plan: &Plan) -> bool {
-        let [_, renewals, renews, releases] = self.sent;
-        renewals <= plan.renewals && renews <= plan.renews && releases <= plan.releases
+        let [_, renewals, renews, releases, once, awaits] = self.sent;
+        renewals <= plan.renewals
+            && renews <= plan.renews
+            && releases <= plan.releases
+            && once <= plan.requests
+            && awaits <= plan.requests
     }
 
     fn go(&mut self, stage: Stage) {
+        if matches!(stage, Stage::Over(_)) {
+            (self.owner, self.reach) = (None, None);
+        }
         self.stage = stage;
         self.under_way.clear();
         self.deadlines.clear();
@@ -232,43 +227,19 @@ impl Client {
     /// Polls a machine until it waits or is done, as the driver does, and goes on to what comes next.
     fn drain(&mut self, leg: Leg, now: Instant) -> Outbox {
         let mut outbox = Outbox::new();
-        match (&mut self.stage, leg) {
-            (Stage::Acquiring(machine), Leg::Acquire) => {
-                let polled = drain(machine, leg, now, &mut outbox);
-                self.note(leg, polled.as_ref().err(), &outbox);
-                if let Ok(outcome) = polled {
-                    self.acquired(outcome, now);
-                }
+        self.reach = self.stage.reach(self.reach);
+        let Some(polled) = self.stage.poll(leg, now, &mut outbox) else { return outbox };
+        self.note(leg, polled.as_ref().err(), &outbox);
+        match polled {
+            Ok(Ended::Acquired(outcome)) => self.acquired(outcome, now),
+            Ok(Ended::Lost) => self.lost(),
+            Ok(Ended::Renewed(outcome)) => self.renewed(outcome, now),
+            Ok(Ended::Released(told, handed_on)) => {
+                self.handed_on = handed_on;
+                self.go(Stage::Over(told));
             }
-            (Stage::Holding { renewal, grant, .. }, Leg::Renewal) => {
-                let polled = drain(renewal, leg, now, &mut outbox);
-                let lost = polled.is_ok().then(|| Stage::Lost { grant: grant.clone() });
-                self.note(leg, polled.as_ref().err(), &outbox);
-                if let Some(lost) = lost {
-                    self.go(lost);
-                }
-            }
-            (Stage::Holding { renew: Some(machine), .. }, Leg::Renew) => {
-                let polled = drain(machine, leg, now, &mut outbox);
-                self.note(leg, polled.as_ref().err(), &outbox);
-                if let Ok(outcome) = polled {
-                    self.renewed(outcome, now);
-                }
-            }
-            (Stage::Releasing(machine), Leg::Release) => {
-                let polled = drain(machine, leg, now, &mut outbox);
-                self.note(leg, polled.as_ref().err(), &outbox);
-                if let Ok(outcome) = polled {
-                    self.go(Stage::Over(match outcome {
-                        Ok(_) => Told::Nothing,
-                        Err(ReleaseError::Unknown { held_at_most, .. }) => {
-                            Told::NothingAfter(now + held_at_most)
-                        }
-                        Err(_) => Told::Refused,
-                    }));
-                }
-            }
-            _ => {}
+            Ok(Ended::Over(told)) => self.go(Stage::Over(told)),
+            Err(_) => {}
         }
         outbox
     }
@@ -276,9 +247,12 @@ impl Client {
     /// Keeps what the driver keeps of a machine: the call under way, and when to wake it.
     fn note(&mut self, leg: Leg, until: Option<&Instant>, outbox: &Outbox) {
         self.sent[leg as usize] += u8::try_from(outbox.len()).unwrap();
-        if let Some((_, call, _)) = outbox.last() {
+        if let Some((_, call, script)) = outbox.last() {
             self.under_way.retain(|(other, _)| *other != leg);
             self.under_way.push((leg, *call));
+            if script.script().name.ends_with("_acquire") {
+                self.asks_as(script);
+            }
         }
         self.deadlines.retain(|(other, _)| *other != leg);
         self.deadlines.extend(until.map(|until| (leg, *until)));
@@ -286,45 +260,45 @@ impl Client {
         self.deadlines.sort_unstable_by_key(|(leg, _)| *leg);
     }
 
-    fn acquired(&mut self, outcome: Result<Grant, AcquireError>, now: Instant) {
-        match outcome {
-            Ok(grant) => {
-                let entropy = self.entropy(Leg::Renewal);
-                let renewal = Renewal::new(
-                    calls(),
-                    grant.clone(),
-                    true,
-                    AttemptTime::DEFAULT,
-                    entropy,
-                    self.clock,
-                );
-                self.go(Stage::Holding { grant, renewal, renew: None });
-                self.drain(Leg::Renewal, now);
-            }
-            Err(error) => self.go(Stage::Over(match error {
-                AcquireError::Busy { .. } => Told::Busy,
-                AcquireError::Unknown { held_at_most, .. }
-                | AcquireError::Cancelled { held_at_most: Some(held_at_most) } => {
-                    Told::NothingAfter(now + held_at_most)
-                }
-                _ => Told::Nothing,
-            })),
+    fn asks_as(&mut self, script: &ScriptCall) {
+        let owner = owner_of(script);
+        if self.owner.as_deref() != Some(owner) {
+            self.owner = Some(owner.into());
         }
     }
 
-    fn renewed(&mut self, outcome: Result<edgelatch::machine::Lease, RequestError>, now: Instant) {
-        let Stage::Holding { renewal, renew, grant } = &mut self.stage else { return };
+    fn acquired(&mut self, outcome: Result<Grant, AcquireError>, now: Instant) {
+        match outcome {
+            Ok(grant) => {
+                let (entropy, attempt) = (self.entropy(Leg::Renewal), self.does.attempt_time());
+                // What has no end needs no renewal.
+                let renews = !grant.lease.time().is_endless();
+                let (target, clock) = (self.does.target(), self.clock);
+                let renewal = Renewal::new(target, grant.clone(), renews, attempt, entropy, clock);
+                self.go(Stage::Holding { grant, renewal, renew: None });
+                self.drain(Leg::Renewal, now);
+            }
+            Err(error) => self.go(Stage::Over(Told::without_grant(&error, now))),
+        }
+    }
+
+    fn lost(&mut self) {
+        if let Stage::Holding { grant, .. } = &self.stage {
+            let grant = grant.clone();
+            self.go(Stage::Lost { grant });
+        }
+    }
+
+    fn renewed(&mut self, outcome: Result<Renewed, RequestError>, now: Instant) {
+        let Stage::Holding { renewal, renew, .. } = &mut self.stage else { return };
         *renew = None;
         self.under_way.retain(|(leg, _)| *leg != Leg::Renew);
         match outcome {
-            Ok(lease) => {
-                renewal.adopt(lease);
+            Ok(renewed) => {
+                renewal.adopt(renewed.lease);
                 self.drain(Leg::Renewal, now);
             }
-            Err(RequestError::Lost(_)) => {
-                let grant = grant.clone();
-                self.go(Stage::Lost { grant });
-            }
+            Err(RequestError::Lost(_)) => self.lost(),
             Err(_) => {}
         }
     }
@@ -334,32 +308,10 @@ impl Client {
     }
 }
 
-/// A machine up to its next wait (`Err`) or its end (`Ok`).
-fn drain<M: Machine>(
-    machine: &mut M,
-    leg: Leg,
-    now: Instant,
-    outbox: &mut Outbox,
-) -> Result<M::Outcome, Instant> {
-    loop {
-        match machine.poll(now) {
-            Output::Call { call, script, .. } => outbox.push((leg, call, Arc::new(script))),
-            Output::Wait { until, .. } => return Err(until),
-            Output::Done(outcome) => return Ok(outcome),
-        }
-    }
-}
-
-fn calls() -> LockCalls {
-    LockCalls { name: LockName::parse(LOCK).unwrap(), publish: Publish::Plain }
-}
-
-/// The start of every owner field of this client.
-pub(crate) fn owner_prefix(number: u8) -> String {
-    format!("{:02x}", number * 16 + Leg::Acquire as u8)
-}
-
-/// So many seconds.
-pub(crate) const fn seconds(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
+/// What a client relies on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Belief<'a> {
+    pub(crate) owner: &'a str,
+    pub(crate) grant: &'a Grant,
+    pub(crate) token: u64,
 }

@@ -1,11 +1,8 @@
-//! The model must find what is known to be wrong: otherwise that it finds nothing means nothing.
+//! The model of the lock must find what is known to be wrong: otherwise that it finds nothing means nothing.
 
-use std::collections::BTreeSet;
-
-use stateright::{Checker as _, HasDiscoveries, Model as _};
-
-use super::exhaustive::{PLAN, first_of_all, world};
+use super::exhaustive::first_of_all;
 use super::properties;
+use super::search::{PLAN, finds, world};
 use super::world::World;
 use crate::script_model::Latches;
 
@@ -31,15 +28,4 @@ fn with_a_tombstone_that_is_not_prolonged_what_was_told_does_not_stay_true() {
 fn with_a_bound_that_moves_an_owner_is_granted_twice() {
     let world = World { moving_bound: Some(110), times: &[0, 10, 120], ..world([PLAN, PLAN]) };
     finds(world, properties::AT_MOST_ONCE);
-}
-
-fn finds(world: World, property: &'static str) {
-    let wanted = HasDiscoveries::AnyOf(BTreeSet::from([property]));
-    let checker = world.checker().threads(2).finish_when(wanted).spawn_bfs().join();
-    let found = checker.assert_any_discovery(property);
-    println!(
-        "{property}: refuted in {} steps after {} states",
-        found.into_actions().len(),
-        checker.unique_state_count()
-    );
 }

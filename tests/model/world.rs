@@ -1,22 +1,27 @@
-//! The model's state and what can happen in it: two clients, a network that loses, doubles and reorders, and a Redis.
+//! The model's state and what can happen in it: some clients, a network that loses, doubles and reorders, and a Redis.
 //!
 //! Time goes in steps. All that happens within one step happens at one time of the server, while a client's own clock may run
 //! ahead of it by a little: never by more than a lease allows for drift, and only until the next step. A message that is never
-//! delivered is a lost one.
+//! delivered is a lost one, and a client that never does anything more is a dead one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use edgelatch::machine::CallId;
-use edgelatch::protocol::reply::{Cell, Reply, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch::name::OwnerId;
+use edgelatch::protocol::reply::{Reply, ServerClock};
 use edgelatch::time::Instant;
 use stateright::{Model, Property};
 
-use super::client::{Client, Leg, Outbox, Plan};
-use super::properties;
-use super::seen::{Seen, Sights};
-use crate::script_model::{Latches, ScriptModel};
+use super::client::{Belief, Client, HANDS_ON};
+use super::network::{Answer, From, Letter, Travel};
+use super::plan::{Does, JAVA, NAME, Plan};
+use super::seen::{Executed, Seen};
+use super::sights::Sights;
+use super::stage::{Leg, Outbox};
+use crate::script_model::fair_head::Rule;
+use crate::script_model::{Latches, ScriptModel, Value};
 
 /// When the server's clock starts, in milliseconds since 1970.
 pub(crate) const EPOCH: u64 = 1_700_000_000_000;
@@ -26,7 +31,13 @@ const AHEAD_MAX: Duration = Duration::from_millis(300);
 /// One model: who does what, and how far it is searched.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    pub(crate) plans: [Plan; 2],
+    pub(crate) plans: Vec<Plan>,
+    /// Who begins before all others, where it does not matter who does.
+    pub(crate) first: Option<usize>,
+    /// How many permits there are at the start, or the count of the latch.
+    pub(crate) number: Option<i64>,
+    /// For how many seconds a thread of Java's holds the lock at the start.
+    pub(crate) java_holds_for: Option<u64>,
     /// The times of the server, in seconds since its start.
     pub(crate) times: &'static [u64],
     /// How many messages may be executed once more.
@@ -36,8 +47,16 @@ pub(crate) struct World {
     /// How often a connection may break.
     pub(crate) breaks: u8,
     pub(crate) latches: Latches,
-    /// Whether each request of an acquisition gets a not-after of its own (against rule C8): so many seconds after it is sent.
+    /// A rule that is taken away, by its name; of a fair lock, one of its own.
+    pub(crate) without: Option<&'static str>,
+    pub(crate) off: Option<Rule>,
+    /// Whether each request gets a not-after of its own (against rule C8): so many seconds after it is sent.
     pub(crate) moving_bound: Option<u64>,
+    pub(crate) travel: Travel,
+    /// For how long something may be held, instead of what a client is told that cannot tell (against rule C9).
+    pub(crate) held_at_most: Option<Duration>,
+    /// What must hold in every state.
+    pub(crate) laws: fn() -> Vec<Property<Self>>,
     /// What was reached while the model was searched: no part of a state.
     pub(crate) sights: Arc<Sights>,
 }
@@ -46,31 +65,13 @@ pub(crate) struct World {
 pub(crate) struct State {
     step: u8,
     pub(crate) redis: Arc<ScriptModel>,
-    pub(crate) clients: [Arc<Client>; 2],
-    ahead_ms: [u64; 2],
+    pub(crate) clients: Vec<Arc<Client>>,
+    ahead_ms: Vec<u64>,
     letters: Vec<Letter>,
     answers: Vec<Answer>,
     copies_left: u8,
     breaks_left: u8,
-    pub(crate) seen: Seen,
-}
-
-/// A request on its way to Redis, or a copy of one that was executed already.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Letter {
-    from: (u8, Leg, CallId),
-    script: Arc<ScriptCall>,
-    not_after: Option<u64>,
-    /// Until when a request without a bound may be on its way: its tombstone lives no longer either (C3).
-    travels_until: Option<u64>,
-    executed: bool,
-}
-
-/// A reply on its way back.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Answer {
-    to: (u8, Leg, CallId),
-    reply: Reply,
+    pub(crate) seen: Arc<Seen>,
 }
 
 /// What can happen next; numbers are places in the lists of the state.
@@ -92,31 +93,32 @@ impl Model for World {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        let client = |number: u8| {
+        let client = |(plan, number): (&Plan, u8)| {
             let now = local(number, 0, 0);
-            let clock =
-                self.plans[usize::from(number)].knows_clock.then(|| ServerClock::new(EPOCH, now));
-            Arc::new(Client::new(number, clock))
+            let clock = plan.knows_clock.then(|| ServerClock::new(EPOCH, now));
+            Arc::new(Client::new(number, plan.does, clock))
         };
         let state = State {
             step: 0,
-            redis: Arc::new(ScriptModel::new(self.latches)),
-            clients: [client(0), client(1)],
-            ahead_ms: [0; 2],
+            redis: Arc::new(self.redis()),
+            clients: self.plans.iter().zip(0..).map(client).collect(),
+            ahead_ms: vec![0; self.plans.len()],
             letters: Vec::new(),
             answers: Vec::new(),
             copies_left: self.copies,
             breaks_left: self.breaks,
-            seen: Seen::default(),
+            seen: Arc::default(),
         };
-        // One of them is the first: the other may begin at any time after it.
-        self.next_state(&state, Action::Begin(0)).into_iter().collect()
+        match self.first {
+            Some(first) => self.next_state(&state, Action::Begin(first)).into_iter().collect(),
+            None => vec![state],
+        }
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         for (number, client) in state.clients.iter().enumerate() {
             let plan = &self.plans[number];
-            if client.is_idle() && plan.takes_part {
+            if client.is_idle() && self.may_begin(state, number) {
                 actions.push(Action::Begin(number));
             }
             let wakes = client
@@ -148,8 +150,8 @@ impl Model for World {
         let mut state = last.clone();
         match action {
             Action::Begin(number) => {
-                let plan = &self.plans[number];
-                self.act(&mut state, number, |client, now| client.begin(plan, now))?;
+                let (plan, around) = (&self.plans[number], self.writer_around(last, number));
+                self.act(&mut state, number, |client, now| client.begin(plan, around, now))?;
             }
             Action::Execute(place) => self.execute(&mut state, place),
             Action::Hear(place) => {
@@ -173,10 +175,13 @@ impl Model for World {
                 let lease = self.plans[number].lease;
                 self.act(&mut state, number, |client, now| client.renew(lease, now))?;
             }
-            Action::Release(number) => self.act(&mut state, number, Client::release)?,
+            Action::Release(number) => {
+                let inside = self.reader_inside(last, number);
+                self.act(&mut state, number, |client, now| client.release(inside, now))?;
+            }
             Action::TimePasses => {
                 state.step += 1;
-                state.ahead_ms = [0; 2];
+                state.ahead_ms.fill(0);
                 let now = self.server_ms(&state);
                 Arc::make_mut(&mut state.redis).expire(now);
             }
@@ -186,7 +191,7 @@ impl Model for World {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        properties::all()
+        (self.laws)()
     }
 
     fn within_boundary(&self, state: &State) -> bool {
@@ -195,6 +200,20 @@ impl Model for World {
 }
 
 impl World {
+    /// Redis as it is at the start.
+    fn redis(&self) -> ScriptModel {
+        let mut redis = ScriptModel::new(self.latches);
+        (redis.without, redis.fair.off) = (self.without, self.off);
+        if let Some(number) = self.number {
+            redis.put(NAME, Value::Text(number.to_string()), None);
+        }
+        if let Some(held_for) = self.java_holds_for {
+            let hold = BTreeMap::from([(JAVA.to_owned(), "1".to_owned())]);
+            redis.put(NAME, Value::Hash(hold), Some(EPOCH + held_for * 1000));
+        }
+        redis
+    }
+
     /// The server's clock.
     pub(crate) fn server_ms(&self, state: &State) -> u64 {
         EPOCH + self.times[usize::from(state.step)] * 1000
@@ -204,6 +223,42 @@ impl World {
     pub(crate) fn now(&self, state: &State, number: usize) -> Instant {
         let since_start = self.times[usize::from(state.step)] * 1000;
         local(u8::try_from(number).unwrap(), since_start, state.ahead_ms[number])
+    }
+
+    /// What each client believes in now.
+    pub(crate) fn believers<'a>(
+        &'a self,
+        state: &'a State,
+    ) -> impl Iterator<Item = (usize, Belief<'a>)> {
+        state.clients.iter().enumerate().filter_map(|(number, client)| {
+            Some((number, client.believes(self.now(state, number))?))
+        })
+    }
+
+    /// Whether what two clients take may be held side by side.
+    pub(crate) fn goes_beside(&self, a: usize, b: usize) -> bool {
+        self.plans[a].does.goes_beside(self.plans[b].does, (a, b))
+    }
+
+    fn may_begin(&self, state: &State, number: usize) -> bool {
+        let plan = &self.plans[number];
+        let inside = matches!(plan.does, Does::ReadInside(_));
+        plan.takes_part && (!inside || self.writer_around(state, number).is_some())
+    }
+
+    /// The owner of the write hold that the same program relies on.
+    fn writer_around(&self, state: &State, number: usize) -> Option<OwnerId> {
+        let Does::ReadInside(writer) = self.plans[number].does else { return None };
+        let belief = state.clients[writer].believes(self.now(state, writer))?;
+        Some(belief.grant.owner)
+    }
+
+    /// The owner of the read hold that the same program relies on inside its write hold.
+    fn reader_inside(&self, state: &State, number: usize) -> Option<OwnerId> {
+        let inside = |(_, plan): &(usize, &Plan)| plan.does == Does::ReadInside(number);
+        let (reader, _) = self.plans.iter().enumerate().find(inside)?;
+        let belief = state.clients[reader].believes(self.now(state, reader))?;
+        Some(belief.grant.owner)
     }
 
     /// How much further a client's clock has to go to reach a time, if it may go so far before the next step.
@@ -227,16 +282,16 @@ impl World {
             return None;
         }
         self.sights.client(client);
+        if let Some(token) = client.handed_on().filter(|_| self.without != Some(HANDS_ON)) {
+            let inside = |(_, plan): &(_, &Plan)| plan.does == Does::ReadInside(number);
+            for (reader, _) in self.plans.iter().enumerate().filter(inside) {
+                Arc::make_mut(&mut state.clients[reader]).take_over(token);
+            }
+        }
         let server_ms = self.server_ms(state);
         for (leg, call, script) in outbox {
-            let mut not_after = script.args()[1].parse().ok();
-            if let (Some(seconds), Some(_), Leg::Acquire) = (self.moving_bound, not_after, leg) {
-                not_after = Some(server_ms + seconds * 1000);
-            }
-            let keep: u64 = script.args()[2].parse().unwrap();
-            let travels_until = if not_after.is_none() { Some(server_ms + keep) } else { None };
             let from = (u8::try_from(number).unwrap(), leg, call);
-            state.letters.push(Letter { from, script, not_after, travels_until, executed: false });
+            state.letters.push(Letter::new(from, script, self, server_ms));
         }
         Some(())
     }
@@ -249,10 +304,14 @@ impl World {
         }
         letter.executed = true;
         let (to, script) = (letter.from, Arc::clone(&letter.script));
-        let cells =
-            Arc::make_mut(&mut state.redis).run_until(&script, letter.not_after, now * 1000);
-        state.seen.executed(&script, &cells);
-        self.sights.executed(&script, &cells, &state.seen);
+        let before = Arc::clone(&state.redis);
+        let redis = Arc::make_mut(&mut state.redis);
+        let cells = redis.run_until(&script, letter.not_after, now * 1000);
+        redis.fair.told.clear();
+        let run = Executed::new(to.0, &script, &cells, [&before, redis], now);
+        let seen = Arc::make_mut(&mut state.seen);
+        seen.executed(&run);
+        self.sights.executed(&run, &state.clients[usize::from(to.0)], seen);
         let reply = Reply::read(&cells, script.request).expect("the model answers like a script");
         state.answers.push(Answer { to, reply });
     }
@@ -261,17 +320,9 @@ impl World {
     fn forget(&self, state: &mut State) {
         let now = self.server_ms(state);
         let State { clients, letters, answers, copies_left, .. } = state;
-        let awaited =
-            |(number, leg, call): (u8, Leg, CallId)| clients[usize::from(number)].awaits(leg, call);
+        let awaited = |(number, leg, call): From| clients[usize::from(number)].awaits(leg, call);
         answers.retain(|answer| awaited(answer.to));
-        letters.retain(|letter| {
-            let travels = letter.travels_until.is_none_or(|until| now <= until);
-            // Late for good: neither an acquisition nor a renewal writes anything then.
-            let late = letter.not_after.is_some_and(|not_after| now > not_after);
-            let idle =
-                late && !awaited(letter.from) && letter.script.script().name != "lock_release";
-            travels && !idle && !(letter.executed && *copies_left == 0)
-        });
+        letters.retain(|letter| letter.matters(awaited(letter.from), *copies_left > 0, now));
         letters.sort_by_key(|letter| (letter.from, letter.executed));
         answers.sort_by_key(|answer| answer.to);
         answers.dedup();
@@ -282,19 +333,4 @@ impl World {
 fn local(number: u8, since_start_ms: u64, ahead_ms: u64) -> Instant {
     let passed = since_start_ms + ahead_ms;
     Instant::from_millis(5_000 + passed, 900_000_000 * u64::from(number + 1) + passed)
-}
-
-impl State {
-    /// The owner fields in the lock.
-    pub(crate) fn fields(&self, server_ms: u64) -> impl Iterator<Item = &str> {
-        self.redis.fields(super::client::LOCK, server_ms)
-    }
-}
-
-/// The cells of a reply's code and value.
-pub(crate) fn verdict(cells: &[Cell]) -> (i64, &str) {
-    match cells {
-        [Cell::Int(code), Cell::Text(value), ..] => (*code, value),
-        _ => panic!("a reply begins with a number and a text"),
-    }
 }

@@ -17,8 +17,17 @@ export async function openFront(gateway) {
       response.writeHead(204, { ...headers, "access-control-allow-headers": ALLOWED, "access-control-max-age": "600" }).end();
       return;
     }
-    const { status, body } = await forward(gateway, request, bodies);
-    response.writeHead(status, { ...headers, "content-type": "application/json" }).end(body);
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    const { status, type, body } = await forward(gateway, request, bodies, gone.signal);
+    response.writeHead(status, { ...headers, "content-type": type });
+    try {
+      // A stream is passed on as it comes.
+      for await (const chunk of body) response.write(chunk);
+    } catch {
+      // Whoever listened has gone, or the gateway has.
+    }
+    response.end();
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -30,18 +39,18 @@ export async function openFront(gateway) {
   };
 }
 
-async function forward(gateway, request, bodies) {
+async function forward(gateway, request, bodies, signal) {
   const chunks = [];
   try {
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
     bodies.push(body);
-    const { authorization } = request.headers;
-    const headers = { authorization, "content-type": "application/json" };
-    const response = await fetch(gateway, { method: "POST", headers, body });
-    return { status: response.status, body: await response.text() };
+    const { authorization, accept } = request.headers;
+    const headers = { authorization, accept, "content-type": "application/json" };
+    const response = await fetch(new URL(request.url, gateway), { method: "POST", headers, body, signal });
+    return { status: response.status, type: response.headers.get("content-type") ?? "text/plain", body: response.body ?? [] };
   } catch {
     // Whoever asked has gone, or the gateway has.
-    return { status: 502, body: "" };
+    return { status: 502, type: "text/plain", body: [] };
   }
 }

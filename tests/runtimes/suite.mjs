@@ -6,33 +6,49 @@
 
 import { abort } from "./cases/abort.mjs";
 import { environment } from "./cases/environment.mjs";
+import { fencing } from "./cases/fencing.mjs";
 import { hostile } from "./cases/hostile.mjs";
+import { kinds } from "./cases/kinds.mjs";
 import { lease } from "./cases/lease.mjs";
 import { lock } from "./cases/lock.mjs";
 import { loss } from "./cases/loss.mjs";
 import { options } from "./cases/options.mjs";
 import { owner } from "./cases/owner.mjs";
+import { permits } from "./cases/permits.mjs";
 import { quiet } from "./cases/quiet.mjs";
+import { readWrite } from "./cases/read_write.mjs";
+import { replicas } from "./cases/replicas.mjs";
 import { requests } from "./cases/requests.mjs";
+import { together } from "./cases/together.mjs";
+import { waking } from "./cases/waking.mjs";
 import { secrets } from "./check.mjs";
 
 /** `quiet` is last: it looks at what the others have left. */
-const groups = { lock, lease, owner, abort, loss, requests, environment, options, hostile, quiet };
+const groups = {
+  lock, kinds, readWrite, together, permits, fencing, lease, owner, abort, loss, requests, replicas, waking, environment, options,
+  hostile, quiet,
+};
 
 const cases = Object.entries(groups).flatMap(([group, members]) =>
-  Object.entries(members).map(([name, run]) => ({ name: `${group}: ${name}`, run })),
+  Object.entries(members).map(([name, run]) => ({ group, name: `${group}: ${name}`, run })),
 );
 
+/** What is not about one dialect's own words. */
+const OF_ANY_DIALECT = ["lock", "waking", "quiet"];
+
+/** The cases for a dialect. */
+const casesFor = (dialect) => cases.filter(({ group }) => dialect === "upstash" || OF_ANY_DIALECT.includes(group));
+
 /** The names of all cases, so that whoever starts a runtime notices one that is missing. */
-export const names = cases.map(({ name }) => name);
+export const names = (dialect = "upstash") => casesFor(dialect).map(({ name }) => name);
 
 /** Runs the cases one after the other, and answers `{ name, error }` for each; no `error` when it passed. */
-export async function run({ edgelatch, url, token, loads }) {
+export async function run({ edgelatch, url, token, loads, dialect = "upstash" }) {
   secrets.add(token);
   const results = [];
-  for (const { name, run } of cases) {
+  for (const { name, run } of casesFor(dialect)) {
     try {
-      await run(new World({ edgelatch, url, token, loads }));
+      await run(new World({ edgelatch, url, token, loads, dialect }));
       results.push({ name });
     } catch (error) {
       results.push({ name, error: String(error?.stack ?? error) });
@@ -43,8 +59,9 @@ export async function run({ edgelatch, url, token, loads }) {
 
 /** What a case meets: the package, a gateway, and names that nobody else uses. */
 class World {
-  constructor({ edgelatch, url, token, loads }) {
-    Object.assign(this, edgelatch, { edgelatch, url, token, loads });
+  constructor({ edgelatch, url, token, loads, dialect }) {
+    Object.assign(this, edgelatch, { edgelatch, url, token, loads, dialect });
+    this.isWorker = globalThis.navigator?.userAgent === "Cloudflare-Workers";
   }
 
   /** A client of the gateway, and what it has sent. */
@@ -55,7 +72,7 @@ class World {
       sent.push({ input, init });
       return carry(input, init);
     };
-    const locks = this.edgelatch.connect({ url: this.url, token: this.token, ...options, fetch: counted });
+    const locks = this.edgelatch.connect({ url: this.url, token: this.token, dialect: this.dialect, ...options, fetch: counted });
     return { locks, sent };
   }
 

@@ -2,23 +2,9 @@
 
 use edgelatch::protocol::reply::{Cell, Code, Reply};
 use edgelatch::protocol::script::ScriptCall;
-use redis::aio::MultiplexedConnection;
 
 use crate::support::calls::{UNBOUND, bound, lease, lock, owner, request, token};
-use crate::support::redis::{Redis, run_on};
-
-/// A connection of a user with these rights.
-async fn user(redis: &Redis, rights: &[&str]) -> MultiplexedConnection {
-    let mut words = vec!["ACL", "SETUSER", "worker", "reset", "on", ">secret"];
-    words.extend(rights);
-    redis.ask::<String>(&words).await;
-    let mut connection = redis.connect().await;
-    let mut login = redis::cmd("AUTH");
-    let answer: String =
-        login.arg("worker").arg("secret").query_async(&mut connection).await.unwrap();
-    assert_eq!(answer, "OK");
-    connection
-}
+use crate::support::redis::{Redis, rights, run_on};
 
 fn code(call: &ScriptCall, cells: &[Cell]) -> Code {
     Reply::read(cells, call.request).unwrap().code
@@ -37,7 +23,7 @@ async fn every_key_that_a_script_touches_is_declared() {
         (job.inspect(request(2), None), Code::No),
         (take.clone(), Code::Done),
         (take.clone(), Code::AlreadyYours),
-        (job.inspect(request(3), Some(&owner(1))), Code::Done),
+        (job.inspect(request(3), Some(owner(1))), Code::Done),
         (job.acquire(request(4), within, &owner(2), lease(30_000), false), Code::No),
         (job.acquire(request(5), within, &owner(2), lease(30_000), true), Code::No),
         (job.renew(request(6), within, &owner(1), lease(60_000), token(grant)), Code::Lost),
@@ -59,8 +45,7 @@ async fn every_key_that_a_script_touches_is_declared() {
         rights.extend(keys.iter().map(|key| format!("~{key}")));
         // The channel is declared as a key too, so that it decides about the slot.
         rights.extend(channels.iter().flat_map(|name| [format!("~{name}"), format!("&{name}")]));
-        let rights: Vec<&str> = rights.iter().map(String::as_str).collect();
-        let mut worker = user(&redis, &rights).await;
+        let mut worker = redis.user(&rights).await;
         let cells = run_on(&mut worker, &call).await.unwrap();
         assert_eq!(code(&call, &cells), wanted, "{}", call.script().name);
     }
@@ -74,21 +59,13 @@ const COMMANDS: [&str; 13] = [
 
 /// The rights to all of them but one.
 fn all_but(missing: &str) -> Vec<String> {
-    let commands = COMMANDS.iter().filter(|command| **command != missing);
-    ["~*".to_owned(), "&*".to_owned()]
-        .into_iter()
-        .chain(commands.map(|command| format!("+{command}")))
-        .collect()
-}
-
-async fn user_of(redis: &Redis, rights: &[String]) -> MultiplexedConnection {
-    user(redis, &rights.iter().map(String::as_str).collect::<Vec<_>>()).await
+    rights(&["~*", "&*"], &COMMANDS, missing)
 }
 
 #[tokio::test]
 async fn the_documented_commands_are_enough() {
     let redis = Redis::start().await;
-    let mut worker = user_of(&redis, &all_but("nothing")).await;
+    let mut worker = redis.user(&all_but("nothing")).await;
     let job = lock("job");
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let take = job.acquire(request(1), within, &owner(1), lease(30_000), true);
@@ -96,7 +73,7 @@ async fn the_documented_commands_are_enough() {
     let grant: u64 = Reply::read(&cells, take.request).unwrap().value.parse().unwrap();
     for call in [
         job.renew(request(2), within, &owner(1), lease(60_000), token(grant)),
-        job.inspect(request(3), Some(&owner(1))),
+        job.inspect(request(3), Some(owner(1))),
         job.release(request(4), within, &owner(1)),
         job.force_release(request(5), within),
     ] {
@@ -110,7 +87,7 @@ async fn a_user_who_lacks_one_command_never_leaves_a_hold_by_an_acquisition_that
     for missing in COMMANDS {
         for last in [false, true] {
             redis.ask::<String>(&["FLUSHALL"]).await;
-            let mut worker = user_of(&redis, &all_but(missing)).await;
+            let mut worker = redis.user(&all_but(missing)).await;
             let take = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), last);
             let refused = run_on(&mut worker, &take).await.is_err();
             let hold = redis.dump().await.get("job").map(|stored| stored.ttl);
@@ -126,7 +103,7 @@ async fn a_release_is_whole_although_publishing_is_not_allowed() {
     for rights in [["+@all", "~*", "resetchannels"], ["+@all", "~*", "-publish"]] {
         redis.ask::<String>(&["FLUSHALL"]).await;
         let job = lock("job");
-        let mut worker = user(&redis, &rights).await;
+        let mut worker = redis.user(&rights).await;
         let take = job.acquire(request(1), UNBOUND, &owner(1), lease(30_000), true);
         run_on(&mut worker, &take).await.unwrap();
         let release = job.release(request(2), UNBOUND, &owner(1));
@@ -148,7 +125,7 @@ async fn a_release_is_whole_although_publishing_is_not_allowed() {
 #[tokio::test]
 async fn a_user_who_may_not_use_the_lock_s_keys_is_refused_and_writes_nothing() {
     let redis = Redis::start().await;
-    let mut stranger = user(&redis, &["+@all", "~elsewhere:*", "&*"]).await;
+    let mut stranger = redis.user(&["+@all", "~elsewhere:*", "&*"]).await;
     let job = lock("job");
     for call in [
         job.acquire(request(1), UNBOUND, &owner(1), lease(30_000), true),

@@ -11,10 +11,7 @@ async fn full() -> (Redis, u64) {
     let redis = Redis::start().await;
     let acquire = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     let grant = redis.run(&acquire).await.value.parse().unwrap();
-    redis.ask::<String>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).await;
-    redis.ask::<String>(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    let error = redis.try_ask::<String>(&["SET", "more", "more"]).await.unwrap_err();
-    assert_eq!(error.code(), Some("OOM"));
+    redis.fill().await;
     (redis, grant)
 }
 
@@ -69,8 +66,8 @@ async fn an_abandon_and_a_refused_last_try_leave_their_tombstones() {
 async fn a_forced_release_passes() {
     let (redis, _) = full().await;
     let bound = bound(redis.now_ms().await + 60_000, 90_000);
-    assert_ends(&redis, &lock("job").force_release(request(2), bound), Code::Done, "x1").await;
-    assert_ends(&redis, &lock("job").force_release(request(3), bound), Code::No, "x0").await;
+    assert_ends(&redis, &lock("job").force_release(request(2), bound), Code::Done, "1:0").await;
+    assert_ends(&redis, &lock("job").force_release(request(3), bound), Code::No, "0:0").await;
 }
 
 /// The call is done although memory is full, and is remembered.

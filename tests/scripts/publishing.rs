@@ -1,19 +1,15 @@
 //! How the end of a hold is announced.
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::{LockCalls, Publish};
+use edgelatch::LockName;
+use edgelatch::protocol::calls::{
+    BatchSize, LockCalls, Member, PermitCalls, PermitCount, SemaphoreCalls, Target, Try, WriteCalls,
+};
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::Publish;
+use edgelatch::timing::PeerSkew;
 
-use crate::support::calls::{UNBOUND, lease, owner, request};
-use crate::support::redis::Redis;
-
-/// How often Redis has run a command since its statistics were emptied.
-async fn count(redis: &Redis, command: &str) -> u64 {
-    let info: String = redis.ask(&["INFO", "commandstats"]).await;
-    let line =
-        info.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
-    line.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
-}
+use crate::support::calls::{UNBOUND, announced_lock, lease, owner, request};
+use crate::support::redis::{Redis, run_on};
 
 #[tokio::test]
 async fn a_release_says_zero_in_the_way_that_was_asked_for() {
@@ -22,16 +18,15 @@ async fn a_release_says_zero_in_the_way_that_was_asked_for() {
         [(Publish::Plain, 1, 0), (Publish::Sharded, 0, 1), (Publish::Both, 1, 1)]
     {
         redis.ask::<String>(&["FLUSHALL"]).await;
-        let job = LockCalls { name: LockName::parse("job").unwrap(), publish };
+        let job = announced_lock("job", publish);
         let take = job.acquire(request(1), UNBOUND, &owner(1), lease(30_000), true);
         assert_eq!(redis.run(&take).await.code, Code::Done);
         redis.published().await;
         redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
         redis.run(&job.release(request(2), UNBOUND, &owner(1))).await;
-        assert_eq!(count(&redis, "publish").await, plain, "{publish:?}");
-        assert_eq!(count(&redis, "spublish").await, sharded, "{publish:?}");
-        let heard =
-            vec![("redisson_lock__channel:{job}".to_owned(), "0".to_owned()); plain as usize];
+        assert_eq!(redis.ran("publish").await, plain, "{publish:?}");
+        assert_eq!(redis.ran("spublish").await, sharded, "{publish:?}");
+        let heard = vec![("redisson_lock__channel:{job}".to_owned(), "0".to_owned()); plain];
         assert_eq!(redis.published().await, heard, "{publish:?}");
     }
 }
@@ -46,4 +41,104 @@ async fn what_ends_no_hold_says_nothing() {
     redis.run(&job.acquire(request(4), UNBOUND, &owner(3), lease(30_000), true)).await;
     redis.run(&job.release(request(5), UNBOUND, &owner(3))).await;
     assert_eq!(redis.published().await, []);
+}
+
+#[tokio::test]
+async fn of_several_locks_each_one_s_channel_is_told() {
+    let mut redis = Redis::start().await;
+    let member = |name: &str| Member { name: LockName::parse(name).unwrap(), fenced: false };
+    let both = LockCalls::of_several(member("a"), [member("b")].into(), Publish::Plain);
+    let (request, owner, lease) = (request(1), owner(1), lease(30_000));
+    let (bound, last, previous, announces) = (UNBOUND, false, None, true);
+    let take = Target::Lock(both).acquire(&Try {
+        request,
+        bound,
+        owner,
+        lease,
+        last,
+        number: 2,
+        previous,
+        announces,
+    });
+    assert_eq!(redis.run(&take).await.code, Code::Done);
+    let told = ["a", "b"]
+        .map(|name| (format!("redisson_lock__channel:{{{name}}}"), "30000000".to_owned()));
+    assert_eq!(redis.published().await, told);
+}
+
+#[tokio::test]
+async fn of_permits_it_is_told_when_none_is_left_to_as_many_as_listen() {
+    let mut redis = Redis::start().await;
+    redis.ask::<String>(&["SET", "pool", "2"]).await;
+    let name = LockName::parse("pool").unwrap();
+    let one = PermitCount::new(1).unwrap();
+    let pool = Target::Semaphore(SemaphoreCalls::new(name, Publish::Plain, one));
+    let take = |number: u8| {
+        let (request, owner, lease) = (request(number.into()), owner(number), lease(30_000));
+        let (bound, last, previous, announces) = (UNBOUND, false, None, true);
+        pool.acquire(&Try { request, bound, owner, lease, last, number: 1, previous, announces })
+    };
+    assert_eq!(redis.run(&take(1)).await.code, Code::Done);
+    assert_eq!(redis.published().await, []);
+    let mut listeners = [redis.connect().await, redis.connect().await];
+    for listener in &mut listeners {
+        listener.subscribe("redisson_sc:{pool}").await.unwrap();
+    }
+    assert_eq!(redis.run(&take(2)).await.code, Code::Done);
+    assert_eq!(redis.published().await, [("redisson_sc:{pool}".to_owned(), "00".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_grant_that_others_are_told_of_says_so_and_a_copy_says_nothing() {
+    let mut redis = Redis::start().await;
+    let user = redis.user(&["~*", "&*", "+@all", "-pubsub"].map(str::to_owned)).await;
+    for (publish, plain, sharded) in
+        [(Publish::Plain, 1, 0), (Publish::Sharded, 0, 1), (Publish::Both, 1, 1)]
+    {
+        let name = LockName::parse("job").unwrap();
+        let (taken, none_left) = ("30000000", "0");
+        let one = PermitCount::new(1).unwrap();
+        let pool = SemaphoreCalls::new(name.clone(), publish, one);
+        let batch = BatchSize::new(1).unwrap();
+        let leased = PermitCalls::new(name.clone(), publish, batch, PeerSkew::DEFAULT);
+        for (target, channel, message) in [
+            (announced_lock("job", publish).0, "redisson_lock__channel:{job}", taken),
+            (Target::Write(WriteCalls::new(name, publish)), "redisson_rwlock:{job}", taken),
+            (Target::Semaphore(pool), "redisson_sc:{job}", none_left),
+            (Target::Permits(leased), "redisson_sc:{job}", none_left),
+        ] {
+            let take = target.acquire(&Try {
+                request: request(1),
+                bound: UNBOUND,
+                owner: owner(1),
+                lease: lease(30_000),
+                last: false,
+                number: 2,
+                previous: None,
+                announces: true,
+            });
+            for may_count in [true, false] {
+                redis.ask::<String>(&["FLUSHALL"]).await;
+                if message == none_left {
+                    redis.ask::<String>(&["SET", "job", "1"]).await;
+                }
+                redis.published().await;
+                redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+                for wanted in [Code::Done, Code::AlreadyYours] {
+                    let code = if may_count {
+                        redis.run(&take).await.code
+                    } else {
+                        let cells = run_on(&mut user.clone(), &take).await.unwrap();
+                        Reply::read(&cells, take.request).unwrap().code
+                    };
+                    assert_eq!(code, wanted);
+                }
+                let told = (redis.ran("publish").await, redis.ran("spublish").await);
+                assert_eq!(told, (plain, sharded), "{publish:?}");
+                // Nobody is subscribed but this test, which listens by a pattern.
+                let said = (channel.to_owned(), message.to_owned());
+                assert_eq!(redis.published().await, vec![said; plain], "{publish:?}");
+            }
+        }
+    }
 }

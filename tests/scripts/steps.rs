@@ -1,5 +1,8 @@
 //! What may happen to a Redis.
 
+use std::time::Duration;
+
+use edgelatch::protocol::script::Bound;
 use proptest::prelude::*;
 
 pub(crate) const LOCKS: [&str; 2] = ["job", "x{a}b"];
@@ -30,22 +33,44 @@ pub(crate) enum Step {
     Persist { of: usize },
 }
 
+/// How long a request may be done, seen from now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limit {
     Unknown,
     Passed,
+    /// By more than the window in which can be told what became of a request.
+    LongPassed,
     In(u64),
+}
+
+impl Limit {
+    /// Any of them, each so often; one that has passed has done so just now as often as long ago.
+    pub(crate) fn any(unknown: u32, passed: u32, to_come: u32) -> impl Strategy<Value = Self> {
+        prop_oneof![
+            unknown => Just(Self::Unknown),
+            passed => Just(Self::Passed),
+            passed => Just(Self::LongPassed),
+            to_come => (60_000..900_000_u64).prop_map(Self::In),
+        ]
+    }
+
+    /// The bound at this time of Redis, with a memory of so many milliseconds.
+    pub(crate) fn bound(self, now: u64, keep: u64) -> Bound {
+        let not_after = match self {
+            Self::Unknown => None,
+            Self::Passed => Some(now - 1),
+            Self::LongPassed => Some(now - 70_000),
+            Self::In(ms) => Some(now + ms),
+        };
+        Bound { not_after, keep: Duration::from_millis(keep) }
+    }
 }
 
 /// Any of them, each as often as it is of use.
 pub(crate) fn step() -> impl Strategy<Value = Step> {
-    let limit = prop_oneof![
-        3 => Just(Limit::Unknown),
-        1 => Just(Limit::Passed),
-        4 => (60_000..900_000_u64).prop_map(Limit::In),
-    ];
+    let limit = Limit::any(3, 1, 4);
     // Acquire and release more often than the others.
-    let script = proptest::sample::select(vec![0, 0, 0, 0, 1, 1, 2, 2, 3, 4]);
+    let script = proptest::sample::select(vec![0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5]);
     let lease = proptest::sample::select(vec![60_000, 200_000, 3_600_000_u64]);
     let keep = proptest::sample::select(vec![30_000, 90_000, 600_000_u64]);
     let call = (script, 0..2_usize, 1..4_u8, 1..=REQUESTS, lease, any::<bool>(), limit, keep)

@@ -49,7 +49,7 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Box<dyn Fn(u64) -> S
         Box::new(move |_| lock("job").force_release(request(4), within))
     };
     let inspect = || -> Box<dyn Fn(u64) -> ScriptCall> {
-        Box::new(|_| lock("job").inspect(request(5), Some(&owner(1))))
+        Box::new(|_| lock("job").inspect(request(5), Some(owner(1))))
     };
     vec![
         ("acquire a free lock", Before::Nothing, acquire(UNBOUND, false)),

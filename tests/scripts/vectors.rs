@@ -1,13 +1,12 @@
-//! `tests/vectors/lock.json`: our scripts and Redisson's behaviour on the same keys, byte for byte.
+//! `tests/vectors/lock.json`, and the bench for those of the other objects: our scripts and Redisson's behaviour on the same keys, byte for byte.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Bound, ScriptCall};
-use redis::Value as Raw;
 use serde_json::{Map, Value, json};
 
+use super::words::{Words, raw};
 use crate::support::calls;
 use crate::support::redis::{Content, Keyspace, Redis};
 
@@ -15,8 +14,17 @@ const VECTORS: &str = include_str!("../vectors/lock.json");
 
 #[tokio::test]
 async fn every_call_leaves_what_its_vector_says() {
-    let document: Value = serde_json::from_str(VECTORS).unwrap();
-    let mut bench = Bench::new(Redis::start().await, &document["words"]);
+    check_all(VECTORS, &JAVA, |step| calls::lock(step["lock"].as_str().unwrap_or("myLock"))).await;
+}
+
+/// Runs all vectors of a document. `java` are the scripts of Redisson's by their names, `target` is what a call of ours is about.
+pub(crate) async fn check_all(
+    document: &str,
+    java: &'static [(&'static str, &'static str)],
+    target: fn(&Value) -> calls::Calls,
+) {
+    let document: Value = serde_json::from_str(document).unwrap();
+    let mut bench = Bench::new(Redis::start().await, Words::of(&document), java, target);
     for vector in document["vectors"].as_array().unwrap() {
         bench.check(vector).await;
     }
@@ -33,23 +41,24 @@ const JAVA: [(&str, &str); 5] = [
 
 struct Bench {
     redis: Redis,
-    words: BTreeMap<String, String>,
+    java: &'static [(&'static str, &'static str)],
+    target: fn(&Value) -> calls::Calls,
+    words: Words,
     /// Redis' clock when the database was last emptied: no key is older.
     since: u64,
 }
 
 impl Bench {
-    fn new(redis: Redis, words: &Value) -> Self {
-        let mut all: BTreeMap<String, String> = words
-            .as_object()
-            .unwrap()
-            .iter()
-            .map(|(word, text)| (word.clone(), text.as_str().unwrap().to_owned()))
-            .collect();
+    fn new(
+        redis: Redis,
+        mut words: Words,
+        java: &'static [(&'static str, &'static str)],
+        target: fn(&Value) -> calls::Calls,
+    ) -> Self {
         for (word, number) in [("$A", 1), ("$B", 2), ("$C", 3)] {
-            all.insert(word.to_owned(), calls::field(&calls::owner(number)));
+            words.mean(word, calls::field(&calls::owner(number)));
         }
-        Self { redis, words: all, since: 0 }
+        Self { redis, java, target, words, since: 0 }
     }
 
     async fn check(&mut self, vector: &Value) {
@@ -78,12 +87,15 @@ impl Bench {
             let reply = self.redis.run(&call).await;
             if name == "acquire" && reply.code == Code::Done {
                 let token: u64 = reply.value.parse().unwrap();
-                self.words.insert("$T".to_owned(), token.to_string());
-                self.words.insert("$T+1".to_owned(), (token + 1).to_string());
+                self.words.mean("$T", token.to_string());
+                self.words.mean("$T+1", (token + 1).to_string());
+            }
+            if name == "release" && reply.value != "0" {
+                self.words.mean("$E", reply.value.clone());
             }
             tell(&reply)
         } else {
-            let words = self.texts(&step["redis"]);
+            let words = self.words.texts(&step["redis"]);
             self.ask(&words).await;
             if words == ["FLUSHALL"] {
                 self.since = self.redis.now_ms().await;
@@ -93,11 +105,11 @@ impl Bench {
     }
 
     async fn run_java(&self, name: &str, step: &Value) -> Value {
-        let (_, source) = JAVA.iter().find(|(java, _)| *java == name).unwrap();
-        let keys = self.texts(&step["keys"]);
+        let (_, source) = self.java.iter().find(|(java, _)| *java == name).unwrap();
+        let keys = self.words.texts(&step["keys"]);
         let mut words = vec!["EVAL".to_owned(), (*source).to_owned(), keys.len().to_string()];
         words.extend(keys);
-        words.extend(self.texts(&step["args"]));
+        words.extend(self.words.texts(&step["args"]));
         self.ask(&words).await
     }
 
@@ -119,32 +131,22 @@ impl Bench {
         let request = calls::request(step["request"].as_u64().unwrap());
         let owner =
             step["owner"].as_str().map(|owner| calls::owner(owner.as_bytes()[0] - b'A' + 1));
-        let held_by = || owner.clone().unwrap();
+        let held_by = || owner.unwrap();
         let lease = || calls::lease(step["lease"].as_u64().unwrap());
-        let lock = calls::lock(step["lock"].as_str().unwrap_or("myLock"));
+        let lock = (self.target)(step);
         match name {
             "acquire" => {
                 lock.acquire(request, bound, &held_by(), lease(), step["last"] == json!(true))
             }
             "renew" => {
-                let token = self.fill(step["token"].as_str().unwrap()).parse().unwrap();
+                let token = self.words.fill(step["token"].as_str().unwrap()).parse().unwrap();
                 lock.renew(request, bound, &held_by(), lease(), calls::token(token))
             }
             "release" => lock.release(request, bound, &held_by()),
             "force_release" => lock.force_release(request, bound),
-            "inspect" => lock.inspect(request, owner.as_ref()),
+            "inspect" => lock.inspect(request, owner),
             other => panic!("no call of ours is named {other}"),
         }
-    }
-
-    fn fill(&self, text: &str) -> String {
-        // The longest first: `$T+1` begins as `$T` does.
-        self.words.iter().rev().fold(text.to_owned(), |text, (word, said)| text.replace(word, said))
-    }
-
-    fn texts(&self, list: &Value) -> Vec<String> {
-        let list = list.as_array().unwrap();
-        list.iter().map(|text| self.fill(text.as_str().unwrap())).collect()
     }
 
     /// The first elements of a reply of ours; all of one of Java's.
@@ -162,7 +164,7 @@ impl Bench {
                     assert_within(answer.as_i64().unwrap(), most, elapsed, name);
                 }
                 // A token is a number of Java's, and text of ours.
-                None => assert_eq!(self.fill(text), text_of(answer), "{name}"),
+                None => assert_eq!(self.words.fill(text), text_of(answer), "{name}"),
             },
             _ => assert_eq!(wanted, answer, "{name}"),
         }
@@ -175,7 +177,7 @@ impl Bench {
         elapsed: u64,
         name: &str,
     ) {
-        let keys: Vec<String> = wanted.keys().map(|key| self.fill(key)).collect();
+        let keys: Vec<String> = wanted.keys().map(|key| self.words.fill(key)).collect();
         let mut sorted = keys.clone();
         sorted.sort();
         assert_eq!(sorted, keyspace.keys().cloned().collect::<Vec<_>>(), "{name}");
@@ -186,11 +188,11 @@ impl Bench {
                     fields
                         .iter()
                         .map(|(field, count)| {
-                            (self.fill(field), count.as_str().unwrap().to_owned())
+                            (self.words.fill(field), count.as_str().unwrap().to_owned())
                         })
                         .collect(),
                 ),
-                (_, text) => Content::Text(self.fill(text.as_str().unwrap())),
+                (_, text) => Content::Text(self.words.fill(text.as_str().unwrap())),
             };
             assert_eq!(stored.value, content, "{name}: {key}");
             match wanted["ttl"].as_str() {
@@ -225,26 +227,8 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
-fn raw(value: Raw) -> Value {
-    match value {
-        Raw::Nil => Value::Null,
-        Raw::Int(number) => json!(number),
-        Raw::Array(values) => values.into_iter().map(raw).collect(),
-        other => json!(redis::from_redis_value::<String>(other).unwrap()),
-    }
-}
-
 /// A reply in the form of the vectors.
 fn tell(reply: &Reply) -> Value {
-    let code = match reply.code {
-        Code::Done => 1,
-        Code::AlreadyYours => 2,
-        Code::No => 0,
-        Code::Late => -1,
-        Code::Gone => -2,
-        Code::Lost => -3,
-        Code::BoundRequired => -4,
-        Code::TokenRange => -6,
-    };
+    let code = reply.code as i64;
     json!([code, reply.value, reply.ms, reply.server_ms])
 }

@@ -16,7 +16,7 @@ fn calls() -> [ScriptCall; 6] {
         job.acquire(request(2), UNBOUND, &owner(1), lease(30_000), true),
         job.renew(request(3), UNBOUND, &owner(1), lease(30_000), token(7)),
         job.release(request(4), UNBOUND, &owner(1)),
-        job.inspect(request(5), Some(&owner(1))),
+        job.inspect(request(5), Some(owner(1))),
         job.force_release(request(6), bound),
     ]
 }

@@ -1,24 +1,48 @@
 //! Owners, request ids, tokens and calls, made the only way in which a program can: by a machine.
 
-use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output};
+use edgelatch::machine::{
+    Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output, Pacing,
+};
 use edgelatch::name::{FencingToken, LockName, OwnerId, RequestId};
+use edgelatch::protocol::calls::{LockCalls, Target, Try};
+use edgelatch::protocol::exchange::{Exchange, Step};
+use edgelatch::protocol::gateway::{Gateway, Memory, Request};
 use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, LockCalls, Publish, ScriptCall};
+use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
 use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
+use edgelatch::timing::{AttemptTime, LeaseTime, Patience, Replicas};
 use std::time::Duration;
 
 /// A bound of a client that has not seen Redis' clock, with a short memory.
 pub(crate) const UNBOUND: Bound = Bound { not_after: None, keep: Duration::from_secs(90) };
+
+/// A call that begins: what is sent first.
+pub(crate) fn begun<'a>(
+    gateway: &'a Gateway,
+    call: &'a ScriptCall,
+    memory: &Memory,
+) -> (Exchange<'a>, Request) {
+    match Exchange::new(gateway, call, memory) {
+        (exchange, Step::Send(request)) => (exchange, request),
+        (_, Step::Done(answer)) => panic!("nothing is sent: {answer:?}"),
+    }
+}
 
 /// The owner that is made of this byte, sixteen times.
 pub(crate) fn owner(number: u8) -> OwnerId {
     granted([number; 32], "1").1.owner
 }
 
+/// The owner of this number, of which there are more.
+pub(crate) fn numbered_owner(number: u32) -> OwnerId {
+    let mut bytes = [0; 32];
+    bytes[..4].copy_from_slice(&number.to_le_bytes());
+    granted(bytes, "1").1.owner
+}
+
 /// The field of an owner, as Redis has it.
 pub(crate) fn field(owner: &OwnerId) -> String {
-    let call = lock("x").inspect(request(1), Some(owner));
+    let call = lock("x").inspect(request(1), Some(*owner));
     call.args()[4].clone()
 }
 
@@ -35,8 +59,73 @@ pub(crate) fn token(number: u64) -> FencingToken {
 }
 
 /// The calls about the lock of this name.
-pub(crate) fn lock(name: &str) -> LockCalls {
-    LockCalls { name: LockName::parse(name).unwrap(), publish: Publish::Plain }
+pub(crate) fn lock(name: &str) -> Calls {
+    announced_lock(name, Publish::Plain)
+}
+
+/// The calls about the lock of this name, whose release is announced so.
+pub(crate) fn announced_lock(name: &str, publish: Publish) -> Calls {
+    Calls(Target::Lock(LockCalls::new(LockName::parse(name).unwrap(), publish)))
+}
+
+/// The calls about one target, with their arguments in a row.
+pub(crate) struct Calls(pub(crate) Target);
+
+impl Calls {
+    pub(crate) fn acquire(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: &OwnerId,
+        lease: LeaseTime,
+        last: bool,
+    ) -> ScriptCall {
+        let owner = *owner;
+        let one =
+            Try { request, bound, owner, lease, last, number: 1, previous: None, announces: false };
+        self.0.acquire(&one)
+    }
+
+    pub(crate) fn renew(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: &OwnerId,
+        lease: LeaseTime,
+        token: FencingToken,
+    ) -> ScriptCall {
+        self.0.renew(request, bound, *owner, lease, token)
+    }
+
+    pub(crate) fn release(&self, request: RequestId, bound: Bound, owner: &OwnerId) -> ScriptCall {
+        self.0.release(request, bound, *owner)
+    }
+
+    pub(crate) fn force_release(&self, request: RequestId, bound: Bound) -> ScriptCall {
+        self.0.force_release().call(request, bound)
+    }
+
+    pub(crate) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
+        self.0.inspect(request, owner)
+    }
+}
+
+/// The first try of a lock by owner 1, under the request id of this number, which waits for so many replicas.
+pub(crate) fn replicated(number: u64, name: &str, replicas: u8) -> ScriptCall {
+    let mut bytes = [1; 32];
+    bytes[16..24].copy_from_slice(&number.wrapping_sub(1).to_le_bytes());
+    let (now, replicas) = (Instant::from_millis(0, 0), Replicas::new(replicas).ok());
+    let spec = AcquireSpec { replicas, ..spec(lock(name).0, Patience::UntilCancelled) };
+    match Acquire::new(spec, Entropy::new(bytes), None, now).poll(now) {
+        Output::Call { script, .. } => script,
+        other => panic!("an acquisition begins with a call: {other:?}"),
+    }
+}
+
+fn spec(target: Target, patience: Patience) -> AcquireSpec {
+    let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
+    let (budget, pacing, replicas) = (None, Pacing::Jittered, None);
+    AcquireSpec { target, lease, patience, budget, attempt, pacing, replicas, is_crowded: false }
 }
 
 /// A lease of so many milliseconds.
@@ -52,18 +141,18 @@ pub(crate) fn bound(not_after: u64, keep_ms: u64) -> Bound {
 /// Moves an acquisition to its grant; answers its call and the grant.
 fn granted(entropy: [u8; 32], value: &str) -> (ScriptCall, Grant) {
     let now = Instant::from_millis(0, 0);
-    let spec = AcquireSpec {
-        calls: lock("x"),
-        lease: LeaseTime::DEFAULT,
-        patience: Patience::Once,
-        budget: None,
-        attempt: AttemptTime::DEFAULT,
-    };
+    let spec = spec(lock("x").0, Patience::Once);
     let mut machine = Acquire::new(spec, Entropy::new(entropy), None, now);
     let Output::Call { call, script, .. } = machine.poll(now) else {
         panic!("an acquisition begins with a call")
     };
-    let reply = Reply { code: Code::Done, value: value.into(), ms: 30_000, server_ms: 1 };
+    let reply = Reply {
+        code: Code::Done,
+        value: value.into(),
+        ms: 30_000,
+        server_ms: 1,
+        acknowledged: None,
+    };
     machine.handle(Input::Reply { call, reply }, now);
     let Output::Done(Ok(grant)) = machine.poll(now) else { panic!("a grant ends an acquisition") };
     (script, grant)

@@ -2,14 +2,19 @@
 --
 -- KEYS  none: all there are
 -- ARGV  none
--- Reply for each key: name, type, remaining ms, ms since 1970 at which it ends (both -1: never), then its text, or its
---       fields and their values
+-- Reply for each key: name, type, remaining ms, ms since 1970 at which it ends (both -1: never), then its text, its elements,
+--       its fields and their values, or its members and their scores
+local content_of = {
+  string = function(key) return {redis.call('GET', key)} end,
+  hash = function(key) return redis.call('HGETALL', key) end,
+  list = function(key) return redis.call('LRANGE', key, 0, -1) end,
+  zset = function(key) return redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end,
+}
 local all = {}
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local kind = redis.call('TYPE', key).ok
   local entry = {key, kind, redis.call('PTTL', key), redis.call('PEXPIRETIME', key)}
-  local content = kind == 'hash' and redis.call('HGETALL', key) or {redis.call('GET', key)}
-  for _, part in ipairs(content) do entry[#entry + 1] = part end
+  for _, part in ipairs(content_of[kind](key)) do entry[#entry + 1] = part end
   all[#all + 1] = entry
 end
 return all

@@ -35,6 +35,20 @@ impl FakeHost {
     }
 }
 
+impl FakeHost {
+    /// Moves both clocks on and wakes one of those who sleep: timers that are due together go off one after the other.
+    pub(crate) fn pass_for_one(&self, time: Duration) {
+        let sleeper = {
+            let mut state = self.0.lock().unwrap();
+            state.now_ms += u64::try_from(time.as_millis()).unwrap();
+            state.sleepers.pop()
+        };
+        if let Some(sleeper) = sleeper {
+            sleeper.wake();
+        }
+    }
+}
+
 impl Host for FakeHost {
     fn now(&self) -> Instant {
         let ms = self.0.lock().unwrap().now_ms;

@@ -1,5 +1,9 @@
 //! What a gateway may do wrong with one request.
 
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
 /// What is done with one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
@@ -16,6 +20,8 @@ pub(crate) struct Fault {
 pub(crate) enum Said {
     /// What the real gateway answered, the last time.
     Truth,
+    /// That, once the test says so.
+    LateTruth(Arc<Notify>),
     /// That, without its last bytes.
     HalfTheTruth,
     /// These bytes, from the status line on; the connection is closed after them.
@@ -28,6 +34,10 @@ impl Fault {
     /// Nothing is wrong.
     pub(crate) const fn none() -> Self {
         Self { executions: 1, copied: false, answer: Said::Truth }
+    }
+
+    pub(crate) const fn is_none(&self) -> bool {
+        self.executions == 1 && !self.copied && matches!(self.answer, Said::Truth)
     }
 
     /// The request is not executed, and this is said.

@@ -7,3 +7,4 @@ pub(crate) mod redis;
 pub(crate) mod relay;
 pub(crate) mod script_model;
 pub(crate) mod stand;
+pub(crate) mod webdis;

@@ -24,7 +24,7 @@ pub(crate) struct Redis {
 }
 
 /// A key's value and how it ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stored {
     pub(crate) value: Content,
     /// What `PTTL` says: milliseconds, or -1 for no end.
@@ -34,10 +34,13 @@ pub(crate) struct Stored {
 }
 
 /// A key's value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
     Text(String),
     Hash(BTreeMap<String, String>),
+    List(Vec<String>),
+    /// Members, raw bytes as hexadecimal digits where they are no text, and their scores.
+    Sorted(BTreeMap<String, f64>),
 }
 
 /// Everything that is stored.
@@ -49,7 +52,7 @@ impl Redis {
         let gateway = Gateway::start(config).await.unwrap();
         let client = Client::open(url(&gateway)).unwrap();
         let (sender, messages) = unbounded_channel();
-        let config = AsyncConnectionConfig::new().set_push_sender(sender);
+        let config = patient().set_push_sender(sender);
         let mut connection =
             client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
         connection.psubscribe("*").await.unwrap();
@@ -68,7 +71,35 @@ impl Redis {
 
     /// Another connection, which may log in as somebody else.
     pub(crate) async fn connect(&self) -> MultiplexedConnection {
-        Client::open(url(&self.gateway)).unwrap().get_multiplexed_async_connection().await.unwrap()
+        let client = Client::open(url(&self.gateway)).unwrap();
+        client.get_multiplexed_async_connection_with_config(&patient()).await.unwrap()
+    }
+
+    /// Another connection, of somebody who has these rights and no more.
+    pub(crate) async fn user(&self, rights: &[impl AsRef<str>]) -> MultiplexedConnection {
+        let mut words = vec!["ACL", "SETUSER", "worker", "reset", "on", ">secret"];
+        words.extend(rights.iter().map(AsRef::as_ref));
+        self.ask::<String>(&words).await;
+        let mut connection = self.connect().await;
+        let login = command(&["AUTH", "worker", "secret"]);
+        assert_eq!(login.query_async::<String>(&mut connection).await.unwrap(), "OK");
+        connection
+    }
+
+    /// From now on memory is full, and nothing is evicted.
+    pub(crate) async fn fill(&self) {
+        self.ask::<String>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).await;
+        self.ask::<String>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+        let error = self.try_ask::<String>(&["SET", "more", "more"]).await.unwrap_err();
+        assert_eq!(error.code(), Some("OOM"));
+    }
+
+    /// How often it has run a command since its statistics were emptied.
+    pub(crate) async fn ran(&self, command: &str) -> usize {
+        let info: String = self.ask(&["INFO", "commandstats"]).await;
+        let calls = format!("cmdstat_{command}:calls=");
+        let line = info.lines().find_map(|line| line.strip_prefix(&calls));
+        line.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
     }
 
     /// Runs a command.
@@ -123,6 +154,18 @@ impl Redis {
     }
 }
 
+/// The rights to keys and channels, and to all of these commands but one.
+pub(crate) fn rights(on: &[impl AsRef<str>], commands: &[&str], missing: &str) -> Vec<String> {
+    let commands = commands.iter().filter(|command| **command != missing);
+    let on = on.iter().map(|on| on.as_ref().to_owned());
+    on.chain(commands.map(|command| format!("+{command}"))).collect()
+}
+
+/// However busy the machine is, Redis is there.
+fn patient() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None)
+}
+
 fn url(gateway: &Gateway) -> String {
     format!("unix://{}?protocol=resp3", gateway.redis_socket().unwrap().display())
 }
@@ -139,7 +182,7 @@ pub(crate) async fn run_on(
     call: &ScriptCall,
 ) -> RedisResult<Vec<Cell>> {
     let mut command = redis::cmd("EVAL");
-    command.arg(call.script().source(false)).arg(call.keys().len());
+    command.arg(call.source(false)).arg(call.keys().len());
     let values: Vec<Value> =
         command.arg(call.keys()).arg(call.args()).query_async(connection).await?;
     values.into_iter().map(cell).collect()
@@ -148,14 +191,24 @@ pub(crate) async fn run_on(
 /// One key, as `dump.lua` tells it.
 fn stored(entry: Vec<Value>) -> (String, Stored) {
     let mut parts = entry.into_iter();
-    let mut text = || redis::from_redis_value::<String>(parts.next()?).ok();
+    let mut text = || {
+        let bytes = match parts.next()? {
+            Value::BulkString(bytes) => bytes,
+            other => redis::from_redis_value::<String>(other).unwrap().into_bytes(),
+        };
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(String::from_utf8(bytes).unwrap_or_else(|error| hex(error.as_bytes())))
+    };
     let (key, kind) = (text().unwrap(), text().unwrap());
     let mut number = || text().unwrap().parse().unwrap();
     let (ttl, ends_at) = (number(), number());
-    let value = if kind == "string" {
-        Content::Text(text().unwrap())
-    } else {
-        Content::Hash(iter::from_fn(|| Some((text()?, text()?))).collect())
+    let value = match kind.as_str() {
+        "string" => Content::Text(text().unwrap()),
+        "list" => Content::List(iter::from_fn(text).collect()),
+        "zset" => {
+            Content::Sorted(iter::from_fn(|| Some((text()?, text()?.parse().unwrap()))).collect())
+        }
+        _ => Content::Hash(iter::from_fn(|| Some((text()?, text()?))).collect()),
     };
     (key, Stored { value, ttl, ends_at })
 }

@@ -1,11 +1,13 @@
 //! A gateway that misbehaves as it is told, in front of a real one.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use edgelatch::protocol::script::scripts;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::misbehaviour::{Fault, Said};
@@ -17,12 +19,21 @@ pub(crate) struct Relay {
     listening: AbortHandle,
 }
 
-/// One request as it came.
+/// By how many seconds the clocks of the Redis behind it are ahead, for the scripts that it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clocks {
+    /// What time it is. Keys end as ever.
+    pub(crate) time: i64,
+    /// How long ago it was started.
+    pub(crate) uptime: i64,
+}
+
+/// One call as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// The name of the script that it runs.
     pub(crate) script: &'static str,
-    /// How many requests of that script there were, this one counted.
+    /// How many calls of that script there were, this one counted.
     pub(crate) number: usize,
     /// The command and its arguments.
     pub(crate) words: Vec<String>,
@@ -31,10 +42,31 @@ pub(crate) struct Seen {
 type Plan = Arc<dyn Fn(&Seen) -> Fault + Send + Sync>;
 
 struct Shared {
-    target: SocketAddr,
+    target: Mutex<SocketAddr>,
+    clocks: Mutex<Clocks>,
     plan: Mutex<Plan>,
     seen: Mutex<Vec<Seen>>,
     copies: Mutex<Vec<Vec<u8>>>,
+    streaming: Mutex<Streaming>,
+    /// What is said to a pipeline, in place of having it executed.
+    to_pipelines: Mutex<Option<Said>>,
+    requests: AtomicUsize,
+    answered: AtomicUsize,
+    asked_for_streams: AtomicUsize,
+    open_streams: AtomicUsize,
+    cut: Notify,
+}
+
+/// What is done with a request for a stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Streaming {
+    /// It is passed on, both ways.
+    #[default]
+    Passed,
+    /// It is answered with this status.
+    Refused(u16),
+    /// Nothing is ever heard of it.
+    Silent,
 }
 
 impl Relay {
@@ -44,7 +76,21 @@ impl Relay {
         let address = listener.local_addr().unwrap();
         let plan: Mutex<Plan> = Mutex::new(Arc::new(|_| Fault::none()));
         let (seen, copies) = (Mutex::default(), Mutex::default());
-        let shared = Arc::new(Shared { target, plan, seen, copies });
+        let (target, clocks) = (Mutex::new(target), Mutex::default());
+        let shared = Arc::new(Shared {
+            target,
+            clocks,
+            plan,
+            seen,
+            copies,
+            streaming: Mutex::default(),
+            to_pipelines: Mutex::default(),
+            requests: AtomicUsize::new(0),
+            answered: AtomicUsize::new(0),
+            asked_for_streams: AtomicUsize::new(0),
+            open_streams: AtomicUsize::new(0),
+            cut: Notify::new(),
+        });
         let listening = tokio::spawn(listen(listener, Arc::clone(&shared))).abort_handle();
         Self { address, shared, listening }
     }
@@ -58,14 +104,56 @@ impl Relay {
         *self.shared.plan.lock().unwrap() = Arc::new(plan);
         self.shared.seen.lock().unwrap().clear();
         self.shared.copies.lock().unwrap().clear();
+        self.shared.requests.store(0, Ordering::SeqCst);
     }
 
-    /// Every request so far.
+    /// Says this to each request for several commands, and has none of them executed.
+    pub(crate) fn refuse_pipelines(&self, said: Said) {
+        *self.shared.to_pipelines.lock().unwrap() = Some(said);
+    }
+
+    /// How many requests came so far, however many commands were in each; those for streams not counted.
+    pub(crate) fn requests(&self) -> usize {
+        self.shared.requests.load(Ordering::SeqCst)
+    }
+
+    /// Passes on to `target` from now on.
+    pub(crate) fn turn_to(&self, target: SocketAddr) {
+        *self.shared.target.lock().unwrap() = target;
+    }
+
+    /// Moves the clocks that scripts see.
+    pub(crate) fn set_clocks(&self, change: impl FnOnce(&mut Clocks)) {
+        change(&mut self.shared.clocks.lock().unwrap());
+    }
+
+    /// Does this with further requests for streams.
+    pub(crate) fn set_streaming(&self, streaming: Streaming) {
+        *self.shared.streaming.lock().unwrap() = streaming;
+    }
+
+    /// Ends all streams that are open.
+    pub(crate) fn cut_streams(&self) {
+        self.shared.cut.notify_waiters();
+    }
+
+    /// How many streams were asked for so far, and how many are open.
+    pub(crate) fn streams(&self) -> (usize, usize) {
+        let Shared { asked_for_streams, open_streams, .. } = &*self.shared;
+        (asked_for_streams.load(Ordering::SeqCst), open_streams.load(Ordering::SeqCst))
+    }
+
+    /// Every call so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().clone()
     }
 
-    /// How many requests of this script came so far.
+    /// Whether Redis has done all that was asked since the relay began, if nothing was silenced and no plan was made.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.shared.answered.load(Ordering::SeqCst) >= self.seen().len()
+    }
+
+    /// How many calls of this script came so far.
     pub(crate) fn count(&self, script: &str) -> usize {
         self.seen().iter().filter(|seen| seen.script == script).count()
     }
@@ -100,17 +188,31 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
 impl Shared {
     async fn serve(&self, mut stream: TcpStream) {
         let Some((raw, body_at)) = read_request(&mut stream).await else { return };
-        let plan = Arc::clone(&self.plan.lock().unwrap());
-        let fault = plan(&self.note(&raw[body_at..]));
+        let line = raw.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        if String::from_utf8_lossy(line).contains("subscribe/") {
+            return self.stream(stream, &raw).await;
+        }
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        let (commands, is_pipeline) = commands(&raw[body_at..]);
+        let refused = self.to_pipelines.lock().unwrap().clone().filter(|_| is_pipeline);
+        let (fault, calls) = match refused {
+            Some(said) => (Fault::instead(said), 0),
+            None => (self.fault(&commands), commands.len()),
+        };
         if fault.copied {
             self.copies.lock().unwrap().push(raw.clone());
         }
+        let raw = self.at_its_time(raw, body_at, commands, is_pipeline);
         let mut truth = Vec::new();
         for _ in 0..fault.executions {
             truth = self.pass_on(&raw).await;
         }
         let answer = match fault.answer {
             Said::Truth => truth,
+            Said::LateTruth(told) => {
+                told.notified().await;
+                truth
+            }
             Said::HalfTheTruth => truth[..truth.len() - 20].to_vec(),
             Said::Bytes(bytes) => bytes,
             Said::Silence => {
@@ -119,6 +221,7 @@ impl Shared {
                 return;
             }
         };
+        self.answered.fetch_add(calls, Ordering::SeqCst);
         // The client may be gone by now; that is its right.
         let _ = stream.write_all(&answer).await;
         let _ = stream.shutdown().await;
@@ -126,9 +229,37 @@ impl Shared {
         while stream.read(&mut [0; 1024]).await.is_ok_and(|count| count > 0) {}
     }
 
+    /// Passes a stream on for as long as both sides have it, or does with it what it was told.
+    async fn stream(&self, mut client: TcpStream, raw: &[u8]) {
+        self.asked_for_streams.fetch_add(1, Ordering::SeqCst);
+        let streaming = self.streaming.lock().unwrap().clone();
+        match streaming {
+            Streaming::Passed => {
+                let target = *self.target.lock().unwrap();
+                let mut gateway = TcpStream::connect(target).await.unwrap();
+                gateway.write_all(raw).await.unwrap();
+                self.open_streams.fetch_add(1, Ordering::SeqCst);
+                tokio::select! {
+                    _ = tokio::io::copy_bidirectional(&mut client, &mut gateway) => {}
+                    () = self.cut.notified() => {}
+                }
+                self.open_streams.fetch_sub(1, Ordering::SeqCst);
+            }
+            Streaming::Refused(status) => {
+                let answer = format!("HTTP/1.1 {status} No\r\ncontent-length: 2\r\n\r\n{{}}");
+                // The client may be gone by now; that is its right.
+                let _ = client.write_all(answer.as_bytes()).await;
+            }
+            Streaming::Silent => {
+                let _ = client.read(&mut [0]).await;
+            }
+        }
+    }
+
     /// The whole answer of the real gateway to a request.
     async fn pass_on(&self, raw: &[u8]) -> Vec<u8> {
-        let mut stream = TcpStream::connect(self.target).await.unwrap();
+        let target = *self.target.lock().unwrap();
+        let mut stream = TcpStream::connect(target).await.unwrap();
         let line_end = raw.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         stream.write_all(&raw[..line_end]).await.unwrap();
         stream.write_all(b"connection: close\r\n").await.unwrap();
@@ -138,15 +269,76 @@ impl Shared {
         answer
     }
 
-    fn note(&self, body: &[u8]) -> Seen {
-        let words: Vec<String> = serde_json::from_slice(body).unwrap();
+    /// What is done with a request: of several commands in one, what is done with the first for which there is anything.
+    fn fault(&self, commands: &[Vec<String>]) -> Fault {
+        let plan = Arc::clone(&self.plan.lock().unwrap());
+        let faults: Vec<Fault> =
+            commands.iter().map(|words| plan(&self.note(words.clone()))).collect();
+        faults.into_iter().find(|fault| !fault.is_none()).unwrap_or_else(Fault::none)
+    }
+
+    /// The same request, whose scripts read the clocks as they were set.
+    fn at_its_time(
+        &self,
+        raw: Vec<u8>,
+        body_at: usize,
+        mut commands: Vec<Vec<String>>,
+        is_pipeline: bool,
+    ) -> Vec<u8> {
+        let clocks = *self.clocks.lock().unwrap();
+        let mut changed = false;
+        for words in &mut commands {
+            changed |= clocks.move_in(words);
+        }
+        if !changed {
+            return raw;
+        }
+        let body = match is_pipeline {
+            true => serde_json::to_vec(&commands).unwrap(),
+            false => serde_json::to_vec(&commands[0]).unwrap(),
+        };
+        let head = String::from_utf8_lossy(&raw[..body_at]);
+        let is_length = |line: &&str| line.to_ascii_lowercase().starts_with("content-length:");
+        let lines = head.trim_end().lines().filter(|line| !is_length(line));
+        let head: String = lines.map(|line| format!("{line}\r\n")).collect();
+        let head = head + &format!("content-length: {}\r\n\r\n", body.len());
+        [head.into_bytes(), body].concat()
+    }
+
+    fn note(&self, words: Vec<String>) -> Seen {
         let runs = |script: &&'static _| is(script, &words[1]);
-        let script = scripts::ALL.iter().copied().find(runs).unwrap().name;
+        let script = scripts::ALL.iter().copied().find(runs).map_or("own", |script| script.name);
         let mut all = self.seen.lock().unwrap();
         let number = all.iter().filter(|seen| seen.script == script).count() + 1;
         let seen = Seen { script, number, words };
         all.push(seen.clone());
         seen
+    }
+}
+
+impl Clocks {
+    /// Has a script read these clocks; whether that makes a difference.
+    fn move_in(self, words: &mut [String]) -> bool {
+        let Self { time, uptime } = self;
+        let script = scripts::ALL.iter().find(|script| is(script, &words[1]));
+        let Some(script) = script.filter(|_| (time, uptime) != (0, 0)) else { return false };
+        let source = script.source(false);
+        let now = "local t=redis.call('TIME')";
+        assert!(source.contains(now), "{}", script.name);
+        let seconds = ":match('uptime_in_seconds:(%d+)')";
+        words[0] = "EVAL".into();
+        words[1] = source
+            .replace(now, &format!("{now} t[1]=t[1]+{time}"))
+            .replace(seconds, &format!("{seconds}-1000*{uptime}"));
+        true
+    }
+}
+
+/// The commands of a request, and whether it is one for several.
+fn commands(body: &[u8]) -> (Vec<Vec<String>>, bool) {
+    match serde_json::from_slice(body) {
+        Ok(words) => (vec![words], false),
+        Err(_) => (serde_json::from_slice(body).unwrap(), true),
     }
 }
 

@@ -11,12 +11,14 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use edgelatch::error::{FailureKind, Refusal};
-use edgelatch::machine::{CallId, Input, Machine, Output, Wake};
+use edgelatch::machine::{CallId, Endpoint, Input, Machine, Output, Wake};
+use edgelatch::protocol::calls::Topic;
 use edgelatch::protocol::exchange::{Answer, Exchange, Step};
 use edgelatch::protocol::gateway::{Gateway, Memory, Response};
 use edgelatch::protocol::reply::{Code, Reply, ServerClock};
 use edgelatch::protocol::script::ScriptCall;
 use edgelatch::time::Instant;
+use edgelatch::timing::Replicas;
 
 /// What Redis' clock shows when a conversation begins, in milliseconds since 1970.
 pub(crate) const SERVER_START: u64 = 1_700_000_000_000;
@@ -37,7 +39,11 @@ pub(crate) struct Talk<M: Machine> {
     unheard: VecDeque<(CallId, ScriptCall)>,
     /// All calls.
     calls: Vec<(CallId, ScriptCall)>,
+    /// Which gateway each of them went to.
+    places: Vec<usize>,
     wait: Option<(Instant, Wake)>,
+    /// What it listens to, and at which gateway.
+    listens: Option<(usize, Topic)>,
     outcome: Option<M::Outcome>,
 }
 
@@ -55,7 +61,9 @@ pub(crate) fn talk<M: Machine>(machine: M) -> Talk<M> {
         server_ms: SERVER_START,
         unheard,
         calls,
+        places: Vec::new(),
         wait: None,
+        listens: None,
         outcome: None,
     };
     begun.drain();
@@ -76,12 +84,73 @@ impl<M: Machine> Talk<M> {
         self
     }
 
+    /// The machine has made exactly these calls, to these gateways, since the last line that looked.
+    #[track_caller]
+    pub(crate) fn asks_of(mut self, wanted: &[(usize, &str)]) -> Self {
+        let new = self.unheard.len();
+        let places = self.places[self.places.len() - new..].to_vec();
+        let scripts = self.unheard.drain(..).map(|(_, call)| call.script().name);
+        let mut asked: Vec<_> = places.into_iter().zip(scripts).collect();
+        asked.sort_unstable();
+        assert_eq!(asked, wanted, "it waits {:?}", self.wait);
+        self
+    }
+
+    /// The Redis behind this gateway answers its newest call.
+    pub(crate) fn hears_from(self, place: usize, says: Says) -> Self {
+        let call = self.newest_of(place).0;
+        self.hears_of(call, says)
+    }
+
+    /// The newest call to this gateway ends without an answer.
+    pub(crate) fn fails_at(mut self, place: usize, kind: FailureKind) -> Self {
+        let call = self.newest_of(place).0;
+        self.tell(Input::Failed { call, kind });
+        self
+    }
+
+    /// The newest call to this gateway is refused with this error of Redis.
+    pub(crate) fn refused_by(mut self, place: usize, error: &str) -> Self {
+        let (call, script) = self.newest_of(place).clone();
+        self.tell(Input::Refused { call, refusal: refusal(&script, error) });
+        self
+    }
+
+    /// The newest call to this gateway.
+    fn newest_of(&self, place: usize) -> &(CallId, ScriptCall) {
+        let at = self.places.iter().rposition(|other| *other == place);
+        &self.calls[at.expect("it was asked")]
+    }
+
+    /// An argument of the newest call to this gateway, by its number in the script's header.
+    pub(crate) fn arg_at(&self, place: usize, number: usize) -> &str {
+        self.newest_of(place).1.args().get(number - 1).map_or("", String::as_str)
+    }
+
     /// The machine has made no call since the last line that looked, and waits for this.
     #[track_caller]
     pub(crate) fn waits(self, why: Wake) -> Self {
         assert_eq!(self.unheard.len(), 0, "{:?}", self.unheard);
         assert_eq!(self.wait.map(|(_, why)| why), Some(why));
         self
+    }
+
+    /// It listens to this channel of this gateway.
+    #[track_caller]
+    pub(crate) fn listens_to(self, place: usize, channel: &str) -> Self {
+        let listens = self.listens.as_ref().map(|(place, topic)| (*place, topic.channel()));
+        assert_eq!(listens, Some((place, channel)));
+        self
+    }
+
+    /// Whether it has said that it wants to listen.
+    pub(crate) const fn is_listening(&self) -> bool {
+        self.listens.is_some()
+    }
+
+    /// At which gateway it listens.
+    pub(crate) fn listens_at(&self) -> Option<usize> {
+        self.listens.as_ref().map(|(place, _)| *place)
     }
 
     /// Redis answers the newest call.
@@ -93,7 +162,20 @@ impl<M: Machine> Talk<M> {
     /// Redis answers this call.
     pub(crate) fn hears_of(mut self, call: CallId, says: Says) -> Self {
         let Says(code, value, ms) = says;
-        let reply = Reply { code, value, ms, server_ms: self.server_ms };
+        let reply = Reply { code, value, ms, server_ms: self.server_ms, acknowledged: None };
+        self.tell(Input::Reply { call, reply });
+        self
+    }
+
+    /// The Redis behind this gateway answers its newest call, and so many replicas had it then.
+    pub(crate) fn hears_replicated(
+        mut self,
+        place: usize,
+        says: Says,
+        acknowledged: Option<u32>,
+    ) -> Self {
+        let (call, Says(code, value, ms)) = (self.newest_of(place).0, says);
+        let reply = Reply { code, value, ms, server_ms: self.server_ms, acknowledged };
         self.tell(Input::Reply { call, reply });
         self
     }
@@ -183,6 +265,11 @@ impl<M: Machine> Talk<M> {
         u64::try_from(self.now().until(until).as_millis()).unwrap()
     }
 
+    /// Whether what it waits for has come, so that whoever drives it would wake it.
+    pub(crate) fn is_due(&self) -> bool {
+        self.wait.is_some_and(|(until, _)| self.now().has_reached(until))
+    }
+
     pub(crate) const fn why(&self) -> Option<Wake> {
         match self.wait {
             Some((_, why)) => Some(why),
@@ -205,6 +292,12 @@ impl<M: Machine> Talk<M> {
         self.calls.len()
     }
 
+    /// Which calls wait for replicas, how many, and for how many milliseconds: `0` is the first of all.
+    pub(crate) fn awaits(&self) -> Vec<Option<(u8, u128)>> {
+        let told = |(replicas, within): (Replicas, Duration)| (replicas.get(), within.as_millis());
+        self.calls.iter().map(|(_, call)| call.replicas().map(told)).collect()
+    }
+
     /// The arguments of a call: `0` is the first of all.
     pub(crate) fn args(&self, call: usize) -> &[String] {
         self.calls[call].1.args()
@@ -218,10 +311,15 @@ impl<M: Machine> Talk<M> {
     fn drain(&mut self) {
         loop {
             match self.machine.poll(self.now()) {
-                Output::Call { call, script, .. } => {
+                Output::Call { call, to: Endpoint(place), script } => {
                     assert!(self.outcome.is_none(), "a call after the end");
+                    self.places.push(place);
                     self.unheard.push_back((call, script.clone()));
                     self.calls.push((call, script));
+                }
+                Output::Listen { to: Endpoint(place), topic } => {
+                    assert!(self.outcome.is_none(), "it listens after the end");
+                    self.listens = Some((place, topic));
                 }
                 Output::Wait { until, why } => {
                     assert!(self.outcome.is_none(), "a wait after the end");

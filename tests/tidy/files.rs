@@ -10,7 +10,7 @@ pub(crate) struct File {
 }
 
 /// What is made by tools, and is in no checkout.
-const GENERATED: [&str; 6] = [".git", ".wrangler", "bench", "node_modules", "pkg/wasm", "target"];
+const GENERATED: [&str; 5] = [".git", ".wrangler", "node_modules", "pkg/wasm", "target"];
 
 impl File {
     pub(crate) fn has_ending(&self, endings: &[&str]) -> bool {

@@ -3,22 +3,49 @@
 use super::files::{File, below, read};
 
 /// Each room, and which others it may name. `*` stands for the whole room itself.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("time", &["host"]),
     ("error", &[]),
     ("name", &["error"]),
     ("timing", &["error"]),
     ("protocol", &["error", "name", "protocol", "time", "timing"]),
     ("machine", &["error", "machine", "name", "protocol", "time", "timing"]),
-    ("transport", &["error", "protocol", "transport"]),
-    ("host", &["host", "time"]),
+    ("web", &[]),
+    ("transport", &["error", "protocol", "transport", "web"]),
+    ("host", &["host", "time", "web"]),
     (
         "client",
         &["client", "error", "host", "machine", "name", "protocol", "time", "timing", "transport"],
     ),
     (
+        "blocking",
+        &[
+            "blocking",
+            "client",
+            "error",
+            "host",
+            "machine",
+            "name",
+            "protocol",
+            "timing",
+            "transport",
+        ],
+    ),
+    (
         "js",
-        &["client", "error", "host", "js", "machine", "protocol", "time", "timing", "transport"],
+        &[
+            "client",
+            "error",
+            "host",
+            "js",
+            "machine",
+            "name",
+            "protocol",
+            "time",
+            "timing",
+            "transport",
+            "web",
+        ],
     ),
 ];
 
@@ -121,6 +148,8 @@ fn a_script_is_a_file_of_its_own() {
         let name = file.path.rsplit('/').next().unwrap();
         let says: &[&str] = match name {
             "prelude.lua" => &["-- ARGV", "-- Reply"],
+            // What several scripts begin with says what it is for; what it is given is theirs.
+            _ if file.path.contains("/parts/") => &["-- "],
             _ => &["-- KEYS", "-- ARGV", "-- Reply", "-- May be sent twice"],
         };
         let header: Vec<&str> =

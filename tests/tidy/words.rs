@@ -9,12 +9,16 @@ const NEVER: [(&str, &[&str]); 6] = [
     ("src/transport", &["lease", "lock", "owner", "script"]),
     ("src/host", &["lease", "lock", "request", "script"]),
     ("src/client", &["argv", "evalsha", "http", "json", "pexpire", "status"]),
-    ("src/js", &["argv", "backoff", "evalsha", "hashtag", "jitter", "pexpire"]),
+    ("src/js", &["argv", "evalsha", "hashtag", "jitter", "pexpire"]),
 ];
 
 /// Words that we have another one for; the last is where it is another's word.
 const ELSEWHERE: [(&str, &str, &[&str]); 3] = [
-    ("watchdog", "renewal", &[]),
+    (
+        "watchdog",
+        "renewal",
+        &["Java", "Redisson", "peer_watchdog", "peerWatchdogMs", "lockWatchdogTimeout"],
+    ),
     ("mutex", "lock", &["std::sync", "Mutex"]),
     ("ttl", "remaining", &[]),
 ];

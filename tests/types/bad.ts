@@ -1,13 +1,21 @@
 // Mistakes. None of them may compile; a line that does is reported, since nothing is left to expect.
 
 import { connect } from "edgelatch";
-import type { Lease, Lock, Locks, LockState } from "edgelatch";
+import type {
+  CountDownLatch, GatewayRefusedError, Guard, Lease, Lock, Locks, LockState, NotDoneError, PermitExpirableSemaphore, Semaphore,
+} from "edgelatch";
 
 export function clients(): void {
   // @ts-expect-error: options are needed
   connect();
   // @ts-expect-error: a token is needed
   connect({ url: "https://example.com" });
+  // @ts-expect-error: a token is needed
+  connect({ url: "https://example.com", dialect: "upstash" });
+  // @ts-expect-error: one of two words
+  connect({ url: "https://example.com", token: "t", wakeups: false });
+  // @ts-expect-error: no such dialect
+  connect({ url: "https://example.com", token: "t", dialect: "redis" });
   // @ts-expect-error: a text, not a URL
   connect({ url: new URL("https://example.com"), token: "t" });
   // @ts-expect-error: one of three words
@@ -39,6 +47,12 @@ export async function locks(locks: Locks, lock: Lock): Promise<void> {
   await lock.acquire({ leaseMs: "5s" });
   // @ts-expect-error: the signal, not its controller
   await lock.acquire({ signal: new AbortController() });
+  // @ts-expect-error: how many, not which
+  await lock.acquire({ replicas: ["10.0.0.1"] });
+  // @ts-expect-error: a number
+  await lock.tryAcquire({ replicas: "all" });
+  // @ts-expect-error: a hold is prolonged where it is
+  await (await lock.acquire()).renew({ replicas: 1 });
   // @ts-expect-error: to try is not to wait
   await lock.tryAcquire({ waitMs: 5 });
   // @ts-expect-error: the work is missing
@@ -53,6 +67,61 @@ export async function locks(locks: Locks, lock: Lock): Promise<void> {
   await lock.release();
   // @ts-expect-error: not awaited
   lock.inspect().locked;
+}
+
+export async function kinds(locks: Locks, semaphore: Semaphore, withIds: PermitExpirableSemaphore): Promise<void> {
+  // @ts-expect-error: one of two policies
+  locks.spinLock("a", { backoff: { type: "linear" } });
+  // @ts-expect-error: the other policy's
+  locks.spinLock("a", { backoff: { type: "constant", factor: 2 } });
+  // @ts-expect-error: no settings
+  locks.fencedLock("a", {});
+  // @ts-expect-error: one of its two sides
+  await locks.readWriteLock("a").acquire();
+  // @ts-expect-error: values are needed
+  locks.groupLock("a");
+  // @ts-expect-error: a list
+  locks.multiLock(locks.lock("a"), locks.lock("b"));
+  // @ts-expect-error: permits are no lock
+  locks.multiLock([semaphore]);
+  // @ts-expect-error: the number comes first
+  await semaphore.acquire({ waitMs: 5 });
+  // @ts-expect-error: the number comes first
+  await semaphore.run(() => 5);
+  // @ts-expect-error: ids, not a number
+  await withIds.release(1);
+  // @ts-expect-error: said expressly, as null
+  await withIds.updateLeaseTime(["id"]);
+}
+
+export async function fencing(lease: Lease, lock: Lock, guard: Guard, latch: CountDownLatch): Promise<void> {
+  // @ts-expect-error: the lease, not its lock
+  await guard.set(lock, "value");
+  // @ts-expect-error: a text
+  await guard.set(lease, 5);
+  // @ts-expect-error: a list of keys
+  await lease.eval("return 1", "key");
+  // @ts-expect-error: whatever the script returns
+  (await lease.eval("return 1")).toFixed();
+  // @ts-expect-error: an async iterator
+  for (const event of lease.events()) event;
+  // @ts-expect-error: a renewal has a length
+  await lease.renew({ leaseMs: "renewed" });
+  // @ts-expect-error: a latch is not held
+  await latch.wait({ leaseMs: 5 });
+  // @ts-expect-error: nor is it granted
+  await latch.wait({ replicas: 1 });
+}
+
+export function errors(notDone: NotDoneError, refused: GatewayRefusedError): void {
+  // @ts-expect-error: whatever was in the way, it was not done
+  notDone.reason;
+  // @ts-expect-error: not after this one
+  notDone.freeInMs;
+  // @ts-expect-error: another kind's
+  notDone.code === "outcome-unknown";
+  // @ts-expect-error: no such reason
+  refused.reason === "not-done";
 }
 
 export async function leases(lease: Lease, state: LockState): Promise<void> {

@@ -1,10 +1,13 @@
 // What users write. All of it has to compile, and to be of the types that are written down here.
 
 import { connect } from "edgelatch";
-import type { AcquireOptions, ConnectOptions, ErrorCode, Lease, Lock, Locks, LockState, Owner } from "edgelatch";
+import type {
+  AcquireOptions, ConnectOptions, CountDownLatch, ErrorCode, FairOptions, GrantOptions, Guard, Lease, LeaseEvent, Lock, Locks,
+  LockState, PermitExpirableSemaphore, PermitsState, ReadWriteLock, Semaphore, SemaphoreState, SpinOptions,
+} from "edgelatch";
 import {
   EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
-  OutcomeUnknownError, WaitOverError,
+  NotAgainError, NotDoneError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, WaitOverError,
 } from "edgelatch";
 import { connect as connectSlim, init } from "edgelatch/slim";
 import module from "edgelatch/edgelatch.wasm";
@@ -19,8 +22,10 @@ export function clients(env: { UPSTASH_REDIS_REST_URL: string; UPSTASH_REDIS_RES
   init({ module: new WebAssembly.Module(new Uint8Array()) });
   return [
     connect(options),
-    connect({ url: "http://gateway", token: "t", allowHttp: true, requestTimeoutMs: 1_000 }),
+    connect({ url: "http://gateway", token: "t", allowHttp: true, requestTimeoutMs: 1_000, wakeups: "off" }),
     connect({ url: "https://example.com", token: "t", fetch: async (input, init) => fetch(input, init) }),
+    connect({ url: "http://127.0.0.1:7379", dialect: "webdis" }),
+    connect({ url: "https://example.com", dialect: "webdis", token: "user:password" }),
     connect.fromEnv(),
     connect.fromEnv(env),
     connect.fromEnv(env, { prefix: "LOCKS_", publish: "sharded" }),
@@ -30,15 +35,17 @@ export function clients(env: { UPSTASH_REDIS_REST_URL: string; UPSTASH_REDIS_RES
 
 export async function locks(locks: Locks, signal: AbortSignal): Promise<void> {
   const lock: Lock = locks.lock("invoice:42");
-  const owner: Owner = locks.owner();
+  const owner: Locks = locks.owner();
   const owned: Lock = owner.lock("invoice:42");
 
   const lease = await lock.acquire();
   is<Same<typeof lease, Lease>>();
   const tried = await owned.tryAcquire({ leaseMs: 5_000, signal });
   is<Same<typeof tried, Lease | null>>();
-  const options: AcquireOptions = { waitMs: "until-aborted", signal, maxRequests: 10, leaseMs: 1_000 };
+  const options: AcquireOptions = { waitMs: "until-aborted", signal, maxRequests: 10, leaseMs: 1_000, replicas: 2 };
   await lock.acquire(options);
+  const grant: GrantOptions = { leaseMs: "renewed", replicas: 1 };
+  await lock.tryAcquire(grant);
 
   const number = await lock.run(() => 5);
   is<Same<typeof number, number>>();
@@ -50,6 +57,64 @@ export async function locks(locks: Locks, signal: AbortSignal): Promise<void> {
   const state = await lock.inspect();
   is<Same<typeof state, LockState>>();
   is<Same<typeof state.remainingMs, number | null>>();
+}
+
+export async function kinds(locks: Locks, other: Locks): Promise<void> {
+  const backoff: SpinOptions["backoff"] = { type: "constant", delayMs: 5 };
+  const fair: FairOptions = { lifeMs: 5_000, skewMs: 0, redissonWaitTimeoutMs: 60_000, shortMs: 1_000, longMs: 5_000 };
+  const all: Lock[] = [
+    locks.nonReentrantLock("a"),
+    locks.spinLock("a"),
+    locks.spinLock("a", { backoff }),
+    locks.spinLock("a", { backoff: { type: "exponential", initialMs: 1, maxMs: 128, factor: 2 } }),
+    locks.fairLock("a", fair),
+    locks.nonReentrantFairLock("a"),
+    locks.fencedLock("a"),
+    locks.groupLock("a", ["x", new Uint8Array([1])], { clockSkewMs: 0 }),
+  ];
+  const lease = await locks.multiLock([...all, other.lock("b")]).acquire();
+  is<Same<ReturnType<typeof lease.tokenOf>, number | null>>();
+  await locks.redLock(all).run({ leaseMs: 5_000 }, ({ token }) => token);
+  locks.redLock(all, { rejoinDelayMs: 60_000 });
+  const { read, write }: ReadWriteLock = locks.readWriteLock("a", { preferWriters: 1_000, peerWatchdogMs: null });
+  await (await read.acquire()).release();
+  await (await write.tryAcquire())?.release();
+}
+
+export async function permits(semaphore: Semaphore, withIds: PermitExpirableSemaphore, latch: CountDownLatch): Promise<void> {
+  await semaphore.acquire();
+  await semaphore.acquire(2, { leaseMs: "renewed", waitMs: 5, replicas: 1 });
+  is<Same<Awaited<ReturnType<typeof semaphore.tryAcquire>>, Lease | null>>();
+  const text = await semaphore.run(1, () => "done");
+  is<Same<typeof text, string>>();
+  await withIds.run(undefined, { leaseMs: 1_000 }, async ({ permitIds }) => withIds.release(permitIds));
+  const state: SemaphoreState = await semaphore.inspect();
+  const states: PermitsState = await withIds.inspect(["id"]);
+  const numbers: number[] = [
+    state.available, states.total, await semaphore.addPermits(-1), await semaphore.drainPermits(), await withIds.setPermits(5),
+    await withIds.release(["id"]), await latch.countDown(), await latch.count(),
+  ];
+  const flags: boolean[] = [
+    await semaphore.trySetPermits(numbers.length, { lifeMs: 1_000 }), await semaphore.releaseIfExists(), await withIds.forceRelease(),
+    await withIds.updateLeaseTime(["id"], null), await latch.trySetCount(2), await latch.delete(),
+  ];
+  await latch.wait({ waitMs: flags.length });
+}
+
+export async function fencing(locks: Locks, lease: Lease): Promise<void> {
+  const guard: Guard = locks.guard("key", { memoryMs: "for-ever" });
+  await guard.claim(lease);
+  await guard.set(lease, "value", { lifeMs: 1_000, name: "a" });
+  await guard.delete(lease);
+  const newest = await guard.newest();
+  is<Same<typeof newest, number | null>>();
+  const answer = await lease.eval("return 1", ["{a}:key"], ["value"], { once: false });
+  is<Same<typeof answer, unknown>>();
+  for await (const event of lease.events()) {
+    is<Same<typeof event, LeaseEvent>>();
+    if (event.type === "lost") console.log(event.reason, event.remainingMs);
+  }
+  for await (const { type } of locks.events()) is<Same<typeof type, "stream" | "polling">>();
 }
 
 export async function leases(lease: Lease): Promise<void> {
@@ -72,12 +137,33 @@ export function errors(error: unknown): string {
   if (error instanceof InvalidOptionError) return `${error.option}: ${error.accepted}`;
   if (error instanceof WaitOverError) return `${error.remainingMs?.toFixed()}`;
   if (error instanceof LeaseLostError) return error.reason satisfies "expired" | "gone";
-  if (error instanceof GatewayRefusedError) return error.reason === "unauthorized" ? "token" : error.reason;
+  if (error instanceof NotAgainError) return error.reason satisfies "held" | "reads";
+  if (error instanceof NotDoneError) return error.code satisfies "not-done";
+  if (error instanceof StaleTokenError) return `${error.reason satisfies "superseded" | "too-old" | "from-the-future"} ${error.newest}`;
+  if (error instanceof ScriptFailedError) return error.code satisfies "script-failed";
+  if (error instanceof GatewayRefusedError) return refusal(error.reason);
   if (error instanceof OutcomeUnknownError) return error.freeInMs.toFixed();
   if (error instanceof GatewayUnreachableError) return error.code satisfies "gateway-unreachable";
   if (error instanceof GatewayTooSlowError) return error.code satisfies "gateway-too-slow";
   if (error instanceof EdgelatchError) return kind(error.code);
   throw error;
+}
+
+/** Every reason, so that a new one is noticed. */
+function refusal(reason: GatewayRefusedError["reason"]): string {
+  switch (reason) {
+    case "unauthorized":
+    case "out-of-memory":
+    case "wrong-type":
+    case "token-range":
+    case "unavailable":
+    case "unsupported":
+    case "not-replicated":
+    case "other":
+      return reason;
+    default:
+      return reason satisfies never;
+  }
 }
 
 /** Every code, so that a new one is noticed. */
@@ -86,6 +172,10 @@ function kind(code: ErrorCode): string {
     case "invalid-option":
     case "wait-over":
     case "lease-lost":
+    case "not-again":
+    case "not-done":
+    case "stale-token":
+    case "script-failed":
     case "gateway-refused":
     case "gateway-unreachable":
     case "gateway-too-slow":

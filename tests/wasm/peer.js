@@ -10,12 +10,19 @@ const stream = (chunks, end) => {
   return new ReadableStream({
     pull(controller) {
       if (left.length > 0) controller.enqueue(left.shift());
-      else end(controller);
+      else return end(controller);
     },
   });
 };
 const close = (controller) => controller.close();
 const breakOff = (controller) => controller.error(new TypeError("terminated"));
+const givenUp = (signal) =>
+  new Promise((_, reject) => {
+    signal.addEventListener("abort", () => {
+      add("given-up");
+      reject(signal.reason);
+    });
+  });
 const text = (string) => new TextEncoder().encode(string);
 
 const paths = {
@@ -36,13 +43,8 @@ const paths = {
     if (place === "before" || place === "head") throw new TypeError("fetch failed");
     return new Response(stream([text("half")], breakOff));
   },
-  silence: (_rest, { signal }) =>
-    new Promise((_, reject) => {
-      signal.addEventListener("abort", () => {
-        add("given-up");
-        reject(signal.reason);
-      });
-    }),
+  silence: (_rest, { signal }) => givenUp(signal),
+  stream: (_rest, { signal }) => new Response(stream([text("first")], () => givenUp(signal))),
   count: (what) => new Response(String(counts.get(what) ?? 0)),
   forget() {
     counts.clear();

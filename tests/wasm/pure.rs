@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use edgelatch::LockName;
 use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine as _, Output, Wake};
+use edgelatch::machine::{
+    Acquire, AcquireSpec, Entropy, Input, Machine as _, Output, Pacing, Wake,
+};
+use edgelatch::protocol::calls::{LockCalls, Target};
 use edgelatch::protocol::reply::{Cell, Reply};
-use edgelatch::protocol::script::{LockCalls, Publish, ScriptCall};
+use edgelatch::protocol::script::{Publish, ScriptCall};
 use edgelatch::time::Instant;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
 use wasm_bindgen_test::wasm_bindgen_test;
@@ -52,6 +55,8 @@ fn a_machine_asks_waits_asks_again_and_has_the_lock() {
     let (call, script) = asks(&mut machine, now);
     now = now + ms(20);
     machine.handle(Input::Reply { call, reply: reply(&script, 0, "1", 25_000) }, now);
+    let Output::Listen { topic, .. } = machine.poll(now) else { panic!("it listens") };
+    assert!(topic.channel().starts_with("redisson_lock__channel:"));
     let Output::Wait { until, why } = machine.poll(now) else { panic!("it waits") };
     assert_eq!(why, Wake::BackOff);
 
@@ -72,6 +77,7 @@ fn a_machine_that_hears_nothing_undoes_what_it_asked_for() {
     let outcome = loop {
         match machine.poll(now) {
             Output::Call { script, .. } => asked.push(script.script().name),
+            Output::Listen { .. } => {}
             Output::Wait { until, .. } => {
                 now = until;
                 machine.handle(Input::Woken, now);
@@ -97,11 +103,17 @@ fn a_machine_that_hears_nothing_undoes_what_it_asked_for() {
 
 fn spec(patience: Patience) -> AcquireSpec {
     AcquireSpec {
-        calls: LockCalls { name: LockName::parse("invoice:42").unwrap(), publish: Publish::Plain },
+        target: Target::Lock(LockCalls::new(
+            LockName::parse("invoice:42").unwrap(),
+            Publish::Plain,
+        )),
+        pacing: Pacing::Jittered,
+        replicas: None,
         lease: LeaseTime::DEFAULT,
         patience,
         budget: None,
         attempt: AttemptTime::DEFAULT,
+        is_crowded: false,
     }
 }
 

@@ -17,8 +17,9 @@ use super::support::{NOBODY, PEER, gateway, peer};
 fn request(url: &str, path: &str) -> Request {
     Request {
         url: format!("{url}{path}"),
-        authorization: "Bearer a-token".into(),
+        authorization: Some("Bearer a-token".into()),
         sync_token: Some("token-of;the=reply".into()),
+        content_type: "application/json",
         body: r#"["EVALSHA","é"]"#.into(),
     }
 }

@@ -1,139 +1,59 @@
-/**
- * One contender of the page: waits for the lock, holds it for a while, releases it, and tells its life line by line.
- *
- * The page kills a contender by cutting its connection. A holder that loses its client stops where it stands, as one
- * that crashed would: no more renewals and no release, so that its lease runs out by itself. A waiter that loses its
- * client leaves the queue.
- */
+/** One contender of the page: lives its role, and tells its life line by line. */
 
-import { EdgelatchError, LeaseLostError } from "edgelatch";
+import { connect } from "edgelatch";
 
 import { describe } from "./failure.js";
-import { pageLock } from "./state.js";
-import { guardedWrite } from "./store.js";
+import { LeftError } from "./queue.js";
+import { ROLES } from "./roles.js";
+import { pageKey } from "./state.js";
+import { Story } from "./story.js";
+import { Witness } from "./witness.js";
 
-/** Covers the turns of all the others on a page, a few of them killed. */
-const WAIT_MS = 60_000;
-
-/** How often an empty line is sent: on some ways a lost connection is noticed only when something is sent. */
-const PULSE_MS = 100;
-
-/** `POST /api/contend?id=<name>&holdMs=<number>&leaseMs=<number>&run=<name>`: answers a stream of JSON lines. */
+/**
+ * `POST /api/contend?kind=…&role=…&run=<name>&id=<name>&holdMs=<number>&leaseMs=<number>`, and, where they are wanted,
+ * `after` and `number` (what the witness has to see before it comes) and `delayMs` (how much later): answers a stream of JSON lines.
+ */
 export function contend({ request, env, context, query }) {
+  const roles = ROLES[query.oneOf("kind", Object.keys(ROLES))];
+  const role = query.oneOf("role", Object.keys(roles));
   const run = query.name("run");
+  const id = query.name("id");
   const contender = {
     env,
     run,
-    id: query.name("id"),
+    id,
+    role,
     holdMs: query.integer("holdMs", 100, 15_000),
     leaseMs: query.integer("leaseMs", 500, 15_000),
-    lock: pageLock(env, run),
+    delayMs: query.integer("delayMs", 0, 30_000, 0),
+    after: [query.oneOf("after", ["joined", "alone", "shared"], "joined"), query.integer("number", 0, 100, 0)],
+    locks: connect.fromEnv(env),
+    key: pageKey(run),
+    witness: new Witness(env, run, id),
     story: new Story(request.signal),
   };
   // Keeps the Worker going for a moment after its client left, so that a waiter can still undo its request.
-  context.waitUntil(live(contender));
+  context.waitUntil(live(contender, roles[role]));
   return new Response(contender.story.readable, {
     headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" },
   });
 }
 
-async function live(contender) {
+async function live(contender, role) {
   const { story } = contender;
   try {
-    await waitAndHold(contender);
+    await role(contender);
   } catch (error) {
     if (story.left.aborted) return;
-    const { code, message } = describe(error);
-    story.tell("error", { code, message });
+    tellFailure(story, error);
   } finally {
     story.end();
   }
 }
 
-async function waitAndHold(contender) {
-  const { env, run, id, lock, leaseMs, story } = contender;
-  story.tell("waiting");
-  const lease = await lock.acquire({ leaseMs, waitMs: WAIT_MS, signal: story.left });
-  story.tell("held", { token: lease.token, leaseLeftMs: lease.remaining() });
-  try {
-    const written = await guardedWrite(env, run, lease.token, `worker-${id}`, { signal: lease.signal });
-    story.tell("wrote", written);
-    await work(lease, contender);
-  } catch (error) {
-    if (error instanceof LeaseLostError) return story.tell("lost", { reason: error.reason });
-    if (!story.left.aborted) await lease.release();
-    throw error;
-  }
-  if (story.left.aborted) return;
-  // Told before it is sent: nobody else can be seen holding the lock before this moment.
-  story.tell("releasing");
-  story.tell(await lease.release());
-}
-
-/** Keeps the lease for `holdMs`, renewing it at a third of its time, or until the client has left. */
-async function work(lease, { holdMs, leaseMs, story }) {
-  const until = Date.now() + holdMs;
-  for (;;) {
-    await pause(Math.min(leaseMs / 3, until - Date.now()), [story.left, lease.signal]);
-    if (story.left.aborted || Date.now() >= until) return;
-    lease.signal.throwIfAborted();
-    try {
-      await lease.renew();
-      story.tell("renewed", { leaseLeftMs: lease.remaining() });
-    } catch (error) {
-      if (error instanceof LeaseLostError || !(error instanceof EdgelatchError)) throw error;
-      // The hold stands as it was: try again at the next turn, until `lease.signal` says that it is over.
-    }
-  }
-}
-
-function pause(ms, signals) {
-  const over = AbortSignal.any(signals);
-  return new Promise((done) => {
-    if (over.aborted) return done();
-    const timer = setTimeout(done, Math.max(0, ms));
-    over.addEventListener("abort", () => done(clearTimeout(timer)), { once: true });
-  });
-}
-
-/** The stream of events, and whether somebody still listens to it. */
-class Story {
-  readable;
-  #writer;
-  #left = new AbortController();
-  #encoder = new TextEncoder();
-  #pulse = setInterval(() => this.#send("\n"), PULSE_MS);
-
-  constructor(requestSignal) {
-    const { readable, writable } = new TransformStream();
-    this.readable = readable;
-    this.#writer = writable.getWriter();
-    const leave = () => {
-      clearInterval(this.#pulse);
-      this.#left.abort(new DOMException("The client left.", "AbortError"));
-    };
-    // Which of the two comes first depends on where the connection was cut.
-    requestSignal.addEventListener("abort", leave, { once: true });
-    this.#writer.closed.catch(leave);
-    if (requestSignal.aborted) leave();
-  }
-
-  /** Aborted when the client is gone. */
-  get left() {
-    return this.#left.signal;
-  }
-
-  /** Does not wait for the line to be read: a slow reader must not slow the holder. */
-  tell(event, details = {}) {
-    this.#send(JSON.stringify({ event, at: Date.now(), ...details }) + "\n");
-  }
-
-  #send(line) {
-    this.#writer.write(this.#encoder.encode(line)).catch(() => {});
-  }
-
-  end() {
-    clearInterval(this.#pulse);
-    this.#writer.close().catch(() => {});
-  }
+function tellFailure(story, error) {
+  if (error instanceof LeftError) return story.tell("left");
+  const { code, message } = describe(error);
+  // It was told already, with its reason.
+  if (code !== "lease-lost") story.tell("error", { code, message });
 }

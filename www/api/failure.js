@@ -4,11 +4,13 @@ import { EdgelatchError } from "edgelatch";
 
 import { BadInputError } from "./input.js";
 import { RedisError } from "./redis.js";
+import { NoShowError } from "./witness.js";
 
 /** The HTTP status, a stable code and a message for people. */
 export function describe(error) {
   if (error instanceof BadInputError) return { status: 400, code: "bad-input", message: error.message };
   if (error instanceof RedisError) return { status: 502, code: "redis", message: error.message };
+  if (error instanceof NoShowError) return { status: 409, code: "no-show", message: error.message };
   if (error instanceof EdgelatchError) {
     const status = { "wait-over": 409, "invalid-option": 500 }[error.code] ?? 502;
     return { status, code: error.code, message: error.message };

@@ -20,8 +20,17 @@ export class Query {
     return text;
   }
 
-  /** A whole number from `least` to `most`. */
-  integer(parameter, least, most) {
+  /** One of these words; it may be left out where there is another to take. */
+  oneOf(parameter, words, otherwise) {
+    if (otherwise !== undefined && !this.#parameters.has(parameter)) return otherwise;
+    const text = this.#single(parameter);
+    if (!words.includes(text)) throw new BadInputError(`"${parameter}" must be one of ${words.join(", ")}.`);
+    return text;
+  }
+
+  /** A whole number from `least` to `most`; it may be left out where there is another to take. */
+  integer(parameter, least, most, otherwise) {
+    if (otherwise !== undefined && !this.#parameters.has(parameter)) return otherwise;
     const text = this.#single(parameter);
     const number = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
     if (!(number >= least && number <= most)) {

@@ -1,8 +1,10 @@
 //! What the project ships: the gateway, and the npm package with its WebAssembly.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
@@ -10,10 +12,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::place::{Place, copy_folder, emptied};
-use crate::progress::{quiet, run};
-use crate::setup::wasm;
+use crate::progress::{output_of, quiet, run};
+use crate::setup::wasm::{self, Compiler};
 use crate::stamp::{self, Digest};
 
+/// Each loader says by itself where the module is.
+const GLUE_FLAGS: &[&str] = &["--target", "web", "--no-typescript", "--omit-default-module-path"];
 /// What every target of ours can do. Never all that wasm-opt knows: workerd refuses such a module.
 const WASM_FEATURES: &[&str] = &[
     "--enable-bulk-memory",
@@ -23,6 +27,37 @@ const WASM_FEATURES: &[&str] = &[
     "--enable-reference-types",
     "--enable-multivalue",
 ];
+/// Fewer bytes once compressed: what is written twice, in place of being called, compresses badly.
+const WASM_PASSES: &[&str] = &[
+    "-Oz",
+    "--converge",
+    "--low-memory-unused",
+    "--skip-pass=local-cse",
+    "--strip-producers",
+    "--always-inline-max-function-size=2",
+    "--one-caller-inline-max-function-size=0",
+];
+/// White space and syntax go; names stay, so that a stack trace can be read.
+const SCRIPT_FLAGS: &[&str] = &[
+    "--minify-whitespace",
+    "--minify-syntax",
+    "--charset=utf8",
+    "--log-level=warning",
+    "--log-override:duplicate-object-key=silent",
+];
+/// What the exports of the npm package name.
+const LOADERS: [&str; 5] = ["browser.js", "inline.js", "node.js", "slim.js", "workerd.js"];
+/// What they share, which is joined to `edgelatch.js`.
+const SHARED: [&str; 5] = ["api.js", "errors.js", "options.js", "wasm/edgelatch.js", "wasm/web.js"];
+/// What stays a file of its own.
+const APART: [&str; 3] = ["./wasm/edgelatch_bg.wasm", "./wasm/inline.js", "node:fs"];
+/// A standard library without texts for panics, and built for few bytes: they take a fifth of the module.
+/// What is copied is copied by one instruction, and not word by word.
+const STD_FLAGS: &str = "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none -Zfmt-debug=none \
+     -Cllvm-args=--max-store-memcpy=1";
+/// Where Debian puts its newest compiler.
+const DEBIAN_CARGO: &str = "/usr/bin/cargo";
+const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Builds the gateway and answers where its program is.
@@ -39,7 +74,9 @@ pub(crate) fn package(place: &Place) -> Result<()> {
     let digest = Digest::new()
         .path(&module)?
         .path(&place.npm_folder().join("package-lock.json"))?
-        .bytes(WASM_FEATURES.concat().as_bytes());
+        .bytes(GLUE_FLAGS.concat().as_bytes())
+        .bytes(WASM_FEATURES.concat().as_bytes())
+        .bytes(WASM_PASSES.concat().as_bytes());
     let to = place.root.join("pkg/wasm");
     let stamp = place.folder("npm")?.join("wasm.stamp");
     if stamp::is_fresh(&stamp, &digest) && to.join("inline.js").exists() {
@@ -47,7 +84,7 @@ pub(crate) fn package(place: &Place) -> Result<()> {
     }
     let raw = emptied(place.folder("npm")?.join("wasm"))?;
     let mut bindgen = place.command("wasm-bindgen");
-    bindgen.args(["--target", "web", "--no-typescript", "--out-name", "edgelatch", "--out-dir"]);
+    bindgen.args(GLUE_FLAGS).args(["--out-name", "edgelatch", "--out-dir"]);
     run(
         place,
         "npm package: wasm-bindgen, the glue to JavaScript",
@@ -57,12 +94,41 @@ pub(crate) fn package(place: &Place) -> Result<()> {
     copy_folder(&raw, &emptied(to.clone())?)?;
     let small = to.join("edgelatch_bg.wasm");
     let mut opt = place.command("wasm-opt");
-    opt.arg("-Oz").args(WASM_FEATURES).arg(raw.join("edgelatch_bg.wasm")).arg("-o").arg(&small);
+    opt.args(WASM_PASSES).args(WASM_FEATURES);
+    opt.arg(raw.join("edgelatch_bg.wasm")).arg("-o").arg(&small);
     run(place, "npm package: wasm-opt -Oz, fewer bytes", &mut opt)?;
+    use_package_s_own(&to)?;
+    shorten_names(&small, &to.join("edgelatch.js"))?;
 
     let inline = STANDARD.encode(fs::read(&small).context("wasm-opt wrote nothing")?);
     fs::write(to.join("inline.js"), format!("export default \"{inline}\";\n"))?;
     stamp::set(&stamp, &digest)
+}
+
+/// The glue imports copies of our scripts from folders of its own. `errors.js` has to be the package's, since a copy of its
+/// classes would be others; what is the glue's alone is put beside it.
+fn use_package_s_own(wasm: &Path) -> Result<()> {
+    let (glue, copies) = (wasm.join("edgelatch.js"), wasm.join("snippets"));
+    let text = fs::read_to_string(&glue).context("wasm-bindgen wrote no glue")?;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let path = line.split(['"', '\'']).nth(1).filter(|_| line.starts_with("import "));
+        let Some(path) = path else {
+            lines.push(line.to_owned());
+            continue;
+        };
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let own = if path.ends_with("/pkg/errors.js") {
+            format!("../{name}")
+        } else {
+            fs::copy(wasm.join(path), wasm.join(name))
+                .with_context(|| format!("wasm-bindgen copied no {path}"))?;
+            format!("./{name}")
+        };
+        lines.push(line.replace(path, &own));
+    }
+    fs::write(&glue, lines.join("\n"))?;
+    fs::remove_dir_all(copies).context("wasm-bindgen copied nothing")
 }
 
 /// Packs the npm package as it would be published, and answers where the tarball is.
@@ -75,6 +141,7 @@ pub(crate) fn tarball(place: &Place) -> Result<PathBuf> {
         fs::copy(place.root.join(licence), staged.join(licence))
             .with_context(|| format!("cannot read {licence}"))?;
     }
+    join_scripts(place, &staged)?;
     let tarball = folder.join(format!("edgelatch-{}.tgz", npm_version(place)?));
     let digest = Digest::new().path(&staged)?;
     let stamp = folder.join("package.stamp");
@@ -123,16 +190,84 @@ pub(crate) fn npm_version(place: &Place) -> Result<String> {
         .context("pkg/package.json has no version")
 }
 
+/// Numbers what wasm-bindgen has put a hash behind, on both sides: hashes cannot be compressed, and numbers of the same length do.
+fn shorten_names(module: &Path, glue: &Path) -> Result<()> {
+    let mut bytes = fs::read(module)?;
+    let mut text = fs::read_to_string(glue)?;
+    for (number, hash) in (0..).zip(hashes(&text)) {
+        let short = format!("{number:0width$x}", width = hash.len());
+        text = text.replace(&hash, &short);
+        while let Some(at) = bytes.windows(hash.len()).position(|part| part == hash.as_bytes()) {
+            bytes.splice(at..at + hash.len(), short.bytes());
+        }
+    }
+    fs::write(module, bytes)?;
+    fs::write(glue, text).context("cannot write the glue")
+}
+
+/// The hashes of names such as `__wbg_abort_17cafbdd3728580a`, each once.
+fn hashes(glue: &str) -> BTreeSet<String> {
+    let words = glue.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let ends =
+        words.filter(|word| word.starts_with("__wb")).filter_map(|word| word.rsplit('_').next());
+    let is_hash = |end: &&str| {
+        end.len() == 16
+            && !end.starts_with("0000")
+            && end.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    ends.filter(is_hash).map(str::to_owned).collect()
+}
+
+/// Puts all that the loaders share into one file: each further one takes a runtime time to find and to read.
+fn join_scripts(place: &Place, folder: &Path) -> Result<()> {
+    let mut esbuild = place.command("esbuild");
+    esbuild.args(LOADERS).args(SCRIPT_FLAGS).current_dir(folder);
+    esbuild.args(["--bundle", "--splitting", "--format=esm", "--chunk-names=edgelatch"]);
+    esbuild.args(APART.map(|path| format!("--external:{path}")));
+    output_of(esbuild.args(["--outdir=.", "--allow-overwrite"]))?;
+    for part in SHARED {
+        fs::remove_file(folder.join(part)).with_context(|| format!("there is no {part}"))?;
+    }
+    ensure!(folder.join("edgelatch.js").exists(), "esbuild joined nothing");
+    Ok(())
+}
+
 fn module(place: &Place) -> Result<PathBuf> {
-    let compiler = wasm::compiler(place).context("no compiler for the wasm target")?;
-    let mut command = place.command("cargo");
+    let debian = wasm::linker().filter(|_| has_std_source()).map(Compiler::Linked);
+    let builds_std = debian.is_some();
+    let compiler = debian.or_else(|| wasm::compiler(place)).context("no compiler for wasm")?;
+    // What is built for another standard library is kept apart.
+    let target = if builds_std { place.folder("npm-std")? } else { place.target.clone() };
+    let mut command = place.command(if builds_std { DEBIAN_CARGO } else { "cargo" });
     compiler.apply(&mut command);
     command
-        .args(["build", "--profile", "npm", "--lib", "--package", "edgelatch"])
-        .args(["--target", wasm::TARGET, "--no-default-features", "--features", "js"])
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", remapped(place));
+        // Of one crate type only: as long as a library for Rust is made too, the optimizer has to keep what that might need.
+        .args(["rustc", "--crate-type", "cdylib", "--profile", "npm", "--lib"])
+        .args(["--package", "edgelatch", "--target-dir"])
+        .arg(&target)
+        .args(["--target", wasm::TARGET, "--no-default-features", "--features", "js"]);
+    let mut flags = remapped(place);
+    if builds_std {
+        command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
+        // Debian's source is of this very compiler, so it fits.
+        command.env("RUSTC_BOOTSTRAP", "1").env("RUSTC", DEBIAN_RUSTC);
+        flags = format!("{STD_FLAGS} {flags}");
+    } else {
+        println!(
+            "  a plain build: for the smallest package Debian's rustc-web and rust-web-src are needed"
+        );
+    }
+    command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
     run(place, "npm package: cargo build to WebAssembly", &mut command)?;
-    Ok(place.target.join(wasm::TARGET).join("npm/edgelatch.wasm"))
+    Ok(target.join(wasm::TARGET).join("npm/edgelatch.wasm"))
+}
+
+/// Whether the source of Debian's standard library is there to be built anew.
+fn has_std_source() -> bool {
+    let sysroot = output_of(Command::new(DEBIAN_RUSTC).args(["--print", "sysroot"]));
+    sysroot.is_ok_and(|sysroot| {
+        Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/std").is_dir()
+    })
 }
 
 /// Panic messages name source files; not by where they lie on the machine that built them.

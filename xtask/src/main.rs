@@ -5,6 +5,7 @@
 mod bench;
 mod build;
 mod demo;
+mod interop;
 mod once;
 mod place;
 mod process;
@@ -58,8 +59,21 @@ enum Task {
         #[arg(long)]
         list: bool,
     },
-    /// Measure the package beside @upstash/lock, and the gateway beside webdis
-    Bench,
+    /// Run the npm package and the crate beside Redisson itself, in a JVM, on the same Redis
+    Interop {
+        /// How long both sides contend for each kind of object
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+        seconds: u32,
+    },
+    /// Measure the packages and the gateway beside others, in one run, and write what was found
+    Bench {
+        /// Every table from few figures, in under a minute; what is published stays as it is
+        #[arg(long)]
+        quick: bool,
+        /// Measure nothing; draw charts and write pages anew from bench/results.json
+        #[arg(long, conflicts_with = "quick")]
+        draw: bool,
+    },
     /// Print the size of each published file: raw, gzip and brotli
     Size {
         /// Keep the figures as those to compare with
@@ -97,7 +111,9 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Demo { once: false, port } => demo::run(&place, port)?,
         Task::Test { list: true, .. } => suite::list(),
         Task::Test { suites, list: false } => return suite::run(&place, &suites),
-        Task::Bench => bench::run(&place)?,
+        Task::Interop { seconds } => return interop::run(&place, seconds),
+        Task::Bench { draw: true, .. } => bench::draw(&place)?,
+        Task::Bench { quick, draw: false } => bench::run(&place, quick)?,
         Task::Size { record } => size::run(&place, record)?,
     }
     Ok(ExitCode::SUCCESS)

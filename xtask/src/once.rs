@@ -1,4 +1,6 @@
-//! `cargo xtask demo --once`: the main job, done once and checked.
+//! `cargo xtask demo --once`: the main job, done once and checked, and a round of each kind of object.
+
+mod rounds;
 
 use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -41,16 +43,19 @@ pub(crate) fn run(place: &Place) -> Result<ExitCode> {
     );
     let mut turns = requests(&http, &stack.worker.url)?;
     let after = counter(&http, &stack.gateway)?;
-    drop(stack);
-
     // The order of holding is the order in which the counter was seen.
     turns.sort_by_key(|turn| turn.before);
     print(&turns);
-    let problems = check(&turns, before, after);
+    let mut problems = check(&turns, before, after);
     if problems.is_empty() {
-        println!(
-            "\nCounter: {before} + {WORKERS} = {after}. Tokens only rose. Nothing is left running."
-        );
+        println!("\nCounter: {before} + {WORKERS} = {after}. Tokens only rose.");
+    }
+
+    println!("\nOne round of each kind, and what Redis itself saw of it:\n");
+    problems.extend(rounds::all(&http, &stack.worker.url)?);
+    drop(stack);
+    if problems.is_empty() {
+        println!("\nEvery promise was kept. Nothing is left running.");
         return Ok(ExitCode::SUCCESS);
     }
     for problem in problems {
@@ -88,20 +93,30 @@ fn check(turns: &[Turn], before: u64, after: u64) -> Vec<String> {
 }
 
 fn requests(http: &ureq::Agent, url: &str) -> Result<Vec<Turn>> {
+    at_once((1..=WORKERS).map(|id| {
+        let (http, url) = (http.clone(), format!("{url}/api/once?id={id}"));
+        move || turn(&http, &url)
+    }))
+}
+
+/// Does all of it at the same time, and answers what came of each, or the first failure.
+fn at_once<T: Send + 'static>(
+    tasks: impl Iterator<Item = impl FnOnce() -> Result<T> + Send + 'static>,
+) -> Result<Vec<T>> {
     let (sender, results) = mpsc::channel();
-    for id in 1..=WORKERS {
-        let (sender, http, url) = (sender.clone(), http.clone(), format!("{url}/api/once?id={id}"));
-        // The receiver is gone when the task was interrupted; then nobody wants the answer.
-        thread::spawn(move || sender.send(turn(&http, &url)));
+    for task in tasks {
+        let sender = sender.clone();
+        // The receiver is gone when we were interrupted; then nobody wants the answer.
+        thread::spawn(move || sender.send(task()));
     }
     drop(sender);
-    let mut turns = Vec::new();
+    let mut done = Vec::new();
     loop {
         check_stop()?;
         match results.recv_timeout(Duration::from_millis(100)) {
-            Ok(turn) => turns.push(turn?),
+            Ok(result) => done.push(result?),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(turns),
+            Err(RecvTimeoutError::Disconnected) => return Ok(done),
         }
     }
 }

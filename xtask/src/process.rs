@@ -67,6 +67,11 @@ impl Group {
         &mut self.child
     }
 
+    /// The number of the program's process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// How it ended, if it did.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         if self.status.is_none() {
@@ -76,14 +81,14 @@ impl Group {
         Ok(self.status)
     }
 
-    /// Waits for the end; `each_tick` is called meanwhile.
-    pub(crate) fn wait(&mut self, mut each_tick: impl FnMut()) -> Result<ExitStatus> {
+    /// Waits for the end; `each_tick` is called meanwhile, and gives up by an error.
+    pub(crate) fn wait(&mut self, mut each_tick: impl FnMut() -> Result<()>) -> Result<ExitStatus> {
         loop {
             check_stop()?;
             if let Some(status) = self.ended()? {
                 return Ok(status);
             }
-            each_tick();
+            each_tick()?;
             tick();
         }
     }
@@ -114,7 +119,7 @@ impl Group {
 
     fn pid(&self) -> Pid {
         // A process id is positive and fits: the system gave it to us.
-        Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX))
+        Pid::from_raw(i32::try_from(self.id()).unwrap_or(i32::MAX))
     }
 }
 

@@ -12,8 +12,14 @@ use crate::process::Group;
 
 /// How long a step may be silent.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
-/// How much of a failed program's output is printed.
+/// How much of the end of a failed program's output is printed.
 const TAIL_LINES: usize = 80;
+/// How much of it is printed before, from those places that name a failure.
+const CAUSE_LINES: usize = 40;
+/// What follows a line that names a failure and belongs to it.
+const CAUSE_CONTEXT: usize = 4;
+/// Behind this line Node tells again what failed, and why.
+const NODE_FAILURES: &str = "✖ failing tests:";
 
 /// A clock for what is told to people; nothing is decided by it.
 pub(crate) struct Stopwatch(Instant);
@@ -68,17 +74,29 @@ pub(crate) fn quiet(place: &Place, what: &str, command: &mut Command) -> Result<
 
 /// Runs a program with its output in a file, with a sign of life now and then.
 pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<ExitStatus> {
+    let mut told = SIGN_OF_LIFE;
+    kept(&name(command), command, log, |elapsed| {
+        if elapsed >= told {
+            told += SIGN_OF_LIFE;
+            println!("  {:>3} s  {}", elapsed.as_secs(), last_line(log));
+        }
+        Ok(())
+    })
+}
+
+/// Runs a program with its output in a file. `meanwhile` is told how long it has run, and ends it by an error.
+pub(crate) fn kept(
+    title: &str,
+    command: &mut Command,
+    log: &Path,
+    mut meanwhile: impl FnMut(Duration) -> Result<()>,
+) -> Result<ExitStatus> {
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     command.stdout(file.try_clone()?).stderr(file);
-    let mut group = Group::spawn(&name(command), command)?;
+    // Dropped by an error, the group ends the program.
+    let mut group = Group::spawn(title, command)?;
     let watch = Stopwatch::start();
-    let mut told = SIGN_OF_LIFE;
-    group.wait(|| {
-        if watch.elapsed() >= told {
-            told += SIGN_OF_LIFE;
-            println!("  {:>3} s  {}", watch.elapsed().as_secs(), last_line(log));
-        }
-    })
+    group.wait(|| meanwhile(watch.elapsed()))
 }
 
 /// The program's output, if it ended well.
@@ -91,12 +109,45 @@ pub(crate) fn output_of(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The end of a log, where the reason of a failure is.
+/// What a log says of a failure: first the places that name one, which may stand anywhere, then the end. Node collects them there itself.
 pub(crate) fn tail(log: &Path) -> String {
-    let text = read(log);
-    let lines: Vec<&str> = text.lines().collect();
+    excerpt(&read(log))
+}
+
+fn excerpt(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !is_progress(line)).collect();
     let skipped = lines.len().saturating_sub(TAIL_LINES);
-    lines.into_iter().skip(skipped).map(|line| format!("    {line}\n")).collect()
+    let collected = lines.iter().rposition(|line| line.contains(NODE_FAILURES));
+    let (before, end) = lines.split_at(collected.unwrap_or(skipped));
+    let causes = if collected.is_some() { Vec::new() } else { causes(before) };
+    let told = causes.iter().chain(end).take(CAUSE_LINES + TAIL_LINES);
+    told.map(|line| format!("    {line}\n")).collect()
+}
+
+/// The lines that name a failure, and what follows each.
+fn causes<'t>(lines: &[&'t str]) -> Vec<&'t str> {
+    let mut context = 0;
+    let belongs = |line: &&&str| {
+        context =
+            if names_failure(line) { CAUSE_CONTEXT } else { usize::saturating_sub(context, 1) };
+        context > 0
+    };
+    lines.iter().filter(belongs).take(CAUSE_LINES).copied().collect()
+}
+
+/// Whether a line names a failure as rustc, cargo's test harness, Node's or our own scripts do.
+fn names_failure(line: &str) -> bool {
+    let line = line.trim_start();
+    line.contains("panicked at")
+        || line.ends_with("... FAILED")
+        || ["error", "not ok ", "✖ ", "FAILED"].iter().any(|start| line.starts_with(start))
+}
+
+/// Whether cargo only tells what it is at: hundreds of such lines push out the one that says why.
+fn is_progress(line: &str) -> bool {
+    ["Compiling ", "Checking ", "Downloaded ", "Building "]
+        .iter()
+        .any(|verb| line.trim_start().starts_with(verb))
 }
 
 /// A log as text, whatever bytes a program wrote into it.
@@ -112,4 +163,31 @@ fn last_line(log: &Path) -> String {
 
 fn name(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_far_from_the_end_is_told_first() {
+        let passed = "test later ... ok\n".repeat(TAIL_LINES);
+        let told = excerpt(&format!(
+            "test one ... ok\ntest two ... FAILED\nthread 'two' panicked at tests/a.rs:1:\nleft: 1\n{passed}error: 1 target failed\n"
+        ));
+        assert!(told.trim_start().starts_with("test two ... FAILED\n"), "{told}");
+        assert!(told.contains("left: 1"), "{told}");
+        assert!(told.ends_with("error: 1 target failed\n"), "{told}");
+    }
+
+    #[test]
+    fn of_node_s_failures_it_is_told_why() {
+        let passed = "✔ another\n".repeat(TAIL_LINES);
+        let log = format!(
+            "✖ one (1 ms)\n{passed}ℹ fail 1\n\n✖ failing tests:\n\n✖ one (1 ms)\n  Error: never\n"
+        );
+        let told = excerpt(&log);
+        assert!(told.trim_start().starts_with("✖ failing tests:"), "{told}");
+        assert!(told.ends_with("Error: never\n"), "{told}");
+    }
 }

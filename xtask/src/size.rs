@@ -41,9 +41,7 @@ pub(crate) fn run(place: &Place, record: bool) -> Result<()> {
         }
     }
     print(TOTAL, now.get(TOTAL).copied().unwrap_or_default(), then.get(TOTAL));
-    println!(
-        "\nWhat a runtime loads: one loader, api.js, wasm/edgelatch.js and wasm/edgelatch_bg.wasm."
-    );
+    println!("\nWhat a runtime loads: one loader, edgelatch.js and wasm/edgelatch_bg.wasm.");
     if record {
         fs::write(&file, measured).with_context(|| format!("cannot write {}", file.display()))?;
         println!("Recorded.");

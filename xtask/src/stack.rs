@@ -47,6 +47,11 @@ impl Gateway {
     pub(crate) fn check(&mut self) -> Result<()> {
         self.part.check()
     }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.part.id()
+    }
 }
 
 /// The demo's Worker in workerd, ended when dropped.
@@ -125,6 +130,11 @@ impl Part {
             }
         });
         Ok(Self { name: name.to_owned(), group, lines, log })
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.group.id()
     }
 
     /// Waits for the line with this in it and answers the word that follows.

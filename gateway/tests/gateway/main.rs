@@ -1,13 +1,24 @@
 //! The gateway in front of a real Redis, seen from its clients.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![expect(clippy::panic, reason = "a test ends at the first surprise")]
+#![expect(clippy::indexing_slicing, reason = "a test ends at the first surprise")]
 
 mod access;
+mod cluster;
 mod commands;
 mod limits;
+mod lost;
 mod outage;
+mod peer;
 mod pipelines;
 mod program;
+mod redirections;
+mod replicas;
+mod sentinel;
 mod shutdown;
 mod streams;
 mod support;
+
+#[path = "../servers/mod.rs"]
+mod servers;

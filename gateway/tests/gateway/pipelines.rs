@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 
-use crate::support::Stand;
+use crate::support::{Redis, Stand, TOKEN, TestClient, gateway};
 
 #[tokio::test]
 async fn a_pipeline_answers_each_command_in_its_place() {
@@ -62,6 +62,21 @@ async fn a_transaction_that_cannot_be_queued_is_discarded_whole() {
     let expected = r#"{"error":"ERR the gateway does not allow EXEC"}"#;
     assert_eq!(client.post("/multi-exec", refused).await, (400, expected.to_owned()));
     assert_eq!(client.command(r#"["EXISTS","k"]"#).await.1, r#"{"result":0}"#);
+}
+
+#[tokio::test]
+async fn a_transaction_that_redis_did_not_begin_may_have_been_executed() {
+    let redis = Redis::start().await;
+    let rules = ["SETUSER", "limited", "on", "nopass", "~*", "+@all", "-multi"];
+    let mut connection = redis.connect().await;
+    redis::cmd("ACL").arg(&rules).exec_async(&mut connection).await.unwrap();
+    let url = format!("{}?user=limited&pass=any", redis.url());
+    let gateway = gateway(url, |_| ()).await;
+    let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+    assert_eq!(client.command(r#"["SET","k","v"]"#).await.0, 200);
+    let (status, body) = client.post("/multi-exec", r#"[["INCR","n"],["INCR","n"]]"#).await;
+    assert_eq!(status, 502, "{body}");
+    assert!(body.starts_with(r#"{"error":"no reply from Redis"#), "{body}");
 }
 
 #[tokio::test]

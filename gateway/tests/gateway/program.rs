@@ -146,6 +146,8 @@ async fn without_a_token_it_does_not_start() {
         &["--redis", url, "--token", "not secret"],
         &["--token", "secret"],
         &["--redis", "http://secret", "--token", "secret"],
+        &["--redis", "redis+cluster://:secret@127.0.0.1:1/5", "--token", "secret"],
+        &["--redis", "redis+sentinel://:secret@127.0.0.1:1", "--token", "secret"],
         &["--redis", url, "--token", "secret", "--allow-origin", "*"],
         &["--redis", url, "--dev"],
     ] {

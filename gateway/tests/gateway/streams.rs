@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use crate::support::{Stand, Stream, TestClient, answer, header, until};
+use crate::support::{Redis, Stand, Stream, TOKEN, TestClient, answer, gateway, header, until};
 
 async fn subscribers(client: &TestClient, channel: &str) -> String {
     client.command(&format!(r#"["PUBSUB","NUMSUB","{channel}"]"#)).await.1
@@ -56,6 +56,34 @@ async fn a_pattern_names_the_channel_of_each_message() {
     stream.reach("data: psubscribe,lock:*,1\n\n").await;
     assert_eq!(client.command(r#"["PUBLISH","lock:a","0"]"#).await.1, r#"{"result":1}"#);
     stream.reach("data: pmessage,lock:*,lock:a,0\n\n").await;
+}
+
+#[tokio::test]
+async fn a_sharded_channel_has_messages_of_its_own() {
+    let Stand { client, mut redis, gateway: _gateway } = Stand::new().await;
+    let mut stream = Stream::open(client.request(Method::GET, "/ssubscribe/gw:{ch}")).await;
+    stream.reach("data: ssubscribe,gw:{ch},1\n\n").await;
+    assert_eq!(client.command(r#"["PUBLISH","gw:{ch}","m"]"#).await.1, r#"{"result":0}"#);
+    assert_eq!(client.command(r#"["SPUBLISH","gw:{ch}","a\nb"]"#).await.1, r#"{"result":1}"#);
+    stream.reach("data: smessage,gw:{ch},a\ndata: b\n\n").await;
+    redis.kill().await;
+    stream.end().await;
+}
+
+#[tokio::test]
+async fn a_channel_that_redis_refuses_is_refused_in_its_words() {
+    let redis = Redis::start().await;
+    let rules = ["SETUSER", "limited", "on", "nopass", "~*", "+@all", "resetchannels"];
+    let mut connection = redis.connect().await;
+    redis::cmd("ACL").arg(&rules).exec_async(&mut connection).await.unwrap();
+    let url = format!("{}?user=limited&pass=any", redis.url());
+    let gateway = gateway(url, |_| ()).await;
+    let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+    for path in ["/subscribe/ch", "/psubscribe/ch*", "/ssubscribe/ch"] {
+        let (status, body) = answer(client.request(Method::POST, path)).await;
+        assert_eq!(status, 400, "{path}: {body}");
+        assert!(body.starts_with(r#"{"error":"NOPERM "#), "{path}: {body}");
+    }
 }
 
 #[tokio::test]

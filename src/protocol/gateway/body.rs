@@ -1,4 +1,4 @@
-//! The body of an Upstash answer. Everything that is not exactly what it should be is no answer.
+//! The body of an answer. Everything that is not exactly what it should be is no answer.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use hifijson::{Error, Expect, SliceLexer};
 
 use crate::protocol::reply::Cell;
 
-/// `{"result": [flat]}` or `{"error": text}`; further fields are passed over.
+/// `{"result": [flat]}`, `{"result": one}` or `{"error": text}`; further fields are passed over.
 pub(super) enum Body {
     Result(Vec<Cell>),
     Error(String),
@@ -23,6 +23,52 @@ const DEPTH_MAX: u8 = 127;
 impl Body {
     /// Reads a body from its first byte to its last. Numbers are read as integers or not at all.
     pub(super) fn read(body: &[u8]) -> Option<Self> {
+        SliceLexer::new(body).exactly_one(SliceLexer::ws_peek, Self::one).ok()
+    }
+
+    /// The same for a list of two.
+    pub(super) fn read_two(body: &[u8]) -> Option<[Self; 2]> {
+        match Self::elements(body)?.as_slice() {
+            [first, second] => Some([Self::read(first)?, Self::read(second)?]),
+            _ => None,
+        }
+    }
+
+    /// The elements of a list, each as it stands there.
+    pub(super) fn elements(body: &[u8]) -> Option<Vec<&[u8]>> {
+        let mut all = Vec::new();
+        let list = |next, lexer: &mut SliceLexer<'_>| {
+            lexer.expect(|_| Some(next), b'[').ok_or(Expect::Value)?;
+            lexer.seq(b']', SliceLexer::ws_peek, |next, lexer| {
+                let begin = body.len() - lexer.as_slice().len();
+                skip(next, lexer, DEPTH_MAX)?;
+                let end = body.len() - lexer.as_slice().len();
+                all.push(body.get(begin..end).unwrap_or_default());
+                Ok::<_, Error>(())
+            })
+        };
+        SliceLexer::new(body).exactly_one(SliceLexer::ws_peek, list).ok()?;
+        Some(all)
+    }
+
+    /// The same in Webdis' words: `{verb: [flat]}`, `{verb: one}`, or `{verb: [false, text]}` for an error.
+    pub(super) fn read_of(verb: &str, body: &[u8]) -> Option<Self> {
+        let mut answer = None;
+        let read = |next, lexer: &mut SliceLexer<'_>| {
+            fields(next, lexer, &mut |name: &str, next, lexer| {
+                // It is the only one.
+                if name != verb || answer.is_some() {
+                    return Err(Expect::Eof.into());
+                }
+                answer = Some(marked(next, lexer)?);
+                Ok(())
+            })
+        };
+        SliceLexer::new(body).exactly_one(SliceLexer::ws_peek, read).ok()?;
+        answer
+    }
+
+    fn one(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Self, Error> {
         let mut answer = None;
         let mut field = |name: &str, next, lexer: &mut SliceLexer<'_>| {
             let part = match name {
@@ -33,11 +79,8 @@ impl Body {
             // Twice the same field, or both: somebody has tampered with it.
             if answer.replace(part).is_some() { Err(Expect::Eof.into()) } else { Ok(()) }
         };
-        let mut lexer = SliceLexer::new(body);
-        lexer
-            .exactly_one(SliceLexer::ws_peek, |next, lexer| fields(next, lexer, &mut field))
-            .ok()?;
-        answer
+        fields(next, lexer, &mut field)?;
+        Ok(answer.ok_or(Expect::Value)?)
     }
 }
 
@@ -56,15 +99,46 @@ fn fields(
 
 fn cells(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Vec<Cell>, Error> {
     let mut cells = Vec::new();
-    lexer.expect(|_| Some(next), b'[').ok_or(Expect::Value)?;
+    if lexer.expect(|_| Some(next), b'[').is_none() {
+        cells.push(cell(next, lexer)?);
+        return Ok(cells);
+    }
     lexer.seq(b']', SliceLexer::ws_peek, |next, lexer| {
-        cells.push(match next {
-            b'"' => Cell::Text(text(next, lexer)?.into()),
-            _ => Cell::Int(integer(lexer)?),
-        });
+        cells.push(cell(next, lexer)?);
         Ok::<_, Error>(())
     })?;
     Ok(cells)
+}
+
+/// Cells, or an error: what a `false` stands before.
+fn marked(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Body, Error> {
+    let mut good = true;
+    let mut cells = Vec::new();
+    if lexer.expect(|_| Some(next), b'[').is_none() {
+        cells.push(cell(next, lexer)?);
+        return Ok(Body::Result(cells));
+    }
+    lexer.seq(b']', SliceLexer::ws_peek, |next, lexer| {
+        match next {
+            b'f' | b't' if cells.is_empty() => {
+                good = lexer.null_or_bool().flatten().ok_or(Expect::Value)?;
+            }
+            _ => cells.push(cell(next, lexer)?),
+        }
+        Ok::<_, Error>(())
+    })?;
+    match cells.pop() {
+        Some(Cell::Text(text)) if !good && cells.is_empty() => Ok(Body::Error(text)),
+        last if good => Ok(Body::Result(cells.into_iter().chain(last).collect())),
+        _ => Err(Expect::Value.into()),
+    }
+}
+
+fn cell(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Cell, Error> {
+    Ok(match next {
+        b'"' => Cell::Text(text(next, lexer)?.into()),
+        _ => Cell::Int(integer(lexer)?),
+    })
 }
 
 fn integer(lexer: &mut SliceLexer<'_>) -> Result<i64, Error> {

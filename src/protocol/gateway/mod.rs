@@ -2,14 +2,26 @@
 
 mod address;
 mod body;
+mod memory;
+mod pipeline;
+mod stream;
 mod upstash;
+mod verdict;
+mod webdis;
 
-use alloc::format;
+pub use memory::{Form, Memory};
+pub use pipeline::Answers;
+pub(crate) use stream::Opened;
+pub use stream::{Frames, Heard};
+
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use base64ct::{Base64, Encoding as _};
+
 use crate::error::{FailureKind, InvalidOption, Refusal};
+use crate::protocol::calls::Topic;
 use crate::protocol::reply::Cell;
 use crate::protocol::script::{Publish, ScriptCall};
 use crate::timing::AttemptTime;
@@ -26,15 +38,25 @@ pub enum KeyLocking {
     Off,
 }
 
+/// What a gateway speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    Upstash,
+    Webdis,
+}
+
 /// Where a gateway is and how it is spoken to.
 #[derive(Clone)]
 pub struct Gateway {
+    dialect: Dialect,
     url: String,
-    authorization: String,
+    authorization: Option<String>,
     upstash_host: bool,
     key_locking: KeyLocking,
     publish: Publish,
     attempt: AttemptTime,
+    wakeups: bool,
+    id: String,
 }
 
 /// Never the token.
@@ -53,7 +75,7 @@ impl Gateway {
     /// # Errors
     /// [`InvalidOption`] names `url` or `token` and what is accepted.
     pub fn upstash(url: &str, token: &str) -> Result<Self, InvalidOption> {
-        Self::new(url, token, false)
+        Self::new(Dialect::Upstash, url, token, false)
     }
 
     /// The same, with `http://` also beyond loopback: for private networks only, since the token travels in the clear.
@@ -61,26 +83,49 @@ impl Gateway {
     /// # Errors
     /// As [`upstash`](Self::upstash).
     pub fn upstash_over_http(url: &str, token: &str) -> Result<Self, InvalidOption> {
-        Self::new(url, token, true)
+        Self::new(Dialect::Upstash, url, token, true)
     }
 
-    fn new(url: &str, token: &str, plain_http: bool) -> Result<Self, InvalidOption> {
+    /// A Webdis, of which `token` is what its `http_basic_auth` says, `user:password`; empty where it asks for nothing.
+    ///
+    /// `url` as for [`upstash`](Self::upstash). Webdis cannot wait for replicas and knows no zero byte: calls with either are
+    /// refused before anything is sent. It closes no stream when Redis goes away.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] names `url` or `token` and what is accepted.
+    pub fn webdis(url: &str, token: &str) -> Result<Self, InvalidOption> {
+        Self::new(Dialect::Webdis, url, token, false)
+    }
+
+    /// The same, with `http://` also beyond loopback: for private networks only, since `token` travels in the clear.
+    ///
+    /// # Errors
+    /// As [`webdis`](Self::webdis).
+    pub fn webdis_over_http(url: &str, token: &str) -> Result<Self, InvalidOption> {
+        Self::new(Dialect::Webdis, url, token, true)
+    }
+
+    fn new(
+        dialect: Dialect,
+        url: &str,
+        token: &str,
+        plain_http: bool,
+    ) -> Result<Self, InvalidOption> {
         let address = address::parse(url.trim(), plain_http)?;
-        let token = token.trim();
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_=+/.-~:".contains(&byte);
-        if token.is_empty() || token.len() > 4096 || !token.bytes().all(fits) {
-            return Err(InvalidOption::new(
-                "token",
-                "1 to 4096 letters, digits or any of _ = + / . - ~ :",
-            ));
-        }
+        let authorization = match dialect {
+            Dialect::Upstash => Some(bearer(token.trim())?),
+            Dialect::Webdis => basic(token.trim())?,
+        };
         Ok(Self {
-            upstash_host: address.is_below("upstash.io"),
+            dialect,
+            upstash_host: dialect == Dialect::Upstash && address.is_below("upstash.io"),
+            id: address.base.clone(),
             url: address.base,
-            authorization: format!("Bearer {token}"),
+            authorization,
             key_locking: KeyLocking::Auto,
             publish: Publish::Plain,
             attempt: AttemptTime::DEFAULT,
+            wakeups: true,
         })
     }
 
@@ -105,6 +150,28 @@ impl Gateway {
         self
     }
 
+    /// Sets whether waiters listen for releases over a stream, where the gateway has one. Default: yes; a gateway without one is found out
+    /// by itself. Without, they ask at intervals.
+    #[must_use]
+    pub const fn wakeups(mut self, wakeups: bool) -> Self {
+        self.wakeups = wakeups;
+        self
+    }
+
+    /// Sets by which name locks of several gateways are put in order. Default: the address.
+    ///
+    /// All programs that take the same locks together should call a gateway the same. If they do not, nothing is
+    /// unsafe, but they may have to give way to each other more often.
+    #[must_use]
+    pub fn named(mut self, id: &str) -> Self {
+        self.id = id.into();
+        self
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
     pub(crate) const fn attempt(&self) -> AttemptTime {
         self.attempt
     }
@@ -118,92 +185,118 @@ impl Gateway {
         self.key_locking == KeyLocking::Auto
     }
 
+    /// What opens the stream about a topic, and what reads it.
+    pub fn listen(&self, topic: &Topic) -> (Request, Frames) {
+        let (verb, channel) = (topic.verb(), topic.channel());
+        let encoded = encoded(channel);
+        let (path, content_type, body) = match self.dialect {
+            Dialect::Upstash => ([verb, "/", &encoded].concat(), "application/json", "[]".into()),
+            Dialect::Webdis => {
+                (String::new(), "text/plain", verb.to_ascii_uppercase() + "/" + &encoded)
+            }
+        };
+        let (url, authorization) = (self.url_of(&path), self.authorization.clone());
+        let request = Request { url, authorization, sync_token: None, content_type, body };
+        (request, Frames::new(self.dialect, verb, channel))
+    }
+
+    fn url_of(&self, path: &str) -> String {
+        [&self.url, "/", path].concat()
+    }
+
+    /// Whether it may be asked to tell of releases.
+    pub(crate) const fn wakes(&self) -> bool {
+        self.wakeups
+    }
+
+    /// Whether a call can be sent in this dialect at all.
+    pub(crate) fn can_send(&self, call: &ScriptCall) -> bool {
+        match self.dialect {
+            Dialect::Upstash => true,
+            Dialect::Webdis => webdis::can_send(call),
+        }
+    }
+
     pub(crate) fn encode(
         &self,
         call: &ScriptCall,
         form: Form,
         sync_token: Option<String>,
     ) -> Request {
-        Request {
-            url: format!("{}/", self.url),
-            authorization: self.authorization.clone(),
-            sync_token,
-            body: upstash::encode(call, form),
-        }
-    }
-
-    pub(crate) fn decode(response: &Response) -> Decoded {
-        upstash::decode(response.status, &response.body)
-    }
-}
-
-/// What a client has learned about its gateway. Data only: safe to share between the requests of a Worker.
-#[derive(Clone, Debug, Default)]
-pub struct Memory {
-    whole_only: bool,
-    no_key_locking: bool,
-    sync_token: Option<String>,
-}
-
-impl Memory {
-    /// How the next call is to be sent.
-    pub(crate) fn form(&self, gateway: &Gateway) -> Form {
-        let key_locking = match gateway.key_locking {
-            KeyLocking::Auto => gateway.upstash_host && !self.no_key_locking,
-            KeyLocking::On => true,
-            KeyLocking::Off => false,
+        // Two commands in one request need the path for several.
+        let path = if call.replicas().is_some() { "pipeline" } else { "" };
+        let (content_type, body) = match self.dialect {
+            Dialect::Upstash => ("application/json", upstash::encode(call, form)),
+            Dialect::Webdis => ("text/plain", webdis::encode(call, form)),
         };
-        Form { whole: self.whole_only, key_locking }
+        let (url, authorization) = (self.url_of(path), self.authorization.clone());
+        Request { url, authorization, sync_token, content_type, body }
     }
 
-    /// The gateway refuses `EVALSHA` as such.
-    pub(crate) const fn refuses_hashes(&mut self) {
-        self.whole_only = true;
-    }
-
-    /// The gateway refuses the key-locking line.
-    pub(crate) const fn refuses_key_locking(&mut self) {
-        self.no_key_locking = true;
-    }
-
-    /// What the next request carries so that it reads what the last one wrote.
-    pub(crate) fn sync_token(&self) -> Option<String> {
-        self.sync_token.clone()
-    }
-
-    /// Keeps the newest sync token.
-    pub(crate) fn note(&mut self, response: &Response) {
-        if response.sync_token.is_some() {
-            self.sync_token.clone_from(&response.sync_token);
+    pub(crate) fn decode(&self, call: &ScriptCall, form: Form, response: &Response) -> Decoded {
+        let Response { status, body, .. } = response;
+        match (self.dialect, call.replicas()) {
+            (Dialect::Webdis, _) => webdis::decode(call, form, *status, body),
+            (Dialect::Upstash, None) => upstash::decode(*status, body),
+            (Dialect::Upstash, Some(_)) => upstash::decode_replicated(*status, body),
         }
     }
 }
 
-/// In which form a call is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
-    /// `EVAL` with the text, not `EVALSHA` with its hash.
-    pub whole: bool,
-    /// With the key-locking line.
-    pub key_locking: bool,
+/// A text as one part of a path: nothing but these passes as it is. A slash would separate, a dot asks Webdis for another format.
+fn encoded(text: &str) -> String {
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
+    let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or_default();
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    encoded
 }
 
-/// One HTTP request: a POST with JSON in it.
+fn bearer(token: &str) -> Result<String, InvalidOption> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_=+/.-~:".contains(&byte);
+    if (1..=4096).contains(&token.len()) && token.bytes().all(fits) {
+        Ok(["Bearer ", token].concat())
+    } else {
+        Err(InvalidOption::new("token", "1 to 4096 letters, digits or any of _ = + / . - ~ :"))
+    }
+}
+
+/// RFC 7617: the user has no colon in it, and neither of the two a control character.
+fn basic(token: &str) -> Result<Option<String>, InvalidOption> {
+    if token.is_empty() {
+        return Ok(None);
+    }
+    let fits = token.contains(':') && token.len() <= 1024 && !token.chars().any(char::is_control);
+    if fits {
+        Ok(Some(["Basic ", &Base64::encode_string(token.as_bytes())].concat()))
+    } else {
+        Err(InvalidOption::new("token", "user:password of at most 1024 bytes, or nothing"))
+    }
+}
+
+/// One HTTP request: a POST.
 #[derive(Clone)]
 pub struct Request {
     /// Where to.
     pub url: String,
-    /// The value of the `Authorization` header.
-    pub authorization: String,
+    /// The value of the `Authorization` header, when there is one.
+    pub authorization: Option<String>,
     /// The value of the `upstash-sync-token` header, when there is one.
     pub sync_token: Option<String>,
-    /// The body, JSON.
+    /// The value of the `Content-Type` header: exactly this, since one gateway refuses it with a parameter.
+    pub content_type: &'static str,
+    /// The body.
     pub body: String,
 }
 
 impl Request {
-    /// The `Content-Type`: exactly this, since one gateway refuses it with a parameter.
-    pub const CONTENT_TYPE: &'static str = "application/json";
     /// The header that carries the sync token, both ways.
     pub const SYNC_TOKEN: &'static str = "upstash-sync-token";
 }
@@ -227,7 +320,8 @@ pub struct Response {
 }
 
 impl Response {
-    /// The most bytes of a body that are read. No script of ours answers with more than some hundred.
+    /// The most bytes of a body that are read. A script of ours answers with some hundred; a caller's own with 60 000 when all
+    /// its result has to be escaped.
     pub const BODY_MAX: usize = 64 * 1024;
 }
 
@@ -235,7 +329,11 @@ impl Response {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decoded {
     /// Redis answered.
-    Cells(Vec<Cell>),
+    Cells {
+        cells: Vec<Cell>,
+        /// How many replicas had it, for a call that was to wait for them: `None` when the gateway refused to wait.
+        acknowledged: Option<u32>,
+    },
     /// Redis does not know the script by its hash.
     UnknownHash,
     /// The gateway does not allow `EVALSHA`, or Redis has no such command.

@@ -1,101 +1,84 @@
 //! Upstash's REST dialect: `["EVALSHA", sha1, count, keys…, args…]` up, `{"result"}` or `{"error"}` down.
+//!
+//! With `["WAIT", replicas, ms]` behind it in one list where replicas are to have what it writes; both answers in one list then.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::body::Body;
+use super::verdict::{code, error, failure, holds};
 use super::{Decoded, Form};
-use crate::error::{FailureKind, Refusal, RefusalKind};
+use crate::error::{Refusal, RefusalKind};
+use crate::protocol::reply::Cell;
 use crate::protocol::script::ScriptCall;
+use crate::time::millis;
 
 /// Every element a JSON string: a number would pass through the gateway's floating point.
 pub(super) fn encode(call: &ScriptCall, form: Form) -> String {
     let count = call.keys().len().to_string();
     let whole;
-    let (verb, text) = if form.whole {
-        whole = call.script().source(form.key_locking);
-        ("EVAL", whole.as_str())
-    } else {
-        ("EVALSHA", call.script().sha1(form.key_locking))
+    let (verb, text) = match call.sha1(form.key_locking) {
+        Some(sha1) if !form.whole => ("EVALSHA", sha1),
+        _ => {
+            whole = call.source(form.key_locking);
+            ("EVAL", whole.as_str())
+        }
     };
     let mut elements: Vec<&str> = Vec::with_capacity(3 + call.keys().len() + call.args().len());
     elements.extend([verb, text, &count]);
     elements.extend(call.keys().iter().chain(call.args()).map(String::as_str));
     // Writing strings into memory cannot fail; an empty body would be refused by any gateway.
-    serde_json::to_string(&elements).unwrap_or_default()
+    let command = serde_json::to_string(&elements).unwrap_or_default();
+    match call.replicas() {
+        None => command,
+        Some((replicas, within)) => {
+            let (replicas, within) = (replicas.get().to_string(), millis(within).to_string());
+            ["[", &command, r#",["WAIT",""#, &replicas, r#"",""#, &within, r#""]]"#].concat()
+        }
+    }
 }
 
 /// The body decides before the status does; what is neither a result nor an error tells nothing.
 pub(super) fn decode(status: u16, body: &[u8]) -> Decoded {
-    let ok = (200..300).contains(&status);
+    decoded(status, Body::read(body), None)
+}
+
+/// The same for a script and the wait for its replicas, which does not count unless the script has run.
+pub(super) fn decode_replicated(status: u16, body: &[u8]) -> Decoded {
+    if let Some([script, replicas]) = Body::read_two(body) {
+        return decoded(status, Some(script), acknowledged(&replicas));
+    }
     match Body::read(body) {
+        // No such path, or one that is taken for a command: only two commands in one request can be waited for.
+        Some(Body::Error(text)) if holds(&text, "unknown command") => unsupported(),
+        _ if matches!(status, 404 | 405 | 501) => unsupported(),
         Some(Body::Error(text)) => error(status, &text),
-        Some(Body::Result(cells)) if ok => Decoded::Cells(cells),
         Some(Body::Result(_)) | None => Decoded::Indeterminate(failure(status)),
     }
 }
 
-const fn failure(status: u16) -> FailureKind {
-    match status {
-        300..400 => FailureKind::Redirected,
-        408 | 429 | 500.. => FailureKind::Gateway { status },
-        _ => FailureKind::Garbled { status },
+fn decoded(status: u16, body: Option<Body>, acknowledged: Option<u32>) -> Decoded {
+    let ok = (200..300).contains(&status);
+    match body {
+        Some(Body::Error(text)) => error(status, &text),
+        Some(Body::Result(cells)) if ok => Decoded::Cells { cells, acknowledged },
+        Some(Body::Result(_)) | None => Decoded::Indeterminate(failure(status)),
     }
 }
 
-fn error(status: u16, text: &str) -> Decoded {
-    // Some gateways put words of their own in front, so the codes are looked for anywhere.
-    let says = |word: &str| text.split(|c: char| !c.is_ascii_uppercase()).any(|part| part == word);
-    if says("NOSCRIPT") {
-        return Decoded::UnknownHash;
-    }
-    let known = KNOWN.iter().find(|(word, _)| says(word));
-    let refusal = match (known, status) {
-        (Some((word, kind)), _) => Refusal::new(*kind, *word),
-        (None, 401 | 403) => Refusal::new(RefusalKind::Unauthorized, code(text)),
-        // An error that is not Redis' own, from a gateway that failed: it may have failed after the script had run.
-        (None, 429 | 500..) => return Decoded::Indeterminate(failure(status)),
-        // Not Redis' words, at a status that Redis' own errors come with: the gateway's, and who knows when it said them.
-        (None, 200..300 | 400 | 408) if code(text).is_empty() => {
-            return Decoded::Indeterminate(failure(status));
-        }
-        (None, _) => Refusal::new(RefusalKind::Other, code(text)),
-    };
-    let holds = |phrase: &str| {
-        text.as_bytes()
-            .windows(phrase.len())
-            .any(|part| part.eq_ignore_ascii_case(phrase.as_bytes()))
-    };
-    if holds("script shebang") || holds("unexpected symbol near '#'") {
-        Decoded::KeyLockingRefused(refusal)
-    } else if holds("evalsha") && (status == 403 || says("NOPERM") || holds("unknown command")) {
-        Decoded::HashesRefused(refusal)
-    } else {
-        Decoded::Refused(refusal)
+/// How many replicas a wait has counted. None that is known of when it broke off, as with a master that turns into a replica;
+/// `None` when there is no such command.
+fn acknowledged(replicas: &Body) -> Option<u32> {
+    match replicas {
+        Body::Error(text) => (!matches!(code(text), "ERR" | "NOPERM")).then_some(0),
+        Body::Result(cells) => match cells.as_slice() {
+            [Cell::Int(count)] => u32::try_from(*count).ok(),
+            [Cell::Text(count)] => count.parse().ok(),
+            _ => None,
+        },
     }
 }
 
-/// Errors of Redis that prove that nothing was done, and what they mean.
-const KNOWN: [(&str, RefusalKind); 15] = [
-    ("WRONGPASS", RefusalKind::Unauthorized),
-    ("NOAUTH", RefusalKind::Unauthorized),
-    ("NOPERM", RefusalKind::Unauthorized),
-    ("OOM", RefusalKind::OutOfMemory),
-    ("WRONGTYPE", RefusalKind::WrongType),
-    ("LOADING", RefusalKind::Unavailable),
-    ("BUSY", RefusalKind::Unavailable),
-    ("TRYAGAIN", RefusalKind::Unavailable),
-    ("CLUSTERDOWN", RefusalKind::Unavailable),
-    ("MASTERDOWN", RefusalKind::Unavailable),
-    ("NOREPLICAS", RefusalKind::Unavailable),
-    ("READONLY", RefusalKind::Unavailable),
-    ("MISCONF", RefusalKind::Unavailable),
-    ("MOVED", RefusalKind::Unavailable),
-    ("CROSSSLOT", RefusalKind::Other),
-];
-
-/// The first word, when it is a code: capitals only. Anything else might quote an argument.
-fn code(text: &str) -> &str {
-    let word = text.split_ascii_whitespace().next().unwrap_or_default();
-    if word.len() <= 24 && word.bytes().all(|byte| byte.is_ascii_uppercase()) { word } else { "" }
+fn unsupported() -> Decoded {
+    Decoded::Refused(Refusal::new(RefusalKind::Unsupported, ""))
 }

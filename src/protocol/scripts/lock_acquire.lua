@@ -1,11 +1,16 @@
+-- with listeners, taken
 -- Takes one lock, or several on one gateway, all or none.
 --
 -- KEYS  1 latch of the owner, then for each lock: its name, its token key
--- ARGV  5 owner field   6 lease in ms   7 last try: 1 or 0   8 how long the token keys are kept in ms, empty: for ever
+-- ARGV  5 owner field   6 lease in ms   7 last try: 1 or 0   8 how long the token keys are kept in ms
+--       9 if any lock's token key is to be kept for ever: a letter for each, `f` for those, `x` for the others
+--       10 if it is a node of a majority: the token that all nodes are to store, or empty
+--       11 if such a node does not vote when it is young: for how long, in ms
+--       12... if others are to be told that the locks are taken: the channel of each
 -- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
 --       0 busy: number of the first lock that is held, longest remaining (-1: no end)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
---      -6 the last token of a lock is out of range
+--      -6 the last token of a lock is out of range   -10 this node is too young to vote: for so long still
 --
 -- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
 -- extends (C6). A busy answer writes nothing, except the tombstone when this was the last try (C4).
@@ -33,11 +38,14 @@ if latch then
 end
 if mine>0 then return out(-3,'0',0) end
 if late() then return out(-1,'0',0) end
-if busy>0 then
+local young,delay=0,tonumber(ARGV[11])
+if busy==0 and delay then young=delay-1000*redis.call('INFO','server'):match('uptime_in_seconds:(%d+)') end
+if busy>0 or young>0 then
   if ARGV[7]=='1' then redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],'x0','PX',life()) end
+  if young>0 then return out(-10,'0',young) end
   return out(0,tostring(busy),wait)
 end
-local token=t[1]*1000000+t[2]
+local token=0
 for i=3,#KEYS,2 do
   local last=redis.call('GET',KEYS[i])
   if last then
@@ -46,13 +54,17 @@ for i=3,#KEYS,2 do
     token=math.max(token,n+1)
   end
 end
+local micros,proposal=t[1]*1000000+t[2],tonumber(ARGV[10])
+if proposal and proposal>=token and proposal<=micros+1000000 then token=proposal else token=math.max(token,micros) end
 token=string.format('%.0f',token)
 for i=3,#KEYS,2 do
   -- A token key without an end is a fenced lock's, which Redisson keeps for ever: it stays without one.
-  if kept and redis.call('PTTL',KEYS[i])~=-1 then redis.call('SET',KEYS[i],token,'PX',kept) else redis.call('SET',KEYS[i],token) end
+  local j=(i-1)/2
+  if ARGV[9] and ARGV[9]:sub(j,j)=='f' or redis.call('PTTL',KEYS[i])==-1 then redis.call('SET',KEYS[i],token) else redis.call('SET',KEYS[i],token,'PX',kept) end
 end
 redis.call('SET',KEYS[1],token,'PX',life(lease))
 -- PEXPIRE first, on what is not there: a user who may not run it is refused before a lock without an end is written.
 for i=2,#KEYS,2 do redis.call('PEXPIRE',KEYS[i],lease) end
 for i=2,#KEYS,2 do redis.call('HSET',KEYS[i],field,1) redis.call('PEXPIRE',KEYS[i],lease) end
+for i=12,#ARGV do taken(ARGV[i],lease) end
 return out(1,token,lease)

@@ -4,10 +4,25 @@ import { ok, rejects, same, until } from "../check.mjs";
 import { putForward } from "../watch.mjs";
 
 const METHODS = {
-  Locks: ["lock", "owner"],
-  Owner: ["lock"],
+  Locks: [
+    "lock", "nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock", "readWriteLock", "groupLock",
+    "multiLock", "redLock", "semaphore", "permitExpirableSemaphore", "countDownLatch", "guard", "owner", "events",
+  ],
   Lock: ["acquire", "forceRelease", "inspect", "name", "run", "tryAcquire"],
-  Lease: ["holdCount", "isHeld", "name", "release", "remaining", "renew", "signal", "token", String(Symbol.asyncDispose)],
+  Lease: [
+    "eval", "events", "holdCount", "isHeld", "name", "permitIds", "release", "remaining", "renew", "signal", "token", "tokenOf",
+    String(Symbol.asyncDispose),
+  ],
+  Semaphore: [
+    "acquire", "addPermits", "availablePermits", "drainPermits", "forceRelease", "inspect", "name", "release", "releaseIfExists",
+    "run", "tryAcquire", "trySetPermits",
+  ],
+  PermitExpirableSemaphore: [
+    "acquire", "addPermits", "availablePermits", "forceRelease", "inspect", "name", "release", "run", "setPermits", "tryAcquire",
+    "trySetPermits", "updateLeaseTime",
+  ],
+  CountDownLatch: ["count", "countDown", "delete", "name", "trySetCount", "wait"],
+  Guard: ["claim", "delete", "key", "newest", "set"],
 };
 
 export const lease = {
@@ -86,8 +101,12 @@ export const lease = {
     const owner = locks.owner();
     const lock = owner.lock(world.name());
     const lease = await lock.acquire();
-    const objects = { Locks: locks, Owner: owner, Lock: lock, Lease: lease };
-    for (const [name, object] of Object.entries(objects)) {
+    const objects = [
+      ["Locks", locks], ["Locks", owner], ["Lock", lock], ["Lock", locks.readWriteLock("a").read], ["Lease", lease],
+      ["Semaphore", locks.semaphore("a")], ["PermitExpirableSemaphore", locks.permitExpirableSemaphore("a")],
+      ["CountDownLatch", locks.countDownLatch("a")], ["Guard", locks.guard("a")],
+    ];
+    for (const [name, object] of objects) {
       const prototype = Object.getPrototypeOf(object);
       const members = Reflect.ownKeys(prototype).map(String).filter((key) => !/^(constructor|__.*)$/.test(key));
       same(members.sort(), [...METHODS[name]].sort(), name);

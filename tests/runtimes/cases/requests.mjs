@@ -1,6 +1,7 @@
 /** What is sent: as little as can be, in exactly one form. */
 
-import { ok, rejects, same } from "../check.mjs";
+import { ok, rejects, same, until } from "../check.mjs";
+import { putForward } from "../watch.mjs";
 
 /** What a request may be told beside method, headers and body; not every runtime knows each. */
 const INIT = ["body", "cache", "credentials", "headers", "method", "redirect", "referrerPolicy", "signal"];
@@ -31,6 +32,67 @@ export const requests = {
       ok(command.every((part) => typeof part === "string"), "every argument is a string");
       ok(["EVAL", "EVALSHA"].includes(command[0]), command[0]);
     }
+  },
+
+  async "calls of one turn are one request, and each has its own answer"(world) {
+    const { locks, sent } = world.client();
+    const all = Array.from({ length: 10 }, () => locks.lock(world.name()));
+    const held = await all[3].acquire();
+    // Redis knows the script by now.
+    const before = sent.length;
+    const leases = await Promise.all(all.map((lock) => lock.tryAcquire()));
+    same(sent.length, before + 1, "requests");
+    const { input, init } = sent.at(-1);
+    same([input, JSON.parse(init.body).length], [`${world.url}/pipeline`, 10]);
+    same(leases.map((lease) => lease?.name ?? null), all.map(({ name }, number) => (number === 3 ? null : name)));
+    const states = await Promise.all(all.map((lock) => lock.inspect()));
+    same(states.map(({ lastToken }) => lastToken), leases.map((lease) => (lease ?? held).token));
+    const ends = await Promise.all([...leases.filter(Boolean), held].map((lease) => lease.release()));
+    same([new Set(ends).size, ends.length, sent.length], [1, 10, before + 3]);
+  },
+
+  async "renewals that are due together are one request"(world) {
+    const { locks, sent } = world.client();
+    const leases = await Promise.all(Array.from({ length: 20 }, () => locks.lock(world.name()).acquire()));
+    const before = sent.length;
+    putForward(10_000);
+    await until(() => leases.every((lease) => lease.remaining() > 25_000), "all are renewed");
+    const renewals = sent.slice(before);
+    same(new Set(renewals.map(({ input }) => input)).size, 1, "addresses");
+    ok(renewals.length <= 2, `${renewals.length} requests`);
+    await Promise.all(leases.map((lease) => lease.release()));
+  },
+
+  async "a gateway without pipelines is found out once, and each call goes by itself"(world) {
+    const refusing = (input, init) => (input.endsWith("/pipeline") ? new Response("Not Found", { status: 404 }) : fetch(input, init));
+    const { locks, sent } = world.client({ fetch: refusing });
+    const inspect = () => Promise.all(Array.from({ length: 5 }, () => locks.lock(world.name()).inspect()));
+    await inspect();
+    const asked = sent.length;
+    same(sent.filter(({ input }) => input.endsWith("/pipeline")).length, 1);
+    await inspect();
+    same(sent.length, asked + 5, "requests");
+  },
+
+  async "whoever goes while a request is under way takes nothing from the others"(world) {
+    let under;
+    const begun = new Promise((resolve) => (under = resolve));
+    const signals = [];
+    const slow = async (input, init) => {
+      signals.push(init.signal);
+      under();
+      return fetch(input, init);
+    };
+    const { locks } = world.client({ fetch: slow });
+    const client = new AbortController();
+    const goes = locks.lock(world.name()).acquire({ signal: client.signal }).then(() => "acquired", (error) => error.code ?? error.name);
+    const stay = [1, 2, 3].map(() => locks.lock(world.name()).tryAcquire());
+    await begun;
+    client.abort();
+    const leases = await Promise.all(stay);
+    ok(leases.every(Boolean) && !signals[0].aborted, "the others have their answers");
+    await goes;
+    await Promise.all(leases.map((lease) => lease.release()));
   },
 
   async "the fetch function is called without a this, and the runtime's is found at each request"(world) {
@@ -113,5 +175,23 @@ export const requests = {
     same([state.holdCount, state.lastToken], [1, lease.token]);
     toLose = 1;
     same(await lease.release(), "released");
+  },
+
+  async "what did not get through, and never will, is told as not done"(world) {
+    let toLose = 0;
+    const losing = async (...call) => {
+      if (toLose-- > 0) throw new TypeError("the connection broke");
+      return fetch(...call);
+    };
+    const { locks } = world.client({ fetch: losing });
+    const [lock, semaphore] = [locks.lock(world.name()), locks.semaphore(world.name())];
+    const lease = await lock.acquire();
+    for (const change of [() => lock.forceRelease(), () => semaphore.addPermits(2)]) {
+      // As many attempts as there are; then only what takes the change back gets through.
+      toLose = 3;
+      await rejects(change(), world.NotDoneError);
+    }
+    same([await lease.isHeld(), await semaphore.availablePermits()], [true, 0]);
+    same([await lock.forceRelease(), await semaphore.addPermits(2)], [true, 2]);
   },
 };

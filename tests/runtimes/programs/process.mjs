@@ -6,5 +6,6 @@ import { run } from "../suite.mjs";
 
 loaded();
 const [url, token] = [process.env.EDGELATCH_TEST_URL, process.env.EDGELATCH_TEST_TOKEN];
-const results = await run({ edgelatch, url, token, loads: [] });
+const dialect = process.env.EDGELATCH_TEST_DIALECT;
+const results = await run({ edgelatch, url, token, loads: [], dialect });
 console.log(JSON.stringify(results));

@@ -24,7 +24,7 @@ pub(crate) fn install(place: &Place, packages: &[&str]) -> Result<()> {
     if which("apt-get").is_none() {
         bail!(
             "this machine has no apt-get; install by its own means: {list} \
-             (needed are the programs redis-server, webdis, wrk, chromium and chromedriver)"
+             (needed are the programs redis-server, webdis, wrk, chromium, chromedriver, javac and mvn)"
         );
     }
     step(&format!("Debian packages: {list}"), || {

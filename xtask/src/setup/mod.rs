@@ -2,6 +2,7 @@
 
 mod cargo;
 mod debian;
+mod java;
 mod npm;
 pub(crate) mod wasm;
 
@@ -16,12 +17,14 @@ use crate::process::Interrupted;
 pub(crate) enum Need {
     /// `redis-server`, started privately by whoever uses it.
     Redis,
-    /// `webdis`, which the benchmark compares our gateway with.
+    /// `webdis`, which tests speak to and the benchmark compares our gateway with.
     Webdis,
     /// `wrk`, which loads both gateways.
     Wrk,
     /// A browser and its WebDriver.
     Chromium,
+    /// A compiler for Java with its runtime, and Maven.
+    Java,
     /// A compiler for `wasm32-unknown-unknown`.
     WasmTarget,
     /// `wasm-bindgen` of the very version of the crate.
@@ -46,13 +49,16 @@ pub(crate) enum Purpose {
     Demo,
     /// For `bench`
     Bench,
+    /// For `interop`
+    Interop,
 }
 
 impl Purpose {
     /// What is needed for it.
     pub(crate) fn needs(self) -> &'static [Need] {
         use Need::{
-            CargoDeny, Chromium, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget, Webdis, Wrk,
+            CargoDeny, Chromium, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget, Webdis,
+            Wrk,
         };
         match self {
             Self::All => &[
@@ -60,6 +66,7 @@ impl Purpose {
                 Webdis,
                 Wrk,
                 Chromium,
+                Java,
                 WasmTarget,
                 WasmBindgen,
                 WasmPack,
@@ -68,7 +75,8 @@ impl Purpose {
             ],
             Self::Build => &[WasmTarget, WasmBindgen, NpmTools],
             Self::Demo => &[Redis, WasmTarget, WasmBindgen, NpmTools],
-            Self::Bench => &[Redis, Webdis, Wrk, WasmTarget, WasmBindgen, NpmTools],
+            Self::Bench => &[Redis, Webdis, Wrk, Java, WasmTarget, WasmBindgen, NpmTools],
+            Self::Interop => &[Redis, Java, WasmTarget, WasmBindgen, NpmTools],
         }
     }
 }
@@ -94,7 +102,7 @@ pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, St
     let mut failed = Vec::new();
     for need in missing {
         let result = match need {
-            Need::Redis | Need::Webdis | Need::Wrk | Need::Chromium => from_debian
+            Need::Redis | Need::Webdis | Need::Wrk | Need::Chromium | Need::Java => from_debian
                 .as_ref()
                 .map_or_else(|error| Err(anyhow::anyhow!("{error:#}")), |()| Ok(())),
             Need::WasmTarget => wasm::install(place),
@@ -120,6 +128,7 @@ fn is_there(place: &Place, need: Need) -> bool {
         Need::Webdis => which("webdis").is_some(),
         Need::Wrk => which("wrk").is_some(),
         Need::Chromium => chromium().is_some() && which("chromedriver").is_some(),
+        Need::Java => java::is_there(),
         Need::WasmTarget => wasm::compiler(place).is_some(),
         Need::WasmBindgen | Need::WasmPack | Need::CargoDeny => cargo::is_there(place, need),
         Need::NpmTools => npm::is_there(place),
@@ -132,6 +141,7 @@ fn packages(need: Need) -> &'static [&'static str] {
         Need::Webdis => &["webdis"],
         Need::Wrk => &["wrk"],
         Need::Chromium => &["chromium", "chromium-driver"],
+        Need::Java => java::PACKAGES,
         Need::WasmTarget
         | Need::WasmBindgen
         | Need::WasmPack

@@ -145,7 +145,7 @@ fn debian_libdir() -> Result<PathBuf> {
 }
 
 /// Debian appends the version of LLVM to the linker's name.
-fn linker() -> Option<PathBuf> {
+pub(crate) fn linker() -> Option<PathBuf> {
     which("wasm-ld").or_else(|| {
         let path = env::var_os("PATH")?;
         let files =

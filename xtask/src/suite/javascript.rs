@@ -32,6 +32,10 @@ pub(crate) fn package(runner: &Runner<'_>) -> Result<Tally> {
     Ok(tally)
 }
 
+pub(crate) fn recipes(runner: &Runner<'_>) -> Result<Tally> {
+    script(runner, "tests/recipes/run.mjs", |_| {})
+}
+
 pub(crate) fn upstash(runner: &Runner<'_>) -> Result<Tally> {
     with_gateway(runner, "tests/upstash/run.mjs")
 }

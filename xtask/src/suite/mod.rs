@@ -15,9 +15,9 @@ use crate::place::Place;
 use crate::process::Interrupted;
 use crate::progress::Stopwatch;
 use crate::setup::{self, Need};
-use runner::Runner;
+pub(crate) use runner::Runner;
 use table::SUITES;
-use tally::Tally;
+pub(crate) use tally::Tally;
 
 /// A part of the tests that is run and counted by itself.
 pub(crate) struct Suite {

@@ -13,10 +13,14 @@ use crate::setup::wasm::{self, Compiler};
 
 /// What others build on; the rest of the workspace is for us.
 const PUBLISHED: [&str; 2] = ["edgelatch", "edgelatch-gateway"];
-/// Runs by itself, with optimisation.
-const MODEL: &str = "model";
+/// Run by themselves, with optimisation.
+const MODELS: [&str; 2] = ["model", "model_multi"];
+/// What is left out by default, and no less ours.
+const FEATURES: [&str; 2] = ["--features", "edgelatch/blocking"];
 /// Runs inside JavaScript runtimes.
 const WASM: &str = "wasm";
+/// Wants a JVM and what is built for it.
+const INTEROP: &str = "interop";
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 
 pub(crate) fn fmt(runner: &Runner<'_>) -> Result<Tally> {
@@ -25,7 +29,7 @@ pub(crate) fn fmt(runner: &Runner<'_>) -> Result<Tally> {
 
 pub(crate) fn clippy(runner: &Runner<'_>) -> Result<Tally> {
     let mut native = cargo(runner);
-    native.args(["clippy", "--workspace", "--all-targets"]).args(DENY_WARNINGS);
+    native.args(["clippy", "--workspace", "--all-targets"]).args(FEATURES).args(DENY_WARNINGS);
     let mut tally = runner.check("clippy: the workspace", &mut native)?;
     let mut bare = cargo(runner);
     bare.args(["clippy", "--package", "edgelatch", "--lib", "--no-default-features"]);
@@ -51,11 +55,16 @@ pub(crate) fn clippy(runner: &Runner<'_>) -> Result<Tally> {
 
 pub(crate) fn doc(runner: &Runner<'_>) -> Result<Tally> {
     let mut command = cargo(runner);
-    command.args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");
+    command
+        .args(["doc", "--workspace", "--no-deps"])
+        .args(FEATURES)
+        .env("RUSTDOCFLAGS", "-D warnings");
     runner.check("cargo doc", &mut command)
 }
 
 pub(crate) fn deny(runner: &Runner<'_>) -> Result<Tally> {
+    // Brings here what nothing has needed yet: a build takes but what its own platform wants.
+    metadata(runner)?;
     let mut command = cargo(runner);
     command.args(["deny", "--offline", "check", "bans", "licenses", "sources"]);
     runner.check("cargo deny check bans licenses sources", &mut command)
@@ -91,23 +100,24 @@ pub(crate) fn msrv(runner: &Runner<'_>) -> Result<Tally> {
 
 pub(crate) fn tests(runner: &Runner<'_>) -> Result<Tally> {
     let mut command = cargo(runner);
-    command.args(["test", "--workspace", "--no-fail-fast", "--lib", "--bins"]);
+    command.args(["test", "--workspace", "--no-fail-fast", "--lib", "--bins"]).args(FEATURES);
     for name in integration_tests(&metadata(runner)?) {
-        if name != MODEL && name != WASM {
+        if ![WASM, INTEROP].contains(&name.as_str()) && !MODELS.contains(&name.as_str()) {
             command.args(["--test", &name]);
         }
     }
     let mut tally = runner.count("cargo test: units and integration", &mut command)?;
     let mut doc = cargo(runner);
-    doc.args(["test", "--workspace", "--no-fail-fast", "--doc"]);
+    doc.args(["test", "--workspace", "--no-fail-fast", "--doc"]).args(FEATURES);
     tally += runner.count("cargo test: the examples in the documentation", &mut doc)?;
     Ok(tally)
 }
 
 pub(crate) fn model(runner: &Runner<'_>) -> Result<Tally> {
     let mut command = cargo(runner);
-    command.args(["test", "--release", "--package", "edgelatch", "--test", MODEL]);
-    runner.count("cargo test --release --test model", &mut command)
+    command.args(["test", "--release", "--package", "edgelatch", "--no-fail-fast"]);
+    command.args(MODELS.iter().flat_map(|name| ["--test", *name]));
+    runner.count("cargo test --release: the models", &mut command)
 }
 
 pub(crate) fn wasm_node(runner: &Runner<'_>) -> Result<Tally> {

@@ -1,7 +1,10 @@
 //! The suites, from fast to slow.
 
 use super::{Suite, javascript, rust};
-use crate::setup::Need::{CargoDeny, Chromium, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget};
+use crate::setup::Need::{
+    CargoDeny, Chromium, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget, Webdis, Wrk,
+};
+use crate::{bench, interop};
 
 /// All of them, in the order in which they run.
 pub(crate) const SUITES: &[Suite] = &[
@@ -42,16 +45,16 @@ pub(crate) const SUITES: &[Suite] = &[
     },
     Suite {
         name: "rust",
-        about: "unit, integration and documentation tests, with real Redis",
-        needs: &[Redis],
+        about: "unit, integration and documentation tests, with real Redis and Webdis",
+        needs: &[Redis, Webdis],
         files: &["tests"],
         run: rust::tests,
     },
     Suite {
         name: "model",
-        about: "the lock's protocol in the model checker",
+        about: "the protocols of all objects in the model checker",
         needs: &[],
-        files: &["tests/model.rs"],
+        files: &["tests/model.rs", "tests/model_multi.rs"],
         run: rust::model,
     },
     Suite {
@@ -83,6 +86,13 @@ pub(crate) const SUITES: &[Suite] = &[
         run: javascript::package,
     },
     Suite {
+        name: "recipes",
+        about: "the SQL of docs/fencing.md on SQLite",
+        needs: &[NpmTools],
+        files: &["tests/recipes/run.mjs", "docs/fencing.md"],
+        run: javascript::recipes,
+    },
+    Suite {
         name: "upstash",
         about: "@upstash/redis and @upstash/lock against our gateway",
         needs: &[Redis, WasmTarget, WasmBindgen, NpmTools],
@@ -90,9 +100,16 @@ pub(crate) const SUITES: &[Suite] = &[
         run: javascript::upstash,
     },
     Suite {
+        name: "interop",
+        about: "the crate and the npm package beside Redisson itself, on the same Redis",
+        needs: &[Redis, Java, WasmTarget, WasmBindgen, NpmTools],
+        files: &["tests/interop.rs", "tests/interop/npm/run.mjs", "tests/interop/java/pom.xml"],
+        run: interop::suite,
+    },
+    Suite {
         name: "runtimes",
         about: "the packed npm package in Node, Deno, Bun, Chromium and workerd",
-        needs: &[Redis, WasmTarget, WasmBindgen, NpmTools, Chromium],
+        needs: &[Redis, Webdis, WasmTarget, WasmBindgen, NpmTools, Chromium],
         files: &["tests/runtimes/run.mjs"],
         run: javascript::runtimes,
     },
@@ -102,5 +119,12 @@ pub(crate) const SUITES: &[Suite] = &[
         needs: &[Redis, WasmTarget, WasmBindgen, NpmTools, Chromium],
         files: &["wrangler.toml", "www/worker.js", "tests/demo/run.mjs"],
         run: javascript::demo,
+    },
+    Suite {
+        name: "bench",
+        about: "the quick benchmark finds a figure for every cell of its tables",
+        needs: &[Redis, Webdis, Wrk, Java, WasmTarget, WasmBindgen, NpmTools],
+        files: &["tests/bench/measure.mjs", "tests/interop/java/pom.xml"],
+        run: bench::suite,
     },
 ];

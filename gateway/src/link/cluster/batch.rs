@@ -1,0 +1,128 @@
+//! Pipelines on a cluster.
+//!
+//! The commands are grouped by node, and the groups run side by side, each in the order in which
+//! its commands stand: so one node that is away holds nobody up but its own. A command without a key
+//! goes where the one before it went, and `WAIT` on the same connection.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use redis::cluster_routing::Slot;
+use redis::{Pipeline, RedisResult, Value};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Cluster, Way, route};
+use crate::link::node::Node;
+use crate::link::{Step, nobody, too_late};
+use crate::policy::Lane;
+
+/// A command, where it stands, and the slot of its first key.
+struct Place<'a> {
+    at: usize,
+    step: &'a Step,
+    slot: Option<Slot>,
+}
+
+/// The commands for one node.
+struct Group<'a> {
+    node: Arc<Node>,
+    places: Vec<Place<'a>>,
+}
+
+type Replies = Vec<RedisResult<Value>>;
+
+impl Cluster {
+    /// Answers each command in its place, Redis' errors included.
+    pub(in crate::link) async fn pipeline(&self, steps: &[Step], deadline: Instant) -> Replies {
+        let grouped = timeout_at(deadline, self.group(steps)).await;
+        let groups = match grouped.unwrap_or_else(|_| Err(too_late())) {
+            Ok(groups) => groups,
+            Err(error) => return vec![Err(error); steps.len()],
+        };
+        let ran = join_all(groups.iter().map(|group| self.run(group, deadline))).await;
+        let mut replies: Vec<_> = groups
+            .iter()
+            .zip(ran)
+            .flat_map(|(group, replies)| group.places.iter().map(|place| place.at).zip(replies))
+            .collect();
+        replies.sort_unstable_by_key(|(at, _)| *at);
+        replies.into_iter().map(|(_, reply)| reply).collect()
+    }
+
+    async fn group<'a>(&self, steps: &'a [Step]) -> RedisResult<Vec<Group<'a>>> {
+        let mut groups: Vec<Group<'a>> = Vec::new();
+        let slots: Vec<_> = steps.iter().map(|step| route::slot(&step.command)).collect();
+        // What stands before the first key goes where that goes.
+        let first = slots.iter().copied().find_map(|slot| slot);
+        let mut last: Option<Arc<Node>> = None;
+        for (at, (step, slot)) in steps.iter().zip(slots).enumerate() {
+            let node = match last.filter(|_| slot.is_none()) {
+                Some(node) => node,
+                None => self.node(slot.or(first)).await?,
+            };
+            last = Some(Arc::clone(&node));
+            let place = Place { at, step, slot };
+            match groups.iter_mut().find(|group| Arc::ptr_eq(&group.node, &node)) {
+                Some(group) => group.places.push(place),
+                None => groups.push(Group { node, places: vec![place] }),
+            }
+        }
+        Ok(groups)
+    }
+
+    /// One reply for each command; those that did not come in time are errors.
+    async fn run(&self, group: &Group<'_>, deadline: Instant) -> Replies {
+        let mut replies = Vec::with_capacity(group.places.len());
+        let waits = group.places.iter().any(|place| place.step.lane == Lane::Own);
+        let ended = if waits {
+            timeout_at(deadline, self.one_by_one(group, &mut replies)).await
+        } else {
+            timeout_at(deadline, self.at_once(group, &mut replies)).await
+        };
+        let error = match ended {
+            Ok(Ok(())) => nobody(),
+            Ok(Err(error)) => error,
+            Err(_) => too_late(),
+        };
+        replies.resize_with(group.places.len(), || Err(error.clone()));
+        replies
+    }
+
+    /// In one write. What was redirected follows its redirection afterwards, one after the other.
+    async fn at_once(&self, group: &Group<'_>, replies: &mut Replies) -> RedisResult<()> {
+        let mut pipe = Pipeline::with_capacity(group.places.len());
+        for place in &group.places {
+            pipe.add_command(place.step.command.clone());
+        }
+        let sent = group.node.pipeline(&pipe, Lane::Shared).await?;
+        for (Place { step, slot, .. }, reply) in group.places.iter().zip(sent) {
+            let mut node = Arc::clone(&group.node);
+            replies.push(match *slot {
+                Some(slot) => {
+                    self.settle(&step.command, slot, &mut node, reply, &mut Way::Shared).await
+                }
+                None => Ok(reply),
+            });
+        }
+        Ok(())
+    }
+
+    /// One by one on connections of the request's own, so that a `WAIT` that follows a redirected
+    /// command follows it to its node. Ends with the first that is lost.
+    async fn one_by_one(&self, group: &Group<'_>, replies: &mut Replies) -> RedisResult<()> {
+        let mut way = Way::Own(Vec::new());
+        let mut last = Arc::clone(&group.node);
+        for Place { step, slot, .. } in &group.places {
+            if slot.is_some() {
+                last = Arc::clone(&group.node);
+            }
+            let reply = way.send(&last, &step.command).await?;
+            let reply = match *slot {
+                Some(slot) => self.settle(&step.command, slot, &mut last, reply, &mut way).await?,
+                None => reply,
+            };
+            replies.push(Ok(reply));
+        }
+        Ok(())
+    }
+}

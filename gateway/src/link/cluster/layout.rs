@@ -1,0 +1,127 @@
+//! What the nodes say about who has which slot.
+
+use std::collections::{HashMap, HashSet};
+
+use redis::cluster::NodeAddress;
+use redis::{Cmd, ConnectionAddr, Value, from_redis_value_ref};
+
+use super::redirection::host;
+
+/// What one node says about all.
+pub(super) struct Layout {
+    pub(super) ranges: Ranges,
+    /// Masters and replicas.
+    pub(super) known: HashSet<NodeAddress>,
+}
+
+/// The question that [`Layout::read`] reads the answer to.
+pub(super) fn question() -> Cmd {
+    let mut question = redis::cmd("CLUSTER");
+    question.arg("SLOTS");
+    question
+}
+
+impl Layout {
+    /// `None` if it is no answer, or that of a node outside of any cluster.
+    pub(super) fn read(reply: &Value, from: &ConnectionAddr) -> Option<Self> {
+        let mut layout = Self { ranges: Vec::new(), known: HashSet::new() };
+        let ranges: Vec<Vec<Value>> = from_redis_value_ref(reply).ok()?;
+        for range in &ranges {
+            let [Value::Int(first), Value::Int(last), nodes @ ..] = range.as_slice() else {
+                return None;
+            };
+            let mut nodes = nodes.iter().map(|node| address(node, from));
+            let master = nodes.next()??;
+            let (first, last) = (u16::try_from(*first).ok()?, u16::try_from(*last).ok()?);
+            layout.known.insert(master.clone());
+            layout.known.extend(nodes.flatten());
+            layout.ranges.push((first, last, master));
+        }
+        // Each node tells them in an order of its own.
+        layout.ranges.sort_unstable_by_key(|(first, ..)| *first);
+        (!layout.ranges.is_empty()).then_some(layout)
+    }
+
+    /// What most of the answers say about the masters.
+    pub(super) fn prevailing(answers: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut votes: HashMap<Ranges, (usize, HashSet<NodeAddress>)> = HashMap::new();
+        for answer in answers {
+            let (count, known) = votes.entry(answer.ranges).or_default();
+            *count += 1;
+            known.extend(answer.known);
+        }
+        let (ranges, (_, known)) = votes.into_iter().max_by_key(|(_, (count, _))| *count)?;
+        Some(Self { ranges, known })
+    }
+}
+
+/// First slot, last slot, and the master that has them.
+pub(super) type Ranges = Vec<(u16, u16, NodeAddress)>;
+
+fn address(node: &Value, from: &ConnectionAddr) -> Option<NodeAddress> {
+    let Value::Array(parts) = node else { return None };
+    let [name, Value::Int(port), ..] = parts.as_slice() else { return None };
+    let name: Option<String> = from_redis_value_ref(name).ok()?;
+    let name = match name.as_deref() {
+        // A node that does not know its own name is where it was asked.
+        None | Some("") => host(from)?,
+        Some("?") => return None,
+        Some(name) => name,
+    };
+    Some(NodeAddress::new(name, u16::try_from(*port).ok()?))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use redis::parse_redis_value;
+
+    use super::*;
+
+    pub(in crate::link::cluster) fn read(wire: &str) -> Option<Layout> {
+        let from = ConnectionAddr::Tcp("asked".to_owned(), 1);
+        Layout::read(&parse_redis_value(wire.as_bytes()).unwrap(), &from)
+    }
+
+    pub(in crate::link::cluster) fn node(name: &str, port: u16) -> String {
+        format!("*3\r\n${}\r\n{name}\r\n:{port}\r\n$2\r\nid\r\n", name.len())
+    }
+
+    pub(in crate::link::cluster) fn range(first: u16, last: u16, nodes: &[String]) -> String {
+        let nodes = (nodes.len(), nodes.concat());
+        format!("*{}\r\n:{first}\r\n:{last}\r\n{}", 2 + nodes.0, nodes.1)
+    }
+
+    /// Two masters with half of the slots each, and a replica.
+    pub(in crate::link::cluster) fn halves(one: &str, other: &str) -> Layout {
+        let upper = range(8192, 16383, &[node(other, 6379), node("replica", 6379)]);
+        read(&format!("*2\r\n{upper}{}", range(0, 8191, &[node(one, 6379)]))).unwrap()
+    }
+
+    #[test]
+    fn an_answer_names_masters_and_all_nodes() {
+        let layout = halves("one", "other");
+        let masters: Vec<_> = layout.ranges.iter().map(|(.., node)| node.host()).collect();
+        assert_eq!(masters, ["one", "other"]);
+        assert!(layout.known.contains(&NodeAddress::new("replica", 6379)));
+        // A node that does not know its own name, and one that nobody knows the name of.
+        let nameless = read(&format!("*1\r\n{}", range(0, 1, &[node("", 2)]))).unwrap();
+        assert_eq!(nameless.ranges[0].2, NodeAddress::new("asked", 2));
+        for wire in [
+            "*0\r\n".to_owned(),
+            "+OK\r\n".to_owned(),
+            "-ERR This instance has cluster support disabled\r\n".to_owned(),
+            format!("*1\r\n{}", range(0, 1, &[])),
+            format!("*1\r\n{}", range(0, 1, &[node("?", 2)])),
+        ] {
+            assert!(read(&wire).is_none(), "{wire}");
+        }
+    }
+
+    #[test]
+    fn most_of_the_answers_prevail() {
+        let answers = [halves("one", "cut-off"), halves("one", "new"), halves("one", "new")];
+        let prevailing = Layout::prevailing(answers).unwrap();
+        assert_eq!(prevailing.ranges[1].2.host(), "new");
+        assert!(Layout::prevailing([]).is_none());
+    }
+}

@@ -1,0 +1,235 @@
+//! Redis Cluster: each command to the node that has its slot.
+//!
+//! The driver's own cluster client is not used, because it sends again: with attempts left, a whole
+//! pipeline when one of its replies is a redirection, and any command after a lost connection; with
+//! none left, it follows no redirection, and one of them costs a pipeline all its other replies.
+//! Nor does it lend a connection, which `WAIT` needs.
+
+mod batch;
+mod layout;
+mod map;
+mod redirection;
+mod route;
+mod way;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use futures_util::future::join_all;
+use redis::cluster_routing::Slot;
+use redis::{Cmd, ConnectionInfo, Pipeline, RedisResult, ServerError, ServerErrorKind, Value};
+use tokio::time::timeout;
+use tracing::info;
+
+use self::layout::Layout;
+use self::map::Map;
+use self::redirection::Redirection;
+use self::way::Way;
+use super::gate::Gate;
+use super::node::{Node, PATIENCE};
+use super::{Messages, Topic, nobody};
+use crate::policy::Lane;
+
+/// How many redirections a command follows, one after the other. Two are usual while slots move.
+const REDIRECTIONS: usize = 5;
+/// How many checks pass before the nodes are asked again who has which slot, without a cause.
+const CHECKS: u32 = 30;
+/// How many nodes are asked that at once.
+const WITNESSES: usize = 9;
+
+/// The nodes, and who has which slot.
+pub(crate) struct Cluster {
+    gate: Gate,
+    map: RwLock<Map>,
+    /// Who is asked as long as no node is known, and when none of them answers.
+    seeds: Vec<Arc<Node>>,
+    /// Something was seen that the map does not know.
+    stale: AtomicBool,
+}
+
+impl Cluster {
+    pub(super) fn new(seeds: Vec<ConnectionInfo>, connections: usize) -> RedisResult<Self> {
+        let template = seeds.first().cloned().ok_or_else(nobody)?;
+        let seeds = seeds.into_iter().map(|seed| Node::new(seed, 1)).collect::<RedisResult<_>>()?;
+        Ok(Self {
+            gate: Gate::default(),
+            map: RwLock::new(Map::new(template, connections)),
+            seeds,
+            stale: AtomicBool::new(true),
+        })
+    }
+
+    pub(super) async fn command(&self, command: &Cmd, lane: Lane) -> RedisResult<Value> {
+        let slot = route::slot(command);
+        let mut node = self.node(slot).await?;
+        let reply = node.command(command, lane).await?;
+        match slot {
+            Some(slot) => self.settle(command, slot, &mut node, reply, &mut Way::Shared).await,
+            None => Ok(reply),
+        }
+    }
+
+    /// A transaction has one node, so its keys must be in one slot.
+    pub(super) async fn transaction(&self, pipe: &Pipeline) -> RedisResult<Value> {
+        let mut slots = pipe.cmd_iter().filter_map(route::slot);
+        let slot = slots.next();
+        if slots.any(|other| Some(other) != slot) {
+            return refusal(b"-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+        }
+        let mut node = self.node(slot).await?;
+        let mut reply = node.transaction(pipe).await?;
+        let Some(slot) = slot else { return Ok(reply) };
+        for _ in 0..REDIRECTIONS {
+            // That `EXEC` or one of the queued commands was redirected means that none has run.
+            let Some(redirection) = self.redirection(&reply, slot) else { break };
+            if redirection.is_ask() {
+                // There is no way to ask the next node for more than one command.
+                return refusal(b"-TRYAGAIN The slot of this transaction is being moved\r\n");
+            }
+            let Some(next) = self.follow(&redirection, &node).await else { break };
+            reply = next.transaction(pipe).await?;
+            node = next;
+        }
+        Ok(reply)
+    }
+
+    /// A channel's messages reach all nodes, so any will do; a sharded one's stay on the node of
+    /// its slot.
+    pub(super) async fn subscribe(
+        &self,
+        topic: &Topic,
+    ) -> RedisResult<Result<Messages, ServerError>> {
+        let slot = match topic {
+            Topic::Channel(channel) | Topic::Shard(channel) => Some(Slot::for_key(channel)),
+            Topic::Pattern(_) => None,
+        };
+        let mut node = self.node(slot).await?;
+        let mut messages = node.subscribe(topic).await?;
+        for _ in 0..REDIRECTIONS {
+            let (Err(error), Some(slot)) = (&messages, slot) else { break };
+            let reply = Value::ServerError(error.clone());
+            let Some(redirection) = self.redirection(&reply, slot) else { break };
+            let Some(next) = self.follow(&redirection, &node).await else { break };
+            messages = next.subscribe(topic).await?;
+            node = next;
+        }
+        Ok(messages)
+    }
+
+    pub(super) async fn is_alive(&self) -> bool {
+        let nodes = self.read(Map::nodes);
+        let answers = join_all(nodes.iter().map(|node| node.is_alive())).await;
+        self.read(Map::is_whole) && answers.into_iter().all(|is_alive| is_alive)
+    }
+
+    /// Asks every node whether it lives, and who has which slot when there is a cause.
+    pub(super) async fn check(&self) -> bool {
+        let nodes = self.read(Map::nodes);
+        let answers = join_all(nodes.iter().map(|node| node.check())).await;
+        let is_alive = answers.into_iter().all(|is_alive| is_alive);
+        let is_due = self.write(|map| map.count_check() >= CHECKS);
+        if !is_alive || is_due || self.stale.swap(false, Ordering::Relaxed) {
+            self.refresh().await;
+        }
+        is_alive && self.read(Map::is_whole)
+    }
+
+    /// The node of a slot; without one, always the same node, so that a `SCAN` can go on.
+    ///
+    /// One that raised a doubt is asked for again first: another may have taken its place.
+    async fn node(&self, slot: Option<Slot>) -> RedisResult<Arc<Node>> {
+        if let Some(node) = self.read(|map| map.master(slot)).filter(|node| !node.is_doubted()) {
+            return Ok(node);
+        }
+        self.refresh().await;
+        self.read(|map| map.master(slot)).ok_or_else(nobody)
+    }
+
+    /// Follows redirections from `node` to where the command is run.
+    async fn settle(
+        &self,
+        command: &Cmd,
+        slot: Slot,
+        node: &mut Arc<Node>,
+        mut reply: Value,
+        way: &mut Way,
+    ) -> RedisResult<Value> {
+        for _ in 0..REDIRECTIONS {
+            let Some(redirection) = self.redirection(&reply, slot) else { break };
+            let Some(next) = self.follow(&redirection, node).await else { break };
+            *node = next;
+            reply = if redirection.is_ask() {
+                way.ask(node, command).await?
+            } else {
+                way.send(node, command).await?
+            };
+        }
+        Ok(reply)
+    }
+
+    /// Where the reply points to, if it is a redirection of this slot.
+    fn redirection(&self, reply: &Value, slot: Slot) -> Option<Redirection> {
+        let Value::ServerError(error) = reply else { return None };
+        if error.kind() == Some(ServerErrorKind::ClusterDown) {
+            self.stale.store(true, Ordering::Relaxed);
+        }
+        Redirection::read(error, slot)
+    }
+
+    /// The node that `from` points to. `None` if the cluster does not know it: a script can answer
+    /// with an error of its own making, and must not send the gateway and its password anywhere.
+    async fn follow(&self, redirection: &Redirection, from: &Node) -> Option<Arc<Node>> {
+        self.stale.store(true, Ordering::Relaxed);
+        let address = redirection.address(from)?;
+        if !self.read(|map| map.knows(&address)) {
+            self.refresh().await;
+        }
+        self.write(|map| {
+            let node = map.node(&address)?;
+            if !redirection.is_ask() {
+                map.assign(redirection.slot(), &node);
+            }
+            Some(node)
+        })
+    }
+
+    /// Asks the nodes who has which slot: those that nothing is held against, then all.
+    async fn refresh(&self) {
+        let work = async {
+            let all = self.read(Map::nodes);
+            let trusted: Vec<_> = all.iter().filter(|node| !node.is_doubted()).cloned().collect();
+            for nodes in [&trusted, &all, &self.seeds] {
+                if let Some(layout) = ask(nodes).await {
+                    if self.write(|map| map.settle(layout)) {
+                        info!("the masters of the cluster have changed");
+                    }
+                    return;
+                }
+            }
+        };
+        self.gate.once(work).await;
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&Map) -> T) -> T {
+        look(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&mut Map) -> T) -> T {
+        change(&mut self.map.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What most of these nodes say: one that is cut off from the others still believes what it knew.
+async fn ask(nodes: &[Arc<Node>]) -> Option<Layout> {
+    let question = layout::question();
+    let answers = nodes.iter().take(WITNESSES).map(|node| async {
+        let reply = timeout(PATIENCE, node.command(&question, Lane::Shared)).await.ok()?.ok()?;
+        Layout::read(&reply, node.address())
+    });
+    Layout::prevailing(join_all(answers).await.into_iter().flatten())
+}
+
+/// What Redis itself would say.
+fn refusal(line: &[u8]) -> RedisResult<Value> {
+    redis::parse_redis_value(line)
+}

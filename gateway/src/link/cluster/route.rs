@@ -1,0 +1,150 @@
+//! Where a command belongs.
+
+use redis::cluster_routing::Slot;
+use redis::{Arg, Cmd};
+
+/// The slot of a command's first key, or `None` if it has no key. Whether the others lie there
+/// too is for Redis to say, which answers `CROSSSLOT` before it runs anything.
+pub(super) fn slot(command: &Cmd) -> Option<Slot> {
+    let words: Vec<&[u8]> = command
+        .args_iter()
+        .filter_map(|word| match word {
+            Arg::Simple(word) => Some(word),
+            _ => None,
+        })
+        .collect();
+    first_key(&words).map(Slot::for_key)
+}
+
+/// Where the first key of a command stands.
+enum Place {
+    /// After the name.
+    First,
+    /// After the name and a subcommand.
+    Second,
+    /// After as many words and the number of keys.
+    Counted(usize),
+    /// After the word `STREAMS`.
+    Streams,
+}
+
+/// Commands whose first key is not their first argument.
+const PLACES: &[(&[u8], Place)] = &[
+    (b"BITOP", Place::Second),
+    (b"EVAL", Place::Counted(2)),
+    (b"EVALSHA", Place::Counted(2)),
+    (b"EVALSHA_RO", Place::Counted(2)),
+    (b"EVAL_RO", Place::Counted(2)),
+    (b"FCALL", Place::Counted(2)),
+    (b"FCALL_RO", Place::Counted(2)),
+    (b"LMPOP", Place::Counted(1)),
+    (b"MEMORY", Place::Second),
+    (b"OBJECT", Place::Second),
+    (b"SINTERCARD", Place::Counted(1)),
+    (b"XGROUP", Place::Second),
+    (b"XINFO", Place::Second),
+    (b"XREAD", Place::Streams),
+    (b"XREADGROUP", Place::Streams),
+    (b"ZDIFF", Place::Counted(1)),
+    (b"ZINTER", Place::Counted(1)),
+    (b"ZINTERCARD", Place::Counted(1)),
+    (b"ZMPOP", Place::Counted(1)),
+    (b"ZUNION", Place::Counted(1)),
+];
+
+/// Commands without a key, whatever stands behind their name. Those that the gateway refuses
+/// anyway are not here.
+const KEYLESS: &[&[u8]] = &[
+    b"COMMAND",
+    b"DBSIZE",
+    b"ECHO",
+    b"FLUSHALL",
+    b"FLUSHDB",
+    b"FUNCTION",
+    b"INFO",
+    b"KEYS",
+    b"LASTSAVE",
+    b"LOLWUT",
+    b"PING",
+    b"PUBLISH",
+    b"PUBSUB",
+    b"RANDOMKEY",
+    b"SCAN",
+    b"SCRIPT",
+    b"TIME",
+    b"WAIT",
+    b"WAITAOF",
+];
+
+fn first_key<'a>(words: &[&'a [u8]]) -> Option<&'a [u8]> {
+    let (name, rest) = words.split_first()?;
+    if KEYLESS.iter().any(|keyless| name.eq_ignore_ascii_case(keyless)) {
+        return None;
+    }
+    let place = PLACES.iter().find(|(other, _)| name.eq_ignore_ascii_case(other));
+    match place.map_or(&Place::First, |(_, place)| place) {
+        Place::First => rest.first().copied(),
+        Place::Second => rest.get(1).copied(),
+        Place::Counted(at) => {
+            let number: u64 = str::from_utf8(rest.get(at - 1)?).ok()?.parse().ok()?;
+            // A number without keys is for Redis to refuse.
+            if number == 0 { None } else { rest.get(*at).copied() }
+        }
+        Place::Streams => {
+            let at = rest.iter().position(|word| word.eq_ignore_ascii_case(b"STREAMS"))?;
+            rest.get(at + 1).copied()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key<'a>(words: &[&'a str]) -> Option<&'a str> {
+        let words: Vec<_> = words.iter().map(|word| word.as_bytes()).collect();
+        first_key(&words).map(|key| str::from_utf8(key).unwrap())
+    }
+
+    #[test]
+    fn the_first_key_is_found_wherever_it_stands() {
+        for words in [
+            &["GET", "key"][..],
+            &["hset", "key", "f", "v"],
+            &["EVAL", "return 1", "2", "key", "other", "argument"],
+            &["evalsha", "abc", "1", "key"],
+            &["FCALL", "f", "1", "key"],
+            &["BITOP", "AND", "key", "other"],
+            &["OBJECT", "ENCODING", "key"],
+            &["XREAD", "COUNT", "1", "STREAMS", "key", "0"],
+            &["XREADGROUP", "GROUP", "g", "c", "streams", "key", ">"],
+            &["ZUNION", "2", "key", "other"],
+            &["ZUNIONSTORE", "key", "2", "a", "b"],
+            &["SPUBLISH", "key", "message"],
+            &["MSET", "key", "1", "other", "2"],
+            &["JSON.GET", "key", "$"],
+        ] {
+            assert_eq!(key(words), Some("key"), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_key_has_none() {
+        for words in [
+            &["PING"][..],
+            &["publish", "channel", "message"],
+            &["SCRIPT", "LOAD", "return 1"],
+            &["EVAL", "return 1", "0", "argument"],
+            &["EVAL", "return 1", "none", "argument"],
+            &["EVAL", "return 1", "-1", "argument"],
+            &["EVAL", "return 1"],
+            &["WAIT", "1", "100"],
+            &["SCAN", "0"],
+            &["MEMORY", "DOCTOR"],
+            &["GET"],
+            &["XREAD", "COUNT", "1"],
+        ] {
+            assert_eq!(key(words), None, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Work that many ask for and one does.
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// When Redis goes away, every request finds out at once and wants to know where it is now. One
+/// of them asks; whoever came before the answer takes part in it.
+#[derive(Default)]
+pub(super) struct Gate {
+    /// When the work was last done.
+    done: Mutex<Option<Instant>>,
+}
+
+impl Gate {
+    /// Returns when `work` was done, by this caller or by another one meanwhile.
+    pub(super) async fn once(&self, work: impl Future<Output = ()>) {
+        let asked = Instant::now();
+        let mut done = self.done.lock().await;
+        if done.is_some_and(|done| done >= asked) {
+            return;
+        }
+        // A caller that is dropped here leaves the work to the next in line.
+        work.await;
+        *done = Some(Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::FutureExt as _;
+    use futures_util::future::join_all;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_asks_while_it_is_done_takes_part() {
+        let gate = Gate::default();
+        let done = AtomicUsize::new(0);
+        let ask = || {
+            gate.once(async {
+                yield_now().await;
+                done.fetch_add(1, Ordering::Relaxed);
+            })
+        };
+        join_all((0..10).map(|_| ask())).await;
+        assert_eq!(done.load(Ordering::Relaxed), 1);
+        ask().await;
+        assert_eq!(done.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_leaves_the_work_to_the_next() {
+        let gate = Gate::default();
+        assert_eq!(gate.once(std::future::pending()).now_or_never(), None);
+        let mut done = false;
+        gate.once(async { done = true }).await;
+        assert!(done);
+    }
+}

@@ -1,0 +1,174 @@
+//! The way to Redis: one server, the master that Sentinels name, or a cluster.
+//!
+//! Nothing here sends a command twice. What was under way on a lost connection fails; only a
+//! redirection is followed, by which Redis says that it did not run the command.
+
+mod cluster;
+mod gate;
+mod messages;
+mod node;
+mod sentinel;
+mod target;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline, RedisError, RedisResult, ServerError, Value};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+use tracing::{info, warn};
+
+use self::cluster::Cluster;
+pub(crate) use self::messages::{Messages, Topic};
+use self::node::Node;
+use self::sentinel::Sentinel;
+pub(crate) use self::target::Target;
+use crate::policy::Lane;
+
+/// How often the connections are asked whether they live.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+
+/// One command of a pipeline, and how it travels.
+pub(crate) struct Step {
+    pub(crate) command: Cmd,
+    pub(crate) lane: Lane,
+}
+
+/// What stands behind the gateway.
+///
+/// Every request carries the future of its command about. A cluster's is large, so it is boxed and
+/// the others are not.
+pub(crate) enum Link {
+    Cluster(Cluster),
+    One(Arc<Node>),
+    Sentinel(Sentinel),
+}
+
+impl Link {
+    /// Opens nothing yet: Redis may come up after the gateway.
+    ///
+    /// # Errors
+    ///
+    /// If the target is not one that the driver knows.
+    pub(crate) fn new(target: Target, connections: usize) -> RedisResult<Self> {
+        Ok(match target {
+            Target::Cluster(seeds) => Self::Cluster(Cluster::new(seeds, connections)?),
+            Target::One(info) => Self::One(Node::new(info, connections)?),
+            Target::Sentinel { sentinels, name, master } => {
+                Self::Sentinel(Sentinel::new(sentinels, name, master, connections)?)
+            }
+        })
+    }
+
+    pub(crate) async fn command(&self, command: &Cmd, lane: Lane) -> RedisResult<Value> {
+        match self {
+            Self::Cluster(cluster) => Box::pin(cluster.command(command, lane)).await,
+            Self::One(node) => node.command(command, lane).await,
+            Self::Sentinel(sentinel) => sentinel.command(command, lane).await,
+        }
+    }
+
+    /// Answers each command in its place, Redis' errors included. What is lost with one node of
+    /// a cluster is not lost with the others.
+    pub(crate) async fn pipeline(
+        &self,
+        steps: Vec<Step>,
+        deadline: Instant,
+    ) -> Vec<RedisResult<Value>> {
+        let number = steps.len();
+        let sent = match self {
+            Self::Cluster(cluster) => return Box::pin(cluster.pipeline(&steps, deadline)).await,
+            Self::One(node) => {
+                let (pipe, lane) = together(steps);
+                timeout_at(deadline, node.pipeline(&pipe, lane)).await
+            }
+            Self::Sentinel(sentinel) => {
+                let (pipe, lane) = together(steps);
+                timeout_at(deadline, sentinel.pipeline(&pipe, lane)).await
+            }
+        };
+        match sent.unwrap_or_else(|_| Err(too_late())) {
+            Ok(replies) => replies.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error); number],
+        }
+    }
+
+    /// All commands or none, as one write on one connection: what `EXEC` replied, or the error
+    /// for which Redis threw the transaction away.
+    pub(crate) async fn transaction(&self, commands: Vec<Cmd>) -> RedisResult<Value> {
+        let mut pipe = Pipeline::with_capacity(commands.len());
+        pipe.atomic();
+        for command in commands {
+            pipe.add_command(command);
+        }
+        match self {
+            Self::Cluster(cluster) => Box::pin(cluster.transaction(&pipe)).await,
+            Self::One(node) => node.transaction(&pipe).await,
+            Self::Sentinel(sentinel) => sentinel.transaction(&pipe).await,
+        }
+    }
+
+    /// What is published from now on, or Redis' refusal.
+    pub(crate) async fn subscribe(
+        &self,
+        topic: &Topic,
+    ) -> RedisResult<Result<Messages, ServerError>> {
+        match self {
+            Self::Cluster(cluster) => cluster.subscribe(topic).await,
+            Self::One(node) => node.subscribe(topic).await,
+            Self::Sentinel(sentinel) => sentinel.subscribe(topic).await,
+        }
+    }
+
+    /// Whether commands would get through: on a cluster, those of every key.
+    pub(crate) async fn is_alive(&self) -> bool {
+        match self {
+            Self::Cluster(cluster) => cluster.is_alive().await,
+            Self::One(node) => node.is_alive().await,
+            Self::Sentinel(sentinel) => sentinel.is_alive().await,
+        }
+    }
+
+    /// Watches over the shared connections until the future is dropped.
+    pub(crate) async fn keep(self: Arc<Self>) {
+        let mut ticks = interval(CHECK_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut was_alive = true;
+        loop {
+            ticks.tick().await;
+            let is_alive = match &*self {
+                Self::Cluster(cluster) => cluster.check().await,
+                Self::One(node) => node.check().await,
+                Self::Sentinel(sentinel) => sentinel.check().await,
+            };
+            match (was_alive, is_alive) {
+                (true, false) => warn!("Redis does not answer"),
+                (false, true) => info!("Redis answers again"),
+                _ => {}
+            }
+            was_alive = is_alive;
+        }
+    }
+}
+
+/// All commands for one connection; if one of them makes it wait, for a connection of its own.
+fn together(steps: Vec<Step>) -> (Pipeline, Lane) {
+    let mut lane = Lane::Shared;
+    let mut pipe = Pipeline::with_capacity(steps.len());
+    for step in steps {
+        if step.lane == Lane::Own {
+            lane = Lane::Own;
+        }
+        pipe.add_command(step.command);
+    }
+    (pipe, lane)
+}
+
+fn too_late() -> RedisError {
+    io::Error::from(io::ErrorKind::TimedOut).into()
+}
+
+/// There is nobody to send to at present.
+fn nobody() -> RedisError {
+    io::Error::from(io::ErrorKind::NotConnected).into()
+}

@@ -1,0 +1,215 @@
+//! The connections to one Redis.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use redis::aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
+use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, ProtocolVersion,
+    RedisResult, ServerError, Value,
+};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::{Messages, Topic};
+use crate::policy::Lane;
+
+/// How long a new connection may take, and a `PING` on a running one.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// Commands queued for one connection before their requests have to wait in line.
+const QUEUE: usize = 1024;
+
+/// The shared connections, and the means to open another.
+///
+/// The connection managers reconnect by themselves, but whatever was under way on a lost
+/// connection fails.
+pub(crate) struct Node {
+    client: Client,
+    shared: Vec<RwLock<ConnectionManager>>,
+    next: AtomicUsize,
+    /// Something went wrong here: whoever knows other nodes should ask whether this is the right one.
+    doubted: AtomicBool,
+    retired: CancellationToken,
+}
+
+impl Node {
+    /// Opens nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// If the target is not one that the driver knows.
+    pub(super) fn new(info: ConnectionInfo, connections: usize) -> RedisResult<Arc<Self>> {
+        let client = Client::open(settings(info))?;
+        let shared = (0..connections.max(1))
+            .map(|_| manager(&client).map(RwLock::new))
+            .collect::<RedisResult<_>>()?;
+        Ok(Arc::new(Self {
+            client,
+            shared,
+            next: AtomicUsize::new(0),
+            doubted: AtomicBool::new(false),
+            retired: CancellationToken::new(),
+        }))
+    }
+
+    pub(super) fn address(&self) -> &ConnectionAddr {
+        self.client.get_connection_info().addr()
+    }
+
+    pub(super) async fn command(&self, command: &Cmd, lane: Lane) -> RedisResult<Value> {
+        self.watch(async {
+            match lane {
+                Lane::Own => self.connect().await?.send_packed_command(command).await,
+                Lane::Shared => self.shared().send_packed_command(command).await,
+            }
+        })
+        .await
+    }
+
+    /// Sends the commands in one go and answers each in its place, errors included.
+    pub(super) async fn pipeline(&self, pipe: &Pipeline, lane: Lane) -> RedisResult<Vec<Value>> {
+        let number = pipe.len();
+        self.watch(async {
+            match lane {
+                Lane::Own => self.connect().await?.send_packed_commands(pipe, 0, number).await,
+                Lane::Shared => self.shared().send_packed_commands(pipe, 0, number).await,
+            }
+        })
+        .await
+    }
+
+    /// What `EXEC` replied, or the first of the errors for which Redis threw the transaction away.
+    pub(super) async fn transaction(&self, pipe: &Pipeline) -> RedisResult<Value> {
+        // Redis answers MULTI and each queued command before EXEC answers for all of them.
+        let skipped = pipe.len() + 1;
+        let sent = self.shared().send_packed_commands(pipe, skipped, 1).await;
+        let error = match sent {
+            Ok(mut replies) => return Ok(replies.pop().unwrap_or(Value::Nil)),
+            Err(error) => error,
+        };
+        match error.clone().into_server_errors().as_deref() {
+            Some([(at, first), ..]) if *at < pipe.len() => Ok(Value::ServerError(first.clone())),
+            // `MULTI` itself was refused, so what came after it was no transaction.
+            _ => self.watch(async { Err(error) }).await,
+        }
+    }
+
+    /// A connection for one request. It does not reconnect.
+    pub(super) async fn own(&self) -> RedisResult<MultiplexedConnection> {
+        self.watch(self.connect()).await
+    }
+
+    pub(super) async fn subscribe(
+        &self,
+        topic: &Topic,
+    ) -> RedisResult<Result<Messages, ServerError>> {
+        self.watch(Messages::open(&self.client, topic, self.retired.clone())).await
+    }
+
+    pub(super) async fn is_alive(&self) -> bool {
+        answers(&mut self.shared()).await
+    }
+
+    /// Asks each shared connection whether it lives.
+    ///
+    /// A manager notices a lost connection only when it is used, so a gateway that was idle
+    /// while Redis restarted would fail the first request; and it never gives up one that is open
+    /// but silent. The check finds both before a request does.
+    pub(super) async fn check(&self) -> bool {
+        let mut is_alive = true;
+        for slot in &self.shared {
+            is_alive &= self.check_one(slot).await;
+        }
+        if !is_alive {
+            self.doubt();
+        }
+        is_alive
+    }
+
+    pub(super) fn is_doubted(&self) -> bool {
+        self.doubted.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn doubt(&self) {
+        self.doubted.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn trust(&self) {
+        self.doubted.store(false, Ordering::Relaxed);
+    }
+
+    /// Ends the streams that lead here. Requests that are under way end by themselves.
+    pub(super) fn retire(&self) {
+        self.retired.cancel();
+    }
+
+    /// A connection that fails raises a doubt.
+    async fn watch<T>(&self, work: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+        let result = work.await;
+        if result.is_err() {
+            self.doubt();
+        }
+        result
+    }
+
+    /// Replaces a connection that does not answer. Requests that are under way on it hold it
+    /// until they end.
+    async fn check_one(&self, slot: &RwLock<ConnectionManager>) -> bool {
+        let mut current = slot.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if answers(&mut current).await {
+            return true;
+        }
+        if let Ok(fresh) = manager(&self.client) {
+            *slot.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        }
+        false
+    }
+
+    fn shared(&self) -> ConnectionManager {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.shared.len();
+        #[expect(clippy::indexing_slicing, reason = "a remainder is less than its divisor")]
+        let slot = &self.shared[turn];
+        slot.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(PATIENCE))
+            .set_response_timeout(None);
+        self.client.get_multiplexed_async_connection_with_config(&config).await
+    }
+}
+
+/// Any reply will do: a Redis that is busy or loading is there.
+async fn answers(connection: &mut ConnectionManager) -> bool {
+    let ping = redis::cmd("PING");
+    matches!(timeout(PATIENCE, connection.send_packed_command(&ping)).await, Ok(Ok(_)))
+}
+
+fn manager(client: &Client) -> RedisResult<ConnectionManager> {
+    let config = ConnectionManagerConfig::new()
+        .set_connection_timeout(Some(PATIENCE))
+        // The request's own time is the bound; two clocks for one thing would disagree.
+        .set_response_timeout(None)
+        // These attempts are to connect, never to send again. Few and short: a request should
+        // outlive a restart of Redis, and fail soon when Redis is away.
+        .set_number_of_retries(2)
+        .set_min_delay(Duration::from_millis(50))
+        .set_pipeline_buffer_size(QUEUE);
+    ConnectionManager::new_lazy_with_config(client.clone(), config)
+}
+
+/// What every connection is set to, whatever the URL says.
+fn settings(info: ConnectionInfo) -> ConnectionInfo {
+    // The dialect's results are those of RESP2: no maps, no doubles.
+    let redis = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
+    let keep_alive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(15))
+        .with_interval(Duration::from_secs(5));
+    let tcp = TcpSettings::default().set_nodelay(true).set_keepalive(keep_alive);
+    #[cfg(target_os = "linux")]
+    let tcp = tcp.set_user_timeout(Duration::from_secs(30));
+    info.set_redis_settings(redis).set_tcp_settings(tcp)
+}

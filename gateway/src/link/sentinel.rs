@@ -1,0 +1,149 @@
+//! The master that Sentinels name.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use redis::sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType};
+use redis::{
+    Cmd, ConnectionAddr, ConnectionInfo, Pipeline, RedisResult, ServerError, ServerErrorKind,
+    TlsMode, Value,
+};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tracing::info;
+
+use super::gate::Gate;
+use super::node::Node;
+use super::{Messages, Topic, nobody};
+use crate::policy::Lane;
+
+/// How long the Sentinels and the master they name may take to answer.
+const SEARCH: Duration = Duration::from_secs(5);
+
+/// The present master, and whom to ask for the next.
+///
+/// The Sentinels are asked every second, so that a master that was voted out and does not know it yet
+/// is left soon; and before the next command whenever something went wrong with the present one.
+/// What it names must say itself that it is a master, or it is not used.
+pub(crate) struct Sentinel {
+    gate: Gate,
+    sentinels: Mutex<SentinelClient>,
+    master: RwLock<Option<Arc<Node>>>,
+    connections: usize,
+}
+
+impl Sentinel {
+    pub(super) fn new(
+        sentinels: Vec<ConnectionInfo>,
+        name: String,
+        master: ConnectionInfo,
+        connections: usize,
+    ) -> RedisResult<Self> {
+        let node = SentinelNodeConnectionInfo::default()
+            .set_redis_connection_info(master.redis_settings().clone());
+        let node = match master.addr() {
+            ConnectionAddr::TcpTls { insecure: true, .. } => node.set_tls_mode(TlsMode::Insecure),
+            ConnectionAddr::TcpTls { .. } => node.set_tls_mode(TlsMode::Secure),
+            _ => node,
+        };
+        let sentinels =
+            SentinelClient::build(sentinels, name, Some(node), SentinelServerType::Master)?;
+        Ok(Self {
+            gate: Gate::default(),
+            sentinels: Mutex::new(sentinels),
+            master: RwLock::default(),
+            connections,
+        })
+    }
+
+    pub(super) async fn command(&self, command: &Cmd, lane: Lane) -> RedisResult<Value> {
+        let master = self.master().await?;
+        let reply = master.command(command, lane).await?;
+        doubt_a_replica(&master, [&reply]);
+        Ok(reply)
+    }
+
+    pub(super) async fn pipeline(&self, pipe: &Pipeline, lane: Lane) -> RedisResult<Vec<Value>> {
+        let master = self.master().await?;
+        let replies = master.pipeline(pipe, lane).await?;
+        doubt_a_replica(&master, &replies);
+        Ok(replies)
+    }
+
+    pub(super) async fn transaction(&self, pipe: &Pipeline) -> RedisResult<Value> {
+        let master = self.master().await?;
+        let reply = master.transaction(pipe).await?;
+        doubt_a_replica(&master, [&reply]);
+        Ok(reply)
+    }
+
+    pub(super) async fn subscribe(
+        &self,
+        topic: &Topic,
+    ) -> RedisResult<Result<Messages, ServerError>> {
+        self.master().await?.subscribe(topic).await
+    }
+
+    pub(super) async fn is_alive(&self) -> bool {
+        match self.master().await {
+            Ok(master) => master.is_alive().await,
+            Err(_) => false,
+        }
+    }
+
+    pub(super) async fn check(&self) -> bool {
+        self.search().await;
+        match self.current() {
+            Some(master) => master.check().await,
+            None => false,
+        }
+    }
+
+    /// The present master. One that raised a doubt is not used before the Sentinels have named it
+    /// again: it may be back as a master that nobody else follows.
+    async fn master(&self) -> RedisResult<Arc<Node>> {
+        if let Some(master) = self.current().filter(|master| !master.is_doubted()) {
+            return Ok(master);
+        }
+        self.search().await;
+        self.current().filter(|master| !master.is_doubted()).ok_or_else(nobody)
+    }
+
+    fn current(&self) -> Option<Arc<Node>> {
+        self.master.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn search(&self) {
+        self.gate
+            .once(async {
+                let mut sentinels = self.sentinels.lock().await;
+                if let Ok(Ok(found)) = timeout(SEARCH, sentinels.async_get_client()).await {
+                    self.settle(found.get_connection_info().clone());
+                }
+            })
+            .await;
+    }
+
+    fn settle(&self, found: ConnectionInfo) {
+        let mut master = self.master.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = master.as_ref().filter(|known| known.address() == found.addr()) {
+            same.trust();
+            return;
+        }
+        let Ok(fresh) = Node::new(found, self.connections) else { return };
+        if let Some(former) = master.replace(fresh) {
+            info!("the Sentinels name another master");
+            former.retire();
+        }
+    }
+}
+
+/// A master that has become a replica refuses what would write.
+fn doubt_a_replica<'a>(master: &Node, replies: impl IntoIterator<Item = &'a Value>) {
+    let is_replica = replies.into_iter().any(|reply| {
+        matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::ReadOnly))
+    });
+    if is_replica {
+        master.doubt();
+    }
+}

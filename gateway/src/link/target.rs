@@ -1,0 +1,194 @@
+//! From a URL to what stands behind the gateway.
+
+use std::path::PathBuf;
+
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
+
+/// The port of a Sentinel that is written without one.
+const SENTINEL: &str = "26379";
+
+/// Whom to connect to.
+pub(crate) enum Target {
+    /// Some nodes of a cluster, which know the others.
+    Cluster(Vec<ConnectionInfo>),
+    One(ConnectionInfo),
+    /// Sentinels, what they call the master, and how to log in there. The address of `master`
+    /// says only whether it takes TLS.
+    Sentinel {
+        sentinels: Vec<ConnectionInfo>,
+        name: String,
+        master: ConnectionInfo,
+    },
+}
+
+impl Target {
+    pub(crate) fn unix(socket: PathBuf) -> Option<Self> {
+        ConnectionAddr::Unix(socket).into_connection_info().ok().map(Self::One)
+    }
+
+    /// `None` if it is not a URL that this build can connect to. Why is not told: the driver's
+    /// own words could repeat parts of it.
+    pub(crate) fn parse(url: &str) -> Option<Self> {
+        let Some((scheme, rest)) = url.split_once("://") else {
+            return url.into_connection_info().ok().map(Self::One);
+        };
+        match scheme.split_once('+') {
+            None => url.into_connection_info().ok().map(Self::One),
+            Some((base @ ("redis" | "rediss"), "cluster")) => Several::read(base, rest)?.cluster(),
+            Some((base @ ("redis" | "rediss"), "sentinel")) => {
+                Several::read(base, rest)?.sentinel()
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// The parts of `USER:PASSWORD@HOST:PORT,HOST:PORT/PATH?QUERY#FRAGMENT`, as they are written.
+struct Several<'a> {
+    scheme: &'a str,
+    login: Option<&'a str>,
+    hosts: Vec<&'a str>,
+    path: &'a str,
+    query: &'a str,
+    fragment: Option<&'a str>,
+}
+
+impl<'a> Several<'a> {
+    fn read(scheme: &'a str, rest: &'a str) -> Option<Self> {
+        let (rest, fragment) = match rest.split_once('#') {
+            Some((rest, fragment)) => (rest, Some(fragment)),
+            None => (rest, None),
+        };
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, hosts) = match authority.rsplit_once('@') {
+            Some((login, hosts)) => (Some(login), hosts),
+            None => (None, authority),
+        };
+        let hosts: Vec<_> = hosts.split(',').collect();
+        let empty = hosts.iter().any(|host| host.is_empty());
+        (!empty).then_some(Self { scheme, login, hosts, path, query, fragment })
+    }
+
+    fn cluster(self) -> Option<Target> {
+        // A cluster has the database 0 only.
+        if !matches!(self.path, "" | "0") || !self.query.is_empty() {
+            return None;
+        }
+        let nodes = self.hosts.iter().map(|host| self.info(self.login, host, ""));
+        nodes.collect::<Option<_>>().map(Target::Cluster)
+    }
+
+    fn sentinel(self) -> Option<Target> {
+        let (name, database) = self.path.split_once('/').unwrap_or((self.path, ""));
+        // A name that would have to be written with escapes is one that Sentinel does not take.
+        if name.is_empty() || name.contains('%') {
+            return None;
+        }
+        let (mut user, mut password) = ("", None);
+        for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=')? {
+                ("sentinel-user", value) => user = plain(value)?,
+                ("sentinel-password", value) => password = Some(plain(value)?),
+                _ => return None,
+            }
+        }
+        let login = password.map(|password| format!("{user}:{password}"));
+        let sentinels = self.hosts.iter().map(|host| {
+            // What follows the last bracket of an IPv6 address, or the whole of another one.
+            let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
+            let port = if has_port { String::new() } else { format!(":{SENTINEL}") };
+            self.info(login.as_deref(), &format!("{host}{port}"), "")
+        });
+        Some(Target::Sentinel {
+            sentinels: sentinels.collect::<Option<_>>()?,
+            name: name.to_owned(),
+            master: self.info(self.login, self.hosts.first()?, database)?,
+        })
+    }
+
+    /// Each host by the driver's own reading of a URL, which knows escapes and addresses.
+    fn info(&self, login: Option<&str>, host: &str, database: &str) -> Option<ConnectionInfo> {
+        let login = login.map(|login| format!("{login}@")).unwrap_or_default();
+        let fragment = self.fragment.map(|text| format!("#{text}")).unwrap_or_default();
+        let url = format!("{}://{login}{host}/{database}{fragment}", self.scheme);
+        url.into_connection_info().ok()
+    }
+}
+
+/// What may stand in front of an `@`, where the value ends up.
+fn plain(value: &str) -> Option<&str> {
+    (!value.contains(['/', '@', ':', '[', ']'])).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(url: &str) -> Vec<ConnectionInfo> {
+        let Some(Target::Cluster(nodes)) = Target::parse(url) else { panic!("{url}") };
+        nodes
+    }
+
+    fn addresses(infos: &[ConnectionInfo]) -> Vec<String> {
+        infos.iter().map(|info| info.addr().to_string()).collect()
+    }
+
+    #[test]
+    fn a_cluster_is_some_nodes_with_one_login() {
+        let nodes = cluster("redis+cluster://user:p%40ss@one:1,[::1]:2,three");
+        assert_eq!(addresses(&nodes), ["one:1", "::1:2", "three:6379"]);
+        for node in &nodes {
+            assert_eq!(node.redis_settings().username(), Some("user"));
+            assert_eq!(node.redis_settings().password(), Some("p@ss"));
+        }
+        assert_eq!(addresses(&cluster("redis+cluster://one/0")), ["one:6379"]);
+    }
+
+    #[test]
+    fn sentinels_have_a_login_of_their_own() {
+        let url = "redis+sentinel://:p%40ss@one:1,[::1],three/main/5\
+                   ?sentinel-user=watch&sentinel-password=s%2Fecret";
+        let Some(Target::Sentinel { sentinels, name, master }) = Target::parse(url) else {
+            panic!("{url}");
+        };
+        assert_eq!(addresses(&sentinels), ["one:1", "::1:26379", "three:26379"]);
+        assert_eq!(name, "main");
+        for sentinel in &sentinels {
+            assert_eq!(sentinel.redis_settings().username(), Some("watch"));
+            assert_eq!(sentinel.redis_settings().password(), Some("s/ecret"));
+            assert_eq!(sentinel.redis_settings().db(), 0);
+        }
+        assert_eq!(master.redis_settings().password(), Some("p@ss"));
+        assert_eq!(master.redis_settings().db(), 5);
+        let Some(Target::Sentinel { sentinels, .. }) = Target::parse("redis+sentinel://:p@h/m")
+        else {
+            panic!();
+        };
+        assert_eq!(sentinels[0].redis_settings().password(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for url in [
+            "redis+cluster://",
+            "redis+cluster://one,,two",
+            "redis+cluster://user@",
+            "redis+cluster://one/5",
+            "redis+cluster://one?protocol=resp3",
+            "redis+cluster://one:port",
+            "redis+sentinel://one",
+            "redis+sentinel://one/",
+            "redis+sentinel://one/main/x",
+            "redis+sentinel://one/main?password=secret",
+            "redis+sentinel://one/main?sentinel-password",
+            "redis+sentinel://one/main?sentinel-password=a@b",
+            "unix+cluster://one",
+            "redis+proxy://one",
+            "http://one",
+            "one",
+        ] {
+            assert!(Target::parse(url).is_none(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Replies that never come: no command is sent again, whatever stands behind the gateway.
+
+use std::time::Duration;
+
+use crate::peer::Peer;
+use crate::support::{TOKEN, TestClient, gateway, until};
+
+/// No code of Redis' at the front, and no word of the command.
+fn says_unknown(body: &str) -> bool {
+    body.contains(r#"{"error":"no reply from Redis"#) && !body.contains("secret")
+}
+
+/// A peer, and a URL by which a gateway finds it, for each way of finding one.
+async fn peers() -> [(Peer, String); 3] {
+    let one = Peer::start().await;
+    let url = format!("redis://127.0.0.1:{}", one.port());
+    let node = Peer::start().await;
+    node.leads(&[]);
+    let cluster = format!("redis+cluster://127.0.0.1:{}", node.port());
+    let (master, sentinel) = (Peer::start().await, Peer::start().await);
+    sentinel.names(&master);
+    let sentinels = format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port());
+    [(one, url), (node, cluster), (master, sentinels)]
+}
+
+#[tokio::test]
+async fn a_command_whose_reply_is_lost_is_never_sent_again() {
+    for (peer, url) in peers().await {
+        let gateway = gateway(url.clone(), |_| ()).await;
+        let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+        for (sent, (path, body)) in [
+            ("/", r#"["DROP","secret"]"#),
+            ("/pipeline", r#"[["SET","a","b"],["DROP","secret"]]"#),
+            ("/pipeline", r#"[["DROP","secret"],["WAIT",1,1]]"#),
+            ("/multi-exec", r#"[["DROP","secret"]]"#),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+            let (status, answer) = client.post(path, body).await;
+            assert_eq!(status, 502, "{url}: {body}: {answer}");
+            assert!(says_unknown(&answer), "{url}: {answer}");
+            // By the time that others get through, a second sending would have been seen.
+            until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+            assert_eq!(peer.seen("DROP"), sent + 1, "{url}: {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_falls_silent_is_replaced() {
+    for (peer, url) in peers().await {
+        let gateway =
+            gateway(url.clone(), |config| config.request_time = Duration::from_millis(300)).await;
+        let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+        until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+        let (status, body) = client.command(r#"["STALL","secret"]"#).await;
+        assert_eq!(status, 504, "{url}: {body}");
+        assert!(says_unknown(&body), "{url}: {body}");
+        until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+        assert_eq!(peer.seen("STALL"), 1, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_is_lost_behind_a_redirection_is_not_sent_again_either() {
+    let (first, second) = (Peer::start().await, Peer::start().await);
+    first.leads(&[&second]);
+    let url = format!("redis+cluster://127.0.0.1:{}", first.port());
+    let gateway = gateway(url, |_| ()).await;
+    let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+    // The slot of `k` is 7629.
+    first.says("DROP", &format!("-MOVED 7629 127.0.0.1:{}", second.port()));
+    until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+    let (status, body) = client.command(r#"["DROP","k"]"#).await;
+    assert_eq!(status, 502, "{body}");
+    until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+    assert_eq!((first.seen("DROP"), second.seen("DROP")), (1, 1));
+}
+
+#[tokio::test]
+async fn after_a_failure_the_sentinels_are_asked_before_the_next_command() {
+    for (cause, status) in [(r#"["DROP","k"]"#, 502), (r#"["SET","k","v"]"#, 400)] {
+        let [former, next, sentinel] =
+            [Peer::start().await, Peer::start().await, Peer::start().await];
+        former.says("SET", "-READONLY You can't write against a read only replica.");
+        sentinel.names(&former);
+        let url = format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port());
+        let gateway = gateway(url, |_| ()).await;
+        let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+        assert_eq!(client.command(r#"["PING"]"#).await.0, 200);
+        assert_eq!(client.command(cause).await.0, status, "{cause}");
+        sentinel.names(&next);
+        assert_eq!(client.command(r#"["GET","k"]"#).await.0, 200, "{cause}");
+        assert_eq!((former.seen("GET"), next.seen("GET")), (0, 1), "{cause}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_failure_the_cluster_is_asked_before_the_next_command() {
+    let (former, next) = (Peer::start().await, Peer::start().await);
+    former.leads(&[&next]);
+    let gateway = gateway(format!("redis+cluster://127.0.0.1:{}", former.port()), |_| ()).await;
+    let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+    assert_eq!(client.command(r#"["PING"]"#).await.0, 200);
+    assert_eq!(client.command(r#"["DROP","k"]"#).await.0, 502);
+    next.leads(&[&former]);
+    assert_eq!(client.command(r#"["GET","k"]"#).await.0, 200);
+    assert_eq!((former.seen("GET"), next.seen("GET")), (0, 1));
+}

@@ -1,0 +1,113 @@
+//! Something that speaks like Redis and says what a test wants.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::StreamExt as _;
+use redis::{Value, ValueCodec};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::codec::FramedRead;
+
+/// What a peer does when it is told a command.
+#[derive(Clone)]
+pub(crate) enum Does {
+    /// Hangs up without a word.
+    Drop,
+    Says(String),
+    /// Says nothing more on this connection.
+    Stall,
+}
+
+/// Answers commands by their first words, `OK` to those that it was told nothing about, and
+/// remembers their names.
+#[derive(Clone)]
+pub(crate) struct Peer {
+    port: u16,
+    rules: Arc<Mutex<Vec<(String, Does)>>>,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Peer {
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let peer = Self { port, rules: Arc::default(), seen: Arc::default() };
+        let serving = peer.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serving.clone().talk(stream));
+            }
+        });
+        peer.does("DROP", Does::Drop);
+        peer.does("STALL", Does::Stall);
+        peer
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn does(&self, start: &str, does: Does) {
+        let mut rules = self.rules.lock().unwrap();
+        rules.retain(|(other, _)| other != start);
+        rules.push((start.to_owned(), does));
+    }
+
+    pub(crate) fn says(&self, start: &str, line: &str) {
+        self.does(start, Does::Says(format!("{line}\r\n")));
+    }
+
+    /// Takes all these peers for a cluster, the first of which has all slots.
+    pub(crate) fn leads(&self, others: &[&Self]) {
+        let node = |peer: &Self| format!("*3\r\n$9\r\n127.0.0.1\r\n:{}\r\n$1\r\nx\r\n", peer.port);
+        let nodes: String = others.iter().map(|peer| node(peer)).collect();
+        let range = format!("*{}\r\n:0\r\n:16383\r\n{}{nodes}", 3 + others.len(), node(self));
+        for peer in [&[self], others].concat() {
+            peer.does("CLUSTER SLOTS", Does::Says(format!("*1\r\n{range}")));
+        }
+    }
+
+    /// Takes this peer for a Sentinel, and the other one for the master that it names.
+    pub(crate) fn names(&self, master: &Self) {
+        master.says("ROLE", "*3\r\n$6\r\nmaster\r\n:0\r\n*0");
+        self.says("ROLE", "*2\r\n$8\r\nsentinel\r\n*1\r\n$4\r\nmain");
+        let port = master.port.to_string();
+        let fields = ["name", "main", "ip", "127.0.0.1", "port", &port, "flags", "master"];
+        let fields: Vec<_> =
+            fields.iter().map(|field| format!("${}\r\n{field}", field.len())).collect();
+        self.says("SENTINEL MASTERS", &format!("*1\r\n*8\r\n{}", fields.join("\r\n")));
+    }
+
+    /// How often a command of this name has come.
+    pub(crate) fn seen(&self, name: &str) -> usize {
+        self.seen.lock().unwrap().iter().filter(|seen| *seen == name).count()
+    }
+
+    async fn talk(self, mut stream: TcpStream) {
+        let (reader, mut writer) = stream.split();
+        let mut commands = FramedRead::new(reader, ValueCodec::default());
+        while let Some(Ok(Value::Array(words))) = commands.next().await {
+            let words: Vec<_> = words.iter().map(text).collect();
+            self.seen.lock().unwrap().push(words[0].clone());
+            match self.rule(&words.join(" ")) {
+                Does::Says(line) => writer.write_all(line.as_bytes()).await.unwrap(),
+                Does::Drop => return,
+                Does::Stall => {
+                    while commands.next().await.is_some() {}
+                    return;
+                }
+            }
+        }
+    }
+
+    fn rule(&self, command: &str) -> Does {
+        let rules = self.rules.lock().unwrap();
+        let rule = rules.iter().find(|(start, _)| command.starts_with(start.as_str()));
+        rule.map_or_else(|| Does::Says("+OK\r\n".to_owned()), |(_, does)| does.clone())
+    }
+}
+
+fn text(word: &Value) -> String {
+    let Value::BulkString(bytes) = word else { panic!("no word: {word:?}") };
+    String::from_utf8_lossy(bytes).into_owned()
+}

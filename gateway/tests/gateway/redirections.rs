@@ -1,0 +1,169 @@
+//! Slots that move from node to node, and what only looks like it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cluster::{PATIENT, in_front_of};
+use crate::peer::{Does, Peer};
+use crate::servers::Cluster;
+use crate::support::{TOKEN, TestClient, gateway, until};
+
+/// The slot of the key `k`.
+const SLOT: u16 = 7629;
+
+async fn post(client: &TestClient, path: &str, body: Value) -> (u16, Value) {
+    let (status, body) = client.post(path, &body.to_string()).await;
+    (status, serde_json::from_str(&body).unwrap())
+}
+
+fn says(answer: &Value, start: &str) -> bool {
+    answer["error"].as_str().is_some_and(|error| error.starts_with(start))
+}
+
+#[tokio::test]
+async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
+    let cluster = Cluster::start(PATIENT);
+    let (_gateway, client) = in_front_of(&cluster).await;
+    let [stays, moved] = ["{moving}:stays", "{moving}:moved"];
+    let slot = cluster.slot(stays).to_string();
+    let (from, _) = cluster.places(stays);
+    let to = (0..3).find(|number| *number != from).unwrap();
+    assert_eq!(post(&client, "/", json!(["SET", stays, 1])).await.0, 200);
+    let [source, target] = [from, to].map(|number| &cluster.servers()[number]);
+    let tell = |server: &crate::servers::Server, words: &[&str]| {
+        server.ask::<()>(&[&["CLUSTER", "SETSLOT", &slot][..], words].concat()).unwrap();
+    };
+    tell(target, &["IMPORTING", &cluster.id(from)]);
+    tell(source, &["MIGRATING", &cluster.id(to)]);
+
+    // A key that is not there any more is asked for at the target, one by one or among others.
+    assert_eq!(post(&client, "/", json!(["SET", moved, 2])).await.0, 200);
+    assert_eq!(source.ask::<Vec<String>>(&["KEYS", "*"]).unwrap(), [stays]);
+    assert_eq!(target.ask::<Vec<String>>(&["KEYS", "*"]).unwrap(), [moved]);
+    let commands = json!([["INCR", moved], ["INCR", stays], ["INCR", moved], ["WAIT", 0, 1]]);
+    let numbers = json!([{"result": 3}, {"result": 2}, {"result": 4}]);
+    for (path, commands) in [
+        ("/pipeline", commands.as_array().unwrap()[..3].to_vec()),
+        ("/pipeline", commands.as_array().unwrap().clone()),
+    ] {
+        let (status, mut answers) = post(&client, path, Value::from(commands)).await;
+        answers.as_array_mut().unwrap().truncate(3);
+        assert_eq!((status, answers), (200, numbers.clone()));
+        let back = json!([["DECRBY", moved, 2], ["DECR", stays]]);
+        assert_eq!(post(&client, "/pipeline", back).await.0, 200);
+    }
+    // What needs both nodes is refused by Redis, and a transaction cannot be asked for.
+    let both = json!(["MGET", moved, stays]);
+    let (status, answer) = post(&client, "/", both).await;
+    assert!(status == 400 && says(&answer, "TRYAGAIN "), "{answer}");
+    let (status, answer) = post(&client, "/multi-exec", json!([["INCR", moved]])).await;
+    assert!(status == 400 && says(&answer, "TRYAGAIN "), "{answer}");
+    assert_eq!(post(&client, "/", json!(["GET", moved])).await.1, json!({"result": "2"}));
+
+    // The slot arrives: from now on the target answers for all of it.
+    source.ask::<()>(&["DEL", stays]).unwrap();
+    for server in [target, source] {
+        tell(server, &["NODE", &cluster.id(to)]);
+    }
+    for path in ["/pipeline", "/multi-exec"] {
+        let (status, answers) = post(&client, path, json!([["INCR", moved]])).await;
+        assert!(status == 200 && answers[0]["result"].is_number(), "{path}: {answers}");
+    }
+    assert_eq!(post(&client, "/", json!(["GET", moved])).await.1, json!({"result": "4"}));
+}
+
+#[tokio::test]
+async fn a_node_that_has_given_its_slots_up_passes_everything_on() {
+    // The nodes hear of a change the sooner, the shorter it is.
+    let cluster = Cluster::start(Duration::from_secs(5));
+    let (_gateway, client) = in_front_of(&cluster).await;
+    let keys = cluster.keys("passed:");
+    for (path, key) in ["/", "/pipeline", "/multi-exec"].into_iter().zip(&keys) {
+        cluster.fail_over(key);
+        let body = match path {
+            "/" => json!(["INCR", key]),
+            "/multi-exec" => json!([["INCR", key]]),
+            _ => json!([["INCR", key], ["WAIT", 0, 1]]),
+        };
+        let (status, answer) = post(&client, path, body).await;
+        assert_eq!(status, 200, "{path}: {answer}");
+        let (master, _) = cluster.places(key);
+        assert_eq!(cluster.servers()[master].ask::<u32>(&["GET", key]).unwrap(), 1);
+    }
+}
+
+/// Two peers that form a cluster, the first of which has all slots, and a gateway that knows them.
+async fn pair() -> (Peer, Peer, edgelatch_gateway::Gateway, TestClient) {
+    let (first, second) = (Peer::start().await, Peer::start().await);
+    first.leads(&[&second]);
+    let gateway = gateway(format!("redis+cluster://127.0.0.1:{}", first.port()), |_| ()).await;
+    let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+    until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+    (first, second, gateway, client)
+}
+
+#[tokio::test]
+async fn a_wait_follows_the_command_before_it() {
+    let (first, second, _gateway, client) = pair().await;
+    first.says("EVAL", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
+    first.says("WAIT", ":0");
+    second.says("EVAL", ":1");
+    second.says("WAIT", ":7");
+    let commands = json!([["EVAL", "return 1", 1, "k"], ["WAIT", 1, 100]]);
+    let expected = json!([{"result": 1}, {"result": 7}]);
+    assert_eq!(post(&client, "/pipeline", commands).await, (200, expected));
+    assert_eq!((first.seen("EVAL"), second.seen("EVAL")), (1, 1));
+    assert_eq!((first.seen("WAIT"), second.seen("WAIT")), (0, 1));
+}
+
+#[tokio::test]
+async fn only_what_was_redirected_is_sent_on() {
+    let (first, second, _gateway, client) = pair().await;
+    first.says("GET", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
+    second.says("GET", "+there");
+    let commands = json!([["INCR", "k"], ["GET", "k"], ["APPEND", "k", "x"]]);
+    let (status, answers) = post(&client, "/pipeline", commands).await;
+    assert_eq!((status, &answers[1]), (200, &json!({"result": "there"})));
+    for name in ["INCR", "APPEND"] {
+        assert_eq!((first.seen(name), second.seen(name)), (1, 0), "{name}");
+    }
+    assert_eq!((first.seen("GET"), second.seen("GET")), (1, 1));
+}
+
+#[tokio::test]
+async fn an_error_that_only_looks_like_a_redirection_leads_nowhere() {
+    let (first, second, _gateway, client) = pair().await;
+    let stranger = Peer::start().await;
+    for (rule, line) in [
+        // A place that the cluster does not know.
+        ("EVAL", format!("MOVED {SLOT} 127.0.0.1:{}", stranger.port())),
+        ("EVAL", format!("ASK {SLOT} 127.0.0.1:{}", stranger.port())),
+        // Another slot, and no slot at all.
+        ("EVAL", format!("MOVED 1 127.0.0.1:{}", second.port())),
+        ("EVAL", format!("MOVED {SLOT}")),
+        // The error of a call inside of a script, part of which has run.
+        ("EVAL", format!("MOVED {SLOT} 127.0.0.1:{} script: f", second.port())),
+    ] {
+        first.says(rule, &format!("-{line}"));
+        let answer = post(&client, "/", json!(["EVAL", "x", 1, "k"])).await;
+        assert_eq!(answer, (400, json!({ "error": line })));
+    }
+    // Without a key there is no slot that could have moved.
+    first.says("EVAL", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
+    assert_eq!(post(&client, "/", json!(["EVAL", "x", 0])).await.0, 400);
+    assert_eq!((second.seen("EVAL"), stranger.seen("EVAL")), (0, 0));
+}
+
+#[tokio::test]
+async fn a_redirection_that_goes_round_in_circles_comes_to_an_end() {
+    let (first, second, _gateway, client) = pair().await;
+    first.says("GET", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
+    second.says("GET", &format!("-MOVED {SLOT} 127.0.0.1:{}", first.port()));
+    let (status, answer) = post(&client, "/", json!(["GET", "k"])).await;
+    assert!(status == 400 && says(&answer, "MOVED "), "{answer}");
+    assert_eq!(first.seen("GET") + second.seen("GET"), 6);
+    second.does("GET", Does::Drop);
+    let (status, answer) = post(&client, "/", json!(["GET", "k"])).await;
+    assert!(status == 502 && says(&answer, "no reply from Redis"), "{answer}");
+}

@@ -1,0 +1,94 @@
+//! The gateway in front of a master that Sentinels watch over.
+
+use edgelatch_gateway::Gateway;
+use reqwest::Method;
+
+use crate::servers::Sentinels;
+use crate::support::{Stream, TOKEN, TestClient, answer, gateway, until};
+
+async fn in_front_of(sentinels: &Sentinels) -> (Gateway, TestClient) {
+    let gateway = gateway(sentinels.url(), |_| ()).await;
+    let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+    (gateway, client)
+}
+
+/// Asks until the new master answers; every other answer must be one that nobody can take for done.
+async fn set(client: &TestClient, value: usize) {
+    until(async || {
+        let (status, body) = client.command(&format!(r#"["SET","k","{value}"]"#)).await;
+        match status {
+            200 => Some(()),
+            400 => {
+                // An old master on its way to become a replica refuses before it runs anything.
+                let refused = ["READONLY ", "LOADING ", "MASTERDOWN "];
+                assert!(refused.iter().any(|code| body.contains(code)), "{body}");
+                None
+            }
+            _ => {
+                assert!(status == 502 || status == 504, "{status}: {body}");
+                None
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn commands_go_to_the_master_before_and_after_a_failover() {
+    let mut sentinels = Sentinels::start();
+    let (_gateway, client) = in_front_of(&sentinels).await;
+    set(&client, 0).await;
+    assert_eq!(client.command(r#"["ROLE"]"#).await.0, 400);
+    let (status, body) = client.post("/multi-exec", r#"[["INCR","n"],["INCR","n"]]"#).await;
+    assert_eq!((status, body.as_str()), (200, r#"[{"result":1},{"result":2}]"#));
+    let mut stream = Stream::open(client.request(Method::POST, "/subscribe/ch")).await;
+    stream.reach("data: subscribe,ch,1\n\n").await;
+
+    // One that the Sentinels order.
+    let former = sentinels.master();
+    sentinels.fail_over();
+    stream.end().await;
+    set(&client, 1).await;
+    let master = sentinels.master();
+    assert_ne!(master, former);
+    let there: String = sentinels.server(master).ask(&["GET", "k"]).unwrap();
+    assert_eq!(there, "1");
+
+    // One that the master's end brings about. The Sentinel that is asked first is away as well.
+    sentinels.sentinel(0).hang();
+    sentinels.server(master).kill();
+    set(&client, 2).await;
+    sentinels.sentinel(0).go_on();
+    let next = sentinels.master();
+    assert_ne!(next, master);
+    let there: String = sentinels.server(next).ask(&["GET", "k"]).unwrap();
+    assert_eq!(there, "2");
+    assert_eq!(answer(client.bare(Method::GET, "/healthz")).await.0, 200);
+
+    // The old one comes back believing that it is the master still. Nobody goes there.
+    sentinels.server(master).restart();
+    for value in 3..50 {
+        set(&client, value).await;
+    }
+    let there: String = sentinels.server(next).ask(&["GET", "k"]).unwrap();
+    assert_eq!(there, "49");
+}
+
+#[tokio::test]
+async fn a_master_that_hangs_is_left_when_the_sentinels_name_another() {
+    let mut sentinels = Sentinels::start();
+    let (_gateway, client) = in_front_of(&sentinels).await;
+    set(&client, 0).await;
+    let mut stream = Stream::open(client.request(Method::POST, "/subscribe/ch")).await;
+    stream.reach("data: subscribe,ch,1\n\n").await;
+    let master = sentinels.master();
+    sentinels.server(master).hang();
+    until(async || (sentinels.master() != master).then_some(())).await;
+    set(&client, 1).await;
+    // Its connection is open still, and nothing would ever come.
+    stream.end().await;
+    let next = sentinels.master();
+    let there: String = sentinels.server(next).ask(&["GET", "k"]).unwrap();
+    assert_eq!(there, "1");
+    sentinels.server(master).go_on();
+}

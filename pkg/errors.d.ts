@@ -1,0 +1,96 @@
+// The errors: part of index.d.ts.
+
+/** Every error of this package, except the reason of a signal of yours. */
+export class EdgelatchError extends Error {
+  readonly code: ErrorCode;
+}
+/** Stable names of the kinds of error. */
+export type ErrorCode =
+  | "invalid-option"
+  | "wait-over"
+  | "lease-lost"
+  | "not-again"
+  | "not-done"
+  | "stale-token"
+  | "script-failed"
+  | "gateway-refused"
+  | "gateway-unreachable"
+  | "gateway-too-slow"
+  | "outcome-unknown";
+
+/** A value is not of the accepted kind or range. Nothing was sent. */
+export class InvalidOptionError extends EdgelatchError {
+  readonly code: "invalid-option";
+  /** The option's name. */
+  readonly option: string;
+  /** What would be accepted. */
+  readonly accepted: string;
+}
+/** Somebody else held the lock for the whole wait. */
+export class WaitOverError extends EdgelatchError {
+  readonly code: "wait-over";
+  /** Until the present hold runs out, null when it has no end. */
+  readonly remainingMs: number | null;
+}
+/** The hold ended before it was released. */
+export class LeaseLostError extends EdgelatchError {
+  readonly code: "lease-lost";
+  /** `expired`: no renewal was confirmed in time. `gone`: Redis says that the hold is not there. */
+  readonly reason: "expired" | "gone";
+}
+/** This owner holds what it asks for in a way that does not let it take it again. Nothing was sent. */
+export class NotAgainError extends EdgelatchError {
+  readonly code: "not-again";
+  /** `held`: the lock is not re-entrant. `reads`: it reads, and would wait for itself to write. */
+  readonly reason: "held" | "reads";
+}
+/** No usable answer came, but it was not done, and never will be: safe to ask again. */
+export class NotDoneError extends EdgelatchError {
+  readonly code: "not-done";
+}
+/** A guard refused a write. Nothing was written. */
+export class StaleTokenError extends EdgelatchError {
+  readonly code: "stale-token";
+  /**
+   * `superseded`: a newer token was seen. `too-old`: older than the guard remembers. `from-the-future`: more than a minute ahead
+   * of Redis' clock.
+   */
+  readonly reason: "superseded" | "too-old" | "from-the-future";
+  /** The newest token that was seen, when a newer one was. */
+  readonly newest: number | null;
+}
+/** Your own script failed. */
+export class ScriptFailedError extends EdgelatchError {
+  readonly code: "script-failed";
+}
+/** The gateway or Redis answered no. Nothing was done. */
+export class GatewayRefusedError extends EdgelatchError {
+  readonly code: "gateway-refused";
+  readonly reason:
+    | "unauthorized"
+    | "out-of-memory"
+    | "wrong-type"
+    | "token-range"
+    | "unavailable"
+    | "unsupported"
+    | "not-replicated"
+    | "other";
+}
+/** No usable answer came. After an acquisition nothing is held; a renewal or a forced release may have been done. */
+export class GatewayUnreachableError extends EdgelatchError {
+  readonly code: "gateway-unreachable";
+}
+/** The lock was granted, but too little of the lease was left when the answer came. Nothing is held. */
+export class GatewayTooSlowError extends EdgelatchError {
+  readonly code: "gateway-too-slow";
+}
+/** No answer came, also not to the undoing of the request: a hold may be there. */
+export class OutcomeUnknownError extends EdgelatchError {
+  readonly code: "outcome-unknown";
+  /**
+   * After this time, from now on, no hold of this call is left, and none can be granted any more: the time until Redis refuses
+   * what was asked, and the lease. Of a wait of 30 s up to some two and a half minutes, of one without an end up to 12 minutes and
+   * more; ten minutes and the lease where the client had not heard from this Redis before. While Redis' clock is not set back.
+   */
+  readonly freeInMs: number;
+}

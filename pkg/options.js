@@ -1,0 +1,259 @@
+// What callers hand in, checked once: everything behind this border is of the right kind and in range. What is not given stays
+// undefined here, and is NaN among the numbers that the WebAssembly gets; the defaults are there.
+import { InvalidOptionError } from "./errors.js";
+
+const DAY = 86_400_000;
+const TEN_YEARS = 3650 * DAY;
+const INT_MAX = 2 ** 31 - 1;
+/** Any text, of characters that are whole: halves of one would all become the same. */
+export const TEXT = "a string of whole characters";
+
+export const no = (option, accepted) =>
+  new InvalidOptionError(`\`${option}\` is not acceptable: expected ${accepted}`, option, accepted);
+
+export const isObject = (value) => typeof value === "object" && value !== null;
+
+/** An options object, or its absence. */
+export function given(value) {
+  if (value === undefined) return {};
+  if (isObject(value)) return value;
+  throw no("options", "an object");
+}
+
+/** What fits, or nothing. */
+export function checked(value, option, accepted, fits) {
+  if (value === undefined || fits(value)) return value;
+  throw no(option, accepted);
+}
+
+/** A whole number, or a word for which it is 0. */
+function number(value, option, least, most, also = "", word) {
+  if (value === word) return word === undefined ? undefined : 0;
+  const fits = (number) => Number.isInteger(number) && number >= least && number <= most;
+  return checked(value, option, `a whole number from ${least} to ${most}${also}`, fits);
+}
+
+/** The same for what has to be given. */
+const needed = (value, ...range) => number(value === undefined ? null : value, ...range);
+
+const word = (value, option, words) => {
+  const place = words.indexOf(checked(value, option, `one of ${words.join(", ")}`, (value) => words.includes(value)));
+  return place < 0 ? undefined : place;
+};
+
+const flag = (value, option) => checked(value, option, "true or false", (value) => typeof value === "boolean");
+
+const isText = (value) => typeof value === "string" && !/\p{Surrogate}/u.test(value);
+
+export const maybeText = (value, option) => checked(value, option, TEXT, isText);
+
+export const text = (value, option) => maybeText(value === undefined ? null : value, option);
+
+function texts(value, option) {
+  if (value === undefined) return [];
+  const all = Array.isArray(value) ? Array.from(value) : [null];
+  if (all.every(isText)) return all;
+  throw no(option, "an array of strings of whole characters");
+}
+
+/** The ids of permits: at least one. */
+function ids(value) {
+  const all = texts(value, "ids");
+  if (all.length > 0) return all;
+  throw no("ids", "an array of ids of permits");
+}
+
+const isSignal = (value) => {
+  try {
+    return typeof value.addEventListener === "function" && "aborted" in value;
+  } catch {
+    return false;
+  }
+};
+
+const life = ({ lifeMs }) => number(lifeMs, "lifeMs", 1, TEN_YEARS);
+const skew = (options, name) => number(options[name], name, 0, 60_000);
+
+/** Everything that what waits may be told; less where nothing waits. */
+function terms(options, waits, permits) {
+  const all = given(options);
+  const signal = checked(all.signal, "signal", "an AbortSignal", isSignal);
+  const aborted = signal && "until-aborted";
+  const waitMs = waits ? number(all.waitMs, "waitMs", 1, DAY, ', or "until-aborted" with a signal', aborted) : undefined;
+  const requests = waits ? number(all.maxRequests, "maxRequests", 3, 10_000) : undefined;
+  const leaseMs = number(all.leaseMs, "leaseMs", 100, DAY, ', or "renewed"', "renewed");
+  const replicas = number(all.replicas, "replicas", 1, 8);
+  return { numbers: [leaseMs, waitMs, requests, replicas, permits], signal };
+}
+
+/** The options of what is done with work. */
+function worked(options, work) {
+  if (typeof work === "function") return options;
+  throw no("work", "a function");
+}
+
+/** What may be taken, at most so many at once. */
+const taking = (most) => {
+  const some = (permits) => number(permits, "permits", 1, most);
+  return {
+    acquire: (permits, options) => terms(options, true, some(permits)),
+    tryAcquire: (permits, options) => terms(options, false, some(permits)),
+    run(permits, options, work) {
+      const count = some(permits);
+      return terms(worked(options, work), true, count);
+    },
+  };
+};
+
+const nothing = () => ({});
+const one = (number) => ({ numbers: [number] });
+const more = (permits) => one(needed(permits, "permits", -INT_MAX, INT_MAX));
+const some = (permits) => one(number(permits, "permits", 1, INT_MAX));
+const total = (permits) => needed(permits, "permits", 0, INT_MAX);
+
+/** How the questions of each class read what they are given. */
+export const lock = {
+  acquire: (options) => terms(options, true),
+  tryAcquire: (options) => terms(options, false),
+  run: (options, work) => terms(worked(options, work), true),
+  forceRelease: nothing,
+  inspect: nothing,
+};
+export const semaphore = {
+  ...taking(INT_MAX),
+  addPermits: more,
+  release: some,
+  releaseIfExists: some,
+  drainPermits: nothing,
+  trySetPermits: (permits, options) => ({ numbers: [total(permits), life(given(options))] }),
+  availablePermits: nothing,
+  inspect: nothing,
+  forceRelease: nothing,
+};
+export const permitExpirableSemaphore = {
+  ...taking(1000),
+  release: (all) => ({ texts: ids(all) }),
+  updateLeaseTime(all, leaseMs) {
+    const { numbers } = one(leaseMs === null ? 0 : needed(leaseMs, "leaseMs", 100, DAY));
+    return { numbers, texts: ids(all) };
+  },
+  trySetPermits: (permits) => one(total(permits)),
+  setPermits: (permits) => one(total(permits)),
+  addPermits: more,
+  availablePermits: nothing,
+  inspect: (all) => ({ texts: all === undefined ? [] : ids(all) }),
+  forceRelease: nothing,
+};
+export const countDownLatch = {
+  trySetCount: (count) => one(needed(count, "count", 1, 9_000_000_000_000_000)),
+  countDown: nothing,
+  count: nothing,
+  wait: lock.acquire,
+  delete: nothing,
+};
+/** `held` refuses what is no lease. */
+export const guard = (held) => {
+  const write = (lease, options, read) => {
+    const [owner, all] = [held(lease), given(options)];
+    const { texts, numbers } = read(all);
+    const name = maybeText(all.name, "name");
+    return { lease: owner, numbers, texts: name === undefined ? texts : [...texts, name] };
+  };
+  const bare = (lease, options) => write(lease, options, () => ({ texts: [""] }));
+  return {
+    set: (lease, value, options) => write(lease, options, (all) => ({ texts: [text(value, "value")], numbers: [life(all)] })),
+    delete: bare,
+    claim: bare,
+    newest: nothing,
+  };
+};
+export const lease = {
+  isHeld: nothing,
+  renew: (options) => one(number(given(options).leaseMs, "leaseMs", 100, DAY)),
+  release: nothing,
+  eval(script, keys, args, options) {
+    const [names, words] = [texts(keys, "keys"), texts(args, "args")];
+    const all = [text(script, "script"), ...names, ...words];
+    return { numbers: [flag(given(options).once, "once"), names.length], texts: all };
+  },
+};
+
+/** How the makers of each kind read their options. */
+export const made = {
+  spinLock({ backoff }) {
+    if (backoff === undefined) return [];
+    if (!isObject(backoff)) throw no("backoff", "an object with a type");
+    const kinds = ["exponential", "constant"];
+    const type = word(backoff.type === undefined ? null : backoff.type, "type", kinds);
+    const pause = (name) => number(backoff[name], name, 1, 60_000);
+    return type === 0
+      ? [type, number(backoff.factor, "factor", 1, 1000), pause("initialMs"), pause("maxMs")]
+      : [type, pause("delayMs")];
+  },
+  fairLock(options) {
+    const { lifeMs, skewMs, redissonWaitTimeoutMs, shortMs, longMs } = options;
+    return [
+      number(lifeMs, "lifeMs", 1_000, 60_000),
+      number(skewMs, "skewMs", 0, 3_600_000),
+      number(redissonWaitTimeoutMs, "redissonWaitTimeoutMs", 1_000, DAY),
+      number(shortMs, "shortMs", 3_000, 60_000),
+      number(longMs, "longMs", shortMs ?? 5_000, 600_000),
+    ];
+  },
+  readWriteLock({ preferWriters, peerWatchdogMs }) {
+    const wants = typeof preferWriters === "boolean";
+    const fits = (value) => wants || (Number.isInteger(value) && value >= 100 && value <= 5_000);
+    checked(preferWriters, "preferWriters", "true, false, or a whole number from 100 to 5000", fits);
+    const want = wants ? (preferWriters ? 0 : undefined) : preferWriters;
+    return [want, number(peerWatchdogMs, "peerWatchdogMs", 100, DAY, ", or null", null)];
+  },
+  permitExpirableSemaphore: (options) => [skew(options, "peerSkewMs")],
+  guard({ memoryMs }) {
+    return [number(memoryMs, "memoryMs", 60_000, TEN_YEARS, ', or "for-ever"', "for-ever")];
+  },
+  redLock({ rejoinDelayMs }) {
+    return [number(rejoinDelayMs, "rejoinDelayMs", 1_000, DAY)];
+  },
+  groupLock: (options) => [skew(options, "clockSkewMs")],
+};
+made.nonReentrantFairLock = made.fairLock;
+
+/** The values of a group, texts or bytes, as bytes. */
+export function bytes(values) {
+  const all = Array.isArray(values) ? Array.from(values, (value) => (isText(value) ? new TextEncoder().encode(value) : value)) : [0];
+  if (all.every((value) => value instanceof Uint8Array)) return all;
+  throw no("values", "an array of 1 to 1000 strings of whole characters or Uint8Arrays");
+}
+
+/** What a client has to know of its gateway. */
+export function gateway(options, url, token) {
+  const { dialect, allowHttp, keyLocking, publish, wakeups, requestTimeoutMs, fetch } = options;
+  const place = word(dialect, "dialect", ["upstash", "webdis"]);
+  // A Webdis may ask for none.
+  const given = place === 1 ? (token ?? "") : text(token, "token");
+  const numbers = [
+    place,
+    flag(allowHttp, "allowHttp"),
+    word(keyLocking, "keyLocking", ["auto", "on", "off"]),
+    word(publish, "publish", ["plain", "sharded", "both"]),
+    word(wakeups, "wakeups", ["auto", "off"]),
+    number(requestTimeoutMs, "requestTimeoutMs", 50, 60_000),
+  ];
+  return [url, given, numbers, checked(fetch, "fetch", "a function", (value) => typeof value === "function")];
+}
+
+/** The names that gateways' own documentation uses, the first that is there wins. */
+const NAMES = { URL: ["UPSTASH_REDIS_REST_URL", "KV_REST_API_URL"], TOKEN: ["UPSTASH_REDIS_REST_TOKEN", "KV_REST_API_TOKEN"] };
+
+/** Address and token from an environment, or from the process's where none is given. */
+export function environment(env, prefix) {
+  const from = env === undefined ? globalThis.process?.env : env;
+  if (!isObject(from)) throw no("env", "an object, such as a Worker's bindings; this runtime has no process.env");
+  return [NAMES.URL, NAMES.TOKEN].map(([first, second]) => {
+    for (const name of [prefix + first, prefix + second]) {
+      const value = from[name];
+      if (typeof value === "string" && value.trim() !== "") return value;
+    }
+    throw no(prefix + first, `a string in the environment (or ${prefix}${second})`);
+  });
+}

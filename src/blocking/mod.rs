@@ -1,0 +1,258 @@
+//! The same objects for programs without an event loop: each call blocks its thread until it is over.
+//!
+//! Nothing runs in the background. [`Lock::run`] renews from a thread that ends with it; a lease that was acquired otherwise is renewed while
+//! some thread is in [`Lease::keep`]. To end a wait from another thread, give it a time; to be cancelled at any moment, use the
+//! asynchronous client.
+
+mod lock;
+mod permits;
+
+pub use lock::{Lease, Lock, ReadWriteLock};
+pub use permits::{CountDownLatch, PermitExpirableSemaphore, Semaphore};
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::client;
+use crate::error::{GuardError, InvalidOption, RequestError};
+use crate::host::TokioHost;
+use crate::machine::SpinBackoff;
+use crate::protocol::calls::{FairSettings, GuardedWrite};
+use crate::protocol::gateway::Gateway;
+use crate::timing::{GuardMemory, PeerSkew};
+use crate::transport::Reqwest;
+
+type Inner = client::Client<Reqwest, TokioHost>;
+
+/// A client of one gateway, for programs without an event loop. Clones share what it has learned, and may be used from many threads.
+#[derive(Clone)]
+pub struct Client {
+    inner: Inner,
+    on: On,
+}
+
+/// Where calls are made: no thread of its own, it runs on those that call.
+#[derive(Clone)]
+struct On(Arc<Runtime>);
+
+impl On {
+    fn wait<F: Future>(&self, call: F) -> F::Output {
+        self.0.block_on(call)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl Client {
+    /// A client of this gateway. Sends nothing.
+    ///
+    /// # Errors
+    /// What the operating system says when it does not give what waiting for sockets and timers takes.
+    ///
+    /// # Panics
+    /// When the system's TLS cannot be set up. Calls panic inside of an asynchronous program: use the asynchronous client there.
+    pub fn connect(gateway: Gateway) -> std::io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { inner: Inner::connect(gateway), on: On(Arc::new(runtime)) })
+    }
+
+    /// The same client as one owner; see [`client::Client::owner`].
+    #[must_use]
+    pub fn owner(&self) -> Self {
+        Self { inner: self.inner.owner(), on: self.on.clone() }
+    }
+
+    /// See [`client::Client::lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn lock(&self, name: &str) -> Result<Lock, InvalidOption> {
+        self.inner.lock(name).map(|lock| self.locked(lock))
+    }
+
+    /// See [`client::Client::non_reentrant_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn non_reentrant_lock(&self, name: &str) -> Result<Lock, InvalidOption> {
+        self.inner.non_reentrant_lock(name).map(|lock| self.locked(lock))
+    }
+
+    /// See [`client::Client::spin_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn spin_lock(&self, name: &str, backoff: SpinBackoff) -> Result<Lock, InvalidOption> {
+        self.inner.spin_lock(name, backoff).map(|lock| self.locked(lock))
+    }
+
+    /// See [`client::Client::fenced_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn fenced_lock(&self, name: &str) -> Result<Lock, InvalidOption> {
+        self.inner.fenced_lock(name).map(|lock| self.locked(lock))
+    }
+
+    /// See [`client::Client::fair_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn fair_lock(&self, name: &str, settings: FairSettings) -> Result<Lock, InvalidOption> {
+        self.inner.fair_lock(name, settings).map(|lock| self.locked(lock))
+    }
+
+    /// See [`client::Client::non_reentrant_fair_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn non_reentrant_fair_lock(
+        &self,
+        name: &str,
+        settings: FairSettings,
+    ) -> Result<Lock, InvalidOption> {
+        self.inner.non_reentrant_fair_lock(name, settings).map(|lock| self.locked(lock))
+    }
+
+    /// See [`client::Client::read_write_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn read_write_lock(
+        &self,
+        name: &str,
+        settings: client::ReadWriteSettings,
+    ) -> Result<ReadWriteLock, InvalidOption> {
+        let lock = self.inner.read_write_lock(name, settings)?;
+        let (read, write) = (lock.read().clone(), lock.write().clone());
+        Ok(ReadWriteLock { read: self.locked(read), write: self.locked(write) })
+    }
+
+    /// See [`client::Client::group_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn group_lock<V: AsRef<[u8]>>(
+        &self,
+        group: &str,
+        values: impl IntoIterator<Item = V>,
+        skew: PeerSkew,
+    ) -> Result<Lock, InvalidOption> {
+        self.inner.group_lock(group, values, skew).map(|lock| self.locked(lock))
+    }
+
+    /// See [`client::Client::multi_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn multi_lock(&self, locks: impl IntoIterator<Item = Lock>) -> Result<Lock, InvalidOption> {
+        let locks: Vec<_> = locks.into_iter().map(|lock| lock.inner).collect();
+        self.inner.multi_lock(locks).map(|lock| self.locked(lock))
+    }
+
+    /// See [`client::Client::red_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn red_lock(&self, locks: impl IntoIterator<Item = Lock>) -> Result<Lock, InvalidOption> {
+        let locks: Vec<_> = locks.into_iter().map(|lock| lock.inner).collect();
+        self.inner.red_lock(locks).map(|lock| self.locked(lock))
+    }
+
+    /// See [`client::Client::red_lock_with`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn red_lock_with(
+        &self,
+        locks: impl IntoIterator<Item = Lock>,
+        settings: client::RedLockSettings,
+    ) -> Result<Lock, InvalidOption> {
+        let locks: Vec<_> = locks.into_iter().map(|lock| lock.inner).collect();
+        self.inner.red_lock_with(locks, settings).map(|lock| self.locked(lock))
+    }
+
+    /// See [`client::Client::semaphore`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn semaphore(&self, name: &str) -> Result<Semaphore, InvalidOption> {
+        Ok(Semaphore::new(self.inner.semaphore(name)?, self.on.clone()))
+    }
+
+    /// See [`client::Client::permit_expirable_semaphore`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn permit_expirable_semaphore(
+        &self,
+        name: &str,
+        skew: PeerSkew,
+    ) -> Result<PermitExpirableSemaphore, InvalidOption> {
+        let inner = self.inner.permit_expirable_semaphore(name, skew)?;
+        Ok(PermitExpirableSemaphore::new(inner, self.on.clone()))
+    }
+
+    /// See [`client::Client::count_down_latch`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn count_down_latch(&self, name: &str) -> Result<CountDownLatch, InvalidOption> {
+        Ok(CountDownLatch::new(self.inner.count_down_latch(name)?, self.on.clone()))
+    }
+
+    /// See [`client::Client::guard`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn guard(&self, key: &str, memory: GuardMemory) -> Result<Guard, InvalidOption> {
+        Ok(Guard { inner: self.inner.guard(key, memory)?, on: self.on.clone() })
+    }
+
+    fn locked(&self, inner: client::Lock<Reqwest, TokioHost>) -> Lock {
+        Lock { inner, on: self.on.clone() }
+    }
+}
+
+/// A key that refuses writes with an older fencing token; see [`client::Guard`].
+#[derive(Clone)]
+pub struct Guard {
+    inner: client::Guard<Reqwest, TokioHost>,
+    on: On,
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl Guard {
+    /// See [`client::Guard::write`].
+    ///
+    /// # Errors
+    /// [`GuardError`].
+    pub fn write(
+        &self,
+        lease: &Lease,
+        name: Option<&str>,
+        write: &GuardedWrite,
+    ) -> Result<(), GuardError> {
+        self.on.wait(self.inner.write(&lease.inner, name, write))
+    }
+
+    /// See [`client::Guard::newest`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn newest(&self) -> Result<Option<u64>, RequestError> {
+        self.on.wait(self.inner.newest())
+    }
+}

@@ -1,0 +1,256 @@
+//! Semaphores and latches.
+
+use core::fmt;
+use core::time::Duration;
+
+use super::{Lock, On};
+use crate::client::{self, AcquireOptions};
+use crate::error::{AcquireError, InvalidOption, RequestError};
+use crate::host::TokioHost;
+use crate::machine::{PermitsState, SemaphoreState};
+use crate::name::PermitId;
+use crate::transport::Reqwest;
+
+/// A number of permits that many share; see [`client::Semaphore`].
+#[derive(Clone)]
+pub struct Semaphore {
+    inner: client::Semaphore<Reqwest, TokioHost>,
+    on: On,
+}
+
+/// The same with an id and an end for each permit; see [`client::PermitExpirableSemaphore`].
+#[derive(Clone)]
+pub struct PermitExpirableSemaphore {
+    inner: client::PermitExpirableSemaphore<Reqwest, TokioHost>,
+    on: On,
+}
+
+/// A gate that opens when it was counted down to nothing; see [`client::CountDownLatch`].
+#[derive(Clone)]
+pub struct CountDownLatch {
+    inner: client::CountDownLatch<Reqwest, TokioHost>,
+    on: On,
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl fmt::Debug for PermitExpirableSemaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl fmt::Debug for CountDownLatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl Semaphore {
+    pub(super) const fn new(inner: client::Semaphore<Reqwest, TokioHost>, on: On) -> Self {
+        Self { inner, on }
+    }
+
+    /// What takes so many permits at once: it is acquired, tried and run like a lock.
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn permits(&self, permits: u32) -> Result<Lock, InvalidOption> {
+        Ok(Lock { inner: self.inner.permits(permits)?, on: self.on.clone() })
+    }
+
+    /// See [`client::Semaphore::try_set_permits`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn try_set_permits(
+        &self,
+        permits: u32,
+        life: Option<Duration>,
+    ) -> Result<bool, RequestError> {
+        self.on.wait(self.inner.try_set_permits(permits, life))
+    }
+
+    /// See [`client::Semaphore::add_permits`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn add_permits(&self, permits: i32) -> Result<i64, RequestError> {
+        self.on.wait(self.inner.add_permits(permits))
+    }
+
+    /// See [`client::Semaphore::release`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn release(&self, permits: u32) -> Result<(), RequestError> {
+        self.on.wait(self.inner.release(permits))
+    }
+
+    /// See [`client::Semaphore::release_if_exists`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn release_if_exists(&self, permits: u32) -> Result<bool, RequestError> {
+        self.on.wait(self.inner.release_if_exists(permits))
+    }
+
+    /// See [`client::Semaphore::drain_permits`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn drain_permits(&self) -> Result<i64, RequestError> {
+        self.on.wait(self.inner.drain_permits())
+    }
+
+    /// See [`client::Semaphore::available_permits`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn available_permits(&self) -> Result<i64, RequestError> {
+        self.on.wait(self.inner.available_permits())
+    }
+
+    /// See [`client::Semaphore::inspect`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn inspect(&self) -> Result<SemaphoreState, RequestError> {
+        self.on.wait(self.inner.inspect())
+    }
+
+    /// See [`client::Semaphore::force_release`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn force_release(&self) -> Result<bool, RequestError> {
+        self.on.wait(self.inner.force_release())
+    }
+}
+
+impl PermitExpirableSemaphore {
+    pub(super) const fn new(
+        inner: client::PermitExpirableSemaphore<Reqwest, TokioHost>,
+        on: On,
+    ) -> Self {
+        Self { inner, on }
+    }
+
+    /// What takes so many permits at once: it is acquired, tried and run like a lock.
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn permits(&self, permits: u16) -> Result<Lock, InvalidOption> {
+        Ok(Lock { inner: self.inner.permits(permits)?, on: self.on.clone() })
+    }
+
+    /// See [`client::PermitExpirableSemaphore::release`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn release(&self, ids: &[PermitId]) -> Result<u64, RequestError> {
+        self.on.wait(self.inner.release(ids))
+    }
+
+    /// See [`client::PermitExpirableSemaphore::update_lease_time`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn update_lease_time(
+        &self,
+        ids: &[PermitId],
+        lease: Option<Duration>,
+    ) -> Result<bool, RequestError> {
+        self.on.wait(self.inner.update_lease_time(ids, lease))
+    }
+
+    /// See [`client::PermitExpirableSemaphore::try_set_permits`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn try_set_permits(&self, permits: u32) -> Result<bool, RequestError> {
+        self.on.wait(self.inner.try_set_permits(permits))
+    }
+
+    /// See [`client::PermitExpirableSemaphore::set_permits`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn set_permits(&self, permits: u32) -> Result<i64, RequestError> {
+        self.on.wait(self.inner.set_permits(permits))
+    }
+
+    /// See [`client::PermitExpirableSemaphore::add_permits`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn add_permits(&self, permits: i32) -> Result<i64, RequestError> {
+        self.on.wait(self.inner.add_permits(permits))
+    }
+
+    /// See [`client::PermitExpirableSemaphore::inspect`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn inspect(&self, ids: &[PermitId]) -> Result<PermitsState, RequestError> {
+        self.on.wait(self.inner.inspect(ids))
+    }
+
+    /// See [`client::PermitExpirableSemaphore::force_release`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn force_release(&self) -> Result<bool, RequestError> {
+        self.on.wait(self.inner.force_release())
+    }
+}
+
+impl CountDownLatch {
+    pub(super) const fn new(inner: client::CountDownLatch<Reqwest, TokioHost>, on: On) -> Self {
+        Self { inner, on }
+    }
+
+    /// See [`client::CountDownLatch::try_set_count`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn try_set_count(&self, count: u64) -> Result<bool, RequestError> {
+        self.on.wait(self.inner.try_set_count(count))
+    }
+
+    /// See [`client::CountDownLatch::count_down`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn count_down(&self) -> Result<u64, RequestError> {
+        self.on.wait(self.inner.count_down())
+    }
+
+    /// See [`client::CountDownLatch::count`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn count(&self) -> Result<u64, RequestError> {
+        self.on.wait(self.inner.count())
+    }
+
+    /// See [`client::CountDownLatch::delete`].
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn delete(&self) -> Result<bool, RequestError> {
+        self.on.wait(self.inner.delete())
+    }
+
+    /// See [`client::CountDownLatch::wait_with`].
+    ///
+    /// # Errors
+    /// [`AcquireError`].
+    pub fn wait(&self, options: AcquireOptions) -> Result<(), AcquireError> {
+        self.on.wait(self.inner.wait_with(options))
+    }
+}

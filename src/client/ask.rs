@@ -1,0 +1,34 @@
+//! Requests about an object that are not about a hold.
+
+use super::Client;
+use super::drive::drive;
+use crate::error::RequestError;
+use crate::host::Host;
+use crate::machine::{Once, Question};
+use crate::name::RequestId;
+use crate::protocol::calls::OnceCall;
+use crate::protocol::reply::Reply;
+use crate::protocol::script::ScriptCall;
+use crate::transport::Transport;
+
+impl<T: Transport, H: Host> Client<T, H> {
+    /// A question that changes nothing, or that knows its own copies; `None` without entropy. Whatever it is, it is of one type, so
+    /// that there is one future for all of them.
+    pub(crate) fn about(&self, call: impl FnOnce(RequestId) -> ScriptCall) -> Option<Question> {
+        self.entropy().map(|entropy| Question::new(call, self.attempt(), entropy))
+    }
+
+    /// Asks it.
+    pub(crate) async fn question(&self, about: Option<Question>) -> Result<Reply, RequestError> {
+        let mut machine = about.ok_or(RequestError::NoEntropy)?;
+        drive(&mut machine, self.link(), self.host()).await
+    }
+
+    /// Has something done once.
+    pub(crate) async fn once(&self, call: OnceCall) -> Result<Reply, RequestError> {
+        let entropy = self.entropy().ok_or(RequestError::NoEntropy)?;
+        let (attempt, clock, now) = (self.attempt(), self.link().clock(), self.host().now());
+        let mut machine = Once::new(call, attempt, entropy, clock, now);
+        drive(&mut machine, self.link(), self.host()).await
+    }
+}

@@ -1,0 +1,318 @@
+//! Calls of one turn of the event loop, carried by one request.
+//!
+//! Who has a request joins the batch that is open, wakes itself, and so lets the others of this turn come too. The first of them to
+//! be polled again sends what has come together; if that is only its own, as it would have without. From then on whoever is polled
+//! moves the request on, for all: it is nobody's in particular, outlives any of those who wait for it, and is given up with
+//! the last of them. The next batch does not wait for it.
+
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::future::poll_fn;
+use core::iter::once;
+use core::mem;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::link::Link;
+use super::notice::Notice;
+use crate::error::FailureKind;
+use crate::protocol::gateway::{Answers, Request, Response};
+use crate::transport::Transport;
+
+/// What came of having joined a batch.
+pub(super) enum Joined {
+    Answered(Result<Response, FailureKind>),
+    /// The request is to be sent by itself.
+    Alone(Request),
+}
+
+/// Has a request sent together with others of this turn.
+pub(super) async fn join<T: Transport>(link: &Link<T>, request: Request) -> Joined {
+    let mut member = Member::new(link, request);
+    let mut others_came = false;
+    poll_fn(|cx| {
+        if mem::replace(&mut others_came, true) {
+            return member.poll(cx);
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
+
+/// The batches of a client at one gateway: the one that is open. Those that are under way belong to their members.
+pub(super) struct Batches<F>(Mutex<Arc<Batch<F>>>);
+
+impl<F> Default for Batches<F> {
+    fn default() -> Self {
+        Self(Mutex::new(Batch::open(Vec::new())))
+    }
+}
+
+impl<F> core::fmt::Debug for Batches<F> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Batches").finish_non_exhaustive()
+    }
+}
+
+struct Batch<F> {
+    state: Mutex<State<F>>,
+    /// Any of the members may be polled next, so all are woken.
+    notice: Arc<Notice>,
+}
+
+struct State<F> {
+    stage: Stage<F>,
+    seats: Vec<Seat>,
+    /// How many have a seat and were not told yet.
+    members: usize,
+}
+
+enum Stage<F> {
+    Open,
+    UnderWay(F),
+    Over,
+}
+
+/// One member's.
+enum Seat {
+    Taken(Request),
+    Answered(Result<Response, FailureKind>),
+    /// Its member left before it was sent, or was told.
+    Empty,
+}
+
+impl<F> Batch<F> {
+    fn open(seats: Vec<Seat>) -> Arc<Self> {
+        let state = State { stage: Stage::Open, members: seats.len(), seats };
+        Arc::new(Self { state: Mutex::new(state), notice: Arc::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<F>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F> State<F> {
+    fn requests(&self) -> impl Iterator<Item = &Request> {
+        self.seats.iter().filter_map(|seat| match seat {
+            Seat::Taken(request) => Some(request),
+            Seat::Answered(_) | Seat::Empty => None,
+        })
+    }
+
+    /// The place of one more, or its request again where there is no room, or no more.
+    fn seat(&mut self, request: Request) -> Result<usize, Request> {
+        let bytes = self.requests().fold(request.body.len(), |sum, other| sum + other.body.len());
+        let few = self.seats.len() < Request::SEVERAL_MAX && bytes <= Request::SEVERAL_BYTES_MAX;
+        if !matches!(self.stage, Stage::Open) || !few && !self.seats.is_empty() {
+            return Err(request);
+        }
+        self.seats.push(Seat::Taken(request));
+        self.members += 1;
+        Ok(self.seats.len() - 1)
+    }
+
+    fn take(&mut self, place: usize) -> Seat {
+        self.members -= 1;
+        let seat = self.seats.get_mut(place);
+        seat.map_or(Seat::Empty, |seat| mem::replace(seat, Seat::Empty))
+    }
+
+    /// Hands the answers to those whom they are for.
+    fn end(&mut self, answers: Answers) {
+        self.stage = Stage::Over;
+        let (mut each, all) = match answers {
+            Answers::NotTaken => return,
+            Answers::Each(each) => (each.into_iter(), Err(FailureKind::Broken)),
+            Answers::All(all) => (Vec::new().into_iter(), all),
+        };
+        for seat in &mut self.seats {
+            if matches!(seat, Seat::Taken(_)) {
+                *seat = Seat::Answered(each.next().map_or_else(|| all.clone(), Ok));
+            }
+        }
+    }
+}
+
+/// A place in a batch. Given up when it is dropped.
+struct Member<'l, T: Transport> {
+    link: &'l Link<T>,
+    batch: Arc<Batch<T::Sending>>,
+    /// `None` when it has been told.
+    place: Option<usize>,
+}
+
+impl<'l, T: Transport> Member<'l, T> {
+    fn new(link: &'l Link<T>, request: Request) -> Self {
+        let mut open = link.batches().0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seated = open.state().seat(request);
+        let place = seated.unwrap_or_else(|request| {
+            *open = Batch::open(vec![Seat::Taken(request)]);
+            0
+        });
+        Self { link, batch: Arc::clone(&open), place: Some(place) }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Joined> {
+        let batch = Arc::clone(&self.batch);
+        let mut state = batch.state();
+        if matches!(state.stage, Stage::Open) {
+            let mut requests = state.requests();
+            let (Some(first), Some(second)) = (requests.next(), requests.next()) else {
+                drop(requests);
+                let joined = self.tell(&mut state);
+                // Nobody is left, so it stays open for whoever comes next.
+                state.seats.clear();
+                return Poll::Ready(joined);
+            };
+            let request = Request::several(first, once(second).chain(requests));
+            state.stage = Stage::UnderWay(self.link.transport().send(request));
+        }
+        if let Stage::UnderWay(sending) = &mut state.stage {
+            batch.notice.tell(cx.waker());
+            let all = Waker::from(Arc::clone(&batch.notice));
+            let Poll::Ready(result) = Pin::new(sending).poll(&mut Context::from_waker(&all)) else {
+                return Poll::Pending;
+            };
+            let count = state.requests().count();
+            state.end(self.link.learned(|learned| learned.memory.answers(result, count)));
+            let joined = self.tell(&mut state);
+            drop(state);
+            batch.notice.notify();
+            return Poll::Ready(joined);
+        }
+        Poll::Ready(self.tell(&mut state))
+    }
+
+    fn tell(&mut self, state: &mut State<T::Sending>) -> Joined {
+        match self.place.take().map_or(Seat::Empty, |place| state.take(place)) {
+            Seat::Answered(answer) => Joined::Answered(answer),
+            Seat::Taken(request) => Joined::Alone(request),
+            // It is told once.
+            Seat::Empty => Joined::Answered(Err(FailureKind::Broken)),
+        }
+    }
+}
+
+impl<T: Transport> Drop for Member<'_, T> {
+    fn drop(&mut self) {
+        let Some(place) = self.place else { return };
+        let mut state = self.batch.state();
+        if !matches!(state.stage, Stage::UnderWay(_)) {
+            state.take(place);
+            return;
+        }
+        self.link.learned(|learned| learned.memory.unanswered());
+        // The answer to its request still comes with the others.
+        state.members -= 1;
+        if state.members == 0 {
+            let given_up = mem::replace(&mut state.stage, Stage::Over);
+            drop(state);
+            drop(given_up);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::{String, ToString};
+    use alloc::vec::Vec;
+    use core::mem;
+    use core::pin::{Pin, pin};
+    use core::task::{Context, Poll, Waker};
+    use std::thread;
+
+    use super::{Joined, join};
+    use crate::client::link::Link;
+    use crate::error::FailureKind;
+    use crate::protocol::gateway::{Gateway, Request, Response};
+    use crate::transport::{Chunks, Streams, Transport};
+
+    /// Answers what it was asked, when it is polled for the second time.
+    struct Echo;
+
+    struct Echoing {
+        answer: Option<Response>,
+        was_polled: bool,
+    }
+
+    impl Future for Echoing {
+        type Output = Result<Response, FailureKind>;
+
+        fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+            match mem::replace(&mut self.was_polled, true) {
+                true => Poll::Ready(self.answer.take().ok_or(FailureKind::Broken)),
+                false => Poll::Pending,
+            }
+        }
+    }
+
+    impl Transport for Echo {
+        type Sending = Echoing;
+        type Stream = Never;
+
+        fn send(&self, request: Request) -> Echoing {
+            let answer = Response { status: 200, sync_token: None, body: request.body.into() };
+            Echoing { answer: Some(answer), was_polled: false }
+        }
+
+        async fn open(&self, _: Request) -> Result<(u16, Never), FailureKind> {
+            Err(FailureKind::NotSent)
+        }
+
+        fn streams(&self) -> Streams {
+            Streams { most: 0, shared: true }
+        }
+    }
+
+    enum Never {}
+
+    impl Chunks for Never {
+        fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
+            match *self {}
+        }
+    }
+
+    /// How much each thread asks.
+    const COUNT: usize = 10_000;
+
+    /// What is answered to this body.
+    fn ask(link: &Link<Echo>, body: &str) -> String {
+        let request = Request {
+            url: String::new(),
+            authorization: None,
+            sync_token: None,
+            content_type: "",
+            body: body.to_string(),
+        };
+        let mut joined = pin!(join(link, request));
+        loop {
+            match joined.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Pending => thread::yield_now(),
+                Poll::Ready(Joined::Alone(request)) => return request.body,
+                Poll::Ready(Joined::Answered(answer)) => {
+                    return String::from_utf8(answer.unwrap().body).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_thread_has_its_own_answers() {
+        let link = Link::new(Gateway::upstash("http://localhost", "token").unwrap(), Echo);
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let link = &link;
+                scope.spawn(move || {
+                    for number in 0..COUNT {
+                        let body = (thread * COUNT + number).to_string();
+                        assert_eq!(ask(link, &body), body);
+                    }
+                });
+            }
+        });
+    }
+}

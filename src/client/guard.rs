@@ -1,0 +1,147 @@
+//! Writes to Redis that a stale lease cannot make, and scripts that run only while a lease is held.
+
+use alloc::string::String;
+use core::fmt;
+
+use super::hold::LeaseEnd;
+use super::{Client, Lease};
+use crate::error::{EvalError, FailureKind, GuardError, InvalidOption, LossReason, RequestError};
+use crate::host::Host;
+use crate::name::GuardKey;
+use crate::protocol::calls::{GuardCalls, GuardedWrite, OwnScript, Stamp};
+use crate::protocol::reply::Code;
+use crate::protocol::script::Bound;
+use crate::timing::{GuardMemory, HORIZON};
+use crate::transport::Transport;
+
+/// A key that remembers the newest fencing token it has seen, and refuses writes with an older one.
+///
+/// It need not be on the Redis where the lock is. One key is protected by locks of one name: tokens of different names must not
+/// meet at one guard.
+pub struct Guard<T: Transport, H> {
+    client: Client<T, H>,
+    calls: GuardCalls,
+}
+
+impl<T: Transport, H> Clone for Guard<T, H> {
+    fn clone(&self) -> Self {
+        Self { client: self.client.clone(), calls: self.calls.clone() }
+    }
+}
+
+impl<T: Transport, H> fmt::Debug for Guard<T, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard").field("key", self.calls.key()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Transport, H: Host> Client<T, H> {
+    /// A guard over this key, which remembers tokens for so long.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] when the key is not acceptable, see [`GuardKey`].
+    pub fn guard(&self, key: &str, memory: GuardMemory) -> Result<Guard<T, H>, InvalidOption> {
+        let calls = GuardCalls::new(GuardKey::parse(key)?, memory);
+        Ok(Guard { client: self.clone(), calls })
+    }
+}
+
+impl<T: Transport, H: Host> Guard<T, H> {
+    /// The key.
+    pub const fn key(&self) -> &GuardKey {
+        self.calls.key()
+    }
+
+    /// Does it, unless the lease has ended or a newer token was seen. Writes of one lease to one key are done one after the other.
+    ///
+    /// `name` says which of several locks that were taken together protects the key; `None` for the first.
+    ///
+    /// # Errors
+    /// [`GuardError`].
+    pub async fn write<T2: Transport, H2: Host>(
+        &self,
+        lease: &Lease<T2, H2>,
+        name: Option<&str>,
+        write: &GuardedWrite,
+    ) -> Result<(), GuardError> {
+        let token = match name {
+            Some(name) => lease.token_of(name),
+            None => Some(lease.token()),
+        };
+        let (Some(token), Some(part)) = (token, lease.part()) else {
+            let accepted = "the name of a lock that the lease holds";
+            return Err(GuardError::InvalidOption(InvalidOption::new("name", accepted)));
+        };
+        let owner = part.grant.owner;
+        let turn = lease.hold().write_turn(self.key()).await;
+        // Looked at when its turn has come: it may have waited for the one before.
+        lease.check().map_err(GuardError::Lost)?;
+        let stamp = Stamp { token, owner, number: turn.number };
+        let now = self.client.host().now();
+        let not_after = self.client.link().clock().map(|clock| clock.after(HORIZON, now));
+        let bound = Bound { not_after, keep: HORIZON };
+        let about = self.client.about(|id| self.calls.write(id, bound, stamp, write));
+        let asked = self.client.question(about).await;
+        let reply = asked.map_err(GuardError::Request)?;
+        match reply.code {
+            Code::Done | Code::AlreadyYours => Ok(()),
+            Code::No => Err(GuardError::Stale { newest: newest(&reply.value) }),
+            Code::TooOld => Err(GuardError::TooOld { oldest: newest(&reply.value) }),
+            Code::FromTheFuture => Err(GuardError::FromTheFuture),
+            Code::Late => Err(GuardError::Request(RequestError::NotDone(FailureKind::TimedOut))),
+            _ => Err(GuardError::Request(RequestError::Unreachable(FailureKind::NO_ANSWER))),
+        }
+    }
+
+    /// The newest token that was seen; `None` when none is remembered.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub async fn newest(&self) -> Result<Option<u64>, RequestError> {
+        let about = self.client.about(|request| self.calls.newest(request));
+        let reply = self.client.question(about).await?;
+        Ok((reply.code == Code::Done).then(|| newest(&reply.value)))
+    }
+}
+
+fn newest(text: &str) -> u64 {
+    text.parse().unwrap_or(0)
+}
+
+impl<T: Transport, H: Host> Lease<T, H> {
+    /// Runs a script of the caller's in Redis, in one atomic step with the question whether the lease is still held; answers its
+    /// result as JSON. Once, whatever is resent, unless it is [`repeatable`](OwnScript::repeatable).
+    ///
+    /// # Errors
+    /// [`EvalError`]. What a script that failed has done until then stays done, since Redis undoes nothing.
+    pub async fn eval(&self, script: &OwnScript) -> Result<String, EvalError> {
+        self.check().map_err(|reason| EvalError::Request(RequestError::Lost(reason)))?;
+        let part = self.only_part().ok_or_else(|| {
+            let accepted = "one that is held on one gateway, in one slot of a cluster";
+            EvalError::Request(InvalidOption::new("lease", accepted).into())
+        })?;
+        // That of the grant: what a downgrade has brought since may not be in the latch yet.
+        let (owner, token) = (part.grant.owner, part.grant.token);
+        let call = part.target.eval(owner, token, script).map_err(RequestError::from)?;
+        let reply = self.client().once(call).await?;
+        match reply.code {
+            Code::Done => Ok(reply.value),
+            Code::ScriptFailed => Err(EvalError::ScriptFailed(reply.value)),
+            Code::Lost => {
+                self.hold().lose(LossReason::Gone);
+                Err(EvalError::Request(RequestError::Lost(LossReason::Gone)))
+            }
+            _ => Err(EvalError::Request(RequestError::Unreachable(FailureKind::NO_ANSWER))),
+        }
+    }
+
+    /// Whether it may still be used, by the holder's own clocks.
+    fn check(&self) -> Result<(), LossReason> {
+        self.hold().look(self.client().host().now());
+        match self.hold().end() {
+            None => Ok(()),
+            Some(LeaseEnd::Lost(reason)) => Err(reason),
+            Some(LeaseEnd::Released) => Err(LossReason::Gone),
+        }
+    }
+}

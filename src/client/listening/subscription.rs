@@ -1,0 +1,350 @@
+//! One stream, and those who wait at it.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::sync::{Mutex, PoisonError};
+
+use super::Turn;
+use super::crowd::Shared;
+use super::health::{Health, SharedHealth};
+use super::waiters::Waiters;
+use crate::protocol::calls::Wakes;
+use crate::protocol::gateway::{Frames, Heard};
+use crate::time::Instant;
+use crate::transport::Chunks;
+
+/// How long the acknowledgement may take.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);
+/// Whoever waits is polled more often than that, whatever it waits for.
+const ABANDONED_AFTER: Duration = Duration::from_secs(30);
+
+pub(super) struct Subscription<S> {
+    key: String,
+    inner: Mutex<Inner<S>>,
+}
+
+struct Inner<S> {
+    stream: State<S>,
+    waiters: Waiters,
+    /// When somebody who waits last came or was polled.
+    attended_at: Option<Instant>,
+}
+
+enum State<S> {
+    Closed,
+    Opening,
+    Open(Open<S>),
+}
+
+/// A stream that was opened.
+pub(super) struct Open<S> {
+    pub(super) stream: S,
+    pub(super) frames: Frames,
+    pub(super) since: Instant,
+    /// When it is to be opened anew.
+    pub(super) until: Instant,
+    /// Since when the subscription stands.
+    pub(super) stands: Option<Instant>,
+    /// When something of any kind last came.
+    pub(super) heard_at: Instant,
+}
+
+impl<S> Subscription<S> {
+    pub(super) fn new(key: String, crowd: Arc<Shared>) -> Self {
+        let waiters = Waiters::of(crowd);
+        let inner = Inner { stream: State::Closed, waiters, attended_at: None };
+        Self { key, inner: Mutex::new(inner) }
+    }
+
+    /// Those who waited are gone without a word: the request of a Worker that was ended drops nothing.
+    pub(super) fn is_abandoned(&self, now: Instant) -> bool {
+        let attended_at = self.change(|inner| inner.attended_at);
+        attended_at.is_some_and(|at| now.since(at) > ABANDONED_AFTER)
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Changes something, and then wakes those who have to know.
+    fn change<R>(&self, change: impl FnOnce(&mut Inner<S>) -> R) -> R {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut inner);
+        let woken = inner.waiters.due();
+        drop(inner);
+        woken.into_iter().for_each(core::task::Waker::wake);
+        result
+    }
+
+    /// Changes something about those who wait.
+    pub(super) fn waiters<R>(&self, change: impl FnOnce(&mut Waiters) -> R) -> R {
+        self.change(|inner| change(&mut inner.waiters))
+    }
+
+    /// A new waiter's place.
+    pub(super) fn enter(&self, wakes: Wakes, asked_at: Instant) -> u64 {
+        self.change(|inner| {
+            inner.attended_at = Some(asked_at);
+            let stands = match &inner.stream {
+                State::Open(open) => open.stands,
+                State::Closed | State::Opening => None,
+            };
+            inner.waiters.enter(wakes, asked_at, stands)
+        })
+    }
+
+    pub(super) fn leave(&self, place: u64) {
+        self.change(|inner| {
+            if !inner.waiters.leave(place) {
+                inner.stream = State::Closed;
+            }
+        });
+    }
+}
+
+impl<S: Chunks> Subscription<S> {
+    /// Reads what has come, for all, and answers what this waiter has to know.
+    pub(super) fn poll(
+        &self,
+        place: u64,
+        cx: &mut Context<'_>,
+        now: Instant,
+        health: &SharedHealth,
+    ) -> Poll<Turn> {
+        self.change(|inner| {
+            inner.attended_at = Some(now);
+            inner.read(cx, now, health);
+            if let Some(input) = inner.waiters.news(place) {
+                return Poll::Ready(Turn::Tell(input));
+            }
+            let is_closed = matches!(inner.stream, State::Closed);
+            if is_closed && health.with(|health| health.may_open(now)) {
+                inner.stream = State::Opening;
+                return Poll::Ready(Turn::Open);
+            }
+            inner.waiters.keep_waker(place, cx.waker());
+            Poll::Pending
+        })
+    }
+}
+
+impl<S> Inner<S> {
+    fn closed(&mut self) {
+        self.stream = State::Closed;
+        self.waiters.grow_deaf();
+    }
+}
+
+impl<S: Chunks> Inner<S> {
+    fn read(&mut self, cx: &mut Context<'_>, now: Instant, health: &SharedHealth) {
+        loop {
+            let State::Open(open) = &mut self.stream else { return };
+            if open.stands.is_none() && now.since(open.since) >= ACKNOWLEDGED_WITHIN {
+                health.with(|health| health.hung(now));
+                return self.closed();
+            }
+            if now.has_reached(open.until) {
+                // Whoever hears is told when nobody opens it again; when that is done, one asks for all.
+                self.stream = State::Closed;
+                return;
+            }
+            match open.stream.poll_next(cx) {
+                Poll::Pending => {
+                    let silent = now.since(open.heard_at);
+                    if !health.with(|health| health.is_dead(silent)) {
+                        return;
+                    }
+                }
+                Poll::Ready(Some(Ok(bytes))) => {
+                    self.heard(&bytes, now, health);
+                    continue;
+                }
+                Poll::Ready(Some(Err(_)) | None) => {}
+            }
+            health.with(|health| health.failed(now));
+            return self.closed();
+        }
+    }
+
+    fn heard(&mut self, bytes: &[u8], now: Instant, health: &SharedHealth) {
+        let State::Open(open) = &mut self.stream else { return };
+        let silent = now.since(core::mem::replace(&mut open.heard_at, now));
+        let (mut rest, mut says_something) = (bytes, false);
+        while let Some((heard, after)) = open.frames.next(rest) {
+            (rest, says_something) = (after, true);
+            match heard {
+                Heard::Subscribed => {
+                    open.stands = Some(now);
+                    health.with(Health::stands);
+                    self.waiters.listen();
+                }
+                Heard::Message(message) => self.waiters.message(message, now),
+            }
+        }
+        if !says_something && open.stands.is_some() {
+            health.with(|health| health.beats(silent));
+        }
+    }
+}
+
+/// The subscription while somebody opens it. Dropped before it is over, it is somebody else's to open.
+pub(super) struct Opening<S>(pub(super) Arc<Subscription<S>>);
+
+impl<S> Opening<S> {
+    /// It is open, or could not be.
+    pub(super) fn over(self, opened: Option<Open<S>>) {
+        if let Some(open) = opened {
+            self.0.change(|inner| inner.stream = State::Open(open));
+        }
+    }
+}
+
+impl<S> Drop for Opening<S> {
+    fn drop(&mut self) {
+        self.0.change(|inner| {
+            if matches!(inner.stream, State::Opening) {
+                inner.closed();
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+    use core::task::Waker;
+    use std::collections::VecDeque;
+
+    use super::*;
+    use crate::error::FailureKind;
+    use crate::machine::Input;
+    use crate::name::{LockName, OwnerId};
+    use crate::protocol::calls::{LockCalls, Target};
+    use crate::protocol::gateway::Gateway;
+    use crate::protocol::reply::{Code, Reply};
+    use crate::protocol::script::Publish;
+
+    const SUBSCRIBED: &str = "data: subscribe,redisson_lock__channel:{job},1\n\n";
+    const RELEASED: &str = "data: message,redisson_lock__channel:{job},0\n\n";
+
+    /// What has come and was not read yet.
+    #[derive(Clone, Default)]
+    struct Fed(Arc<Mutex<VecDeque<&'static str>>>);
+
+    impl Chunks for Fed {
+        fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
+            let piece = self.0.lock().unwrap().pop_front();
+            piece.map_or(Poll::Pending, |piece| Poll::Ready(Some(Ok(piece.into()))))
+        }
+    }
+
+    struct Bench {
+        subscription: Arc<Subscription<Fed>>,
+        health: SharedHealth,
+        fed: Fed,
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_millis(seconds * 1000, seconds * 1000)
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let subscription = Arc::new(Subscription::new(String::new(), Arc::default()));
+            Self { subscription, health: SharedHealth::default(), fed: Fed::default() }
+        }
+
+        fn poll(&self, place: u64, seconds: u64) -> Option<&'static str> {
+            let cx = &mut Context::from_waker(Waker::noop());
+            match self.subscription.poll(place, cx, at(seconds), &self.health) {
+                Poll::Pending => None,
+                Poll::Ready(Turn::Open) => Some("open"),
+                Poll::Ready(Turn::Tell(Input::Listening)) => Some("listening"),
+                Poll::Ready(Turn::Tell(Input::Hearing)) => Some("hearing"),
+                Poll::Ready(Turn::Tell(Input::Notified { .. })) => Some("notified"),
+                Poll::Ready(Turn::Tell(Input::Deaf)) => Some("deaf"),
+                Poll::Ready(Turn::Tell(other)) => panic!("{other:?}"),
+            }
+        }
+
+        /// The stream is open, and this has come.
+        fn opened(&self, seconds: u64, pieces: &[&'static str]) {
+            let target = LockCalls::new(LockName::parse("job").unwrap(), Publish::Plain);
+            let value = "1".into();
+            let busy = Reply { code: Code::No, value, ms: 1, server_ms: 1, acknowledged: None };
+            let topic = Target::Lock(target).topic(OwnerId::new([0; 16], 1), &busy);
+            let gateway = Gateway::upstash("http://localhost", "t").unwrap();
+            let (stream, frames) = (self.fed.clone(), gateway.listen(&topic).1);
+            let (since, until) = (at(seconds), at(seconds + 50));
+            let open = Open { stream, frames, since, until, stands: None, heard_at: since };
+            Opening(Arc::clone(&self.subscription)).over(Some(open));
+            self.fed.0.lock().unwrap().extend(pieces);
+        }
+
+        fn says(&self, piece: &'static str) {
+            self.fed.0.lock().unwrap().push_back(piece);
+        }
+    }
+
+    #[test]
+    fn a_stream_without_its_signs_of_life_is_dead() {
+        let bench = Bench::new();
+        let place = bench.subscription.enter(Wakes::One, at(0));
+        assert_eq!(bench.poll(place, 0), Some("open"));
+        bench.opened(0, &[SUBSCRIBED]);
+        assert_eq!(bench.poll(place, 0), Some("listening"));
+        assert_eq!(bench.poll(place, 30), None, "it may have no habit of giving any");
+        bench.says(":\n\n");
+        assert_eq!((bench.poll(place, 35), bench.poll(place, 36)), (None, None));
+        bench.opened(100, &[SUBSCRIBED]);
+        assert_eq!(bench.poll(place, 100), Some("listening"));
+        bench.says(":\n\n");
+        assert_eq!((bench.poll(place, 105), bench.poll(place, 149)), (None, None));
+        let bench = Bench { health: SharedHealth::default(), ..bench };
+        bench.opened(200, &[SUBSCRIBED]);
+        assert_eq!(bench.poll(place, 200), Some("listening"));
+        bench.says(":\n\n");
+        assert_eq!((bench.poll(place, 205), bench.poll(place, 215)), (None, None));
+        assert_eq!(bench.poll(place, 216), Some("deaf"), "more than twice as long as before");
+        assert_eq!((bench.poll(place, 216), bench.poll(place, 217)), (None, Some("open")));
+    }
+
+    #[test]
+    fn when_it_is_opened_anew_one_asks_for_all() {
+        let bench = Bench::new();
+        let places: Vec<u64> =
+            (0..3).map(|_| bench.subscription.enter(Wakes::One, at(0))).collect();
+        assert_eq!(bench.poll(0, 0), Some("open"));
+        bench.opened(0, &[SUBSCRIBED]);
+        let told = |seconds| places.iter().map(move |place| (*place, seconds));
+        let told = |seconds| told(seconds).map(|(place, at)| bench.poll(place, at)).collect();
+        let first: Vec<_> = told(0);
+        assert_eq!(first, [Some("listening"), Some("hearing"), Some("hearing")]);
+        assert_eq!(bench.poll(1, 50), Some("open"), "nobody is told that it is closed");
+        bench.opened(50, &[SUBSCRIBED]);
+        let again: Vec<_> = told(50);
+        assert_eq!(again, [Some("listening"), Some("hearing"), Some("hearing")]);
+    }
+
+    #[test]
+    fn who_joins_asks_again_if_it_may_have_missed_what_is_for_all() {
+        let bench = Bench::new();
+        let first = bench.subscription.enter(Wakes::All, at(0));
+        assert_eq!(bench.poll(first, 0), Some("open"));
+        bench.opened(0, &[SUBSCRIBED]);
+        assert_eq!(bench.poll(first, 1), Some("listening"));
+        let joins = |wakes, asked_at, seconds| {
+            let place = bench.subscription.enter(wakes, at(asked_at));
+            bench.poll(place, seconds)
+        };
+        assert_eq!(joins(Wakes::All, 2, 3), Some("hearing"));
+        assert_eq!(joins(Wakes::All, 1, 3), Some("listening"), "asked before it stood");
+        bench.says(RELEASED);
+        assert_eq!(bench.poll(first, 5), Some("notified"));
+        assert_eq!(joins(Wakes::All, 4, 6), Some("listening"), "asked before the message");
+        assert_eq!(joins(Wakes::Permits(1), 4, 6), Some("listening"));
+        assert_eq!(joins(Wakes::One, 4, 6), Some("hearing"), "somebody else was told");
+    }
+}

@@ -1,0 +1,129 @@
+//! One who wants some of it: a machine, and what a driver knows of it.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{CLIENTS, Ear, LEASE_MS};
+use crate::machine::{
+    Acquire, AcquireSpec, CallId, Entropy, Gather, GatherSpec, Input, Machine as _, Output, Pacing,
+    Wake,
+};
+use crate::name::LockName;
+use crate::protocol::calls::{LockCalls, Target, Wakes};
+use crate::protocol::reply::{Reply, ServerClock};
+use crate::protocol::script::Publish;
+use crate::time::Instant;
+use crate::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
+
+/// A call on its way, and what Redis answered to it.
+pub(super) struct UnderWay {
+    pub(super) call: CallId,
+    /// Or undoes.
+    pub(super) takes: bool,
+    pub(super) announces: bool,
+    pub(super) reply: Option<Reply>,
+}
+
+pub(super) enum AnyMachine {
+    One(Box<Acquire>),
+    Several(Box<Gather>),
+}
+
+impl AnyMachine {
+    pub(super) fn handle(&mut self, input: Input, now: Instant) {
+        match self {
+            Self::One(machine) => machine.handle(input, now),
+            Self::Several(machine) => machine.handle(input, now),
+        }
+    }
+
+    /// Ends with whether it has got it.
+    pub(super) fn poll(&mut self, now: Instant) -> Output<bool> {
+        match self {
+            Self::One(machine) => machine.poll(now).map(|outcome| outcome.is_ok()),
+            Self::Several(machine) => machine.poll(now).map(|outcome| outcome.is_ok()),
+        }
+    }
+}
+
+pub(super) struct Contender {
+    pub(super) client: usize,
+    /// One of a lock, or so many permits.
+    pub(super) wants: u32,
+    pub(super) machine: AnyMachine,
+    pub(super) under_way: Option<UnderWay>,
+    pub(super) wanted: bool,
+    pub(super) place: Option<u64>,
+    pub(super) asked_at: Instant,
+    pub(super) waits: Option<(Instant, Wake)>,
+    pub(super) is_cancelled: bool,
+    pub(super) is_over: bool,
+}
+
+impl Contender {
+    pub(super) fn new(random: &mut fastrand::Rng, total: u32, now: Instant) -> Self {
+        let target = LockCalls::new(LockName::parse("job").unwrap(), Publish::Plain);
+        let wait = |ms| Patience::UpTo(WaitTime::new(Duration::from_millis(ms)).unwrap());
+        let lease = LeaseTime::new(Duration::from_millis(LEASE_MS)).unwrap();
+        let patience = [wait(5_000_000), wait(5_000), Patience::UntilCancelled][random.usize(..3)];
+        let few = RequestBudget::new(random.u32(3..8)).ok();
+        let budget = few.filter(|_| random.u8(..) < 60);
+        let (attempt, replicas, is_crowded) = (AttemptTime::DEFAULT, None, random.bool());
+        let clock = Some(ServerClock::new(1_000_000, now));
+        let entropy = Entropy::new([random.u8(..); 32]);
+        let machine = if random.bool() {
+            let (target, pacing) = (Target::Lock(target), Pacing::Jittered);
+            let spec = AcquireSpec {
+                target,
+                lease,
+                patience,
+                budget,
+                attempt,
+                pacing,
+                replicas,
+                is_crowded,
+            };
+            AnyMachine::One(Box::new(Acquire::new(spec, entropy, clock, now)))
+        } else {
+            let (parts, pacing) = ([Target::Lock(target)].into(), Vec::new());
+            let keeps = Duration::from_secs(1);
+            let spec = GatherSpec {
+                parts,
+                lease,
+                patience,
+                budget,
+                attempt,
+                keeps,
+                replicas,
+                pacing,
+                is_crowded,
+            };
+            AnyMachine::Several(Box::new(Gather::new(spec, entropy, [clock].into(), now)))
+        };
+        Self {
+            client: random.usize(..CLIENTS),
+            wants: random.u32(1..=total),
+            machine,
+            under_way: None,
+            wanted: false,
+            place: None,
+            asked_at: now,
+            waits: None,
+            is_cancelled: false,
+            is_over: false,
+        }
+    }
+
+    pub(super) fn listens(&mut self, ear: &mut Ear, why: Wake, wakes: fn(u32) -> Wakes) {
+        if let Some(place) = self.place {
+            ear.waiters.waits(place, why);
+            if why == Wake::LastTry {
+                ear.waiters.leave(place);
+                self.place = None;
+            }
+        } else if self.wanted && !matches!(why, Wake::ReplyDue | Wake::LastTry) {
+            self.place = Some(ear.waiters.enter(wakes(self.wants), self.asked_at, ear.stands));
+        }
+    }
+}

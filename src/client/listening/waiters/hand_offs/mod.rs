@@ -1,0 +1,309 @@
+//! The machines of those who wait, and who of them is woken, in whatever order things happen: what is free is not left lying while
+//! somebody waits for it in silence.
+
+mod contender;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::Waiters;
+use crate::machine::{Input, Output, Wake};
+use crate::protocol::calls::{Message, Wakes};
+use crate::protocol::reply::{Code, Reply};
+use crate::time::Instant;
+use contender::{Contender, UnderWay};
+
+const CLIENTS: usize = 2;
+const WAITERS: usize = 5;
+/// Somebody who listens to nothing.
+const STRANGER: usize = WAITERS;
+const LEASE_MS: u64 = 60_000;
+
+#[derive(Default)]
+struct Ear {
+    waiters: Waiters,
+    stands: Option<Instant>,
+    /// What was published and has not come yet.
+    coming: VecDeque<Message>,
+}
+
+impl Ear {
+    fn has_news(&self, place: u64) -> bool {
+        self.waiters.list.iter().any(|waiter| waiter.place == place && waiter.news.is_some())
+    }
+}
+
+struct World {
+    random: fastrand::Rng,
+    now: Instant,
+    wakes: fn(u32) -> Wakes,
+    /// How many there are.
+    total: u32,
+    /// How many each contender has, and the stranger.
+    held: [u32; WAITERS + 1],
+    /// How many of them they never let go.
+    kept: [u32; WAITERS + 1],
+    ears: Vec<Ear>,
+    contenders: Vec<Contender>,
+}
+
+/// What may happen next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A request reaches Redis.
+    Runs(usize),
+    /// Its answer comes.
+    Answers(usize),
+    /// A message comes, and perhaps several at once.
+    Comes(usize),
+    /// A waiter is polled.
+    Polled(usize),
+    /// A pause that is no long silence is over.
+    Wakes(usize),
+    Releases(usize),
+    Cancels(usize),
+    /// A client's stream ends, or stands again.
+    Turns(usize),
+}
+
+impl World {
+    /// A stranger has all of it.
+    fn new(seed: u64, total: u32, wakes: fn(u32) -> Wakes) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let now = Instant::from_millis(5_000, 9_000_000);
+        let contenders = (0..WAITERS).map(|_| Contender::new(&mut random, total, now)).collect();
+        let ears = (0..CLIENTS).map(|_| Ear::default()).collect();
+        let mut held = [0; WAITERS + 1];
+        held[STRANGER] = total;
+        let kept = [(); WAITERS + 1].map(|()| random.u32(..total));
+        Self { random, now, wakes, total, held, kept, ears, contenders }
+    }
+
+    fn free(&self) -> u32 {
+        self.total - self.held.iter().sum::<u32>()
+    }
+
+    /// What a driver does with a machine.
+    fn drives(&mut self, who: usize) {
+        let contender = &mut self.contenders[who];
+        let ear = &mut self.ears[contender.client];
+        loop {
+            match contender.machine.poll(self.now) {
+                Output::Call { call, script, .. } => {
+                    if let Some(place) = contender.place {
+                        ear.waiters.asks(place);
+                    }
+                    let announces =
+                        script.args().get(11).is_some_and(|channel| !channel.is_empty());
+                    contender.asked_at = self.now;
+                    let takes = script.script().name == "lock_acquire";
+                    contender.under_way = Some(UnderWay { call, takes, announces, reply: None });
+                }
+                Output::Listen { .. } => contender.wanted = true,
+                Output::Wait { until, why } => {
+                    contender.waits = Some((until, why));
+                    contender.listens(ear, why, self.wakes);
+                    return;
+                }
+                Output::Done(is_served) => {
+                    if let Some(place) = contender.place.take() {
+                        if is_served {
+                            ear.waiters.tried(place, false);
+                        }
+                        ear.waiters.leave(place);
+                    }
+                    contender.is_over = true;
+                    if !is_served {
+                        // What was granted unheard is undone.
+                        self.kept[who] = 0;
+                        self.released(who);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn tells(&mut self, who: usize, input: Input) {
+        self.contenders[who].machine.handle(input, self.now);
+        self.drives(who);
+    }
+
+    fn publishes(&mut self, number: u64, digits: u8) {
+        let message = Message { number, digits };
+        for ear in self.ears.iter_mut().filter(|ear| ear.stands.is_some()) {
+            ear.coming.push_back(message);
+        }
+    }
+
+    fn released(&mut self, who: usize) {
+        // The stranger does so one by one.
+        let at_once = if who == STRANGER { 1 } else { self.total };
+        let count = self.held[who].saturating_sub(self.kept[who]).min(at_once);
+        self.held[who] -= count;
+        if count > 0 {
+            self.publishes(if self.excludes() { 0 } else { self.free().into() }, 1);
+        }
+    }
+
+    fn excludes(&self) -> bool {
+        (self.wakes)(1) == Wakes::One
+    }
+
+    /// What can happen, and does: `None` at rest.
+    fn step(&mut self, disturbs: bool) -> Option<Step> {
+        let mut steps = Vec::new();
+        for (who, contender) in self.contenders.iter_mut().enumerate().filter(|(_, it)| !it.is_over)
+        {
+            let waits = contender.waits;
+            match &contender.under_way {
+                Some(UnderWay { reply: None, .. }) => steps.push(Step::Runs(who)),
+                Some(_) => steps.push(Step::Answers(who)),
+                None if waits
+                    .is_some_and(|(until, why)| is_short(why) || self.now.has_reached(until)) =>
+                {
+                    steps.push(Step::Wakes(who))
+                }
+                None => {}
+            }
+            if contender.place.is_some_and(|place| self.ears[contender.client].has_news(place)) {
+                steps.push(Step::Polled(who));
+            }
+            if disturbs && !contender.is_cancelled && self.random.u8(..) < 4 {
+                steps.push(Step::Cancels(who));
+            }
+        }
+        for (client, ear) in self.ears.iter().enumerate() {
+            if !ear.coming.is_empty() {
+                steps.push(Step::Comes(client));
+            }
+            let may_open = ear.stands.is_none() && !ear.waiters.list.is_empty();
+            if may_open || disturbs && ear.stands.is_some() && self.random.u8(..) < 4 {
+                steps.push(Step::Turns(client));
+            }
+        }
+        // Whoever has it lets it go once it knows.
+        let knows = |who: usize| self.contenders.get(who).is_none_or(|it| it.is_over);
+        let lets_go = (0..=STRANGER).filter(|who| self.held[*who] > self.kept[*who] && knows(*who));
+        steps.extend(lets_go.map(Step::Releases));
+        let step = self.random.choice(&steps).copied()?;
+        self.now = self.now + Duration::from_millis(1);
+        self.does(step);
+        for ear in self.ears.iter_mut().filter(|ear| ear.waiters.list.is_empty()) {
+            // With the last who waits a stream is closed.
+            (ear.stands, ear.coming) = (None, VecDeque::new());
+        }
+        Some(step)
+    }
+
+    fn does(&mut self, step: Step) {
+        match step {
+            Step::Runs(who) => self.runs(who),
+            Step::Answers(who) => {
+                let UnderWay { call, reply, .. } = self.contenders[who].under_way.take().unwrap();
+                self.tells(who, Input::Reply { call, reply: reply.unwrap() });
+            }
+            Step::Comes(client) => {
+                let ear = &mut self.ears[client];
+                let count = self.random.usize(1..=ear.coming.len());
+                ear.coming
+                    .drain(..count)
+                    .for_each(|message| ear.waiters.message(message, self.now));
+            }
+            Step::Polled(who) => {
+                let Contender { client, place, .. } = self.contenders[who];
+                let news = place.and_then(|place| self.ears[client].waiters.news(place));
+                self.tells(who, news.unwrap());
+            }
+            Step::Wakes(who) => {
+                let (until, _) = self.contenders[who].waits.unwrap();
+                self.now = self.now + self.now.until(until);
+                self.tells(who, Input::Woken);
+            }
+            Step::Releases(who) => self.released(who),
+            Step::Cancels(who) => {
+                self.contenders[who].is_cancelled = true;
+                self.tells(who, Input::Cancelled);
+            }
+            Step::Turns(client) => {
+                let ear = &mut self.ears[client];
+                ear.stands = if ear.stands.is_none() { Some(self.now) } else { None };
+                match ear.stands {
+                    Some(_) => ear.waiters.listen(),
+                    None => {
+                        ear.coming.clear();
+                        ear.waiters.grow_deaf();
+                    }
+                }
+            }
+        }
+    }
+
+    fn runs(&mut self, who: usize) {
+        if self.contenders[who].under_way.as_ref().is_some_and(|call| !call.takes) {
+            self.kept[who] = 0;
+            self.released(who);
+        }
+        let free = self.free();
+        let contender = &mut self.contenders[who];
+        let under_way = contender.under_way.as_mut().unwrap();
+        let code = match self.held[who] {
+            _ if !under_way.takes => Code::Nothing,
+            0 if contender.wants > free => Code::No,
+            0 => Code::Done,
+            _ => Code::AlreadyYours,
+        };
+        let value = if code == Code::No { "1" } else { "1795276611386445" };
+        under_way.reply = Some(Reply {
+            code,
+            value: value.into(),
+            ms: i64::try_from(LEASE_MS).unwrap(),
+            server_ms: 1_000_000,
+            acknowledged: None,
+        });
+        let announces = under_way.announces;
+        if code == Code::Done {
+            self.held[who] = contender.wants;
+            if announces && self.excludes() {
+                self.publishes(LEASE_MS * 1000 + CLIENTS as u64, 8);
+            } else if announces && self.free() == 0 {
+                self.publishes(0, 2);
+            }
+        }
+    }
+}
+
+/// Whether who waits for this asks before long, whatever it hears.
+const fn is_short(why: Wake) -> bool {
+    matches!(why, Wake::BackOff | Wake::Turn)
+}
+
+/// Lets things happen, in so many orders.
+fn happen(total: u32, wakes: fn(u32) -> Wakes, seeds: u64) {
+    for seed in 0..seeds {
+        let mut world = World::new(seed, total, wakes);
+        (0..WAITERS).for_each(|who| world.drives(who));
+        let mut steps = Vec::new();
+        while let Some(step) = world.step(steps.len() < 40) {
+            steps.push(step);
+            assert!(steps.len() < 10_000, "seed {seed}: there is no end of it");
+        }
+        // What is left may be had by one who has not heard of it, and asks no more before the end of its wait.
+        let free = world.free();
+        for contender in world.contenders.iter().filter(|it| !it.is_over && it.wants <= free) {
+            let waits = contender.waits.map(|(_, why)| why);
+            assert_eq!(waits, Some(Wake::LastTry), "seed {seed}: {steps:?}");
+        }
+    }
+}
+
+#[test]
+fn nobody_waits_in_silence_for_a_lock_that_is_free() {
+    happen(1, |_| Wakes::One, 30_000);
+}
+
+#[test]
+fn nobody_waits_in_silence_for_permits_that_are_free() {
+    happen(3, Wakes::Permits, 30_000);
+}

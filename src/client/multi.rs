@@ -1,0 +1,239 @@
+//! Several locks as one: Redisson's `RedissonMultiLock`.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::pin::Pin;
+use core::time::Duration;
+
+use super::Client;
+use super::clients::Clients;
+use super::drive::drive_until;
+use super::hold::{Hold, Part};
+use super::lock::{Inner, Lock};
+use super::options::Terms;
+use super::owner::{Key, Side};
+use super::plan::{Plan, Rule, Share, Term};
+use crate::error::{AcquireError, InvalidOption};
+use crate::host::Host;
+use crate::machine::{Gather, GatherSpec, Gathered, Pacing};
+use crate::protocol::calls::{LockCalls, Member, Target};
+use crate::protocol::slot::slot;
+use crate::timing::LeaseTime;
+use crate::transport::Transport;
+
+/// For how long members are kept while another is waited for: the least of this and a quarter of the lease.
+pub(super) const KEPT_MAX: Duration = Duration::from_secs(1);
+/// The most members.
+const MEMBERS_MAX: usize = 100;
+
+impl<T: Transport, H: Host> Client<T, H> {
+    /// Several locks as one: Redisson's `getMultiLock(locks)`. All or none, of any kind, also of other clients.
+    ///
+    /// Members of one gateway are taken in one request and one atomic step, except that a fair lock, a side of a read-write lock and a group
+    /// are asked for apart, and in a Redis Cluster each slot. While a spin lock is what is waited for, it is asked at its own pace, and
+    /// with others in one request if they are spin locks of that pace too. The order of `locks` does not matter: two multi-locks that name the
+    /// same locks in a different order do not stop each other.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] unless they are 1 to 100 locks, none of them a redLock or permits, and no two of them of one name
+    /// but of different kinds.
+    pub fn multi_lock(
+        &self,
+        locks: impl IntoIterator<Item = Lock<T, H>>,
+    ) -> Result<Lock<T, H>, InvalidOption> {
+        let mut clients = Vec::new();
+        let mut members: Vec<Share> = Vec::new();
+        let mut lease_max = None;
+        for lock in locks {
+            let Inner { plan, clients: own_clients, .. } = lock.inner();
+            let Plan { first, rule, pacing, lease_max: most } = plan.clone();
+            let own = match rule {
+                Rule::One => [Share { place: 0, target: first, pacing }].into(),
+                Rule::All(members) => members,
+                Rule::Majority(_) => return Err(no("locks that are no redLock")),
+            };
+            lease_max = shorter(lease_max, most);
+            for share in own {
+                if share.target.holds_permits() {
+                    return Err(no("locks, not permits"));
+                }
+                let place = place_of(&mut clients, own_clients.at(share.place));
+                let is_it = |other: &Share| other.place == place && other.target == share.target;
+                if !members.iter().any(is_it) {
+                    members.push(Share { place, ..share });
+                }
+            }
+        }
+        if members.len() > MEMBERS_MAX {
+            return Err(no("at most 100 locks"));
+        }
+        if clash(&members) {
+            return Err(no("locks of which no two are of one name and of different kinds"));
+        }
+        let clients = Clients::new(clients).ok_or_else(|| no("at least one lock"))?;
+        let ordered = clients.parts(&members, false);
+        let first = ordered.first().ok_or_else(|| no("at least one lock"))?.target.clone();
+        let plan = Plan { first, rule: Rule::All(members), pacing: Pacing::Jittered, lease_max };
+        let targets: Vec<_> = ordered.into_iter().map(|part| (part.place, part.target)).collect();
+        Ok(self.several(clients, plan, &targets))
+    }
+
+    pub(super) fn several(
+        &self,
+        clients: Clients<T, H>,
+        plan: Plan,
+        targets: &[(usize, Target)],
+    ) -> Lock<T, H> {
+        let id = |place: usize| clients.at(place).link().gateway().id().into();
+        let names = targets
+            .iter()
+            .flat_map(|(place, target)| {
+                target.names().into_iter().map(move |name| (*place, name.clone()))
+            })
+            .map(|(place, name)| (id(place), name))
+            .collect();
+        let (key, holds) = (Key { names, side: Side::Whole }, self.holds.clone());
+        Lock::new(Inner { clients, plan, key, holds, reenters: true })
+    }
+}
+
+pub(super) fn no(accepted: &str) -> InvalidOption {
+    InvalidOption::new("locks", accepted)
+}
+
+fn shorter(one: Option<LeaseTime>, other: Option<LeaseTime>) -> Option<LeaseTime> {
+    one.into_iter().chain(other).min()
+}
+
+/// The place of a client among those that are there, which it is put to if it is not.
+fn place_of<T: Transport, H>(clients: &mut Vec<Client<T, H>>, client: &Client<T, H>) -> usize {
+    let place = clients.iter().position(|other| Arc::ptr_eq(&other.inner, &client.inner));
+    place.unwrap_or_else(|| {
+        clients.push(client.clone());
+        clients.len() - 1
+    })
+}
+
+/// Whether two that are not the same go by one name on one gateway. Values of one group may.
+fn clash(members: &[Share]) -> bool {
+    members.iter().enumerate().any(|(at, Share { place, target, .. })| {
+        members.iter().skip(at + 1).any(|Share { place: other_place, target: other, .. }| {
+            let both_groups = matches!((target, other), (Target::Group(_), Target::Group(_)));
+            place == other_place && target.name() == other.name() && !both_groups
+        })
+    })
+}
+
+impl<T: Transport, H: Host> Clients<T, H> {
+    /// The members as parts: what one script can take is one. In the order that all who take several keep to, whatever else
+    /// they take: fair ones first, then by gateway, slot and name.
+    fn parts(&self, members: &[Share], by_slot: bool) -> Vec<Share> {
+        let mut parts: Vec<(Rank<'_>, usize, Pacing, Found<'_>)> = Vec::new();
+        for Share { place, target, pacing } in members {
+            let client = self.at(*place);
+            let (id, name) = (client.link().gateway().id(), target.name().as_str());
+            let slot = if by_slot { slot(name) } else { 0 };
+            let (rank, found) = match target {
+                Target::Lock(calls) => {
+                    ((1, id, slot, ""), Found::Members(calls.members().collect()))
+                }
+                other => ((u8::from(!other.has_queue()), id, slot, name), Found::Other(other)),
+            };
+            match (parts.iter_mut().find(|(other, ..)| *other == rank), found) {
+                (Some((.., common, Found::Members(there))), Found::Members(more)) => {
+                    there.extend(more);
+                    if common != pacing {
+                        *common = Pacing::Jittered;
+                    }
+                }
+                (_, found) => {
+                    let at = parts.iter().position(|(other, ..)| *other > rank);
+                    parts.insert(at.unwrap_or(parts.len()), (rank, *place, *pacing, found));
+                }
+            }
+        }
+        let share = |(_, place, pacing, found): (_, _, _, Found<'_>)| {
+            let target = match found {
+                Found::Other(target) => target.clone(),
+                Found::Members(members) => {
+                    let publish = self.at(place).announces();
+                    Target::Lock(LockCalls::of_set(members.into_iter().cloned(), publish)?)
+                }
+            };
+            Some(Share { place, target, pacing })
+        };
+        parts.into_iter().filter_map(share).collect()
+    }
+
+    /// Takes all members or none.
+    pub(super) async fn gather(
+        &self,
+        members: &[Share],
+        terms: Terms,
+        term: Term,
+        mut cancel: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Hold, AcquireError> {
+        let mut by_slot = members.iter().any(|share| self.at(share.place).link().is_cluster());
+        loop {
+            let parts = self.parts(members, by_slot);
+            let places: Vec<usize> = parts.iter().map(|part| part.place).collect();
+            let (client, lease, now) = (self.first(), term.lease, self.first().host().now());
+            let spec = GatherSpec {
+                parts: parts.iter().map(|part| part.target.clone()).collect(),
+                lease,
+                patience: terms.patience,
+                budget: terms.budget,
+                attempt: client.attempt(),
+                keeps: KEPT_MAX.min(lease.get() / 4),
+                replicas: terms.replicas,
+                pacing: parts.iter().map(|part| part.pacing).collect(),
+                is_crowded: parts.iter().any(|Share { place, target, .. }| {
+                    self.at(*place).link().is_crowded(target, now)
+                }),
+            };
+            let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
+            let clocks = places.iter().map(|place| self.at(*place).link().clock()).collect();
+            let links = self.links(places.iter().copied());
+            let mut machine = Gather::new(spec, entropy, clocks, now);
+            match drive_until(&mut machine, &links, client.host(), cancel.as_mut()).await {
+                Ok(gathered) => {
+                    let (all, parts) = (parts.len(), parts.into_iter());
+                    let targets = parts.map(|part| (part.place, part.target));
+                    return held(targets, gathered, all, term);
+                }
+                // Redis has run nothing: it is a cluster, and each slot is a part of its own.
+                Err(AcquireError::Refused(refusal))
+                    if refusal.code() == "CROSSSLOT" && !by_slot =>
+                {
+                    by_slot = true;
+                    links.iter().for_each(|link| link.note_cluster());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Where a part stands among the others.
+type Rank<'a> = (u8, &'a str, u16, &'a str);
+
+/// What a part is made of.
+enum Found<'a> {
+    Members(Vec<&'a Member>),
+    Other(&'a Target),
+}
+
+pub(super) fn held(
+    parts: impl Iterator<Item = (usize, Target)>,
+    gathered: Gathered,
+    quorum: usize,
+    term: Term,
+) -> Result<Hold, AcquireError> {
+    let parts = parts.zip(gathered.parts).map(|((place, target), part)| Part {
+        place,
+        target,
+        grant: part.grant,
+        counts: part.counts,
+    });
+    Hold::new(parts.collect(), quorum, term)
+}

@@ -1,0 +1,140 @@
+//! One lock on several independent Redis: Redisson's `RedissonRedLock`.
+
+use alloc::vec::Vec;
+use core::pin::Pin;
+
+use super::Client;
+use super::clients::Clients;
+use super::drive::drive_until;
+use super::hold::Hold;
+use super::lock::{Inner, Lock};
+use super::multi::{KEPT_MAX, held, no};
+use super::options::Terms;
+use super::plan::{Plan, Rule, Term};
+use crate::error::{AcquireError, InvalidOption};
+use crate::host::Host;
+use crate::machine::{Majority, MajoritySpec, Pacing};
+use crate::protocol::calls::{LockCalls, Target};
+use crate::timing::RejoinDelay;
+use crate::transport::Transport;
+
+/// How a redLock behaves beyond what Redisson says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct RedLockSettings {
+    rejoin_delay: Option<RejoinDelay>,
+}
+
+impl RedLockSettings {
+    /// A node whose Redis has started less than this ago has no vote: what Redlock calls *delayed restarts*.
+    ///
+    /// Unless set a node votes at once. That is right where each write is on disk before it is answered (`appendonly yes`,
+    /// `appendfsync always`), or where the operator keeps a node that has lost its data away for as long as the longest lease.
+    /// Otherwise a node that has forgotten a hold makes a majority with one that never had it: two believe that they hold,
+    /// and tokens may fall by as much as the nodes' clocks differ.
+    ///
+    /// All who take the lock should set the same. Redis is then never asked for a lease longer than the delay: a longer hold
+    /// is renewed until its end, for as long as it is [kept](super::Lease::keep), and [`renew`](super::Lease::renew) refuses a
+    /// longer one. A longer delay costs a node's vote after each restart, with or without its data: with two of three restarted
+    /// nobody gets the lock before it is over. A shorter one costs renewals.
+    ///
+    /// Each node must let scripts run `INFO`; one that does not refuses. It sees a start of the process only: not a failover
+    /// to a replica, against which there is [`replicas`](super::AcquireOptions::replicas), and not a `FLUSHALL`.
+    pub const fn rejoin_delay(mut self, delay: RejoinDelay) -> Self {
+        self.rejoin_delay = Some(delay);
+        self
+    }
+}
+
+impl<T: Transport, H: Host> Client<T, H> {
+    /// One lock on several independent Redis, of which the majority decides: Redisson's `getRedLock(locks)`.
+    ///
+    /// Unlike Redisson's it checks that enough of the lease is left, and undoes what it got where it did not get enough. The
+    /// members are plain or fenced locks of clients of different Redis; the same Redis behind two gateways must not be counted
+    /// twice. Waiters are jittered, also where a member is a spin lock. What a Redis that restarts without its data does to it:
+    /// [`RedLockSettings::rejoin_delay`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`] unless they are 3, 5, 7 or 9 locks of as many gateways.
+    pub fn red_lock(
+        &self,
+        locks: impl IntoIterator<Item = Lock<T, H>>,
+    ) -> Result<Lock<T, H>, InvalidOption> {
+        self.red_lock_with(locks, RedLockSettings::default())
+    }
+
+    /// The same with settings.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] unless they are 3, 5, 7 or 9 locks of as many gateways.
+    pub fn red_lock_with(
+        &self,
+        locks: impl IntoIterator<Item = Lock<T, H>>,
+        settings: RedLockSettings,
+    ) -> Result<Lock<T, H>, InvalidOption> {
+        let mut clients: Vec<Self> = Vec::new();
+        let mut members = Vec::new();
+        for lock in locks {
+            let Inner { plan, clients: own, .. } = lock.inner();
+            let (Rule::One, Target::Lock(calls)) = (&plan.rule, &plan.first) else {
+                return Err(no("plain or fenced locks"));
+            };
+            let calls = match settings.rejoin_delay {
+                Some(delay) => calls.clone().not_before(delay),
+                None => calls.clone(),
+            };
+            members.push((members.len(), calls));
+            clients.push(own.first().clone());
+        }
+        let ids: Vec<&str> = clients.iter().map(|client| client.link().gateway().id()).collect();
+        let distinct =
+            (0..ids.len()).all(|one| (0..one).all(|other| ids.get(one) != ids.get(other)));
+        if !matches!(members.len(), 3 | 5 | 7 | 9) || !distinct {
+            return Err(no("3, 5, 7 or 9 locks, each of a gateway of its own"));
+        }
+        let targets: Vec<(usize, Target)> = targets(&members).collect();
+        let clients = Clients::new(clients).ok_or_else(|| no("at least one lock"))?;
+        let (_, first) = targets.first().ok_or_else(|| no("at least one lock"))?;
+        let plan = Plan {
+            first: first.clone(),
+            rule: Rule::Majority(members),
+            pacing: Pacing::Jittered,
+            lease_max: settings.rejoin_delay.map(RejoinDelay::lease_max),
+        };
+        Ok(self.several(clients, plan, &targets))
+    }
+}
+
+fn targets(members: &[(usize, LockCalls)]) -> impl Iterator<Item = (usize, Target)> {
+    members.iter().map(|(place, calls)| (*place, Target::Lock(calls.clone())))
+}
+
+impl<T: Transport, H: Host> Clients<T, H> {
+    /// Takes more than half of the members.
+    pub(super) async fn majority(
+        &self,
+        members: &[(usize, LockCalls)],
+        terms: Terms,
+        term: Term,
+        cancel: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Hold, AcquireError> {
+        let (client, now) = (self.first(), self.first().host().now());
+        let spec = MajoritySpec {
+            parts: members.iter().map(|(_, calls)| calls.clone()).collect(),
+            lease: term.lease,
+            patience: terms.patience,
+            budget: terms.budget,
+            attempt: client.attempt(),
+            keeps: KEPT_MAX.min(term.lease.get() / 4),
+            replicas: terms.replicas,
+            is_crowded: targets(members)
+                .any(|(place, target)| self.at(place).link().is_crowded(&target, now)),
+        };
+        let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
+        let clocks = members.iter().map(|(place, _)| self.at(*place).link().clock()).collect();
+        let links = self.links(members.iter().map(|(place, _)| *place));
+        let mut machine = Majority::new(spec, entropy, clocks, now);
+        let gathered = drive_until(&mut machine, &links, client.host(), cancel).await?;
+        held(targets(members), gathered, members.len() / 2 + 1, term)
+    }
+}

@@ -1,0 +1,101 @@
+//! Everything that takes time, behind one future: what is generated for a future is generated once.
+
+use alloc::rc::Rc;
+
+use wasm_bindgen::prelude::*;
+
+use super::lease::Held;
+use super::make::stray;
+use super::numbers::{ask, tell};
+use super::{Given, Lock, Of, Thing, counts, error, guard};
+use crate::error::{AcquireError, InvalidOption};
+use crate::protocol::calls::{BatchSize, PermitCalls, PermitCount, SemaphoreCalls, Target};
+use crate::web::{self, Awaited};
+
+/// What comes of the question.
+pub(super) async fn answer(
+    of: &Rc<Of>,
+    what: u32,
+    other: &Of,
+    given: &Given,
+) -> Result<JsValue, JsValue> {
+    match &**of {
+        Of::Lease(held) => held.answer(what, given).await,
+        Of::Events(events) => Ok(events.next().await),
+        Of::Guard(on) => guard::answer(on, what, other, given).await,
+        _ if matches!(what, ask::ACQUIRE | ask::TRY_ACQUIRE | ask::RUN | ask::WAIT) => {
+            wait(of, what, given).await
+        }
+        _ => {
+            let (client, request) = counts::request(of, what, given).map_err(error::option)?;
+            let reply = match request.send {
+                counts::Send::Once(call) => client.once(call).await,
+                counts::Send::Question(ask) => client.question(client.about(ask)).await,
+            };
+            reply.and_then(|reply| (request.read)(&reply)).map_err(|error| error::request(&error))
+        }
+    }
+}
+
+/// What is known without asking anybody.
+pub(super) fn known(of: &Of, what: u32, about: &str) -> JsValue {
+    match of {
+        Of::Lease(held) => held.known(what, about),
+        Of::Guard(guard) => guard.key().as_str().into(),
+        Of::Lock(lock) if what == tell::NAME => lock.name().as_str().into(),
+        Of::Semaphore(_, calls) => calls.name().as_str().into(),
+        Of::Permits(_, calls, _) => calls.name().as_str().into(),
+        Of::Latch(_, latch, _) => latch.name().as_str().into(),
+        _ => JsValue::UNDEFINED,
+    }
+}
+
+/// What may wait: acquisitions, and those before a latch.
+async fn wait(of: &Of, what: u32, given: &Given) -> Result<JsValue, JsValue> {
+    let once = what == ask::TRY_ACQUIRE;
+    let terms = given.numbers().terms(once).map_err(error::option)?;
+    let mut reason = JsValue::UNDEFINED;
+    let cancel = async { reason = aborted(&given.signal).await };
+    let end = match of {
+        Of::Latch(_, latch, _) => latch.wait_on(terms, cancel).await.map(|()| JsValue::UNDEFINED),
+        _ => taken(of, given)
+            .map_err(error::option)?
+            .acquire_on(terms, cancel)
+            .await
+            .map(|lease| Thing::from(Of::Lease(Held::new(lease))).into()),
+    };
+    match end {
+        Err(AcquireError::Busy { .. }) if once => Ok(JsValue::NULL),
+        end => end.map_err(|error| error::acquire(&error, &reason)),
+    }
+}
+
+/// Ends when the signal is aborted, with its reason; never without a signal.
+async fn aborted(signal: &JsValue) -> JsValue {
+    if signal.is_undefined() {
+        return core::future::pending().await;
+    }
+    let mut heard = Awaited::new(&|wake| web::heed(signal, wake));
+    core::pin::Pin::new(&mut heard).await;
+    heard.result().reason()
+}
+
+/// What is to be taken.
+fn taken(of: &Of, given: &Given) -> Result<Lock, InvalidOption> {
+    let permits = given.numbers().get(4).unwrap_or(1);
+    let (target, client) = match of {
+        Of::Lock(lock) => return Ok(lock.clone()),
+        Of::Semaphore(client, calls) => {
+            let count = PermitCount::new(u32::try_from(permits).unwrap_or_default())?;
+            let calls = SemaphoreCalls::new(calls.name().clone(), client.announces(), count);
+            (Target::Semaphore(calls), client)
+        }
+        Of::Permits(client, calls, skew) => {
+            let count = BatchSize::new(u16::try_from(permits).unwrap_or_default())?;
+            let calls = PermitCalls::new(calls.name().clone(), client.announces(), count, *skew);
+            (Target::Permits(calls), client)
+        }
+        _ => return Err(stray()),
+    };
+    Ok(client.taking(target))
+}

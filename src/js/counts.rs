@@ -1,0 +1,199 @@
+//! What is asked besides holds: each is one call, and one way to read its reply.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use wasm_bindgen::prelude::*;
+
+use super::make::stray;
+use super::numbers::ask;
+use super::{Client, Given, Of, error};
+use crate::error::{InvalidOption, RequestError};
+use crate::machine::{LockState, PermitsState, SemaphoreState};
+use crate::name::{PermitId, RequestId};
+use crate::protocol::calls::{
+    CountDownLatchCalls, LatchCount, OnceCall, PermitCalls, PermitCount, PermitTotal,
+    SemaphoreCalls, Target,
+};
+use crate::protocol::reply::{Code, Reply};
+use crate::protocol::script::ScriptCall;
+use crate::timing::LeaseTime;
+
+#[wasm_bindgen(module = "/pkg/errors.js")]
+extern "C" {
+    /// An object of these numbers, in the order of its fields.
+    fn snapshot(kind: u32, numbers: &[f64]) -> JsValue;
+}
+
+// The places of the snapshots in pkg/errors.js.
+const LOCK: u32 = 0;
+const SEMAPHORE: u32 = 1;
+const PERMITS: u32 = 2;
+
+/// One request, and what its reply means.
+pub(super) struct Request {
+    pub(super) send: Send,
+    pub(super) read: Read,
+}
+
+/// What is sent.
+pub(super) enum Send {
+    Once(OnceCall),
+    Question(Box<dyn FnOnce(RequestId) -> ScriptCall>),
+}
+
+type Read = fn(&Reply) -> Result<JsValue, RequestError>;
+
+/// The request that the question is.
+pub(super) fn request<'a>(
+    of: &'a Of,
+    what: u32,
+    given: &Given,
+) -> Result<(&'a Client, Request), InvalidOption> {
+    match of {
+        Of::Semaphore(client, calls) => Ok((client, of_semaphore(calls, what, given)?)),
+        Of::Permits(client, calls, _) => Ok((client, of_permits(calls, what, given)?)),
+        Of::Latch(client, _, calls) => Ok((client, of_latch(calls, what, given)?)),
+        Of::Lock(lock) => {
+            let (client, target) = lock.single()?;
+            Ok((client, of_lock(target.clone(), what)))
+        }
+        _ => Err(stray()),
+    }
+}
+
+fn of_lock(target: Target, what: u32) -> Request {
+    match what {
+        ask::INSPECT => question(move |request| target.inspect(request, None), lock_state),
+        _ => once(target.force_release(), done),
+    }
+}
+
+fn of_semaphore(
+    calls: &SemaphoreCalls,
+    what: u32,
+    given: &Given,
+) -> Result<Request, InvalidOption> {
+    let numbers = given.numbers();
+    Ok(match what {
+        ask::ADD_PERMITS => once(calls.add(given.signed()), told),
+        ask::RELEASE => once(calls.add(given.signed()), nothing),
+        ask::RELEASE_IF_EXISTS => {
+            once(calls.add_if_exists(PermitCount::new(given.signed().unsigned_abs())?), done)
+        }
+        ask::DRAIN_PERMITS => once(calls.drain(), told),
+        ask::TRY_SET_PERMITS => {
+            once(calls.try_set(PermitTotal::new(numbers.small(0))?, numbers.life(1)?), done)
+        }
+        ask::FORCE_RELEASE => once(Target::Semaphore(calls.clone()).force_release(), done),
+        _ => {
+            let target = Target::Semaphore(calls.clone());
+            let read = if what == ask::INSPECT { semaphore_state } else { available };
+            question(move |request| target.inspect(request, None), read)
+        }
+    })
+}
+
+fn of_permits(calls: &PermitCalls, what: u32, given: &Given) -> Result<Request, InvalidOption> {
+    let numbers = given.numbers();
+    let ids = given.texts.iter().map(|id| PermitId::parse(id)).collect::<Result<Vec<_>, _>>()?;
+    Ok(match what {
+        ask::ADD_PERMITS => once(calls.add(given.signed()), told),
+        ask::RELEASE => once(calls.release_ids(&ids), told),
+        ask::UPDATE_LEASE_TIME => {
+            once(calls.update_lease(&ids, numbers.lease(0)?.unwrap_or(LeaseTime::DEFAULT)), done)
+        }
+        ask::SET_PERMITS => once(calls.set(PermitTotal::new(numbers.small(0))?), told),
+        ask::TRY_SET_PERMITS => once(calls.try_set(PermitTotal::new(numbers.small(0))?), done),
+        ask::FORCE_RELEASE => once(Target::Permits(calls.clone()).force_release(), done),
+        _ => {
+            let read = if what == ask::INSPECT { permits_state } else { available };
+            let calls = calls.clone();
+            question(move |request| calls.inspect_ids(request, &ids), read)
+        }
+    })
+}
+
+fn of_latch(
+    calls: &CountDownLatchCalls,
+    what: u32,
+    given: &Given,
+) -> Result<Request, InvalidOption> {
+    Ok(match what {
+        ask::TRY_SET_COUNT => {
+            let count = given.numbers().get(0).unwrap_or_default().unsigned_abs();
+            once(calls.try_set(LatchCount::new(count)?), done)
+        }
+        ask::COUNT_DOWN => once(calls.count_down(), told),
+        ask::DELETE => once(calls.delete(), done),
+        _ => {
+            let calls = calls.clone();
+            question(move |request| calls.inspect(request), told)
+        }
+    })
+}
+
+const fn once(call: OnceCall, read: Read) -> Request {
+    Request { send: Send::Once(call), read }
+}
+
+fn question(ask: impl FnOnce(RequestId) -> ScriptCall + 'static, read: Read) -> Request {
+    Request { send: Send::Question(Box::new(ask)), read }
+}
+
+fn nothing(_: &Reply) -> Result<JsValue, RequestError> {
+    Ok(JsValue::UNDEFINED)
+}
+
+fn done(reply: &Reply) -> Result<JsValue, RequestError> {
+    Ok((reply.code == Code::Done).into())
+}
+
+fn told(reply: &Reply) -> Result<JsValue, RequestError> {
+    crate::machine::number(reply).map(|number| as_number(number).into())
+}
+
+/// The first figure of what is said of permits.
+fn available(reply: &Reply) -> Result<JsValue, RequestError> {
+    Ok(as_number(SemaphoreState::read(reply)?.available).into())
+}
+
+fn semaphore_state(reply: &Reply) -> Result<JsValue, RequestError> {
+    let SemaphoreState { available, leases, held, .. } = SemaphoreState::read(reply)?;
+    Ok(snapshot(SEMAPHORE, &[as_number(available), as_number(leases), as_number(held)]))
+}
+
+fn permits_state(reply: &Reply) -> Result<JsValue, RequestError> {
+    let state = PermitsState::read(reply)?;
+    let figures = [
+        as_number(state.available),
+        as_number(state.acquired),
+        as_number(state.total),
+        remaining(state.remaining),
+        f64::from(u8::from(state.are_held)),
+    ];
+    Ok(snapshot(PERMITS, &figures))
+}
+
+/// What Redis says of a lock.
+fn lock_state(reply: &Reply) -> Result<JsValue, RequestError> {
+    let state = LockState::read(reply)?;
+    let figures = [
+        f64::from(u8::from(state.is_locked)),
+        as_number(state.hold_count),
+        remaining(state.remaining),
+        as_number(state.last_token),
+    ];
+    Ok(snapshot(LOCK, &figures))
+}
+
+fn remaining(time: Option<Duration>) -> f64 {
+    time.map_or(f64::NAN, error::as_ms)
+}
+
+/// A number that counts something or is a token: JavaScript has room for it.
+#[expect(clippy::cast_precision_loss, reason = "tokens are below 2^53, counts far below")]
+pub(super) fn as_number(number: impl TryInto<i64>) -> f64 {
+    number.try_into().unwrap_or_default() as f64
+}

@@ -1,0 +1,38 @@
+//! Guarded writes.
+
+use alloc::string::String;
+
+use wasm_bindgen::prelude::*;
+
+use super::make::stray;
+use super::numbers::ask;
+use super::options::first;
+use super::{Given, Of, counts, error};
+use crate::client::Guard;
+use crate::host::JsHost;
+use crate::protocol::calls::GuardedWrite;
+use crate::transport::HostFetch;
+
+pub(super) async fn answer(
+    guard: &Guard<HostFetch, JsHost>,
+    what: u32,
+    lease: &Of,
+    given: &Given,
+) -> Result<JsValue, JsValue> {
+    if what == ask::NEWEST {
+        let newest = guard.newest().await.map_err(|error| error::request(&error))?;
+        return Ok(newest.map_or(JsValue::NULL, |token| counts::as_number(token).into()));
+    }
+    let Of::Lease(held) = lease else { return Err(error::option(stray())) };
+    let write = match what {
+        ask::SET => {
+            let life = given.numbers().life(0).map_err(error::option)?;
+            GuardedWrite::set(first(&given.texts), life)
+        }
+        ask::DELETE => GuardedWrite::delete(),
+        _ => GuardedWrite::claim(),
+    };
+    let name = given.texts.get(1).map(String::as_str);
+    let written = guard.write(held.lease(), name, &write).await;
+    written.map(|()| JsValue::UNDEFINED).map_err(|error| error::guard(&error))
+}

@@ -1,0 +1,26 @@
+//! What an acquisition is told.
+
+use crate::machine::Pacing;
+use crate::protocol::calls::Target;
+use crate::timing::{AttemptTime, LeaseTime, Patience, Replicas, RequestBudget};
+
+/// What to acquire, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AcquireSpec {
+    /// What to take.
+    pub target: Target,
+    /// How long the hold is to last.
+    pub lease: LeaseTime,
+    /// How long to wait for it.
+    pub patience: Patience,
+    /// How many requests may be spent; `None` for no limit.
+    pub budget: Option<RequestBudget>,
+    /// How long one attempt may take.
+    pub attempt: AttemptTime,
+    /// How a refused try is followed by the next.
+    pub pacing: Pacing,
+    /// How many replicas must have the grant; `None` to wait for none.
+    pub replicas: Option<Replicas>,
+    /// Whether others are known to want it as well: its grant is told to them even if it is had at once.
+    pub is_crowded: bool,
+}

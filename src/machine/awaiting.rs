@@ -1,0 +1,152 @@
+//! Waiting for a count-down latch to open. Nothing is held, so nothing has to be undone.
+
+use super::backoff::{Backoff, Pacing, Told, next_try, stretch};
+use super::call::{Errand, Verdict};
+use super::ear::{Ear, Stir};
+use super::ids::Ids;
+use super::{Endpoint, Entropy, Input, Machine, Output, Wake, wait_over};
+use crate::error::{AcquireError, FailureKind, RefusalKind};
+use crate::protocol::calls::CountDownLatchCalls;
+use crate::protocol::reply::Code;
+use crate::time::Instant;
+use crate::timing::{AttemptTime, Patience, RequestBudget};
+
+/// Attempts at the last question.
+const ATTEMPTS: u8 = 3;
+
+/// The machine that waits until a latch is open. It is so only when Redis says it: a gateway's silence opens nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Awaiting {
+    calls: CountDownLatchCalls,
+    attempt: AttemptTime,
+    budget: Option<RequestBudget>,
+    /// When the wait is over; `None` for a wait that only ends by cancelling.
+    wait_over: Option<Instant>,
+    ids: Ids,
+    backoff: Backoff,
+    ear: Ear,
+    state: State,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum State {
+    Asking { errand: Errand, last: bool },
+    Pausing { until: Instant, why: Wake },
+    Over(Result<(), AcquireError>),
+}
+
+impl Awaiting {
+    /// Begins at `now`.
+    pub fn new(
+        calls: CountDownLatchCalls,
+        patience: Patience,
+        budget: Option<RequestBudget>,
+        attempt: AttemptTime,
+        entropy: Entropy,
+        now: Instant,
+    ) -> Self {
+        let wait_over = wait_over(patience, now);
+        let (ids, backoff) = (Ids::new(entropy), Backoff::new(Pacing::Jittered));
+        let state = State::Pausing { until: now, why: Wake::BackOff };
+        let ear = Ear::default();
+        let mut machine = Self { calls, attempt, budget, wait_over, ids, backoff, ear, state };
+        machine.ask(now);
+        machine
+    }
+
+    fn ask(&mut self, now: Instant) {
+        let last = self.is_wait_over(now) || self.left() == Some(0);
+        self.ear.asks();
+        let errand = Errand::new(
+            self.calls.inspect(self.ids.request()),
+            if last { ATTEMPTS } else { 1 },
+            self.attempt.get(),
+        );
+        self.state = State::Asking { errand, last };
+    }
+
+    fn is_wait_over(&self, now: Instant) -> bool {
+        self.wait_over.is_some_and(|over| now.has_reached(over))
+    }
+
+    /// How many questions may be asked after the next one.
+    fn left(&self) -> Option<u32> {
+        self.budget.map(|budget| budget.get().saturating_sub(self.ids.calls() + 1))
+    }
+
+    fn answered(&mut self, verdict: Verdict, last: bool, now: Instant) {
+        let error = match verdict {
+            Verdict::Answered(reply, _) => match reply.code {
+                Code::No => return self.state = State::Over(Ok(())),
+                Code::Done => AcquireError::Busy { remaining: None },
+                _ => AcquireError::Unreachable(FailureKind::NO_ANSWER),
+            },
+            Verdict::Refused(refusal) if refusal.kind() != RefusalKind::Unavailable => {
+                return self.state = State::Over(Err(AcquireError::Refused(refusal)));
+            }
+            Verdict::Refused(refusal) => AcquireError::Refused(refusal),
+            Verdict::GaveUp(kind) => AcquireError::Unreachable(kind),
+        };
+        if last {
+            return self.state = State::Over(Err(error));
+        }
+        let is_closed = matches!(error, AcquireError::Busy { .. });
+        self.pause(is_closed, now);
+    }
+
+    fn pause(&mut self, is_closed: bool, now: Instant) {
+        if is_closed {
+            self.ear.turn_to(Endpoint::ONLY, self.calls.topic());
+        }
+        // Only the last question is left: it belongs to the end of the wait.
+        if let Some(over) = self.wait_over.filter(|_| self.left() == Some(0)) {
+            return self.state = State::Pausing { until: over, why: Wake::LastTry };
+        }
+        let silence = self.ear.patience(&mut self.ids).filter(|_| is_closed);
+        if let Some((until, why)) = silence.and_then(|_| self.ear.next(&mut self.ids, now)) {
+            return self.state = State::Pausing { until, why };
+        }
+        let stretch = stretch(self.wait_over, self.left(), now);
+        let told = Told { silence, ..Told::default() };
+        let (backoff, ids) = (&mut self.backoff, &mut self.ids);
+        let (until, why) = next_try(told, backoff, stretch, ids, self.wait_over, now);
+        self.state = State::Pausing { until, why };
+    }
+}
+
+impl Machine for Awaiting {
+    type Outcome = Result<(), AcquireError>;
+
+    fn handle(&mut self, input: Input, now: Instant) {
+        self.ear.takes(&input);
+        match &mut self.state {
+            State::Over(_) => {}
+            _ if matches!(input, Input::Cancelled) => {
+                self.state = State::Over(Err(AcquireError::Cancelled { held_at_most: None }));
+            }
+            State::Asking { errand, last } => {
+                let last = *last;
+                if let Some(verdict) = errand.handle(input, now, &mut self.ids) {
+                    self.answered(verdict, last, now);
+                }
+            }
+            State::Pausing { until, .. } if now.has_reached(*until) => self.ask(now),
+            State::Pausing { why, .. } => match self.ear.stirs(&input, *why, &mut self.ids, now) {
+                // It is for all who wait, so nobody takes turns.
+                Stir::Ask | Stir::Turn(_) | Stir::Deaf => self.ask(now),
+                Stir::Calm(_) | Stir::Nothing => {}
+            },
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
+        if let (State::Pausing { .. }, Some(listen)) = (&self.state, self.ear.poll()) {
+            return listen;
+        }
+        match &mut self.state {
+            State::Asking { errand, .. } => errand.poll(now, &mut self.ids),
+            State::Pausing { until, why } => Output::Wait { until: *until, why: *why },
+            State::Over(outcome) => Output::Done(outcome.clone()),
+        }
+    }
+}

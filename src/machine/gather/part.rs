@@ -1,0 +1,309 @@
+//! One of the parts that make up a hold: asked, held and undone by itself, each on its own gateway.
+//!
+//! ```text
+//!   Resting ──ask──► Asking ──────────────► Resting (held, or refused)
+//!      │ ▲             │ ▲
+//!      │ └──Undoing◄───┘ │ what is spent is undone before it is asked anew
+//!      └──undo──►└───────┘
+//! ```
+//!
+//! At any time one owner of a part is open at the most: a new one is made only when the end of the last is confirmed. So one
+//! request undoes whatever was asked.
+
+use core::time::Duration;
+
+use super::super::call::{Errand, Verdict};
+use super::super::{Grant, Input, Lease, Output, replicas};
+use super::terms::{Ask, Common, Standing};
+use super::turn::Turn;
+use crate::error::FailureKind;
+use crate::name::FencingToken;
+use crate::protocol::calls::{Target, Try};
+use crate::protocol::reply::ServerClock;
+use crate::time::Instant;
+use crate::timing::LeaseTime;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::machine) struct Part {
+    pub(super) target: Target,
+    clock: Option<ServerClock>,
+    pub(super) turn: Turn,
+    pub(super) standing: Standing,
+    state: State,
+    /// How many attempts the errand under way may still make.
+    unsent: u8,
+    /// Why the last undoing was not confirmed.
+    trouble: Option<FailureKind>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum State {
+    Resting,
+    Asking {
+        errand: Errand,
+        ask: Ask,
+    },
+    /// Storing a larger token in a node that is held.
+    Raising {
+        errand: Errand,
+        lease: Lease,
+    },
+    Undoing {
+        errand: Errand,
+        then: Option<Ask>,
+    },
+}
+
+impl Part {
+    pub(in crate::machine) fn new(
+        target: Target,
+        clock: Option<ServerClock>,
+        common: &mut Common,
+        now: Instant,
+    ) -> Self {
+        Self {
+            target,
+            clock,
+            turn: Turn::new(common, clock, now),
+            standing: Standing::Apart,
+            state: State::Resting,
+            unsent: 0,
+            trouble: None,
+        }
+    }
+
+    pub(in crate::machine) const fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    pub(in crate::machine) const fn clock(&self) -> Option<ServerClock> {
+        self.clock
+    }
+
+    pub(in crate::machine) const fn has_queue(&self) -> bool {
+        self.target.has_queue()
+    }
+
+    /// The hold, until it is over.
+    pub(in crate::machine) fn held(&self, now: Instant) -> Option<(Lease, FencingToken)> {
+        match self.standing {
+            Standing::Held { lease, token } if !lease.remaining(now).is_zero() => {
+                Some((lease, token))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is to be asked: it is not held, or its lease is due to be renewed.
+    pub(in crate::machine) fn needs(&self, now: Instant) -> bool {
+        self.held(now).is_none_or(|(lease, _)| now.has_reached(lease.renew_at()))
+    }
+
+    /// Whether it was refused without a place in the queue that it has.
+    pub(in crate::machine) const fn was_turned_away(&self) -> bool {
+        self.turn.spent && matches!(self.standing, Standing::Busy { told: Some(_), .. })
+    }
+
+    /// Whether an answer is awaited that says how it stands.
+    pub(in crate::machine) const fn is_asked(&self) -> bool {
+        matches!(
+            self.state,
+            State::Asking { .. } | State::Raising { .. } | State::Undoing { then: Some(_), .. }
+        )
+    }
+
+    pub(in crate::machine) const fn is_resting(&self) -> bool {
+        matches!(self.state, State::Resting)
+    }
+
+    /// Whether something may be held, or may still be granted, under its owner.
+    pub(in crate::machine) const fn is_open(&self) -> bool {
+        self.turn.open || matches!(self.state, State::Asking { .. })
+    }
+
+    /// For how long that may be, and why it is not known.
+    pub(in crate::machine) fn residue(
+        &self,
+        lease: LeaseTime,
+        now: Instant,
+    ) -> Option<(Duration, FailureKind)> {
+        let cause = self.trouble.unwrap_or(FailureKind::TimedOut);
+        let held_at_most =
+            || self.turn.reach(lease).held_at_most(self.target.lingers(), self.clock, now);
+        self.turn.open.then(|| (held_at_most(), cause))
+    }
+
+    /// How many calls it may still have to make for what was begun: attempts, and one to undo it.
+    pub(in crate::machine) fn owes(&self) -> u32 {
+        let asks = match &self.state {
+            State::Undoing { then: Some(ask), .. } => u32::from(ask.attempts),
+            _ => 0,
+        };
+        u32::from(self.unsent) + asks + u32::from(self.is_open() || asks > 0)
+    }
+
+    /// The hold as it is handed out. Of a part that is not held: what releases it.
+    pub(in crate::machine) fn grant(&self, common: &Common, token: FencingToken) -> Grant {
+        let (lease, token) = match self.standing {
+            Standing::Held { lease, token } => (lease, token),
+            _ => (Lease::confirmed(common.lease, self.turn.asked_at), token),
+        };
+        Grant { owner: self.turn.owner, token, lease, bound: self.turn.bound }
+    }
+
+    /// The token that is to be stored with the next grant.
+    pub(in crate::machine) fn propose(&mut self, token: Option<u64>) {
+        if let Target::Lock(calls) = &mut self.target {
+            calls.propose(token);
+        }
+    }
+
+    /// Asks for it, or for its hold to be extended.
+    pub(in crate::machine) fn ask(&mut self, ask: Ask, common: &mut Common, now: Instant) {
+        if let State::Undoing { then, .. } = &mut self.state {
+            *then = Some(ask);
+            return;
+        }
+        if self.held(now).is_none() && self.turn.is_over(common, now) {
+            self.go_on(common, now);
+        }
+        if self.turn.spent && self.turn.open {
+            return self.undoing(Some(ask), ask.attempts, common);
+        }
+        if self.turn.spent {
+            self.turn = Turn::new(common, self.clock, now);
+        }
+        self.turn.tries += 1;
+        self.turn.asked_at = now;
+        let script = self.target.acquire(&Try {
+            request: common.ids.request(),
+            bound: self.turn.bound,
+            owner: self.turn.owner,
+            lease: common.lease,
+            last: ask.last,
+            number: self.turn.tries,
+            announces: ask.announces,
+            previous: self.turn.previous.map(|(owner, _)| owner),
+        });
+        let script = replicas::awaiting(script, common.replicas, ask.attempt_time);
+        self.unsent = ask.attempts;
+        let errand = Errand::new(script, ask.attempts, ask.attempt_time);
+        self.state = State::Asking { errand, ask };
+    }
+
+    /// A longer wait goes on under a new owner; in a queue it takes over the seat of the last.
+    pub(super) fn go_on(&mut self, common: &mut Common, now: Instant) {
+        // While it is not known which of two owners has the seat, a third cannot take it over: both are ended.
+        if !self.has_queue() || self.turn.previous.is_some() {
+            self.turn.spent = true;
+            return;
+        }
+        let seated = (self.turn.owner, self.turn.reach(common.lease));
+        self.turn = Turn::new(common, self.clock, now);
+        (self.turn.previous, self.turn.open) = (Some(seated), true);
+    }
+
+    /// Stores `token` where a smaller one is.
+    pub(in crate::machine) fn raise(&mut self, token: FencingToken, common: &mut Common) {
+        if let (Target::Lock(calls), Standing::Held { lease, .. }) = (&self.target, &self.standing)
+        {
+            let (bound, owner, lease) = (self.turn.bound, self.turn.owner, *lease);
+            let script = calls.raise(common.ids.request(), bound, owner, token);
+            let script = replicas::awaiting(script, common.replicas, common.attempt_time);
+            self.unsent = 1;
+            let errand = Errand::new(script, 1, common.attempt_time);
+            self.state = State::Raising { errand, lease };
+        }
+    }
+
+    /// Lets it go: ends what is held, and whatever may still be granted. Its next request has a new owner.
+    pub(in crate::machine) fn undo(&mut self, attempts: u8, common: &mut Common) {
+        match &mut self.state {
+            State::Undoing { then, .. } => *then = None,
+            State::Asking { errand, .. } => self.turn.open |= errand.was_sent(),
+            State::Resting | State::Raising { .. } => {}
+        }
+        if !matches!(self.state, State::Undoing { .. }) {
+            self.undoing(None, attempts, common);
+        }
+        self.standing = Standing::Apart;
+    }
+
+    /// The same where nothing may be asked under its owner any more; how it stands is not forgotten.
+    pub(in crate::machine) fn undo_if_spent(&mut self, attempts: u8, common: &mut Common) {
+        if self.turn.spent && self.is_resting() {
+            self.undoing(None, attempts, common);
+        }
+    }
+
+    fn undoing(&mut self, then: Option<Ask>, attempts: u8, common: &mut Common) {
+        self.turn.spent = true;
+        self.unsent = 0;
+        self.state = State::Resting;
+        if self.turn.open {
+            let Turn { bound, owner, previous, .. } = self.turn;
+            let previous = previous.map(|(owner, _)| owner);
+            let script = self.target.abandon(common.ids.request(), bound, owner, previous);
+            self.unsent = attempts;
+            let errand = Errand::undoing(script, attempts, common.attempt_time);
+            self.state = State::Undoing { errand, then };
+        }
+    }
+
+    pub(in crate::machine) fn handle(&mut self, input: Input, common: &mut Common, now: Instant) {
+        let errand = match &mut self.state {
+            State::Resting => return,
+            State::Asking { errand, .. }
+            | State::Raising { errand, .. }
+            | State::Undoing { errand, .. } => errand,
+        };
+        let Some(verdict) = errand.handle(input, now, &mut common.ids) else { return };
+        let unsure = errand.is_unsure();
+        self.unsent = 0;
+        if let Verdict::Answered(reply, _) = &verdict {
+            self.clock = Some(ServerClock::new(reply.server_ms, now));
+        }
+        match core::mem::replace(&mut self.state, State::Resting) {
+            State::Asking { ask, .. } => self.asked(verdict, unsure, ask, common, now),
+            State::Raising { lease, .. } => self.raised(&verdict, lease, common),
+            State::Undoing { then, .. } => self.undone(&verdict, then, common, now),
+            State::Resting => {}
+        }
+    }
+
+    /// The next call, or for what it waits. `None`: it has nothing to do.
+    pub(in crate::machine) fn poll<T>(
+        &mut self,
+        common: &mut Common,
+        now: Instant,
+    ) -> Option<Output<T>> {
+        match &mut self.state {
+            State::Resting => None,
+            State::Asking { errand, .. }
+            | State::Raising { errand, .. }
+            | State::Undoing { errand, .. } => {
+                let output = errand.poll(now, &mut common.ids);
+                if matches!(output, Output::Call { .. }) {
+                    self.unsent = self.unsent.saturating_sub(1);
+                }
+                Some(output)
+            }
+        }
+    }
+
+    fn undone(&mut self, verdict: &Verdict, then: Option<Ask>, common: &mut Common, now: Instant) {
+        self.trouble = match verdict {
+            Verdict::Answered(..) => {
+                self.turn.open = false;
+                None
+            }
+            Verdict::Refused(refusal) => Some(FailureKind::RefusedLater(refusal.kind())),
+            Verdict::GaveUp(kind) => Some(*kind),
+        };
+        match (then, self.trouble) {
+            (Some(ask), None) => self.ask(ask, common, now),
+            (Some(_), Some(kind)) => self.standing = Standing::Unheard(kind),
+            (None, _) => {}
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! Taking a lock of which each of several independent gateways has a node: a majority of the nodes makes the hold.
+//!
+//! ```text
+//!   Asking ──a majority granted──► raising where another token is stored ──► Over(Ok)
+//!     │ ▲
+//!     │ └─ Pausing: for all others, while the lowest node is held; or for the lowest node alone, with empty hands
+//!     └─wait over, cancelled, a clear no from too many: Ending ──► Over(Err)
+//! ```
+//!
+//! **Who goes on:** if nobody gets a majority, the holder of the lowest node that answers keeps what it has and asks for the
+//! rest again. All others let go and wait for that node alone. So votes are not split twice. A node that is too young to vote
+//! is nobody's lowest.
+//!
+//! **The token** is handed out when a majority *stores* it, this very one, under this hold. The largest of tokens that nodes mint
+//! by themselves would not rise: another majority may have minted smaller ones. All nodes are asked to store one that is proposed
+//! to them; where that was not possible, the largest is stored afterwards, in one more request.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::gather::{
+    CANCELLED, Concerns, Gathered, GatheredPart, NOTHING, Outline, Part, Parts, Stage, Standing,
+};
+use super::{Entropy, Input, Lease, Machine, Output, Wake};
+use crate::error::AcquireError;
+use crate::name::FencingToken;
+use crate::protocol::calls::{LockCalls, Target};
+use crate::protocol::reply::ServerClock;
+use crate::time::Instant;
+use crate::timing::{AttemptTime, LeaseTime, Patience, Replicas, RequestBudget};
+
+/// What a lock of several nodes is to be taken with. The place of a node is the endpoint of its calls.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MajoritySpec {
+    /// The lock as each node has it: under one name or names of their own, each on a Redis of its own. An odd number, at least 3.
+    pub parts: Vec<LockCalls>,
+    /// How long the hold is to last.
+    pub lease: LeaseTime,
+    /// How long to wait for it.
+    pub patience: Patience,
+    /// How many calls may be made to all nodes together; `None` for no limit. Two tries of each node and their undoing, for
+    /// which eight calls are put by, are made whatever it says.
+    pub budget: Option<RequestBudget>,
+    /// How long one attempt may take. A node is waited for a tenth of the lease at most, and a second, and 100 ms at least.
+    pub attempt: AttemptTime,
+    /// For how long nodes are kept while others are asked for again.
+    pub keeps: Duration,
+    /// How many replicas of each node must have its grant, or it is none; `None` to wait for none.
+    pub replicas: Option<Replicas>,
+    /// Whether others are known to want one of them as well: what is granted is told to them even if it is had at once.
+    pub is_crowded: bool,
+}
+
+/// The shortest and the longest time that a node gets for its answer.
+const NODE_MIN: Duration = Duration::from_millis(100);
+const NODE_MAX: Duration = Duration::from_secs(1);
+/// What one node costs in a round: a try, a raise, its undoing, and one more that may be needed when that is not confirmed.
+const ROUND: u32 = 4;
+/// What one node costs at last: a try, a raise and its undoing; and one more for what was kept until then.
+const LAST: u32 = 4;
+
+/// The machine that takes a majority of nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Majority {
+    parts: Parts,
+    keeps: Duration,
+    kept_until: Option<Instant>,
+    /// Whether nodes that were held for too long were asked to be extended already.
+    extended: bool,
+    /// Whom it asks, and whether for the last time; whom it asks after a pause.
+    stage: Stage<(Whom, bool), Whom>,
+}
+
+/// Whose answers are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Whom {
+    All,
+    /// The lowest node that answers.
+    Lowest(usize),
+}
+
+impl Majority {
+    /// Begins at `now`. `clocks` are what is known of the nodes' clocks, in the order of the nodes; the first round of one whose
+    /// clock is not known is unbounded (rule C3).
+    pub fn new(
+        spec: MajoritySpec,
+        entropy: Entropy,
+        clocks: Vec<Option<ServerClock>>,
+        now: Instant,
+    ) -> Self {
+        let node_time = (spec.lease.get() / 10).clamp(NODE_MIN, NODE_MAX);
+        let outline = Outline {
+            lease: spec.lease,
+            patience: spec.patience,
+            budget: spec.budget,
+            round: ROUND,
+            last_round: LAST,
+            attempt_time: node_time.min(spec.attempt.within(spec.lease)),
+            replicas: spec.replicas,
+            is_crowded: spec.is_crowded,
+        };
+        let targets = spec.parts.into_iter().map(Target::Lock).collect();
+        let parts = Parts::new(targets, &outline, entropy, &clocks, now);
+        let stage = Stage::Asking((Whom::All, false));
+        let mut machine =
+            Self { parts, keeps: spec.keeps, kept_until: None, extended: false, stage };
+        machine.ask_all(now);
+        machine
+    }
+
+    const fn quorum(&self) -> usize {
+        self.parts.count() / 2 + 1
+    }
+
+    /// How many nodes may be missing.
+    const fn tolerated(&self) -> usize {
+        self.parts.count().saturating_sub(self.quorum())
+    }
+
+    /// Asks for all that is missing. The lowest will be waited for if it refuses; all others end their owner then.
+    fn ask_all(&mut self, now: Instant) {
+        let places = self.parts.places(|part| part.needs(now));
+        let last = self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len());
+        self.ask(&places, last, now);
+        self.stage = Stage::Asking((Whom::All, last));
+    }
+
+    fn ask(&mut self, places: &[usize], last: bool, now: Instant) {
+        // Of the clocks that are known, the one that is ahead: so no node finds it too small that has just granted.
+        let clocks = self.parts.iter().filter_map(|(_, part)| part.clock());
+        let newest = clocks.map(|clock| clock.after(Duration::ZERO, now)).max();
+        let token = newest.map(|ms| (ms + 1).saturating_mul(1000));
+        for place in places {
+            self.parts.with(*place, |part, _| part.propose(token));
+        }
+        let lowest = self.held(now).next().is_none().then(|| places.first().copied()).flatten();
+        self.parts.ask(places, last, lowest, None, now);
+    }
+
+    fn ask_lowest(&mut self, place: usize, now: Instant) {
+        if self.parts.is_wait_over(now) || !self.parts.afford_round_of(1) {
+            return self.ask_all(now);
+        }
+        self.ask(&[place], false, now);
+        self.stage = Stage::Asking((Whom::Lowest(place), false));
+    }
+
+    /// Something was answered, or will not be. A majority is taken as soon as it is there; all else waits for all answers.
+    fn decide(&mut self, whom: Whom, last: bool, now: Instant) {
+        let held: Vec<FencingToken> = self.held(now).map(|(.., token)| token).collect();
+        // A node that is being raised stores what nobody knows until it answers.
+        let known = || self.held(now).filter(|(place, ..)| !self.is_asked(*place));
+        let stored = |token| known().filter(|(.., other)| *other == token).count();
+        if let Some(token) = held.iter().copied().find(|token| stored(*token) >= self.quorum()) {
+            return self.complete(token, whom, last, now);
+        }
+        let newest = held.iter().copied().max();
+        if let Some(token) = newest.filter(|_| held.len() >= self.quorum()) {
+            return self.raise(token, whom, last, now);
+        }
+        if self.parts.are_asked() {
+            return;
+        }
+        match whom {
+            Whom::Lowest(place) if self.is_held(place, now) => {
+                self.parts.rest();
+                self.kept_until = None;
+                self.ask_all(now);
+            }
+            Whom::All | Whom::Lowest(_) => self.refused(last, now),
+        }
+    }
+
+    /// The nodes that are held, what can be believed of them, and which token each stores.
+    fn held(&self, now: Instant) -> impl Iterator<Item = (usize, Lease, FencingToken)> {
+        self.parts.iter().filter_map(move |(place, part)| {
+            part.held(now).map(|(lease, token)| (place, lease, token))
+        })
+    }
+
+    fn is_held(&self, place: usize, now: Instant) -> bool {
+        self.held(now).any(|(held, ..)| held == place)
+    }
+
+    /// A majority is held, and its nodes store different tokens: the largest is stored in those that have another.
+    fn raise(&mut self, token: FencingToken, whom: Whom, last: bool, now: Instant) {
+        let other: Vec<usize> = self
+            .held(now)
+            .filter(|(place, _, stored)| *stored != token && !self.is_asked(*place))
+            .map(|(place, ..)| place)
+            .collect();
+        let calls = u32::try_from(other.len()).unwrap_or(u32::MAX);
+        if !other.is_empty() && self.parts.affords(calls) {
+            for place in other {
+                self.parts.with(place, |part, common| part.raise(token, common));
+            }
+        } else if !self.parts.are_asked() {
+            return self.refused(last, now);
+        }
+        self.stage = Stage::Asking((whom, last));
+    }
+
+    fn is_asked(&self, place: usize) -> bool {
+        self.parts.get(place).is_some_and(Part::is_asked)
+    }
+
+    /// A majority stores this token: a hold, if enough of its lease is left. That is the lease of the node with which the
+    /// majority would end.
+    fn complete(&mut self, token: FencingToken, whom: Whom, last: bool, now: Instant) {
+        let least = self.parts.common().lease.validity_min();
+        let voters: Vec<_> = self
+            .held(now)
+            .filter(|(place, _, stored)| *stored == token && !self.is_asked(*place))
+            .collect();
+        let long = voters.iter().filter(|(_, lease, _)| lease.remaining(now) >= least).count();
+        if long >= self.quorum() {
+            let counts = |place| voters.iter().any(|(voter, ..)| *voter == place);
+            let parts = self.parts.iter().map(|(place, part)| GatheredPart {
+                grant: part.grant(self.parts.common(), token),
+                counts: counts(place),
+            });
+            let parts = parts.collect();
+            self.stage = Stage::Over(Ok(Gathered { parts, token }));
+        } else if !self.parts.are_asked() {
+            let short = voters.iter().filter(|(_, lease, _)| lease.remaining(now) < least);
+            let short: Vec<usize> = short.map(|(place, ..)| *place).collect();
+            if self.extended || !self.parts.afford_round_of(short.len()) {
+                return self.too_slow(last, now);
+            }
+            self.extended = true;
+            self.ask(&short, last, now);
+            self.stage = Stage::Asking((whom, last));
+        }
+    }
+
+    /// Round trips take too much of the lease: begins anew, if the wait allows it.
+    fn too_slow(&mut self, last: bool, now: Instant) {
+        if last {
+            return self.end(AcquireError::TooSlow);
+        }
+        self.let_go_but(None);
+        self.pause(Whom::All, now);
+    }
+
+    /// All have answered or will not, and it is no majority.
+    fn refused(&mut self, last: bool, now: Instant) {
+        self.extended = false;
+        let is_final = |part: &Part| part.standing().is_final();
+        if last || self.parts.places(is_final).len() > self.tolerated() {
+            let error = self.error(now);
+            return self.end(error);
+        }
+        // One that is too young is as good as silent: others may hold and release a majority without it.
+        let lowest = self.parts.iter().find(|(_, part)| {
+            matches!(part.standing(), Standing::Busy { .. } | Standing::Held { .. })
+        });
+        match lowest.map(|(place, _)| place) {
+            Some(place) if self.is_held(place, now) => {
+                let until = *self.kept_until.get_or_insert(now + self.keeps);
+                if now.has_reached(until) {
+                    self.let_go_but(None);
+                } else {
+                    let missing = self.parts.places(|part| part.held(now).is_none());
+                    missing.into_iter().for_each(|place| self.parts.undo_if_spent(place));
+                }
+                self.pause(Whom::All, now);
+            }
+            Some(place) => {
+                self.let_go_but(Some(place));
+                self.pause(Whom::Lowest(place), now);
+            }
+            None => {
+                self.let_go_but(None);
+                self.pause(Whom::All, now);
+            }
+        }
+    }
+
+    /// Lets all nodes go, except one that is waited for.
+    fn let_go_but(&mut self, but: Option<usize>) {
+        (self.kept_until, self.extended) = (None, false);
+        let others: Vec<usize> =
+            (0..self.parts.count()).filter(|place| Some(*place) != but).collect();
+        self.parts.undo(&others);
+    }
+
+    /// Why there is no majority.
+    fn error(&self, now: Instant) -> AcquireError {
+        let standings = || self.parts.iter().map(|(_, part)| part.standing());
+        if standings().filter(|standing| standing.is_final()).count() > self.tolerated()
+            && let Some(no) = standings().find(|standing| standing.is_final())
+        {
+            return no.error();
+        }
+        let answers = |standing: &&Standing| {
+            use Standing::{Busy, Held, Young};
+            matches!(standing, Busy { .. } | Young { .. } | Held { .. })
+        };
+        if standings().filter(answers).count() < self.quorum()
+            && let Some(kind) = standings().find_map(Standing::silence)
+        {
+            return AcquireError::Unreachable(kind);
+        }
+        // When so many of the others' holds have run out that a majority is there; those without an end come last.
+        let ends = || {
+            standings().filter_map(|standing| match standing {
+                Standing::Busy { remaining, .. } | Standing::Young { remaining } => {
+                    Some(remaining.unwrap_or(Duration::MAX))
+                }
+                _ => None,
+            })
+        };
+        let missing = self.quorum().saturating_sub(self.held(now).count()).max(1);
+        let soon_enough = |end: &Duration| ends().filter(|other| other <= end).count() >= missing;
+        match ends().filter(soon_enough).min() {
+            Some(Duration::MAX) => AcquireError::Busy { remaining: None },
+            Some(end) => AcquireError::Busy { remaining: Some(end) },
+            None => standings().map(Standing::error).next_back().unwrap_or(AcquireError::TooSlow),
+        }
+    }
+
+    fn pause(&mut self, then: Whom, now: Instant) {
+        let (place, asked) = match then {
+            Whom::All => (NOTHING, self.parts.count()),
+            Whom::Lowest(place) => (place, 1),
+        };
+        let (until, why) = self.parts.pause(place, asked, now);
+        self.pause_until(until, why, then, now);
+    }
+
+    fn pause_until(&mut self, mut until: Instant, mut why: Wake, then: Whom, now: Instant) {
+        if let Some(kept) = self.kept_until.filter(|kept| until.has_reached(*kept)) {
+            (until, why) = (kept, Wake::BackOff);
+        }
+        if now.has_reached(until) {
+            return self.go_on(then, now);
+        }
+        self.stage = Stage::Pausing { until, why, then };
+    }
+
+    fn go_on(&mut self, then: Whom, now: Instant) {
+        match then {
+            Whom::All => self.ask_all(now),
+            Whom::Lowest(place) => self.ask_lowest(place, now),
+        }
+    }
+
+    /// Lets everything go, and then says this.
+    fn end(&mut self, error: AcquireError) {
+        self.parts.undo_all();
+        self.stage = Stage::Ending(error);
+    }
+}
+
+impl Machine for Majority {
+    type Outcome = Result<Gathered, AcquireError>;
+
+    fn handle(&mut self, input: Input, now: Instant) {
+        match self.stage.hears(&input) {
+            Concerns::Nobody => return,
+            Concerns::All => return self.end(CANCELLED),
+            Concerns::Parts => self.parts.handle(&input, now),
+        }
+        match self.stage {
+            Stage::Asking((whom, last)) => self.decide(whom, last, now),
+            Stage::Pausing { until, then, .. } if now.has_reached(until) => self.go_on(then, now),
+            Stage::Pausing { why, then, .. } => {
+                if let Some((until, why)) = self.parts.hears(&input, why, now) {
+                    self.pause_until(until, why, then, now);
+                }
+            }
+            Stage::Ending(_) | Stage::Over(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
+        let tolerated = self.tolerated();
+        self.stage.poll(&mut self.parts, tolerated, now)
+    }
+}

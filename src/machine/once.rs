@@ -1,0 +1,159 @@
+//! What is done once, whatever is resent: a forced release, a count down, permits that are added.
+//!
+//! ```text
+//!   Doing ──answered─────────────────────────────────────────► Over(Ok)
+//!     │ ▲ └─too late, bound missing─┐
+//!     │ └───────────(new id)────────┘
+//!     └─nothing that tells─► Cancelling ──recorded answer────► Over(Ok)
+//!                                 ├─cancelled: never done────► Over(Err)
+//!                                 └─nothing that tells───────► Over(Err)
+//! ```
+//!
+//! No lease heals what is done too late or twice, so nothing is done without a bound, and its answer is recorded.
+
+use core::time::Duration;
+
+use super::call::{Errand, Verdict};
+use super::ids::Ids;
+use super::question::{garbled, no_answer};
+use super::{Entropy, Input, Machine, Output};
+use crate::error::{FailureKind, RequestError};
+use crate::name::RequestId;
+use crate::protocol::calls::OnceCall;
+use crate::protocol::reply::{Code, Reply, ServerClock};
+use crate::protocol::script::Bound;
+use crate::time::Instant;
+use crate::timing::AttemptTime;
+
+/// Attempts at each request.
+const ATTEMPTS: u8 = 3;
+/// Ids: one that learns the server's clock if need be, one under which it is done, one more should that come late.
+const IDS: u8 = 3;
+/// What the bound leaves for the pauses between the attempts, and for a clock that was read too early.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// The machine that has something done once. Ends with what the script answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Once {
+    call: OnceCall,
+    attempt: AttemptTime,
+    ids: Ids,
+    ids_left: u8,
+    /// Under which id it is asked for now.
+    request: RequestId,
+    bound: Bound,
+    state: State,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum State {
+    Doing(Errand),
+    /// `FailureKind`: why it is not known.
+    Cancelling(Errand, FailureKind),
+    Over(Result<Reply, RequestError>),
+}
+
+impl Once {
+    /// Begins at `now`; without a `clock` the first request only learns it.
+    pub fn new(
+        call: OnceCall,
+        attempt: AttemptTime,
+        entropy: Entropy,
+        clock: Option<ServerClock>,
+        now: Instant,
+    ) -> Self {
+        let mut ids = Ids::new(entropy);
+        let (request, bound) = (ids.request(), bound(attempt, clock, now));
+        let state = State::Doing(Errand::new(call.call(request, bound), ATTEMPTS, attempt.get()));
+        Self { call, attempt, ids, ids_left: IDS - 1, request, bound, state }
+    }
+
+    /// Under a new id: the last one is proven not to have been done, and never will be.
+    fn anew(&mut self, clock: ServerClock, now: Instant) {
+        self.ids_left -= 1;
+        self.request = self.ids.request();
+        self.bound = bound(self.attempt, Some(clock), now);
+        let script = self.call.call(self.request, self.bound);
+        self.state = State::Doing(Errand::new(script, ATTEMPTS, self.attempt.get()));
+    }
+
+    fn done(&mut self, verdict: Verdict, unsure: bool, now: Instant) {
+        let reply = match verdict {
+            Verdict::Answered(reply, _) => reply,
+            Verdict::GaveUp(kind) if unsure => return self.cancel(kind),
+            Verdict::Refused(refusal) if unsure => {
+                return self.cancel(FailureKind::RefusedLater(refusal.kind()));
+            }
+            other => return self.over(Err(no_answer(other, unsure))),
+        };
+        match reply.code {
+            Code::BoundRequired | Code::Late if self.ids_left > 0 => {
+                self.anew(ServerClock::new(reply.server_ms, now), now);
+            }
+            Code::Late => self.over(Err(RequestError::NotDone(FailureKind::TimedOut))),
+            Code::BoundRequired | Code::Gone | Code::Unknown => self.over(Err(garbled())),
+            _ => self.over(Ok(reply)),
+        }
+    }
+
+    fn cancel(&mut self, cause: FailureKind) {
+        // A request without a bound is never done, so there is nothing to find out.
+        if self.bound.not_after.is_none() {
+            return self.over(Err(RequestError::NotDone(cause)));
+        }
+        let script = self.call.cancel(self.request, self.bound);
+        self.state =
+            State::Cancelling(Errand::undoing(script, ATTEMPTS, self.attempt.get()), cause);
+    }
+
+    fn cancelled(&mut self, verdict: Verdict, cause: FailureKind) {
+        self.over(match verdict {
+            Verdict::Answered(reply, _) => match reply.code {
+                Code::Gone => Err(RequestError::NotDone(cause)),
+                Code::Unknown | Code::BoundRequired => Err(RequestError::Unreachable(cause)),
+                _ => Ok(reply),
+            },
+            Verdict::Refused(_) | Verdict::GaveUp(_) => Err(RequestError::Unreachable(cause)),
+        });
+    }
+
+    fn over(&mut self, outcome: Result<Reply, RequestError>) {
+        self.state = State::Over(outcome);
+    }
+}
+
+impl Machine for Once {
+    type Outcome = Result<Reply, RequestError>;
+
+    /// `Cancelled` changes nothing: what has begun is brought to an answer that can be told.
+    fn handle(&mut self, input: Input, now: Instant) {
+        match &mut self.state {
+            State::Doing(errand) => {
+                if let Some(verdict) = errand.handle(input, now, &mut self.ids) {
+                    let unsure = errand.is_unsure();
+                    self.done(verdict, unsure, now);
+                }
+            }
+            State::Cancelling(errand, cause) => {
+                let cause = *cause;
+                if let Some(verdict) = errand.handle(input, now, &mut self.ids) {
+                    self.cancelled(verdict, cause);
+                }
+            }
+            State::Over(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
+        match &mut self.state {
+            State::Doing(errand) | State::Cancelling(errand, _) => errand.poll(now, &mut self.ids),
+            State::Over(outcome) => Output::Done(outcome.clone()),
+        }
+    }
+}
+
+fn bound(attempt: AttemptTime, clock: Option<ServerClock>, now: Instant) -> Bound {
+    // All attempts are over before the bound is. Not longer: what is done late is done to what stands there by then.
+    let wait = attempt.get() * u32::from(ATTEMPTS) + SLACK;
+    Bound { not_after: clock.map(|clock| clock.after(wait, now)), keep: wait }
+}

@@ -1,0 +1,130 @@
+//! For how long something may be held of which nobody can tell whether it is.
+
+use core::time::Duration;
+
+use crate::protocol::reply::ServerClock;
+use crate::protocol::script::Bound;
+use crate::time::Instant;
+use crate::timing::{HORIZON, LeaseTime, ROUND_MAX, drift};
+
+/// What copies of requests that grant or extend a hold can still do: until when, and for how long it is held then (rule C9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reach {
+    /// Redis' time in milliseconds after which none is done that has a bound.
+    not_after: Option<u64>,
+    /// For how long those are reckoned with that have none.
+    unbounded: Option<Duration>,
+    /// The longest lease that was asked for.
+    lease: LeaseTime,
+}
+
+impl Reach {
+    /// Of what was asked under this bound, for this lease.
+    pub(super) const fn of(bound: Bound, lease: LeaseTime) -> Self {
+        let unbounded = if bound.not_after.is_none() { Some(bound.keep) } else { None };
+        Self { not_after: bound.not_after, unbounded, lease }
+    }
+
+    /// Of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            not_after: self.not_after.max(other.not_after),
+            unbounded: self.unbounded.max(other.unbounded),
+            lease: self.lease.max(other.lease),
+        }
+    }
+
+    /// For how long from `now` anything of it may be held at most. `clock` is what is known of Redis' clock; `lingers`: for how much
+    /// longer than a lease what is held may be taken for it.
+    pub(super) fn held_at_most(
+        self,
+        lingers: Duration,
+        clock: Option<ServerClock>,
+        now: Instant,
+    ) -> Duration {
+        // No bound is made without a clock, so whoever has forgotten it knows how far ahead it was made at most.
+        let farthest = ROUND_MAX + HORIZON;
+        let bounded = self
+            .not_after
+            .map(|not_after| clock.map_or(farthest, |clock| clock.until(not_after, now)));
+        // One that is done at its very end is held for a whole lease from then on.
+        let done = bounded.max(self.unbounded).unwrap_or_default();
+        let held = done.saturating_add(self.lease.get()).saturating_add(lingers);
+        // It is the caller's clock that measures it, and that may be a fast one.
+        held.saturating_add(drift(held))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVER_MS: u64 = 1_700_000_000_000;
+
+    const fn at(monotonic: u64, wall: u64) -> Instant {
+        Instant::from_millis(monotonic, wall)
+    }
+
+    /// Of a lease of 30 s, bounded so many seconds after the clock was seen.
+    fn until(seconds: u64) -> Reach {
+        let not_after = Some(SERVER_MS + seconds * 1000);
+        Reach::of(Bound { not_after, keep: HORIZON }, LeaseTime::DEFAULT)
+    }
+
+    fn clock() -> Option<ServerClock> {
+        Some(ServerClock::new(SERVER_MS, at(0, 0)))
+    }
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn it_ends_a_lease_after_the_bound_by_redis_clock() {
+        assert_eq!(
+            until(690).held_at_most(Duration::ZERO, clock(), at(0, 0)),
+            ms(720_000 + 7_200 + 2)
+        );
+        // 100 s later by a clock that may be fast: 98.998 s at least.
+        let later = until(690).held_at_most(Duration::ZERO, clock(), at(100_000, 100_000));
+        assert_eq!(later, Duration::from_micros((720_000_000 - 98_998_000) * 101 / 100 + 2_000));
+        // Long after the bound what is held has a lease left at the most.
+        let past = until(690).held_at_most(Duration::ZERO, clock(), at(900_000, 900_000));
+        assert_eq!(past, ms(30_302));
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ahead_does_not_shorten_it() {
+        let slept = until(690).held_at_most(Duration::ZERO, clock(), at(0, 500_000));
+        assert_eq!(slept, until(690).held_at_most(Duration::ZERO, clock(), at(0, 0)));
+    }
+
+    #[test]
+    fn the_latest_bound_counts_and_the_longest_lease() {
+        let other = Reach { lease: LeaseTime::new(ms(60_000)).unwrap(), ..until(95) };
+        let both = until(690).and(other).held_at_most(Duration::ZERO, clock(), at(0, 0));
+        assert_eq!(both, ms(750_000 + 7_500 + 2));
+    }
+
+    #[test]
+    fn without_a_bound_it_is_reckoned_with_for_as_long_as_it_is_kept() {
+        let unbounded = Reach::of(Bound { not_after: None, keep: ms(600_000) }, LeaseTime::DEFAULT);
+        for reach in [unbounded, until(95).and(unbounded)] {
+            let most = reach.held_at_most(Duration::ZERO, clock(), at(50_000, 50_000));
+            assert_eq!(most, ms(630_000 + 6_300 + 2));
+        }
+    }
+
+    #[test]
+    fn without_a_clock_the_farthest_bound_is_taken() {
+        let most = until(95).held_at_most(Duration::ZERO, None, at(0, 0));
+        assert_eq!(most, ms(720_000 + 7_200 + 2));
+    }
+
+    #[test]
+    fn what_makes_room_for_redissons_clocks_lasts_longer() {
+        let most = until(90).held_at_most(ms(2_000), clock(), at(0, 0));
+        assert_eq!(most, ms(122_000 + 1_220 + 2));
+    }
+}

@@ -1,0 +1,108 @@
+//! Machines side by side, each about one part of a hold and each on its own gateway, seen as one.
+
+use alloc::vec::Vec;
+
+use super::{CallId, Endpoint, Input, Machine, Output, Wake, sooner};
+use crate::time::Instant;
+
+/// Machines of one kind; the place of each is the endpoint of its calls. Ends when all have ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Together<M> {
+    machines: Vec<M>,
+}
+
+impl<M> Together<M> {
+    /// Runs these side by side.
+    pub fn new(machines: impl IntoIterator<Item = M>) -> Self {
+        Self { machines: machines.into_iter().collect() }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &M> {
+        self.machines.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut M> {
+        self.machines.iter_mut()
+    }
+
+    fn others(&mut self, but: usize) -> impl Iterator<Item = (usize, &mut M)> {
+        self.machines.iter_mut().enumerate().filter(move |(place, _)| *place != but)
+    }
+
+    /// Whose input it is, and as that one knows it.
+    fn inward(&self, input: Input) -> (Option<usize>, Input) {
+        let count = u32::try_from(self.machines.len()).unwrap_or(u32::MAX).max(1);
+        let split = |CallId(call)| (usize::try_from(call % count).ok(), CallId(call / count));
+        match input {
+            Input::Reply { call, reply } => {
+                let (place, call) = split(call);
+                (place, Input::Reply { call, reply })
+            }
+            Input::Refused { call, refusal } => {
+                let (place, call) = split(call);
+                (place, Input::Refused { call, refusal })
+            }
+            Input::Failed { call, kind } => {
+                let (place, call) = split(call);
+                (place, Input::Failed { call, kind })
+            }
+            Input::Listening
+            | Input::Hearing
+            | Input::Notified { .. }
+            | Input::Taken { .. }
+            | Input::Deaf
+            | Input::Woken
+            | Input::Cancelled => (None, input),
+        }
+    }
+}
+
+impl<M: Machine> Machine for Together<M> {
+    type Outcome = Vec<M::Outcome>;
+
+    /// Tells the one that a call belongs to, or all of them.
+    fn handle(&mut self, input: Input, now: Instant) {
+        match self.inward(input) {
+            (Some(place), input) => {
+                if let Some(machine) = self.machines.get_mut(place) {
+                    machine.handle(input, now);
+                }
+                // Time has passed for the others too.
+                for (_, other) in self.others(place) {
+                    other.handle(Input::Woken, now);
+                }
+            }
+            (None, input) => self.iter_mut().for_each(|machine| machine.handle(input.clone(), now)),
+        }
+    }
+
+    /// The next thing to do for any of them; all outcomes once each has one.
+    fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
+        let count = self.machines.len();
+        let mut outcomes = Vec::with_capacity(count);
+        let mut first: Option<(Instant, Wake)> = None;
+        for (place, machine) in self.machines.iter_mut().enumerate() {
+            match machine.poll(now) {
+                Output::Call { call, script, .. } => {
+                    let call = outward(call, place, count);
+                    return Output::Call { call, to: Endpoint(place), script };
+                }
+                Output::Listen { topic, .. } => {
+                    return Output::Listen { to: Endpoint(place), topic };
+                }
+                Output::Wait { until, why } => first = Some(sooner(first, (until, why), now)),
+                Output::Done(outcome) => outcomes.push(outcome),
+            }
+        }
+        match first {
+            Some((until, why)) => Output::Wait { until, why },
+            None => Output::Done(outcomes),
+        }
+    }
+}
+
+/// Machines count their calls by themselves: among several, the place is part of the number.
+fn outward(CallId(call): CallId, place: usize, count: usize) -> CallId {
+    let number = |n| u32::try_from(n).unwrap_or(u32::MAX);
+    CallId(call.wrapping_mul(number(count)).wrapping_add(number(place)))
+}

@@ -1,0 +1,112 @@
+//! How many: numbers that are valid when they exist.
+
+use alloc::string::ToString;
+
+use crate::error::InvalidOption;
+
+/// How many permits of a semaphore are taken together: 1 to 2147483647, as many as a Java `int` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PermitCount(u32);
+
+/// How many permits of a permit-expirable semaphore are taken together: 1 to 1000. Each has an id, which travels with each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BatchSize(u16);
+
+/// How many permits a semaphore has: 0 to 2147483647.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PermitTotal(u32);
+
+/// From where a count-down latch counts: 1 to 2^53 - 1, as far as JavaScript counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LatchCount(u64);
+
+const INT_MAX: u32 = i32::MAX.unsigned_abs();
+
+impl PermitCount {
+    /// Checks a number.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] outside of the range above.
+    pub fn new(permits: u32) -> Result<Self, InvalidOption> {
+        within("permits", permits, 1, INT_MAX).map(Self)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl BatchSize {
+    /// Checks a number.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] outside of the range above.
+    pub fn new(permits: u16) -> Result<Self, InvalidOption> {
+        within("permits", permits, 1, 1000).map(Self)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl PermitTotal {
+    /// Checks a number.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] outside of the range above.
+    pub fn new(permits: u32) -> Result<Self, InvalidOption> {
+        within("permits", permits, 0, INT_MAX).map(Self)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl LatchCount {
+    /// Checks a number.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] outside of the range above.
+    pub fn new(count: u64) -> Result<Self, InvalidOption> {
+        within("count", count, 1, (1 << 53) - 1).map(Self)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+fn within<N: Copy + PartialOrd + ToString>(
+    option: &str,
+    number: N,
+    least: N,
+    most: N,
+) -> Result<N, InvalidOption> {
+    let fits = (least..=most).contains(&number);
+    fits.then_some(number).ok_or_else(|| {
+        InvalidOption::new(option, [&least.to_string(), " to ", &most.to_string()].concat())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_holds_at_both_ends() {
+        assert!(PermitCount::new(1).is_ok() && PermitCount::new(2_147_483_647).is_ok());
+        assert!(PermitTotal::new(0).is_ok() && BatchSize::new(1000).is_ok());
+        assert!(LatchCount::new(9_007_199_254_740_991).is_ok());
+        assert!(PermitCount::new(0).is_err() && PermitCount::new(2_147_483_648).is_err());
+        assert!(PermitTotal::new(u32::MAX).is_err() && BatchSize::new(0).is_err());
+        assert!(BatchSize::new(1001).is_err() && LatchCount::new(1 << 53).is_err());
+        let error = LatchCount::new(0).unwrap_err();
+        assert_eq!((error.option(), error.accepted()), ("count", "1 to 9007199254740991"));
+    }
+}

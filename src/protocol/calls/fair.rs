@@ -1,0 +1,269 @@
+//! The calls about a fair lock: one that serves in the order of arrival.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{LockCalls, OnceCall, Topic, Try, Wakes};
+use crate::error::InvalidOption;
+use crate::name::{FencingToken, LockName, OwnerId, RequestId};
+use crate::protocol::key;
+use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
+use crate::time::millis;
+use crate::timing::{HORIZON, LeaseTime, ROUND_MAX, TOKEN_KEPT};
+
+/// The calls about one fair lock.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FairCalls {
+    name: LockName,
+    settings: FairSettings,
+    publish: Publish,
+}
+
+/// What a fair lock's queue thinks of those who are silent.
+///
+/// The defaults cost a dead waiter 10 s among ours. All times are whole milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FairSettings {
+    life: Duration,
+    skew: Duration,
+    allowance: Duration,
+    short: Duration,
+    long: Duration,
+}
+
+/// By what the skew grows each time a waiter had to be brought back to its seat.
+const WIDER: u32 = 4;
+/// For how long a previous owner's end is remembered: beyond every bound that it can have had, and beyond the first horizon.
+const PREVIOUS_KEPT: Duration = ROUND_MAX.saturating_add(HORIZON);
+/// How many of a queue's first are told.
+const TOLD: &str = "16";
+
+impl Default for FairSettings {
+    fn default() -> Self {
+        Self { life: s(10), skew: s(20), allowance: s(300), short: s(5), long: s(30) }
+    }
+}
+
+impl FairSettings {
+    /// How long a waiter of ours is believed to live after a poll; it polls three times as often.
+    ///
+    /// From 1 to 60 s; 10 s unless set. A dead waiter at the head of the queue costs those behind it as much. Shorter
+    /// finds it sooner, for more requests of everybody who waits.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] outside of the range.
+    pub fn life(self, life: Duration) -> Result<Self, InvalidOption> {
+        Ok(Self { life: checked("life", life, s(1), s(60))?, ..self })
+    }
+
+    /// By how much a clock of Redisson's clients may be ahead of Redis' before they evict a waiter of ours that lives.
+    ///
+    /// From 0 to 1 h; 20 s unless set. More costs Redisson's waiters as much behind a dead one of ours, while no other of
+    /// ours waits; with less, ours have to come back to their seats more often.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] outside of the range.
+    pub fn skew(self, skew: Duration) -> Result<Self, InvalidOption> {
+        Ok(Self { skew: checked("skew", skew, Duration::ZERO, s(3600))?, ..self })
+    }
+
+    /// The longest time that a waiter of Redisson's asks for: its `fairLockWaitTimeout`, or its longest `tryLock` wait.
+    ///
+    /// From 1 s to 24 h; 300 s unless set, as in Redisson. Redisson takes as much off the scores of all who wait when such a
+    /// waiter is served; with less than it takes, it evicts waiters of ours that live.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] outside of the range.
+    pub fn allowance(self, allowance: Duration) -> Result<Self, InvalidOption> {
+        Ok(Self { allowance: checked("allowance", allowance, s(1), s(86_400))?, ..self })
+    }
+
+    /// How long a waiter of Redisson's that nobody hears may take to take a free lock; and how long one that is heard may.
+    ///
+    /// From 3 to 60 s, and from the first to 10 min; 5 s and 30 s unless set. Shorter finds a dead one sooner; longer keeps
+    /// the place of one that is slow. Below 3 s nobody could tell a head that was not looked after from one that is dead: it
+    /// is looked at once a second.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] outside of the ranges.
+    pub fn grace(self, short: Duration, long: Duration) -> Result<Self, InvalidOption> {
+        let short = checked("short", short, s(3), s(60))?;
+        Ok(Self { short, long: checked("long", long, short, s(600))?, ..self })
+    }
+
+    /// The settings after a waiter had to be brought back to its seat: someone's clock is further ahead than was thought.
+    #[must_use]
+    pub fn widened(self) -> Self {
+        let skew = self.skew.max(s(1)).saturating_mul(WIDER).min(s(3600));
+        Self { skew, ..self }
+    }
+}
+
+impl FairCalls {
+    /// The calls about the fair lock of this name.
+    pub const fn new(name: LockName, settings: FairSettings, publish: Publish) -> Self {
+        Self { name, settings, publish }
+    }
+
+    /// The lock's name.
+    pub const fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// Takes note that a seat was restored: some clock is further ahead than was thought.
+    pub(super) fn widen(&mut self) {
+        self.settings = self.settings.widened();
+    }
+
+    /// Asks who waits: `<length>,<place of the owner from 1, 0: not queued>`, then for each of the first 16 a pair
+    /// `<1: ours, 0: Redisson's>,<ms for which it is still believed to live>`. `ms` is the remaining time of the hold.
+    pub fn queue(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
+        let name = &self.name;
+        let keys = vec![key::lock(name), key::queue(name), key::timeouts(name), key::beats(name)];
+        ScriptCall::new(&scripts::FAIR_QUEUE, request, Bound::NONE, self.publish, keys)
+            .arg(owner.map_or_else(String::new, OwnerId::to_text))
+            .arg(TOLD)
+    }
+
+    /// The channel on which this owner is told that it is its turn.
+    pub fn topic(&self, owner: OwnerId) -> Topic {
+        Topic::new(key::waiter_channel(&self.name, owner), self.publish, Wakes::One)
+    }
+
+    pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {
+        let Try { request, bound, owner, .. } = *attempt;
+        let mut keys = self.keys(key::latch(&self.name, owner));
+        keys.push(key::token(&self.name));
+        keys.extend(attempt.previous.map(|previous| key::latch(&self.name, previous)));
+        let call = ScriptCall::new(&scripts::FAIR_ACQUIRE, request, bound, self.publish, keys);
+        self.times(call.arg(owner.to_text()), ScriptCall::arg)
+            .arg(attempt.number.to_string())
+            .ms(attempt.lease.get())
+            .flag(attempt.last)
+            .ms(self.settings.allowance)
+            .ms(TOKEN_KEPT)
+            .arg(attempt.previous.map_or_else(String::new, OwnerId::to_text))
+            .ms(PREVIOUS_KEPT)
+    }
+
+    pub(super) fn renew(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: OwnerId,
+        lease: LeaseTime,
+        token: FencingToken,
+    ) -> ScriptCall {
+        self.as_lock().renew(request, bound, owner, lease, token)
+    }
+
+    /// `previous`: an owner that `owner` was to take over from, while no answer has told that it has.
+    pub(super) fn release(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: OwnerId,
+        previous: Option<OwnerId>,
+    ) -> ScriptCall {
+        let mut keys = self.keys(key::latch(&self.name, owner));
+        keys.extend(previous.map(|previous| key::latch(&self.name, previous)));
+        let call = ScriptCall::new(&scripts::FAIR_RELEASE, request, bound, self.publish, keys);
+        self.times(call.arg(owner.to_text()), ScriptCall::arg)
+            .arg(previous.map_or_else(String::new, OwnerId::to_text))
+            .ms(PREVIOUS_KEPT)
+    }
+
+    pub(super) fn force_release(&self) -> OnceCall {
+        let name = self.name.clone();
+        let call = OnceCall::new(&scripts::FAIR_FORCE_RELEASE, name, self.publish, self.state());
+        self.times(call, OnceCall::arg)
+    }
+
+    pub(super) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
+        self.as_lock().inspect(request, owner)
+    }
+
+    /// What both have in common: the hash, its tokens, and the latch of an owner.
+    fn as_lock(&self) -> LockCalls {
+        LockCalls::new(self.name.clone(), self.publish)
+    }
+
+    fn keys(&self, first: String) -> Vec<String> {
+        let mut keys = vec![first];
+        keys.append(&mut self.state());
+        keys
+    }
+
+    /// KEYS 2 to 8 of the scripts that change the queue.
+    fn state(&self) -> Vec<String> {
+        let name = &self.name;
+        vec![
+            key::lock(name),
+            key::queue(name),
+            key::timeouts(name),
+            key::beats(name),
+            key::seats(name),
+            key::watch(name),
+            key::channel(name),
+        ]
+    }
+
+    /// ARGV 6 to 9 of the scripts that change the queue.
+    fn times<T>(&self, call: T, add: impl Fn(T, String) -> T) -> T {
+        let FairSettings { life, skew, short, long, .. } = self.settings;
+        [life, skew, short, long].map(|time| millis(time).to_string()).into_iter().fold(call, add)
+    }
+}
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn checked(
+    option: &str,
+    time: Duration,
+    least: Duration,
+    most: Duration,
+) -> Result<Duration, InvalidOption> {
+    let fits = (least..=most).contains(&time) && time.subsec_nanos().is_multiple_of(1_000_000);
+    fits.then_some(time).ok_or_else(|| {
+        let (least, most) = (millis(least).to_string(), millis(most).to_string());
+        let accepted = [&least, " to ", &most, " whole milliseconds"].concat();
+        InvalidOption::new(option, accepted)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_holds_at_both_ends_and_is_refused_by_its_name() {
+        let set = FairSettings::default();
+        assert!(set.life(s(1)).is_ok() && set.life(s(60)).is_ok() && set.skew(s(0)).is_ok());
+        let ms = Duration::from_millis;
+        let bad = [
+            (set.life(ms(999)), "life"),
+            (set.life(Duration::from_micros(1_500_500)), "life"),
+            (set.skew(ms(3_600_001)), "skew"),
+            (set.allowance(ms(999)), "allowance"),
+            (set.grace(ms(60_001), s(100)), "short"),
+            (set.grace(ms(2_999), s(100)), "short"),
+            (set.grace(s(5), s(4)), "long"),
+        ];
+        for (refused, option) in bad {
+            assert_eq!(refused.unwrap_err().option(), option);
+        }
+    }
+
+    #[test]
+    fn a_skew_grows_up_to_an_hour() {
+        let mut set = FairSettings::default().skew(s(0)).unwrap();
+        for wanted in [4, 16, 64, 256, 1024, 3600, 3600] {
+            set = set.widened();
+            assert_eq!(set.skew, s(wanted));
+        }
+    }
+}

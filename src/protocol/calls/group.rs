@@ -1,0 +1,166 @@
+//! The calls about values of a group: Redisson's `getMultiLock(group, values)`.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{OnceCall, Topic, Try, Wakes};
+use crate::error::InvalidOption;
+use crate::name::{FencingToken, LockName, OwnerId, RequestId};
+use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
+use crate::protocol::{highway, key};
+use crate::timing::{LeaseTime, PeerSkew, TOKEN_KEPT};
+
+/// The calls about a set of values of one group, which are held all or none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GroupCalls {
+    group: LockName,
+    publish: Publish,
+    /// Sorted, each once.
+    fields: Arc<[String]>,
+    skew: PeerSkew,
+}
+
+impl GroupCalls {
+    /// The most values of one set: what is asked of Redis in one script.
+    pub const VALUES_MAX: usize = 1000;
+
+    /// The calls about these values of a group, in any order; the same value twice is one.
+    ///
+    /// Values are bytes as the group's other users encode them. Text is plain UTF-8, which Redisson has to be told:
+    /// `getMultiLock` of a client with `StringCodec`. Its default codec, Kryo5, is not known here; values that it has encoded
+    /// elsewhere may be handed in as bytes.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] when there is no value, or more than [`VALUES_MAX`](Self::VALUES_MAX).
+    pub fn new<V: AsRef<[u8]>>(
+        group: LockName,
+        values: impl IntoIterator<Item = V>,
+        skew: PeerSkew,
+        publish: Publish,
+    ) -> Result<Self, InvalidOption> {
+        let mut fields: Vec<String> =
+            values.into_iter().map(|value| highway::field(value.as_ref())).collect();
+        fields.sort_unstable();
+        fields.dedup();
+        if (1..=Self::VALUES_MAX).contains(&fields.len()) {
+            Ok(Self { group, publish, fields: fields.into(), skew })
+        } else {
+            Err(InvalidOption::new("values", "1 to 1000 values"))
+        }
+    }
+
+    /// The group's name.
+    pub const fn name(&self) -> &LockName {
+        &self.group
+    }
+
+    /// How far the clocks of Redisson's clients may be off.
+    pub(super) const fn skew(&self) -> Duration {
+        self.skew.get()
+    }
+
+    /// By which number a refusal or a loss names this value, from 1; `None` for one that is not in the set.
+    pub fn number_of(&self, value: impl AsRef<[u8]>) -> Option<usize> {
+        self.fields.binary_search(&highway::field(value.as_ref())).ok().map(|place| place + 1)
+    }
+
+    pub(crate) fn fields(&self) -> &[String] {
+        &self.fields
+    }
+
+    fn with_fields(&self, call: ScriptCall) -> ScriptCall {
+        self.fields.iter().fold(call, ScriptCall::arg)
+    }
+
+    /// A release of some values may be of use to anybody who waits for others of the group.
+    pub(super) fn topic(&self) -> Topic {
+        Topic::new(key::channel(&self.group), self.publish, Wakes::All)
+    }
+
+    pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {
+        let Try { request, bound, owner, .. } = *attempt;
+        let group = &self.group;
+        let keys = vec![key::latch(group, owner), key::lock(group), key::token(group)];
+        let call = ScriptCall::new(&scripts::GROUP_ACQUIRE, request, bound, self.publish, keys)
+            .arg(owner.to_text())
+            .ms(attempt.lease.get())
+            .flag(attempt.last)
+            .ms(TOKEN_KEPT)
+            .ms(self.skew.get());
+        self.with_fields(call)
+    }
+
+    pub(super) fn renew(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: OwnerId,
+        lease: LeaseTime,
+        token: FencingToken,
+    ) -> ScriptCall {
+        let keys = vec![key::latch(&self.group, owner), key::lock(&self.group)];
+        let call = ScriptCall::new(&scripts::GROUP_RENEW, request, bound, self.publish, keys)
+            .arg(owner.to_text())
+            .ms(lease.get())
+            .arg(token.to_text())
+            .ms(self.skew.get());
+        self.with_fields(call)
+    }
+
+    pub(super) fn release(&self, request: RequestId, bound: Bound, owner: OwnerId) -> ScriptCall {
+        let group = &self.group;
+        let keys = vec![key::latch(group, owner), key::lock(group), key::channel(group)];
+        let call = ScriptCall::new(&scripts::GROUP_RELEASE, request, bound, self.publish, keys)
+            .arg(owner.to_text());
+        self.with_fields(call)
+    }
+
+    pub(super) fn force_release(&self) -> OnceCall {
+        let keys = vec![key::lock(&self.group), key::channel(&self.group)];
+        let call =
+            OnceCall::new(&scripts::GROUP_FORCE_RELEASE, self.group.clone(), self.publish, keys);
+        self.fields.iter().fold(call, OnceCall::arg)
+    }
+
+    pub(super) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
+        let keys = vec![key::token(&self.group), key::lock(&self.group)];
+        let call =
+            ScriptCall::new(&scripts::GROUP_INSPECT, request, Bound::NONE, self.publish, keys)
+                .arg(owner.map_or_else(String::new, OwnerId::to_text))
+                .ms(self.skew.get());
+        self.with_fields(call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn group<const N: usize>(values: [&str; N]) -> Result<GroupCalls, InvalidOption> {
+        let name = LockName::parse("students").unwrap();
+        GroupCalls::new(name, values, PeerSkew::DEFAULT, Publish::Plain)
+    }
+
+    #[test]
+    fn values_are_a_set() {
+        assert_eq!(group(["A", "B", "A"]), group(["B", "A"]));
+        let calls = group(["student:001", "A"]).unwrap();
+        assert_eq!(calls.fields(), ["7lfauXx93omNKgwMm0g5eQ", "DqvoYruF5eyLDrILcprmBw"]);
+        assert_eq!((calls.number_of("student:001"), calls.number_of("C")), (Some(2), None));
+    }
+
+    #[test]
+    fn no_value_and_too_many_are_refused() {
+        assert_eq!(group([]).unwrap_err().option(), "values");
+        let name = LockName::parse("students").unwrap();
+        let many = |count: u32| {
+            let values: Vec<_> = (0..count).map(u32::to_le_bytes).collect();
+            GroupCalls::new(name.clone(), values, PeerSkew::DEFAULT, Publish::Plain)
+        };
+        assert!(many(1000).is_ok() && many(1001).is_err());
+    }
+}

@@ -1,0 +1,84 @@
+//! Requests that are done once, whatever is resent: their answer is recorded under their id.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::name::{LockName, RequestId};
+use crate::protocol::key;
+use crate::protocol::script::{Bound, Publish, Script, ScriptCall, scripts};
+use crate::timing::ONCE_WINDOW;
+
+/// A request that is done once: everything but its id and its bound.
+///
+/// KEYS 1 is the record of the request, ARGV 5 the window for which it is kept beyond the bound: see
+/// `scripts/parts/once.lua`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct OnceCall {
+    /// Apart, since calls are handed on by every machine.
+    parts: Box<Parts>,
+}
+
+/// What a request is made of.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Parts {
+    script: &'static Script,
+    /// A caller's text, which stands in front of the script as its function `own`.
+    callers: Option<Arc<str>>,
+    name: LockName,
+    publish: Publish,
+    keys: Vec<String>,
+    args: Vec<String>,
+}
+
+/// Neither keys nor arguments: they hold names.
+impl core::fmt::Debug for OnceCall {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "OnceCall({})", self.parts.script.name)
+    }
+}
+
+impl OnceCall {
+    /// A request about the object of this name, with the keys that come after its record.
+    pub(crate) fn new(
+        script: &'static Script,
+        name: LockName,
+        publish: Publish,
+        keys: Vec<String>,
+    ) -> Self {
+        let parts = Parts { script, callers: None, name, publish, keys, args: Vec::new() };
+        Self { parts: Box::new(parts) }
+    }
+
+    /// Puts a caller's text in front of the script.
+    pub(crate) fn with_own(mut self, text: Arc<str>) -> Self {
+        self.parts.callers = Some(text);
+        self
+    }
+
+    /// Adds an argument, from ARGV 6 on.
+    pub(crate) fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.parts.args.push(arg.into());
+        self
+    }
+
+    /// The request under this id.
+    pub fn call(&self, request: RequestId, bound: Bound) -> ScriptCall {
+        let mut keys = vec![key::record(&self.parts.name, request)];
+        keys.extend_from_slice(&self.parts.keys);
+        let mut call = ScriptCall::new(self.parts.script, request, bound, self.parts.publish, keys)
+            .ms(ONCE_WINDOW);
+        if let Some(text) = &self.parts.callers {
+            call = call.with_own(Arc::clone(text));
+        }
+        self.parts.args.iter().fold(call, ScriptCall::arg)
+    }
+
+    /// Sees to it that the request of this id is never done, or tells its answer if it has been. With the request's own bound.
+    pub fn cancel(&self, request: RequestId, bound: Bound) -> ScriptCall {
+        let keys = vec![key::record(&self.parts.name, request)];
+        ScriptCall::new(&scripts::CANCEL, request, bound, self.parts.publish, keys).ms(ONCE_WINDOW)
+    }
+}

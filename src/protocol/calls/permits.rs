@@ -1,0 +1,164 @@
+//! The calls about a permit-expirable semaphore, each of whose permits has an id and a lease.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::semaphore::lease_text;
+use super::{BatchSize, OnceCall, PermitTotal, Topic, Try, Wakes};
+use crate::name::{FencingToken, LockName, OwnerId, PermitId, RequestId};
+use crate::protocol::key;
+use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
+use crate::time::millis;
+use crate::timing::{LeaseTime, PeerSkew, TOKEN_KEPT};
+
+/// The calls about a permit-expirable semaphore, and a number of its permits that are taken together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PermitCalls {
+    name: LockName,
+    publish: Publish,
+    permits: BatchSize,
+    skew: PeerSkew,
+}
+
+impl PermitCalls {
+    /// The calls about the semaphore of this name. What an owner takes, prolongs and gives back are `permits`.
+    pub const fn new(name: LockName, publish: Publish, permits: BatchSize, skew: PeerSkew) -> Self {
+        Self { name, publish, permits, skew }
+    }
+
+    /// Its name.
+    pub const fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// How far the clocks of Redisson's clients may be off.
+    pub(super) const fn skew(&self) -> Duration {
+        self.skew.get()
+    }
+
+    /// The ids of the permits that `owner` takes, known before it asks for them.
+    pub fn ids(&self, owner: OwnerId) -> impl Iterator<Item = PermitId> {
+        (0..self.permits.get()).map(move |index| PermitId::of(owner, index))
+    }
+
+    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there. Answers how many there are then.
+    pub fn add(&self, permits: i32) -> OnceCall {
+        self.change("add", permits.to_string(), String::new(), &[])
+    }
+
+    /// Makes the semaphore have so many permits in all, those that are held included. Answers how many are available then: fewer
+    /// than none while more are held.
+    pub fn set(&self, permits: PermitTotal) -> OnceCall {
+        self.change("set", permits.get().to_string(), String::new(), &[])
+    }
+
+    /// Makes the semaphore, if it is not there; else answers no. Both with the number of permits that are available.
+    pub fn try_set(&self, permits: PermitTotal) -> OnceCall {
+        self.change("new", permits.get().to_string(), String::new(), &[])
+    }
+
+    /// Gives permits back by their ids, whoever took them. Answers how many of them were held, and whether all were.
+    pub fn release_ids(&self, ids: &[PermitId]) -> OnceCall {
+        self.change("free", "0".into(), String::new(), ids)
+    }
+
+    /// Lets permits end after another lease from now, longer or shorter, whoever took them. Answers how many of them are held,
+    /// and whether all are.
+    pub fn update_lease(&self, ids: &[PermitId], lease: LeaseTime) -> OnceCall {
+        let lease = lease_text(lease);
+        let lease = if lease.is_empty() { "-1".into() } else { lease };
+        self.change("lease", lease, millis(self.skew.get()).to_string(), ids)
+    }
+
+    /// Asks for the state, and for how long these permits are still held: all of them.
+    pub fn inspect_ids(&self, request: RequestId, ids: &[PermitId]) -> ScriptCall {
+        let name = &self.name;
+        let keys = vec![key::own_token(name), key::number(name), key::held_permits(name)];
+        let call =
+            ScriptCall::new(&scripts::PERMITS_INSPECT, request, Bound::NONE, self.publish, keys)
+                .ms(self.skew.get());
+        with_ids(call, ids.iter().copied())
+    }
+
+    fn change(&self, what: &str, first: String, second: String, ids: &[PermitId]) -> OnceCall {
+        let keys = self.keys();
+        let call = OnceCall::new(&scripts::PERMITS_CHANGE, self.name.clone(), self.publish, keys)
+            .arg(what)
+            .arg(first)
+            .arg(second);
+        ids.iter().fold(call, |call, id| call.arg(id.to_text()))
+    }
+
+    /// All but the first, which is a latch or a record.
+    fn keys(&self) -> Vec<String> {
+        let name = &self.name;
+        vec![key::number(name), key::held_permits(name), key::permits_channel(name)]
+    }
+
+    fn keys_of(&self, owner: OwnerId) -> Vec<String> {
+        let mut keys = vec![key::latch(&self.name, owner)];
+        keys.extend(self.keys());
+        keys
+    }
+
+    pub(super) fn topic(&self) -> Topic {
+        let wakes = Wakes::Permits(self.permits.get().into());
+        Topic::new(self.announcement(), self.publish, wakes)
+    }
+
+    /// On which channel grants are told to those who wait.
+    pub(super) fn announcement(&self) -> String {
+        key::permits_channel(&self.name)
+    }
+
+    pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {
+        let Try { request, bound, owner, .. } = *attempt;
+        let mut keys = self.keys_of(owner);
+        keys.push(key::own_token(&self.name));
+        let call = ScriptCall::new(&scripts::PERMITS_ACQUIRE, request, bound, self.publish, keys)
+            .ms(self.skew.get())
+            .arg(lease_text(attempt.lease))
+            .flag(attempt.last)
+            .ms(TOKEN_KEPT)
+            .flag(attempt.announces);
+        with_ids(call, self.ids(owner))
+    }
+
+    pub(super) fn renew(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: OwnerId,
+        lease: LeaseTime,
+        token: FencingToken,
+    ) -> ScriptCall {
+        let keys = vec![key::latch(&self.name, owner), key::held_permits(&self.name)];
+        let call = ScriptCall::new(&scripts::PERMITS_RENEW, request, bound, self.publish, keys)
+            .arg(token.to_text())
+            .arg(lease_text(lease))
+            .ms(self.skew.get());
+        with_ids(call, self.ids(owner))
+    }
+
+    pub(super) fn release(&self, request: RequestId, bound: Bound, owner: OwnerId) -> ScriptCall {
+        let keys = self.keys_of(owner);
+        let call = ScriptCall::new(&scripts::PERMITS_RELEASE, request, bound, self.publish, keys);
+        with_ids(call, self.ids(owner))
+    }
+
+    /// Gives back all permits, whoever holds them.
+    pub(super) fn force_release(&self) -> OnceCall {
+        self.change("clear", "0".into(), String::new(), &[])
+    }
+
+    pub(super) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
+        let ids: Vec<PermitId> = owner.into_iter().flat_map(|owner| self.ids(owner)).collect();
+        self.inspect_ids(request, &ids)
+    }
+}
+
+fn with_ids(call: ScriptCall, ids: impl Iterator<Item = PermitId>) -> ScriptCall {
+    ids.fold(call, |call, id| call.arg(id.to_text()))
+}

@@ -1,0 +1,226 @@
+//! The calls about the two sides of a read-write lock.
+//!
+//! One owner's holds on the two sides have two owner ids, each fresh for its acquisition. A read that is taken inside a write
+//! names that one; a write that ends around a read names the read, so that it goes on with a token of its own.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{OnceCall, Topic, Try, Wakes};
+use crate::name::{FencingToken, LockName, OwnerId, RequestId};
+use crate::protocol::key;
+use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
+use crate::timing::{LeaseTime, TOKEN_KEPT, WantTime};
+
+const READ: &str = "read";
+const WRITE: &str = "write";
+
+/// The calls about the read side: held by many at once, or inside the write hold of the same owner.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ReadCalls {
+    name: LockName,
+    publish: Publish,
+    parent: Option<OwnerId>,
+}
+
+/// The calls about the write side: held by one alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WriteCalls {
+    name: LockName,
+    publish: Publish,
+    prefers_writers: Option<WantTime>,
+    inner: Option<OwnerId>,
+}
+
+impl ReadCalls {
+    /// The calls about the read side of this lock.
+    pub const fn new(name: LockName, publish: Publish) -> Self {
+        Self { name, publish, parent: None }
+    }
+
+    /// For a read that is taken while the same owner holds the write side as `parent`: it may enter there.
+    #[must_use]
+    pub const fn inside(mut self, parent: OwnerId) -> Self {
+        self.parent = Some(parent);
+        self
+    }
+
+    pub(super) const fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// What all calls about a hold begin with.
+    fn keys(&self, owner: OwnerId) -> Vec<String> {
+        let name = &self.name;
+        vec![key::latch(name, owner), key::lock(name), key::read_timeout(name, owner)]
+    }
+
+    /// Whoever else may read is let in too.
+    pub(super) fn topic(&self) -> Topic {
+        Topic::new(key::rw_channel(&self.name), self.publish, Wakes::All)
+    }
+
+    pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {
+        let Try { request, bound, owner, .. } = *attempt;
+        let name = &self.name;
+        let mut keys = self.keys(owner);
+        keys.extend([key::token(name), key::epoch(name), key::want(name)]);
+        keys.extend(self.parent.map(|parent| key::latch(name, parent)));
+        ScriptCall::new(&scripts::READ_ACQUIRE, request, bound, self.publish, keys)
+            .arg(owner.to_text())
+            .ms(attempt.lease.get())
+            .flag(attempt.last)
+            .ms(TOKEN_KEPT)
+            .arg(self.parent.map_or_else(String::new, key::write_field))
+    }
+
+    pub(super) fn renew(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: OwnerId,
+        lease: LeaseTime,
+        token: FencingToken,
+    ) -> ScriptCall {
+        let mut keys = self.keys(owner);
+        keys.push(key::epoch(&self.name));
+        ScriptCall::new(&scripts::READ_RENEW, request, bound, self.publish, keys)
+            .arg(owner.to_text())
+            .ms(lease.get())
+            .arg(token.to_text())
+    }
+
+    pub(super) fn release(&self, request: RequestId, bound: Bound, owner: OwnerId) -> ScriptCall {
+        let mut keys = self.keys(owner);
+        keys.push(key::rw_channel(&self.name));
+        ScriptCall::new(&scripts::READ_RELEASE, request, bound, self.publish, keys)
+            .arg(owner.to_text())
+            .arg(key::read_timeouts(&self.name))
+    }
+
+    pub(super) fn force_release(&self) -> OnceCall {
+        force_release(&self.name, self.publish, READ)
+    }
+
+    pub(super) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
+        let name = &self.name;
+        let mut keys = vec![key::lock(name), key::token(name)];
+        keys.extend(owner.map(|owner| key::read_timeout(name, owner)));
+        ScriptCall::new(&scripts::RW_INSPECT, request, Bound::NONE, self.publish, keys)
+            .arg(owner.map_or_else(String::new, OwnerId::to_text))
+            .arg(READ)
+    }
+}
+
+impl WriteCalls {
+    /// The calls about the write side of this lock.
+    pub const fn new(name: LockName, publish: Publish) -> Self {
+        Self { name, publish, prefers_writers: None, inner: None }
+    }
+
+    /// A refused try keeps new readers out for so long, except those inside a write. Default: readers always join readers, as
+    /// with Redisson, so that writers can starve.
+    ///
+    /// It holds back our readers only, since Redisson does not look at it. A task that holds a read and asks for another one
+    /// apart from it can stand behind its own writer until that gives up.
+    #[must_use]
+    pub const fn prefers_writers(mut self, want: WantTime) -> Self {
+        self.prefers_writers = Some(want);
+        self
+    }
+
+    /// For the release of a write hold inside which the same owner has taken a read as `inner`: its latch gets the new token
+    /// at once, and not with its next renewal only.
+    #[must_use]
+    pub const fn around(mut self, inner: OwnerId) -> Self {
+        self.inner = Some(inner);
+        self
+    }
+
+    pub(super) const fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    pub(super) fn topic(&self) -> Topic {
+        Topic::new(self.announcement(), self.publish, Wakes::One)
+    }
+
+    /// On which channel grants are told to those who wait.
+    pub(super) fn announcement(&self) -> String {
+        key::rw_channel(&self.name)
+    }
+
+    pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {
+        let Try { request, bound, owner, .. } = *attempt;
+        let name = &self.name;
+        let keys = vec![
+            key::latch(name, owner),
+            key::lock(name),
+            key::token(name),
+            key::want(name),
+            key::rw_channel(name),
+        ];
+        let call = ScriptCall::new(&scripts::WRITE_ACQUIRE, request, bound, self.publish, keys)
+            .arg(key::write_field(owner))
+            .ms(attempt.lease.get())
+            .flag(attempt.last)
+            .ms(TOKEN_KEPT)
+            .arg(key::read_timeouts(name));
+        let call = match self.prefers_writers {
+            Some(want) => call.ms(want.get()),
+            None => call.arg(""),
+        };
+        if attempt.announces { call.flag(true) } else { call }
+    }
+
+    pub(super) fn renew(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: OwnerId,
+        lease: LeaseTime,
+        token: FencingToken,
+    ) -> ScriptCall {
+        let keys = vec![key::latch(&self.name, owner), key::lock(&self.name)];
+        ScriptCall::new(&scripts::LOCK_RENEW, request, bound, self.publish, keys)
+            .arg(key::write_field(owner))
+            .ms(lease.get())
+            .arg(token.to_text())
+    }
+
+    pub(super) fn release(&self, request: RequestId, bound: Bound, owner: OwnerId) -> ScriptCall {
+        let name = &self.name;
+        let mut keys = vec![
+            key::latch(name, owner),
+            key::lock(name),
+            key::rw_channel(name),
+            key::token(name),
+            key::epoch(name),
+            key::want(name),
+        ];
+        if let Some(inner) = self.inner {
+            keys.extend([key::latch(name, inner), key::read_timeout(name, inner)]);
+        }
+        ScriptCall::new(&scripts::WRITE_RELEASE, request, bound, self.publish, keys)
+            .arg(key::write_field(owner))
+            .arg(key::read_timeouts(name))
+            .ms(TOKEN_KEPT)
+    }
+
+    pub(super) fn force_release(&self) -> OnceCall {
+        force_release(&self.name, self.publish, WRITE)
+    }
+
+    pub(super) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
+        let keys = vec![key::lock(&self.name), key::token(&self.name)];
+        ScriptCall::new(&scripts::RW_INSPECT, request, Bound::NONE, self.publish, keys)
+            .arg(owner.map_or_else(String::new, key::write_field))
+            .arg(WRITE)
+    }
+}
+
+fn force_release(name: &LockName, publish: Publish, side: &str) -> OnceCall {
+    let keys = vec![key::lock(name), key::rw_channel(name)];
+    OnceCall::new(&scripts::RW_FORCE_RELEASE, name.clone(), publish, keys).arg(side)
+}

@@ -1,0 +1,136 @@
+//! The calls about a semaphore.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{OnceCall, PermitCount, PermitTotal, Topic, Try, Wakes};
+use crate::name::{FencingToken, LockName, OwnerId, RequestId};
+use crate::protocol::key;
+use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
+use crate::time::millis;
+use crate::timing::{LeaseTime, LifeTime, TOKEN_KEPT};
+
+/// The calls about a semaphore, and a number of its permits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SemaphoreCalls {
+    name: LockName,
+    publish: Publish,
+    permits: PermitCount,
+}
+
+impl SemaphoreCalls {
+    /// The calls about the semaphore of this name. What an owner takes, prolongs and gives back are `permits`.
+    pub const fn new(name: LockName, publish: Publish, permits: PermitCount) -> Self {
+        Self { name, publish, permits }
+    }
+
+    /// Its name.
+    pub const fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there. Answers how many there are then.
+    ///
+    /// This is also Redisson's `release` of permits that nobody here holds.
+    pub fn add(&self, permits: i32) -> OnceCall {
+        self.change("add").arg(permits.to_string())
+    }
+
+    /// The same, if the semaphore is there; else answers no. Redisson's `releaseIfExists`.
+    pub fn add_if_exists(&self, permits: PermitCount) -> OnceCall {
+        self.change("addx").arg(permits.get().to_string())
+    }
+
+    /// Takes all that are available, for good; answers how many they were. A negative number becomes 0.
+    pub fn drain(&self) -> OnceCall {
+        self.change("drain").arg("0")
+    }
+
+    /// Makes the semaphore, for a time or for ever, if it is not there; else answers no. Both with the number of permits that are
+    /// available.
+    pub fn try_set(&self, permits: PermitTotal, life: Option<LifeTime>) -> OnceCall {
+        let life = life.map_or_else(String::new, |life| millis(life.get()).to_string());
+        self.change("set").arg(permits.get().to_string()).arg(life)
+    }
+
+    fn change(&self, what: &str) -> OnceCall {
+        let keys = self.keys();
+        OnceCall::new(&scripts::SEMAPHORE_CHANGE, self.name.clone(), self.publish, keys).arg(what)
+    }
+
+    /// All but the first, which is a latch or a record.
+    fn keys(&self) -> Vec<String> {
+        vec![key::number(&self.name), key::holds(&self.name), key::permits_channel(&self.name)]
+    }
+
+    fn keys_of(&self, owner: OwnerId) -> Vec<String> {
+        let mut keys = vec![key::latch(&self.name, owner)];
+        keys.extend(self.keys());
+        keys
+    }
+
+    pub(super) fn topic(&self) -> Topic {
+        let wakes = Wakes::Permits(self.permits.get());
+        Topic::new(self.announcement(), self.publish, wakes)
+    }
+
+    /// On which channel grants are told to those who wait.
+    pub(super) fn announcement(&self) -> String {
+        key::permits_channel(&self.name)
+    }
+
+    pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {
+        let Try { request, bound, owner, .. } = *attempt;
+        let mut keys = self.keys_of(owner);
+        keys.push(key::own_token(&self.name));
+        let call = ScriptCall::new(&scripts::SEMAPHORE_ACQUIRE, request, bound, self.publish, keys)
+            .arg(owner.to_text())
+            .arg(lease_text(attempt.lease))
+            .flag(attempt.last)
+            .ms(TOKEN_KEPT)
+            .arg(self.permits.get().to_string());
+        if attempt.announces { call.flag(true) } else { call }
+    }
+
+    pub(super) fn renew(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: OwnerId,
+        lease: LeaseTime,
+        token: FencingToken,
+    ) -> ScriptCall {
+        let keys = vec![key::latch(&self.name, owner), key::holds(&self.name)];
+        ScriptCall::new(&scripts::SEMAPHORE_RENEW, request, bound, self.publish, keys)
+            .arg(token.to_text())
+            .arg(lease_text(lease))
+            .arg(owner.to_text())
+            .arg(self.permits.get().to_string())
+    }
+
+    pub(super) fn release(&self, request: RequestId, bound: Bound, owner: OwnerId) -> ScriptCall {
+        let keys = self.keys_of(owner);
+        ScriptCall::new(&scripts::SEMAPHORE_RELEASE, request, bound, self.publish, keys)
+            .arg(owner.to_text())
+            .arg(self.permits.get().to_string())
+    }
+
+    /// Gives back whatever is held by ours. What Java holds is known to nobody.
+    pub(super) fn force_release(&self) -> OnceCall {
+        self.change("clear")
+    }
+
+    pub(super) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
+        let name = &self.name;
+        let keys = vec![key::own_token(name), key::number(name), key::holds(name)];
+        ScriptCall::new(&scripts::SEMAPHORE_INSPECT, request, Bound::NONE, self.publish, keys)
+            .arg(owner.map_or_else(String::new, OwnerId::to_text))
+            .arg(self.permits.get().to_string())
+    }
+}
+
+/// A lease in milliseconds; empty for none.
+pub(super) fn lease_text(lease: LeaseTime) -> String {
+    if lease.is_endless() { String::new() } else { millis(lease.get()).to_string() }
+}

@@ -1,0 +1,60 @@
+-- Runs a caller's own script, once, and only while a lease is held. The script stands in front of this text as
+-- `local function own(KEYS,ARGV) … end`: before everything else, so that it cannot reach a local name of ours.
+--
+-- KEYS  1 record of this request, 2 latch of the owner, from 3 on the objects that are held, then the caller's keys
+-- ARGV  5 window in ms   6 token of the grant   7 once: 1 or 0   8 the largest result in bytes
+--       9 what a field of the hold holds   10 how many objects   11 how many fields; the fields; then the caller's arguments
+-- Reply 1 ran: its result as JSON, ms is 1 when it ran before   -3 lost: it did not run
+--      -11 failed: what it said; what it had done until then stays done   and those of parts/once.lua
+--
+-- May be sent twice: the answer is recorded under the request id and repeated, unless the caller says that running twice does no
+-- harm. The record is written first, and not by parts/once.lua, whose first write is a deletion: the caller's script must be
+-- refused when memory is full. A copy that finds only that first record cannot tell what became of it.
+-- A hold is there for as long as its fields are, even beyond its lease: nobody else has taken it since.
+local window,once=tonumber(ARGV[5]),ARGV[7]=='1'
+local record=once and redis.call('GET',KEYS[1])
+if record=='x' then return out(-2,'0',0) end
+if record then local code,value=record:match('^(%-?%d+):(.*)$') return out(tonumber(code),value,1) end
+if not bound then return out(-4,'0',0) end
+if late() then return out(now>bound+window and -5 or -1,'0',0) end
+-- One that has risen since is still this grant's, for an owner is granted once.
+if (tonumber(redis.call('GET',KEYS[2])) or 0)<tonumber(ARGV[6]) then return out(-3,'0',0) end
+local objects,fields=2+ARGV[10],11+ARGV[11]
+for i=3,objects do for j=12,fields do
+  if redis.call('HGET',KEYS[i],ARGV[j])~=ARGV[9] then return out(-3,'0',0) end
+end end
+local function note(text) if once then redis.call('SET',KEYS[1],text,'PX',life()+window) end end
+note('-5:0')
+-- As EVAL would answer, and more: floats, and tables with names. What is false is null, for so Redis' nil comes to Lua.
+local function json(v)
+  local kind=type(v)
+  if kind=='string' then return '"'..v:gsub('[%c"\\]',function(c) return string.format('\\u%04x',c:byte()) end)..'"' end
+  if kind=='number' and v-v==0 then return string.format(v%1==0 and math.abs(v)<2^53 and '%.0f' or '%.17g',v) end
+  -- Userdata: cjson.null.
+  if kind=='nil' or kind=='boolean' or kind=='userdata' then return v==true and 'true' or 'null' end
+  if kind~='table' then error('the result has no JSON: '..kind,0) end
+  if type(v.err)=='string' then error(v,0) end
+  if type(v.ok)=='string' then return json(v.ok) end
+  local parts={}
+  if #v>0 or next(v)==nil then
+    for i=1,#v do parts[i]=json(v[i]) end
+    return '['..table.concat(parts,',')..']'
+  end
+  for k,e in pairs(v) do parts[#parts+1]=json(tostring(k))..':'..json(e) end
+  return '{'..table.concat(parts,',')..'}'
+end
+local function run()
+  local text=json(own({unpack(KEYS,objects+1)},{unpack(ARGV,fields+1)}))
+  if #text>tonumber(ARGV[8]) then error('the result is larger than '..ARGV[8]..' bytes',0) end
+  local rest=text:gsub('[\240-\244][\128-\191][\128-\191][\128-\191]','?')
+  rest=rest:gsub('[\224-\239][\128-\191][\128-\191]','?'):gsub('[\194-\223][\128-\191]','?')
+  if rest:find('[\128-\255]') then error('the result is not UTF-8',0) end
+  return text
+end
+local ok,result=pcall(run)
+if not ok then
+  if type(result)=='table' then result=result.err end
+  result=tostring(result):gsub('[^\32-\126]','?'):sub(1,1000)
+end
+note((ok and '1:' or '-11:')..result)
+return out(ok and 1 or -11,result,0)

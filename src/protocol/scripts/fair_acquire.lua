@@ -1,0 +1,107 @@
+-- with mint, fair
+-- Takes a fair lock, or joins its queue, or shows that a waiter is still there: one script for the first try and every poll.
+--
+-- KEYS  1 latch of the owner, 2 to 8 as in parts/fair.lua, 9 token key, 10 latch of the previous owner, if there is one
+-- ARGV  5 owner field   6 to 9 as in parts/fair.lua   10 send number   11 lease in ms   12 last try: 1 or 0
+--       13 allowance of a waiter of Redisson's in ms   14 how long the token key is kept in ms
+--       15 field of the previous owner, or empty   16 how long that one is remembered in ms
+-- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
+--       0 not yet: `<place, 0 is the head>,<poll after ms>,<1: seat restored>`, remaining of the hold (-1: no end, 0: free)
+--      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
+--      -6 the last token is out of range
+--
+-- May be sent twice: the latch lets one owner be granted once (C1); while it waits, the latch keeps the highest send number,
+-- and a copy with none above it only reads (F3). A last try that is refused leaves the queue and writes its tombstone (C4).
+local field,lease,last,prev=ARGV[5],tonumber(ARGV[11]),ARGV[12]=='1',ARGV[15]
+local latch=call('GET',KEYS[1])
+if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
+local seen=latch and tonumber(latch:match('^w(%d+)$'))
+local granted,mine=latch and not seen or false,call('HEXISTS',KEYS[2],field)==1
+if granted~=mine then return out(-3,granted and latch or '0',0) end
+if late() then return out(-1,'0',0) end
+if mine then
+  longer(KEYS[2],lease) longer(KEYS[1],life(lease))
+  return out(2,latch,call('PTTL',KEYS[2]))
+end
+local place,seat=call('LPOS',KEYS[3],field),score(6,field)
+local function busy(after,back)
+  local ms=call('PTTL',KEYS[2])
+  return out(0,(place or call('LLEN',KEYS[3]))..','..after..','..back,ms==-2 and 0 or ms)
+end
+local after=math.floor(alive/3)
+if seen and tonumber(ARGV[10])<=seen then return busy(after,0) end
+local function grant()
+  local token=mint(KEYS[9],ARGV[14])
+  if not token then return out(-6,'0',0) end
+  leave(field)
+  call('DEL',KEYS[7])
+  call('SET',KEYS[1],token,'PX',life(lease))
+  -- PEXPIRE first: see lock_acquire.
+  call('PEXPIRE',KEYS[2],lease) call('HSET',KEYS[2],field,1) call('PEXPIRE',KEYS[2],lease)
+  return out(1,token,lease)
+end
+-- F11: what the previous owner of this wait has is handed over in one step, and none of its copies can do anything more.
+if prev~='' and (call('GET',KEYS[10]) or ''):sub(1,1)~='x' then
+  local held,at=call('HDEL',KEYS[2],prev),call('LPOS',KEYS[3],prev)
+  seat=seat or score(6,prev)
+  if seat then put(6,string.format('%.0f',seat),field) end
+  if at and not place then call('LSET',KEYS[3],at,field) place=at end
+  leave(prev)
+  call('SET',KEYS[10],'x'..held,'PX',math.max(life(),tonumber(ARGV[16])))
+  if held==1 and free() then return grant() end
+end
+if not place and free() and call('EXISTS',KEYS[3])==0 then return grant() end
+-- C5: who is queued already, or ends, begins with what passes when memory is full. Who is new does not.
+if place or seat or last then call('DEL',KEYS[1]) end
+if not last then call('SET',KEYS[1],'w'..ARGV[10],'PX',life()) end
+local back=0
+if not place and seat then
+  -- F5: Redisson evicts nothing but heads, so its seat is in front: behind those of ours alone that came before it.
+  back=1
+  local i,e=0
+  repeat
+    e=call('LINDEX',KEYS[3],i)
+    local s=e and ours(e) and score(6,e)
+    i=i+1
+  until not s or s>seat
+  if e then call('LINSERT',KEYS[3],'BEFORE',e,field) else call('RPUSH',KEYS[3],field) end
+elseif not place and not last then
+  local newest=tonumber(call('ZRANGE',KEYS[6],-1,-1,'WITHSCORES')[2]) or 0
+  put(6,string.format('%.0f',math.max(t[1]*1000000+t[2],newest+1)),field)
+  call('RPUSH',KEYS[3],field)
+end
+if not last then put(5,now+alive,field) end
+local h=head(field)
+if free() and (not h or h==field) then return grant() end
+if last then
+  leave(field)
+  place=false
+  call('SET',KEYS[1],'x0','PX',life())
+  return busy(0,0)
+end
+place=call('LPOS',KEYS[3],field)
+-- F6: room for what grants and give-ups of Redisson's waiters ahead will take off its score.
+local foreign,before,nearest=math.max(0,place-256)
+for _,e in ipairs(call('LRANGE',KEYS[3],0,255)) do
+  if e==field then break end
+  local z=score(4,e)
+  if not ours(e) then
+    foreign=foreign+1
+    -- F9: below its predecessor's it cannot be, undisturbed.
+    if before and (not z or z<before+short) then z=before+short call('ZADD',KEYS[4],z,e) end
+    nearest=z or nearest
+  end
+  before=z
+end
+local room=foreign*tonumber(ARGV[13])
+if nearest then room=math.max(room,math.min(nearest-now,room+3600000)) end
+call('ZADD',KEYS[4],now+alive+skew+room,field)
+for _,g in ipairs(call('ZRANGEBYSCORE',KEYS[5],'-inf',now-keep,'LIMIT',0,16)) do
+  if not call('LPOS',KEYS[3],g) then leave(g) end
+end
+local ms=call('PTTL',KEYS[2])
+if place==0 then
+  if ms>=0 then after=math.min(after,ms+1) end
+elseif ms==-2 and not ours(h) then after=math.min(after,1000)
+elseif place==1 and ours(h) then after=math.min(after,math.max(1,(score(5,h) or now)-now+1)) end
+return busy(after,back)

@@ -1,0 +1,60 @@
+-- with mint, group, stretch
+-- Takes a set of values of a group, all or none.
+--
+-- KEYS  1 latch of the owner, 2 the group, 3 its token key
+-- ARGV  5 owner field   6 lease in ms   7 last try: 1 or 0   8 how long the token key is kept in ms
+--       9 by how much clocks of Redisson's may be off, in ms   10 and on: the values' fields
+-- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
+--       0 busy: number of the first value that is taken, longest remaining
+--      -1 late   -2 gone: this owner has ended   -3 lost: was granted, and not all is held any more
+--      -6 the last token is out of range
+--
+-- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
+-- extends (C6). A busy answer writes nothing, except the tombstone when this was the last try (C4).
+local H,lease,pad=ARGV[5],tonumber(ARGV[6]),tonumber(ARGV[9])
+local latch=redis.call('GET',KEYS[1])
+if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
+local mine,busy,ms,mark,old=0,0,0,{},{}
+for i=10,#ARGV do
+  local f=ARGV[i]
+  local h=redis.call('HGET',group,f)
+  mark[f]=true
+  if h==H then mine=mine+1 elseif h then
+    local rest=left(f,h,pad)
+    if rest then
+      if busy==0 then busy=i-9 end
+      ms=math.max(ms,rest)
+    else for _,k in ipairs{':expire_time',':lock_count'} do old[#old+1]=f..':'..h..k end end
+  end
+end
+if latch then
+  if mine<#ARGV-9 then return out(-3,latch,0) end
+  if late() then return out(-1,'0',0) end
+  return out(2,latch,stretch(10,lease,pad))
+end
+if mine>0 then return out(-3,'0',0) end
+if late() then return out(-1,'0',0) end
+if busy>0 then
+  if ARGV[7]=='1' then redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],'x0','PX',life()) end
+  return out(0,tostring(busy),within(ms))
+end
+-- What earlier owners left beside a value has to go, for a late unlock of Redisson's that finds it takes our field away (FM7). Of a
+-- group that is too large to look through, only what the last one left.
+if redis.call('HLEN',group)<=1024 then
+  for _,k in ipairs(redis.call('HKEYS',group)) do if mark[k:sub(1,22)] and #k>22 and k:sub(24,23+#H)~=H then old[#old+1]=k end end
+end
+local token=mint(KEYS[3],ARGV[8])
+if not token then return out(-6,'0',0) end
+redis.call('SET',KEYS[1],token,'PX',life(lease))
+-- PEXPIRE first, maybe on what is not there: a user who may not run it is refused before a group without an end is written. And
+-- at last, for a hash that loses all its fields is gone, and its end with it.
+local ttl=redis.call('PTTL',group)
+local function extend() if ttl~=-1 then redis.call('PEXPIRE',group,math.max(lease+pad,ttl)) end end
+extend()
+for _,k in ipairs(old) do redis.call('HDEL',group,k) end
+for i=10,#ARGV do
+  local f=ARGV[i]..':'..H
+  redis.call('HSET',group,ARGV[i],H,f..':expire_time',now+lease+pad,f..':lock_count',1)
+end
+extend()
+return out(1,token,lease)

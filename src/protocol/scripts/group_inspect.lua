@@ -1,0 +1,24 @@
+-- with group
+-- Tells the state of values of a group. Writes nothing, but is sent as a script that might, so that the primary answers.
+--
+-- KEYS  1 the group's token key, 2 the group
+-- ARGV  5 owner field to look for, or empty   6 by how much clocks of Redisson's may be off, in ms   7 and on: the values' fields
+-- Reply 1 some are taken, 0 all are free:
+--       `<last token, 0 if none>,<largest hold count>,<1 if the owner holds all>,<how many are taken>`, longest remaining
+--       (-2: all are free)
+--
+-- May be sent twice: it changes nothing.
+local taken,count,mine,ms=0,0,0,0
+for i=7,#ARGV do
+  local f=ARGV[i]
+  local h=redis.call('HGET',group,f)
+  local rest=h and left(f,h,tonumber(ARGV[6]))
+  if rest then
+    taken=taken+1
+    ms=math.max(ms,rest)
+    count=math.max(count,tonumber(redis.call('HGET',group,f..':'..h..':lock_count') or nil) or 0)
+    if h==ARGV[5] then mine=mine+1 end
+  end
+end
+local value=(redis.call('GET',KEYS[1]) or '0')..','..string.format('%.0f',count)..','..(mine==#ARGV-6 and 1 or 0)..','..taken
+return out(taken>0 and 1 or 0,value,taken>0 and within(ms) or -2)

@@ -1,0 +1,18 @@
+-- Tells the state of one side of a read-write lock. Writes nothing, but is sent as a script that might, so that the primary
+-- answers.
+--
+-- KEYS  1 the lock's name, 2 its token key, 3 timeout key of the owner's read hold, if such a hold is asked for
+-- ARGV  5 field to look for, or empty   6 the side: `read` or `write`
+-- Reply 1 locked, 0 free: `<last token, 0 if none>,<holds of this side>,<1 if the owner holds it>`, remaining
+--       (-1: no end, -2: free)
+--
+-- May be sent twice: it changes nothing.
+local h,mode,w=redis.call('HGETALL',KEYS[1]),redis.call('HGET',KEYS[1],'mode'),ARGV[6]=='write'
+local count=0
+for i=1,mode and #h or 0,2 do
+  if h[i]~='mode' and (h[i]:sub(-6)==':write')==w then count=count+(tonumber(h[i+1]) or 0) end
+end
+local locked=mode==ARGV[6] or not w and mode=='write' and #h>4
+local mine=ARGV[5]~='' and redis.call('HEXISTS',KEYS[1],ARGV[5]) or 0
+if KEYS[3] and redis.call('EXISTS',KEYS[3])==0 then mine=0 end
+return out(locked and 1 or 0,(redis.call('GET',KEYS[2]) or '0')..','..string.format('%.0f',count)..','..mine,locked and redis.call('PTTL',KEYS[1]) or -2)

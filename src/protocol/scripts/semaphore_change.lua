@@ -1,0 +1,34 @@
+-- with once, holds, evict
+-- Changes how many permits of a semaphore are available.
+--
+-- KEYS  1 record of this request, 2 the semaphore's name, 3 the set of holds, 4 the channel
+-- ARGV  5 window in ms   6 what to do   7 a number of permits   8 how long it lasts in ms, empty for ever
+--         `add` (which makes it, and may be negative) and `addx` (only if it is there): that number
+--         `set`: to that number, only if it is not there     `drain`: takes all that are available, to 0 if they are negative
+--         `clear`: gives back whatever is held by ours
+-- Reply 1 done, 0 there is one (`set`), there is none (`addx`), nothing was held (`clear`); and those of parts/once.lua.
+--       value: how many are available, for `drain` how many were; for `clear` how many were given back
+--
+-- May be sent twice: the answer is recorded under the request id and repeated.
+-- The end of the semaphore stays as it is, which Redisson takes away when it adds or drains.
+local op,p,v=ARGV[6],tonumber(ARGV[7]),available()
+-- Nobody holds permits of a semaphore that is not there.
+if not v then redis.call('DEL',KEYS[3]) end
+if op=='clear' then
+  p=weight(redis.call('ZRANGE',KEYS[3],0,-1),true)
+  redis.call('DEL',KEYS[3])
+  give(v,p)
+  return done(p>0 and 1 or 0,tostring(p))
+end
+if op=='drain' then
+  v=evict(now,true) or 0
+  if v~=0 then redis.call('INCRBY',KEYS[2],-v) end
+  return done(1,string.format('%.0f',v))
+end
+if op=='set' and v or op=='addx' and not v then return done(0,string.format('%.0f',v or 0)) end
+if op=='set' then
+  if ARGV[8]=='' then redis.call('SET',KEYS[2],p) else redis.call('SET',KEYS[2],p,'PX',ARGV[8]) end
+  v=p
+else v=redis.call('INCRBY',KEYS[2],p) end
+if p>0 and v>0 then say(KEYS[4],v) end
+return done(1,string.format('%.0f',v))

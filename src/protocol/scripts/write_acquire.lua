@@ -1,0 +1,58 @@
+-- with mint, alive, listeners, taken
+-- Takes the write side of a read-write lock. Prolonging it is `lock_renew`, with the write field.
+--
+-- KEYS  1 latch of the owner, 2 the lock's name, 3 token key, 4 want, 5 channel
+-- ARGV  5 write field   6 lease in ms   7 last try: 1 or 0   8 how long the token key is kept in ms
+--       9 how the timeout keys of all readers begin
+--      10 for how long a refused try keeps our readers out in ms, or empty
+--      11 if others are to be told that it is taken: 1
+-- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
+--       0 busy: ms until it is worth asking again (-1: no end)
+--      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
+--      -6 the last token is out of range
+--
+-- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
+-- extends (C6). A busy answer writes the tombstone when this was the last try (C4), else nothing but the want: a late copy
+-- of it meets latch or tombstone before it could want anything for a writer that is gone, so it needs no send number.
+local n,field,lease=KEYS[2],ARGV[5],tonumber(ARGV[6])
+local latch=redis.call('GET',KEYS[1])
+if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
+local mine=redis.call('HEXISTS',n,field)==1
+if latch then
+  if not mine then return out(-3,latch,0) end
+  if late() then return out(-1,'0',0) end
+  longer(n,lease) longer(KEYS[1],life(lease))
+  return out(2,latch,redis.call('PTTL',n))
+end
+if mine then return out(-3,'0',0) end
+if late() then return out(-1,'0',0) end
+local ms=redis.call('PTTL',n)
+local free=ms==-2
+if not free and redis.call('HGET',n,'mode')=='read' then
+  -- Readers that died do not hold a writer up, although their fields and the end of the hash are still there.
+  local m=alive(n,ARGV[9])
+  if m==0 then free=true elseif m>0 and (ms<0 or m<ms) then ms=m end
+end
+local function wanted() return redis.call('GET',KEYS[4])==field and redis.call('DEL',KEYS[4]) end
+if not free then
+  if ARGV[7]=='1' then
+    redis.call('DEL',KEYS[1])
+    redis.call('SET',KEYS[1],'x0','PX',life())
+    if wanted() then say(KEYS[5],'1') end
+  elseif ARGV[10]~='' then
+    redis.call('DEL',KEYS[4])
+    redis.call('SET',KEYS[4],field,'PX',ARGV[10])
+  end
+  return out(0,'1',ms)
+end
+local token=mint(KEYS[3],ARGV[8])
+if not token then return out(-6,'0',0) end
+redis.call('SET',KEYS[1],token,'PX',life(lease))
+-- PEXPIRE first: a user who may not run it is refused before a lock without an end is written.
+redis.call('PEXPIRE',n,lease)
+redis.call('DEL',n)
+redis.call('HSET',n,'mode','write',field,1)
+redis.call('PEXPIRE',n,lease)
+wanted()
+if ARGV[11] then taken(KEYS[5],lease) end
+return out(1,token,lease)

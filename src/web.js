@@ -1,0 +1,201 @@
+// What a JavaScript runtime lends: timers, entropy, requests. Everything that is waited for is an object that says whether it is
+// over, and wakes who waits.
+
+/** What can go wrong on the way: places in `FAILURES` in src/transport/host_fetch.rs. */
+const [NOT_SENT, BROKEN, REDIRECTED, GARBLED, TOO_LARGE] = [0, 1, 2, 3, 4];
+
+/** What this runs in: places in `STREAMS` there. */
+const [PROGRAM, WORKER, PAGE, OLD_PAGE] = [0, 1, 2, 3];
+
+/**
+ * How many streams all pages of an origin may have open at one gateway. A browser has six connections of HTTP/1.1 for a host, and
+ * whatever else a page asks there wants some.
+ */
+const PLACES = 2;
+
+export function runtime() {
+  const { userAgent = "", locks } = globalThis.navigator ?? {};
+  if (userAgent === "Cloudflare-Workers") return WORKER;
+  // Workers of pages have a location too.
+  if (!("location" in globalThis) || userAgent.startsWith("Deno")) return PROGRAM;
+  return locks ? PAGE : OLD_PAGE;
+}
+
+class Pending {
+  over = false;
+  #wake;
+
+  constructor(wake) {
+    this.#wake = wake;
+  }
+
+  end(result) {
+    Object.assign(this, result).over = true;
+    this.#wake?.();
+  }
+
+  /** Nobody wants what comes of it any more. */
+  quit() {
+    this.#wake = undefined;
+    // Outside of the request that it belongs to, a Worker's runtime refuses.
+    try {
+      this.giveUp?.();
+    } catch {}
+  }
+}
+
+export function sleep(ms, wake) {
+  const pending = new Pending(wake);
+  try {
+    const timer = setTimeout(() => pending.end(), ms);
+    pending.giveUp = () => clearTimeout(timer);
+  } catch {}
+  return pending;
+}
+
+/** Hears a signal that is aborted; one that cannot be read (a Worker's, of another request) counts as such, by what it throws. */
+export function heed(signal, wake) {
+  const heard = () => wake?.();
+  const pending = {
+    get over() {
+      try {
+        if (!signal.aborted) return false;
+        this.reason = signal.reason;
+      } catch (thrown) {
+        this.reason = thrown;
+      }
+      return true;
+    },
+    quit() {
+      wake = undefined;
+      // Nothing is left behind on a signal that may live for long.
+      try {
+        signal.removeEventListener("abort", heard);
+      } catch {}
+    },
+  };
+  try {
+    signal.addEventListener("abort", heard);
+    return pending;
+  } catch (reason) {
+    return { over: true, reason, quit() {} };
+  }
+}
+
+/** Fills these bytes from a cryptographic source; false when there is none. */
+export function fill(bytes) {
+  try {
+    crypto.getRandomValues(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Carries one request, by this fetch function or by the runtime's. It is over when the body is there, of so many bytes at the most;
+ * where a stream is accepted, with the head of the answer.
+ */
+export function send(fetch, url, authorization, type, token, accept, body, most, wake) {
+  const pending = new Pending(wake);
+  const headers = { authorization, "content-type": type, "upstash-sync-token": token, accept };
+  for (const name in headers) if (headers[name] === undefined) delete headers[name];
+  carry(pending, fetch, url, { method: "POST", headers, body, redirect: "manual" }, accept ? 0 : most).then((result) => {
+    // What is whole has nothing left to be given up.
+    if (result.bytes) pending.giveUp = undefined;
+    pending.end(result);
+  });
+  return pending;
+}
+
+/** Reads the next piece of a body; there are no bytes at its end. */
+export function read({ reader }, most, wake) {
+  const pending = new Pending(wake);
+  piece(reader, most).then((part) => pending.end(part));
+  return pending;
+}
+
+async function carry(pending, fetch, url, init, most) {
+  let answer;
+  try {
+    const abort = new AbortController();
+    pending.giveUp = () => abort.abort();
+    init.signal = abort.signal;
+    const options = { cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer" };
+    // Runtimes without these options throw at them; they are in no need of them either.
+    for (const option in options) if (option in Request.prototype) init[option] = options[option];
+    if (!most && runtime() >= PAGE && !(await hasPlace(new URL(url).host, abort.signal))) return { failure: NOT_SENT };
+    answer = fetch ? fetch(url, init) : globalThis.fetch(url, init);
+  } catch {
+    // A fetch that throws at once has not begun; one that fails later does not tell how far it came.
+    return { failure: NOT_SENT };
+  }
+  try {
+    answer = await answer;
+  } catch {
+    return { failure: BROKEN };
+  }
+  // What a fetch function gives is taken for what it shows itself to be: it may be the caller's own.
+  try {
+    const status = Number.isInteger(answer.status) ? answer.status : 0;
+    // A redirection that is not followed is shown as what it is, or by browsers as status 0.
+    if (status <= 0 || (status >= 300 && status < 400)) return { failure: REDIRECTED };
+    const told = answer.headers.get("upstash-sync-token");
+    const head = { status, token: typeof told === "string" ? told : undefined, reader: answer.body?.getReader() };
+    if (most) return { ...head, ...(await whole(head.reader, most)) };
+    const { giveUp } = pending;
+    pending.giveUp = () => {
+      giveUp();
+      // Deno leaves a connection open that is aborted at the moment when something comes.
+      head.reader?.cancel().catch(() => {});
+    };
+    return head;
+  } catch {
+    return { failure: GARBLED };
+  }
+}
+
+/** Takes a place for a stream until it is given up, if one is free: what browsers call a lock, which all pages of an origin share. */
+async function hasPlace(host, signal) {
+  for (let number = 0; number < PLACES; number++) {
+    const isFree = await new Promise((resolve, reject) => {
+      const take = (lock) => {
+        const takes = lock && !signal.aborted;
+        resolve(takes);
+        if (takes) return new Promise((leave) => signal.addEventListener("abort", leave));
+      };
+      navigator.locks.request(`edgelatch stream ${number} of ${host}`, { ifAvailable: true }, take).catch(reject);
+    });
+    if (isFree) return true;
+  }
+  return false;
+}
+
+async function whole(reader, most) {
+  let bytes = new Uint8Array(0);
+  for (;;) {
+    const part = await piece(reader, most - bytes.length);
+    if (!part.bytes) return part.failure === undefined ? { bytes } : part;
+    bytes = bytes.length ? joined(bytes, part.bytes) : part.bytes;
+  }
+}
+
+function joined(first, second) {
+  const bytes = new Uint8Array(first.length + second.length);
+  bytes.set(first);
+  bytes.set(second, first.length);
+  return bytes;
+}
+
+async function piece(reader, most) {
+  if (!reader) return {};
+  try {
+    const { done, value } = await reader.read();
+    if (done) return {};
+    if (!(value instanceof Uint8Array)) return { failure: BROKEN };
+    // Looked at before it is copied: it may be of any length.
+    return value.length > most ? { failure: TOO_LARGE } : { bytes: value };
+  } catch {
+    return { failure: BROKEN };
+  }
+}

@@ -1,0 +1,81 @@
+// From the call of a release until the next holder runs.
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { randomly } from "./random.mjs";
+
+/** Of a hold: longer than it takes to join those who wait, and not in step with those who ask at intervals. */
+const HOLD_MS = [20, 40];
+/** Until those who wait have found their place. */
+const SETTLE_MS = 400;
+const WARM_UP = 2;
+const PINGS = 100;
+
+/**
+ * `waiters` wait, and one more holds. Who has released waits again once the next one runs, so that nobody takes what it has just
+ * given back. Ends after so many hand-offs, or when the time is over and there was one.
+ */
+export async function handoff(subject, { waiters, apart, handoffs, seconds }) {
+  const { wire, client } = await subject();
+  const name = `bench:${randomUUID()}`;
+  const shared = client();
+  const locks = Array.from({ length: waiters + 1 }, () => (apart ? client() : shared).lock(name));
+  const roundTrips = await pings(wire);
+
+  const arrivals = queue();
+  const wait = async (lock) => arrivals.put({ lock, held: await lock.acquire(), at: performance.now() });
+  wait(locks[0]);
+  let turn = await arrivals.take();
+  locks.slice(1).forEach(wait);
+  await sleep(SETTLE_MS);
+
+  const ms = [];
+  const random = randomly(waiters);
+  let before;
+  let start;
+  for (let done = 0; done < WARM_UP + handoffs; done += 1) {
+    if (done === WARM_UP) [before, start] = [wire.requests(), performance.now()];
+    await sleep(random(...HOLD_MS));
+    const released = performance.now();
+    const release = turn.lock.release(turn.held);
+    const next = await arrivals.take();
+    if (!(await release)) throw new Error("the lock was lost");
+    if (done >= WARM_UP) ms.push(next.at - released);
+    wait(turn.lock);
+    turn = next;
+    if (ms.length > 0 && performance.now() - start > seconds * 1_000) break;
+  }
+  const requests = wire.requests() - before;
+  roundTrips.push(...(await pings(wire)));
+  return { ms, requests, roundTrips };
+}
+
+/** How long the smallest request takes, while nothing else is asked of the process. */
+async function pings({ ping }) {
+  for (let i = 0; i < PINGS; i += 1) await ping();
+  const ms = [];
+  for (let i = 0; i < PINGS; i += 1) {
+    const start = performance.now();
+    await ping();
+    ms.push(performance.now() - start);
+  }
+  return ms;
+}
+
+/** Who puts does not wait; who takes does. One at a time, or a lock would have two holders. */
+function queue() {
+  const there = [];
+  let taker;
+  return {
+    put(one) {
+      if (taker) taker(one);
+      else there.push(one);
+      taker = undefined;
+    },
+    async take() {
+      const one = there.shift() ?? (await new Promise((resolve) => (taker = resolve)));
+      if (there.length > 0) throw new Error("two hold the lock");
+      return one;
+    },
+  };
+}

@@ -1,0 +1,28 @@
+// What is asked while somebody else holds the lock.
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** From the moment at which all begin to wait, each in a client of its own, until the time is over and nobody has been let in. */
+export async function waiting(subject, { waiters, seconds }, stand) {
+  // Before the subject is there, which counts what is fetched.
+  const commands = watch(stand);
+  const { wire, client } = await subject();
+  const name = `bench:${randomUUID()}`;
+  await client().lock(name).tryAcquire();
+  const before = { requests: wire.requests(), commands: await commands() };
+  for (let i = 0; i < waiters; i += 1) client().lock(name).acquire();
+  await sleep(seconds * 1_000);
+  const requests = wire.requests() - before.requests;
+  // Less the question itself.
+  return { requests, commands: (await commands()) - before.commands - 1 };
+}
+
+/** How many commands Redis has carried out, those of scripts included. */
+function watch({ url, token }) {
+  const { fetch } = globalThis;
+  const init = { method: "POST", headers: { authorization: `Bearer ${token}` }, body: '["INFO","stats"]' };
+  return async () => {
+    const { result } = await (await fetch(url, init)).json();
+    return Number(result.match(/total_commands_processed:(\d+)/)[1]);
+  };
+}

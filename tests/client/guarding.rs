@@ -1,0 +1,87 @@
+//! Writes that a stale lease cannot make, and scripts that run only while a lease is held.
+
+use edgelatch::error::{EvalError, GuardError, LossReason, RequestError};
+use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
+use edgelatch::timing::GuardMemory;
+
+use crate::support::misbehaviour::{Fault, Said};
+use crate::support::stand::Stand;
+
+fn text(value: &str) -> GuardedWrite {
+    GuardedWrite::set(value, None)
+}
+
+#[tokio::test]
+async fn a_write_with_an_older_token_is_refused() {
+    let stand = Stand::new().await;
+    let (client, lock) = (stand.client(), stand.client().lock("job").unwrap());
+    let guard = client.guard("total", GuardMemory::DEFAULT).unwrap();
+    let old = lock.acquire().await.unwrap();
+    guard.write(&old, None, &text("1")).await.unwrap();
+    guard.write(&old, None, &text("2")).await.unwrap();
+    // Lost without its knowledge: somebody else has it and has written.
+    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    let new = lock.acquire().await.unwrap();
+    guard.write(&new, None, &GuardedWrite::claim()).await.unwrap();
+    let refused = guard.write(&old, None, &text("3")).await.unwrap_err();
+    assert_eq!(refused, GuardError::Stale { newest: new.token().as_u64() });
+    assert_eq!(stand.redis.ask::<String>(&["GET", "total"]).await, "2");
+    assert_eq!(guard.newest().await, Ok(Some(new.token().as_u64())));
+    guard.write(&new, None, &GuardedWrite::delete()).await.unwrap();
+    assert_eq!(stand.redis.ask::<u64>(&["EXISTS", "total"]).await, 0);
+    new.release().await.unwrap();
+    let over = guard.write(&new, None, &text("4")).await.unwrap_err();
+    assert_eq!(over, GuardError::Lost(LossReason::Gone));
+    let unknown = guard.write(&old, Some("other"), &text("4")).await.unwrap_err();
+    assert!(matches!(unknown, GuardError::InvalidOption(_)));
+}
+
+#[tokio::test]
+async fn writes_of_one_lease_are_done_one_after_the_other() {
+    let stand = Stand::new().await;
+    let (client, lock) = (stand.client(), stand.client().lock("job").unwrap());
+    let guard = client.guard("total", GuardMemory::DEFAULT).unwrap();
+    let lease = lock.acquire().await.unwrap();
+    let texts: Vec<GuardedWrite> = (0..10).map(|number| text(&number.to_string())).collect();
+    let mut writes = tokio::task::JoinSet::new();
+    let (lease, guard) = (std::sync::Arc::new(lease), std::sync::Arc::new(guard));
+    for write in texts {
+        let (lease, guard) = (lease.clone(), guard.clone());
+        writes.spawn(async move { guard.write(&lease, None, &write).await });
+        tokio::task::yield_now().await;
+    }
+    assert!(writes.join_all().await.iter().all(Result::is_ok));
+    lease.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
+    let stand = Stand::new().await;
+    let lock = stand.client_within(300).lock("job").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    stand.relay.plan(|seen| match seen.number {
+        1 => Fault::after(Said::Silence),
+        _ => Fault::none(),
+    });
+    let keys = || vec!["{job}:total".to_owned()];
+    let count =
+        OwnScript::new("return redis.call('INCRBY', KEYS[1], ARGV[1])", keys(), vec!["5".into()]);
+    let count = count.unwrap();
+    assert_eq!(lease.eval(&count).await, Ok("5".to_owned()));
+    assert_eq!(lease.eval(&count).await, Ok("10".to_owned()));
+    let table = OwnScript::new("return {1, 'two', false}", vec![], vec![]).unwrap();
+    assert_eq!(lease.eval(&table).await, Ok(r#"[1,"two",null]"#.to_owned()));
+    let fails = OwnScript::new("return redis.call('HGET', KEYS[1], 'x')", keys(), vec![]).unwrap();
+    assert!(matches!(lease.eval(&fails).await, Err(EvalError::ScriptFailed(_))));
+    let elsewhere = OwnScript::new("return 1", vec!["elsewhere".into()], vec![]).unwrap();
+    let refused = lease.eval(&elsewhere).await.unwrap_err();
+    assert!(matches!(refused, EvalError::Request(RequestError::InvalidOption(_))));
+
+    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    let lost = EvalError::Request(RequestError::Lost(LossReason::Gone));
+    assert_eq!(lease.eval(&count).await, Err(lost.clone()));
+    assert_eq!(stand.redis.ask::<u64>(&["GET", "{job}:total"]).await, 10);
+    let before = stand.relay.seen().len();
+    assert_eq!(lease.eval(&count).await, Err(lost));
+    assert_eq!(stand.relay.seen().len(), before);
+}

@@ -1,0 +1,279 @@
+//! Tasks that take each kind again and again, and what they find while Redis is away now and then.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Lease};
+use edgelatch::error::{AcquireError, EvalError, RefusalKind, ReleaseError, RequestError};
+use edgelatch::host::{Host as _, TokioHost};
+use edgelatch::machine::Released;
+use edgelatch::protocol::calls::OwnScript;
+use edgelatch::time::Instant;
+use edgelatch::timing::PeerSkew;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::objects::{NotedLock, kinds};
+use super::stand::{Noted, NotedClient, Stand};
+
+/// How many tasks take each kind.
+const TASKS: usize = 2;
+/// What a latch begins with: more than will be counted.
+const COUNT: u64 = 1 << 40;
+/// No test waits for this long unless it fails.
+const AT_MOST: Duration = Duration::from_secs(120);
+
+/// What a failover may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failover {
+    /// All that was written stays.
+    Keeps,
+    /// The last writes are gone.
+    Loses,
+}
+
+/// The tasks, until they are told to stop.
+pub(crate) struct Load {
+    tasks: JoinSet<()>,
+    watches: Vec<Arc<Watch>>,
+    latch: Arc<Watch>,
+    stop: Arc<AtomicBool>,
+    client: NotedClient,
+    failover: Failover,
+    tag: String,
+}
+
+/// What all who take one kind know together.
+struct Watch {
+    kind: &'static str,
+    failover: Failover,
+    /// The largest token that was handed out.
+    newest: Mutex<u64>,
+    /// Who believes to be inside, by its token, and until when.
+    inside: Mutex<Option<(u64, Instant)>>,
+    /// How many grants there were.
+    grants: AtomicUsize,
+    /// How often something was counted in Redis, and how often that is not known.
+    counted: AtomicUsize,
+    unsure: AtomicUsize,
+    news: Arc<Notify>,
+    host: TokioHost,
+}
+
+impl Load {
+    /// Begins; all that is taken lies where this tag does.
+    pub(crate) async fn begin(stand: &Stand, tag: &str, failover: Failover) -> Self {
+        let (client, stop) = (stand.quick_client(), Arc::new(AtomicBool::new(false)));
+        pool(&client, tag).try_set_permits(1, None).await.unwrap();
+        seats(&client, tag).try_set_permits(1).await.unwrap();
+        assert!(latch(&client, tag).try_set_count(COUNT).await.unwrap());
+        let (mut tasks, news) = (JoinSet::new(), Arc::new(Notify::new()));
+        let mut watches = Vec::new();
+        for (number, (kind, _)) in takes(&client, tag).iter().enumerate() {
+            let watch = Arc::new(Watch::new(kind, failover, &news));
+            for _ in 0..TASKS {
+                let (client, tag) = (stand.quick_client(), tag.to_owned());
+                let (watch, stop) = (Arc::clone(&watch), Arc::clone(&stop));
+                tasks.spawn(async move {
+                    let (_, lock) = takes(&client, &tag).swap_remove(number);
+                    let key = counter(&tag, watch.kind);
+                    while !stop.load(Ordering::Relaxed) {
+                        watch.take(&lock, &key).await;
+                    }
+                });
+            }
+            watches.push(watch);
+        }
+        let counting = Arc::new(Watch::new("latch", failover, &news));
+        let (counts, stopped) = (Arc::clone(&counting), Arc::clone(&stop));
+        let (counter, place) = (stand.quick_client(), tag.to_owned());
+        tasks.spawn(async move {
+            while !stopped.load(Ordering::Relaxed) {
+                counts.count(latch(&counter, &place).count_down().await.map(drop));
+            }
+        });
+        watches.push(Arc::clone(&counting));
+        let tag = tag.to_owned();
+        Self { tasks, watches, latch: counting, stop, client, failover, tag }
+    }
+
+    /// Waits until each kind was granted so many times more.
+    pub(crate) async fn goes_on(&mut self, grants: usize) {
+        for watch in &self.watches {
+            let wanted = watch.grants.load(Ordering::Relaxed) + grants;
+            let waiting = async {
+                loop {
+                    // First the ear, then the look: a grant in between is not missed.
+                    let news = watch.news.notified();
+                    if watch.grants.load(Ordering::Relaxed) >= wanted {
+                        return;
+                    }
+                    news.await;
+                }
+            };
+            let waited = timeout(AT_MOST, async {
+                tokio::select! {
+                    () = waiting => {}
+                    // None ends by itself: one that does has found something.
+                    ended = self.tasks.join_next() => ended.unwrap().unwrap(),
+                }
+            });
+            assert!(waited.await.is_ok(), "{}: no grant for too long", watch.kind);
+        }
+    }
+
+    /// Ends the tasks, and counts in Redis what they have counted.
+    pub(crate) async fn ends(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        timeout(AT_MOST, self.tasks.join_all()).await.unwrap();
+        for watch in &self.watches {
+            // Counted while it was held, or it would not have been run.
+            if !["semaphore", "permits", "latch"].contains(&watch.kind) {
+                let lock = self.client.lock(&format!("{}:reads", self.tag)).unwrap();
+                let lease = lock.acquire().await.unwrap();
+                let key = counter(&self.tag, watch.kind);
+                let text = "return tonumber(redis.call('GET', KEYS[1]) or 0)";
+                let script = OwnScript::new(text, vec![key], vec![]).unwrap();
+                watch.check(lease.eval(&script).await.unwrap().parse().unwrap());
+                lease.release().await.unwrap();
+            }
+        }
+        let left = latch(&self.client, &self.tag).count().await.unwrap();
+        if left > 0 || self.failover == Failover::Keeps {
+            self.latch.check(usize::try_from(COUNT - left).unwrap());
+        }
+    }
+}
+
+impl Watch {
+    fn new(kind: &'static str, failover: Failover, news: &Arc<Notify>) -> Self {
+        let (newest, inside, news) = (Mutex::default(), Mutex::default(), Arc::clone(news));
+        let [grants, counted, unsure] = [(); 3].map(|()| AtomicUsize::new(0));
+        let host = TokioHost::new();
+        Self { kind, failover, newest, inside, grants, counted, unsure, news, host }
+    }
+
+    /// One round: takes it, counts in Redis while it is held, and lets it go.
+    async fn take(&self, lock: &NotedLock, key: &str) {
+        let before = *self.newest.lock().unwrap();
+        let options = AcquireOptions::new().lease(Duration::from_secs(3));
+        let lease = match lock.acquire_with(options.wait(Duration::from_secs(5))).await {
+            Ok(lease) => lease,
+            Err(error) => return assert!(is_documented(&error), "{}: {error:?}", self.kind),
+        };
+        let token = lease.token().as_u64();
+        assert!(token > before, "{}: {token} after {before}", self.kind);
+        self.enter(token, &lease);
+        if !["semaphore", "permits"].contains(&self.kind) {
+            let text = "return redis.call('INCR', KEYS[1])";
+            let script = OwnScript::new(text, vec![key.to_owned()], vec![]).unwrap();
+            self.count(lease.eval(&script).await.map(drop).map_err(|error| match error {
+                EvalError::Request(error) => error,
+                other => panic!("{}: {other:?}", self.kind),
+            }));
+        }
+        self.leave(token);
+        match lease.release().await {
+            Ok(Released::Released | Released::WasLost) | Err(ReleaseError::Unknown { .. }) => {}
+            Err(ReleaseError::Refused(no)) if no.kind() == RefusalKind::Unavailable => {}
+            Err(other) => panic!("{}: {other:?}", self.kind),
+        }
+    }
+
+    fn enter(&self, token: u64, lease: &Lease<Noted, TokioHost>) {
+        let mut newest = self.newest.lock().unwrap();
+        *newest = token.max(*newest);
+        drop(newest);
+        let now = self.host.now();
+        let mut inside = self.inside.lock().unwrap();
+        if let Some((other, until)) = *inside
+            && self.failover == Failover::Keeps
+        {
+            assert!(now.has_reached(until), "{}: {other} and {token} are inside", self.kind);
+        }
+        *inside = Some((token, now + lease.remaining()));
+        drop(inside);
+        self.grants.fetch_add(1, Ordering::Relaxed);
+        self.news.notify_waiters();
+    }
+
+    fn leave(&self, token: u64) {
+        let mut inside = self.inside.lock().unwrap();
+        if inside.is_some_and(|(other, _)| other == token) {
+            *inside = None;
+        }
+    }
+
+    /// Notes what became of counting once.
+    fn count(&self, outcome: Result<(), RequestError>) {
+        match outcome {
+            Ok(()) => {
+                self.counted.fetch_add(1, Ordering::Relaxed);
+                if self.kind == "latch" {
+                    self.grants.fetch_add(1, Ordering::Relaxed);
+                    self.news.notify_waiters();
+                }
+            }
+            Err(RequestError::Unreachable(_)) => drop(self.unsure.fetch_add(1, Ordering::Relaxed)),
+            Err(RequestError::Lost(_) | RequestError::NotDone(_)) => {}
+            Err(RequestError::Refused(no)) if no.kind() == RefusalKind::Unavailable => {}
+            Err(other) => panic!("{}: {other:?}", self.kind),
+        }
+    }
+
+    /// So often was counted, says Redis: never more than was asked for, and no less where nothing was lost.
+    fn check(&self, found: usize) {
+        let counted = self.counted.load(Ordering::Relaxed);
+        let at_most = counted + self.unsure.load(Ordering::Relaxed);
+        assert!(found <= at_most, "{}: {found}, not {at_most}", self.kind);
+        let complete = found >= counted || self.failover == Failover::Loses;
+        assert!(complete, "{}: {found}, not {counted}", self.kind);
+    }
+}
+
+/// Everything that one can hold at a time.
+pub(crate) fn takes(client: &NotedClient, tag: &str) -> Vec<(&'static str, NotedLock)> {
+    let mut all = Vec::new();
+    for number in 0..kinds(client, tag).len() {
+        // Each under a name of its own.
+        all.push(kinds(client, &format!("{tag}:{number}"))[number].clone());
+    }
+    all.push(("semaphore", pool(client, tag).permits(1).unwrap()));
+    all.push(("permits", seats(client, tag).permits(1).unwrap()));
+    all
+}
+
+pub(crate) fn pool(
+    client: &NotedClient,
+    tag: &str,
+) -> edgelatch::client::Semaphore<Noted, TokioHost> {
+    client.semaphore(&format!("{tag}:pool")).unwrap()
+}
+
+pub(crate) fn seats(
+    client: &NotedClient,
+    tag: &str,
+) -> edgelatch::client::PermitExpirableSemaphore<Noted, TokioHost> {
+    client.permit_expirable_semaphore(&format!("{tag}:seats"), PeerSkew::DEFAULT).unwrap()
+}
+
+fn latch(client: &NotedClient, tag: &str) -> edgelatch::client::CountDownLatch<Noted, TokioHost> {
+    client.count_down_latch(&format!("{tag}:latch")).unwrap()
+}
+
+fn counter(tag: &str, kind: &str) -> String {
+    format!("{tag}:count:{kind}")
+}
+
+fn is_documented(error: &AcquireError) -> bool {
+    match error {
+        AcquireError::Busy { .. }
+        | AcquireError::Unreachable(_)
+        | AcquireError::Unknown { .. }
+        | AcquireError::TooSlow => true,
+        AcquireError::Refused(refusal) => refusal.kind() == RefusalKind::Unavailable,
+        _ => false,
+    }
+}

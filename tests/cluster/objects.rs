@@ -1,0 +1,149 @@
+//! What is done with each object, whatever Redis there is: everything that has a script.
+
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Lock};
+use edgelatch::host::TokioHost;
+use edgelatch::machine::{Released, SpinBackoff};
+use edgelatch::protocol::calls::{FairSettings, GuardedWrite, OwnScript};
+use edgelatch::timing::{GuardMemory, PeerSkew, WantTime};
+
+use super::stand::{Noted, NotedClient};
+
+/// A lock of a client that keeps what it was told.
+pub(crate) type NotedLock = Lock<Noted, TokioHost>;
+
+/// One of each kind that excludes everybody else. Those of one name exclude each other, except for the last two.
+pub(crate) fn kinds(client: &NotedClient, name: &str) -> [(&'static str, NotedLock); 9] {
+    let fair = FairSettings::default();
+    let read_write = client.read_write_lock(name, Default::default()).unwrap();
+    [
+        ("lock", client.lock(name).unwrap()),
+        ("non-reentrant", client.non_reentrant_lock(name).unwrap()),
+        ("spin", client.spin_lock(name, SpinBackoff::default()).unwrap()),
+        ("constant spin", client.spin_lock(name, SpinBackoff::CONSTANT).unwrap()),
+        ("fenced", client.fenced_lock(name).unwrap()),
+        ("fair", client.fair_lock(name, fair).unwrap()),
+        ("non-reentrant fair", client.non_reentrant_fair_lock(name, fair).unwrap()),
+        ("write", read_write.write().clone()),
+        ("group", client.group_lock(name, ["one", "two"], PeerSkew::DEFAULT).unwrap()),
+    ]
+}
+
+/// Acquired, refused to others, inspected, renewed, waited for, handed over, and ended by force.
+pub(crate) async fn exclude(client: &NotedClient, name: &str) {
+    for ((kind, lock), (_, rival)) in kinds(client, name).iter().zip(&kinds(client, name)) {
+        let lease = lock.acquire().await.unwrap();
+        assert!(rival.try_acquire().await.unwrap().is_none(), "{kind} {name}");
+        let state = rival.inspect().await.unwrap();
+        assert!(state.is_locked && state.hold_count == 1, "{kind} {name}: {state:?}");
+        assert_eq!(state.last_token, lease.token().as_u64(), "{kind} {name}");
+        assert!(lease.is_held().await.unwrap(), "{kind} {name}");
+        lease.renew(Some(Duration::from_secs(60))).await.unwrap();
+        let state = rival.inspect().await.unwrap();
+        assert!(state.remaining.unwrap().as_secs() > 50, "{kind} {name}");
+        let (next, released) = tokio::join!(rival.acquire(), lease.release());
+        assert_eq!(released, Ok(Released::Released), "{kind} {name}");
+        let next = next.unwrap();
+        assert!(next.token() > lease.token(), "{kind} {name}");
+        assert!(lock.force_release().await.unwrap(), "{kind} {name}");
+        assert_eq!(next.release().await, Ok(Released::WasLost), "{kind} {name}");
+        assert!(!lock.force_release().await.unwrap(), "{kind} {name}");
+    }
+}
+
+/// Readers side by side, a writer that is preferred, and one that goes on reading.
+pub(crate) async fn share(client: &NotedClient, name: &str) {
+    let settings = edgelatch::client::ReadWriteSettings::default();
+    let settings = settings.prefers_writers(WantTime::DEFAULT);
+    let shelf = |client: &NotedClient| client.read_write_lock(name, settings).unwrap();
+    let (owner, others) = (shelf(&client.owner()), shelf(client));
+    let (one, two) =
+        (owner.read().acquire().await.unwrap(), others.read().acquire().await.unwrap());
+    assert_eq!(one.token(), two.token(), "{name}");
+    assert!(others.write().try_acquire().await.unwrap().is_none(), "{name}");
+    one.renew(Some(Duration::from_secs(20))).await.unwrap();
+    assert!(one.is_held().await.unwrap() && two.is_held().await.unwrap(), "{name}");
+    assert!(others.read().inspect().await.unwrap().is_locked, "{name}");
+    one.release().await.unwrap();
+    let (writer, released) = tokio::join!(owner.write().acquire(), two.release());
+    released.unwrap();
+    let writer = writer.unwrap();
+    let reader = owner.read().acquire().await.unwrap();
+    assert!(others.read().try_acquire().await.unwrap().is_none(), "{name}");
+    assert_eq!(writer.release().await, Ok(Released::Released), "{name}");
+    others.read().acquire().await.unwrap().release().await.unwrap();
+    assert!(others.read().force_release().await.unwrap(), "{name}");
+    assert_eq!(reader.release().await, Ok(Released::WasLost), "{name}");
+}
+
+/// Permits of both kinds.
+pub(crate) async fn count(client: &NotedClient, name: &str) {
+    let pool = client.semaphore(name).unwrap();
+    assert!(pool.try_set_permits(3, None).await.unwrap(), "{name}");
+    let two = pool.acquire(2).await.unwrap();
+    assert!(pool.try_acquire(2).await.unwrap().is_none(), "{name}");
+    assert!(two.is_held().await.unwrap(), "{name}");
+    let (one, released) = tokio::join!(pool.acquire(2), two.release());
+    assert_eq!(released, Ok(Released::Released), "{name}");
+    let leased = AcquireOptions::new().lease(Duration::from_secs(20));
+    let third = pool.permits(1).unwrap().acquire_with(leased).await.unwrap();
+    third.renew(None).await.unwrap();
+    one.unwrap().release().await.unwrap();
+    assert!(pool.force_release().await.unwrap(), "{name}");
+    assert_eq!(third.release().await, Ok(Released::WasLost), "{name}");
+    assert_eq!(pool.add_permits(2).await, Ok(5), "{name}");
+    assert!(pool.release_if_exists(1).await.unwrap(), "{name}");
+    assert_eq!(pool.drain_permits().await, Ok(6), "{name}");
+
+    // In the same slot where the name has a tag of its own, and there is one of each at once.
+    let seats = client.permit_expirable_semaphore(&beside(name), PeerSkew::DEFAULT).unwrap();
+    assert!(seats.try_set_permits(3).await.unwrap(), "{name}");
+    let two = seats.permits(2).unwrap().acquire_with(leased).await.unwrap();
+    two.renew(None).await.unwrap();
+    let ids = two.permit_ids();
+    assert!(seats.inspect(&ids).await.unwrap().are_held, "{name}");
+    assert!(seats.update_lease_time(&ids, None).await.unwrap(), "{name}");
+    assert_eq!(seats.release(&ids[..1]).await, Ok(1), "{name}");
+    let (both, released) = tokio::join!(seats.acquire(3), two.release());
+    released.unwrap();
+    both.unwrap().release().await.unwrap();
+    assert_eq!(seats.set_permits(2).await, Ok(2), "{name}");
+    assert_eq!(seats.add_permits(1).await, Ok(3), "{name}");
+    let rest = seats.acquire(3).await.unwrap();
+    assert!(seats.force_release().await.unwrap(), "{name}");
+    assert_eq!(rest.release().await, Ok(Released::WasLost), "{name}");
+}
+
+/// A latch.
+pub(crate) async fn open(client: &NotedClient, name: &str) {
+    let latch = client.count_down_latch(name).unwrap();
+    latch.wait().await.unwrap();
+    assert!(latch.try_set_count(2).await.unwrap(), "{name}");
+    assert_eq!(latch.count_down().await, Ok(1), "{name}");
+    let (waited, left) = tokio::join!(latch.wait(), latch.count_down());
+    assert_eq!((waited, left, latch.count().await), (Ok(()), Ok(0), Ok(0)), "{name}");
+    assert!(latch.try_set_count(3).await.unwrap(), "{name}");
+    assert!(latch.delete().await.unwrap(), "{name}");
+}
+
+/// Writes by the token, and a script that runs while a lease is held.
+pub(crate) async fn protect(client: &NotedClient, name: &str) {
+    for (kind, lock) in &kinds(client, name) {
+        let lease = lock.acquire().await.unwrap();
+        let guard = client.guard(&beside(name), GuardMemory::DEFAULT).unwrap();
+        guard.write(&lease, None, &GuardedWrite::set("1", None)).await.unwrap();
+        guard.write(&lease, None, &GuardedWrite::delete()).await.unwrap();
+        assert_eq!(guard.newest().await, Ok(Some(lease.token().as_u64())), "{kind} {name}");
+        let text = "redis.call('INCR', KEYS[1]) return redis.call('INCRBY', KEYS[1], ARGV[1])";
+        let keys = vec![format!("{}:{kind}", beside(name))];
+        let script = OwnScript::new(text, keys, vec!["41".into()]).unwrap();
+        assert_eq!(lease.eval(&script).await.as_deref(), Ok("42"), "{kind} {name}");
+        lease.release().await.unwrap();
+    }
+}
+
+/// A key that lies where a lock of this name does.
+pub(crate) fn beside(name: &str) -> String {
+    if name.contains('{') { format!("{name}+") } else { format!("{{{name}}}") }
+}

@@ -1,0 +1,100 @@
+/** A visit to the demo's page in a browser, and what is read off its drawing. */
+
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before } from "node:test";
+
+export const url = required("EDGELATCH_DEMO_URL");
+const { chromium } = createRequire(join(required("EDGELATCH_TOOLS"), "resolve-from-here.js"))("playwright-core");
+const pictures = process.env.EDGELATCH_SCREENSHOTS;
+
+/** Longest time for one thing to happen on a slow machine: a lease, a hold and a few requests fit in many times. */
+const PATIENCE_MS = 90_000;
+
+let browser;
+
+/** Those who come, and what they look through. */
+export const VISITORS = [
+  { name: "desktop", viewport: { width: 1200, height: 900 }, colorScheme: "light" },
+  { name: "phone", viewport: { width: 390, height: 844 }, colorScheme: "dark", isMobile: true, hasTouch: true },
+  { name: "small-phone", viewport: { width: 360, height: 640 }, colorScheme: "light", reducedMotion: "reduce" },
+];
+
+before(async () => {
+  if (pictures) mkdirSync(pictures, { recursive: true });
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+      "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    ],
+  });
+});
+
+after(() => browser?.close());
+
+/** Opens the page; `end` closes it and checks that it complained of nothing and asked nobody else for anything. */
+export async function open({ name, ...options }) {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== new URL(url).origin) complaints.push(`asked ${request.url()}`);
+  });
+  await page.goto(url);
+  const end = async () => {
+    await context.close();
+    assert.deepEqual(complaints, []);
+  };
+  return { page, end };
+}
+
+/** Waits for the end of a run, and answers what Redis saw. */
+export async function isOver(page) {
+  await page.getByRole("button", { name: "Start again" }).waitFor();
+  const finding = page.getByRole("status");
+  assert.equal(await finding.getAttribute("data-kept"), "true", await finding.innerText());
+  return finding.innerText();
+}
+
+export async function noSidewaysScroll(page) {
+  const [content, view] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+  assert.ok(content <= view, `the page is ${content} px wide in a view of ${view} px`);
+  const tight = await page.locator(".lane-head").evaluateAll(
+    (heads) => heads.filter((head) => head.scrollWidth > head.clientWidth).length,
+  );
+  assert.equal(tight, 0, "everything in the head of a lane fits");
+}
+
+/** The holds as they are drawn, in the order of time. A killed one lasts until its lease is over. */
+export async function drawnHolds(page) {
+  const holds = await page.locator(".lane").evaluateAll((lanes) =>
+    lanes.flatMap((lane) => {
+      const name = lane.querySelector(".lane-name").textContent;
+      const wasKilled = lane.querySelector(".mark.kill") !== null;
+      return [...lane.querySelectorAll(".bar.hold")].map(({ dataset }) => {
+        const to = wasKilled ? lane.querySelector(".bar.lease").dataset.to : dataset.to;
+        const token = Number(dataset.token);
+        return { name, as: dataset.as, from: Number(dataset.from), to: Number(to), token, wasKilled };
+      });
+    }),
+  );
+  return holds.sort((a, b) => a.from - b.from);
+}
+
+export async function picture(page, name) {
+  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+}
+
+export function required(name) {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set`);
+  return value;
+}

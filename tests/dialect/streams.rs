@@ -1,0 +1,227 @@
+//! What is made of a stream, however it is cut into pieces.
+
+use std::time::Duration;
+
+use edgelatch::LockName;
+use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine as _, Output, Pacing};
+use edgelatch::protocol::calls::{
+    FairCalls, FairSettings, LockCalls, Message, Taken, Target, Topic, Wakes,
+};
+use edgelatch::protocol::gateway::{Frames, Gateway, Heard, Request};
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::Publish;
+use edgelatch::time::Instant;
+use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
+use proptest::prelude::*;
+
+const NAME: &str = "a, \"b\" [é]";
+
+/// What somebody who is refused listens to.
+fn topic(target: Target) -> Topic {
+    let (now, pacing) = (Instant::from_millis(0, 0), Pacing::Jittered);
+    let spec = AcquireSpec {
+        target,
+        lease: LeaseTime::DEFAULT,
+        patience: Patience::UntilCancelled,
+        budget: None,
+        attempt: AttemptTime::DEFAULT,
+        pacing,
+        replicas: None,
+        is_crowded: false,
+    };
+    let mut machine = Acquire::new(spec, Entropy::new([1; 32]), None, now);
+    let Output::Call { call, .. } = machine.poll(now) else { panic!("it asks") };
+    let value = "1".to_owned();
+    let reply = Reply { code: Code::No, value, ms: 9_000, server_ms: 1, acknowledged: None };
+    machine.handle(Input::Reply { call, reply }, now);
+    match machine.poll(now) {
+        Output::Listen { topic, .. } => topic,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn lock(publish: Publish) -> Topic {
+    topic(Target::Lock(LockCalls::new(LockName::parse(NAME).unwrap(), publish)))
+}
+
+fn fair(publish: Publish) -> Topic {
+    let name = LockName::parse(NAME).unwrap();
+    topic(Target::Fair(FairCalls::new(name, FairSettings::default(), publish)))
+}
+
+fn upstash() -> Gateway {
+    Gateway::upstash("https://gateway.example/redis", "tok").unwrap()
+}
+
+fn webdis() -> Gateway {
+    Gateway::webdis("https://gateway.example", "user:word").unwrap()
+}
+
+/// What is heard of a stream that comes in these pieces.
+fn hear(mut frames: Frames, pieces: &[&[u8]]) -> Vec<&'static str> {
+    let mut told = Vec::new();
+    for piece in pieces {
+        let mut rest = *piece;
+        while let Some((heard, after)) = frames.next(rest) {
+            rest = after;
+            told.push(match heard {
+                Heard::Subscribed => "subscribed",
+                Heard::Message(Message { number: 0, .. }) => "message",
+                Heard::Message(_) => "number",
+            });
+        }
+    }
+    told
+}
+
+fn request(gateway: &Gateway, topic: &Topic) -> Request {
+    gateway.listen(topic).0
+}
+
+fn frames(gateway: &Gateway, topic: &Topic) -> Frames {
+    gateway.listen(topic).1
+}
+
+const LINES: &str = concat!(
+    "data: subscribe,redisson_lock__channel:{a, \"b\" [é]},1\n\n",
+    ":keep-alive\n\n",
+    "data: message,redisson_lock__channel:{a, \"b\" [é]},0\r\n\r\n",
+    "data:message,redisson_lock__channel:{a, \"b\" [é]},0,with,commas\r\r",
+    "data: message,redisson_lock__channel:{a,0\n",
+    "data: message,redisson_lock__channel:{a, \"b\" [é]} and more,0\n",
+    "event: message,redisson_lock__channel:{a, \"b\" [é]},0\n",
+    "data: unsubscribe,redisson_lock__channel:{a, \"b\" [é]},0\n",
+    "data: message,redisson_lock__channel:{a, \"b\" [é]},line\ndata: second\n\n",
+);
+
+const OBJECTS: &str = concat!(
+    r#"{"SUBSCRIBE":["subscribe","redisson_lock__channel:{a, \"b\" [é]}",1]}"#,
+    r#"{"SUBSCRIBE":["message","redisson_lock__channel:{a, \"b\" [é]}","0"]}"#,
+    " \r\n",
+    r#"{ "SUBSCRIBE" : [ "message", "redisson_lock__channel:{a, \"b\" [é]}", "}]\"{,\\" ] }"#,
+    r#"{"SUBSCRIBE":["message","redisson_lock__channel:{a","0"]}"#,
+    r#"{"SUBSCRIBE":["unsubscribe","redisson_lock__channel:{a, \"b\" [é]}",0]}"#,
+    r#"{"SUBSCRIBE":["message","redisson_lock__channel:{a, \"b\" [é]}","é\\"]}"#,
+);
+
+#[test]
+fn a_subscription_is_asked_for_in_the_words_of_the_gateway() {
+    let asked = |gateway: &Gateway, topic: &Topic| {
+        let request = request(gateway, topic);
+        (request.url, request.body)
+    };
+    let encoded = "redisson_lock__channel%3A%7Ba%2C%20%22b%22%20%5B%C3%A9%5D%7D";
+    let (url, body) = asked(&upstash(), &lock(Publish::Plain));
+    let wanted = format!("https://gateway.example/redis/subscribe/{encoded}");
+    assert_eq!((url, body.as_str()), (wanted, "[]"));
+    let (url, _) = asked(&upstash(), &lock(Publish::Sharded));
+    assert!(url.ends_with(&format!("/ssubscribe/{encoded}")));
+    // Never a pattern: it would pass for a listener of every waiter's channel.
+    let (url, _) = asked(&upstash(), &fair(Publish::Both));
+    assert!(url.contains(&format!("/subscribe/{encoded}%3A")), "{url}");
+    let (url, _) = asked(&upstash(), &fair(Publish::Sharded));
+    assert!(url.contains(&format!("/ssubscribe/{encoded}%3A")), "{url}");
+    let (url, body) = asked(&webdis(), &lock(Publish::Plain));
+    assert_eq!((url.as_str(), body), ("https://gateway.example/", format!("SUBSCRIBE/{encoded}")));
+}
+
+#[test]
+fn what_is_not_of_this_channel_is_not_heard() {
+    let wanted = ["subscribed", "message", "message", "message"];
+    let topic = lock(Publish::Plain);
+    assert_eq!(hear(frames(&upstash(), &topic), &[LINES.as_bytes()]), wanted);
+    assert_eq!(hear(frames(&webdis(), &topic), &[OBJECTS.as_bytes()]), wanted);
+}
+
+#[test]
+fn a_line_that_never_ends_takes_no_memory() {
+    let topic = lock(Publish::Plain);
+    for gateway in [upstash(), webdis()] {
+        let mut frames = frames(&gateway, &topic);
+        let long = vec![b'"'; 1 << 20];
+        for _ in 0..64 {
+            assert_eq!(frames.next(&long), None);
+        }
+        assert!(format!("{frames:?}").len() < 10_000);
+    }
+}
+
+proptest! {
+    #[test]
+    fn however_a_stream_is_cut_it_says_the_same(
+        cuts in proptest::collection::vec(0_usize..1000, 0..40),
+        lines in any::<bool>(),
+    ) {
+        let (gateway, text) = if lines { (upstash(), LINES) } else { (webdis(), OBJECTS) };
+        let bytes = text.as_bytes();
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut % bytes.len()).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
+        let topic = lock(Publish::Plain);
+        prop_assert_eq!(
+            hear(frames(&gateway, &topic), &pieces),
+            ["subscribed", "message", "message", "message"]
+        );
+    }
+
+    #[test]
+    fn whatever_comes_is_borne(
+        pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..50),
+        lines in any::<bool>(),
+    ) {
+        let gateway = if lines { upstash() } else { webdis() };
+        let mut frames = frames(&gateway, &fair(Publish::Plain));
+        for piece in &pieces {
+            let mut rest = piece.as_slice();
+            while let Some((_, after)) = frames.next(rest) {
+                prop_assert!(after.len() < rest.len());
+                rest = after;
+            }
+        }
+    }
+}
+
+#[test]
+fn of_a_message_the_number_is_heard() {
+    let topic = lock(Publish::Plain);
+    let channel = "redisson_lock__channel:{a, \\\"b\\\" [é]}";
+    for (payload, number, digits) in [
+        ("0", 0, 1),
+        ("1", 1, 1),
+        ("0000", 0, 4),
+        ("00000000000000000000", 0, 20),
+        ("30000012", 30_000_012, 8),
+        ("86400000999", 86_400_000_999, 11),
+        ("-1", 0, 0),
+        ("", 0, 0),
+        ("free", 0, 0),
+    ] {
+        let number = Some(Heard::Message(Message { number, digits }));
+        let line = format!("data: message,{},{payload}\n", channel.replace('\\', ""));
+        let heard = frames(&upstash(), &topic).next(line.as_bytes()).map(|(heard, _)| heard);
+        assert_eq!(heard, number);
+        let object = format!(r#"{{"SUBSCRIBE":["message","{channel}","{payload}"]}}"#);
+        let heard = frames(&webdis(), &topic).next(object.as_bytes()).map(|(heard, _)| heard);
+        assert_eq!(heard, number);
+    }
+}
+
+#[test]
+fn redisson_s_numbers_are_no_grants_and_ours_are() {
+    let read = |text: &str, wakes| Taken::read(Message::read(text.as_bytes()), wakes);
+    for text in ["0", "1", "2", "99999", "18446744073709551615", "-1"] {
+        assert_eq!(read(text, Wakes::One), None);
+    }
+    let taken =
+        |lease, listeners| Some(Taken { lease: Some(Duration::from_millis(lease)), listeners });
+    assert_eq!(read("30000012", Wakes::One), taken(30_000, Some(12)));
+    assert_eq!(read("100000", Wakes::One), taken(100, None));
+    assert_eq!(read("86400000999", Wakes::One), taken(86_400_000, Some(999)));
+    // Of permits none is left, or so many may be had.
+    let none_left = |listeners| Some(Taken { lease: None, listeners });
+    assert_eq!(read("0000", Wakes::Permits(1)), none_left(Some(4)));
+    assert_eq!(read("0", Wakes::Permits(1)), none_left(Some(1)));
+    assert_eq!(read("-6", Wakes::Permits(1)), none_left(Some(0)));
+    assert_eq!(read("30000012", Wakes::Permits(1)), None);
+}

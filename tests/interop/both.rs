@@ -1,0 +1,193 @@
+//! A Redis with both sides on it: ours through a gateway, and Java. Several Redis, for what lies on several.
+
+use std::iter;
+
+use edgelatch::client::{AcquireOptions, Client, Lock};
+use edgelatch::protocol::gateway::Gateway;
+use edgelatch::transport::Reqwest;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use super::kinds::{Exclusive, Held, Ours};
+use super::peer::{Object, Service};
+use super::port::Port;
+use crate::support::fake_host::FakeHost;
+use crate::support::redis::TOKEN;
+use crate::support::stand::{NativeClient, Stand, until};
+
+/// The object that a test is about; each test has a Redis of its own.
+pub(crate) const NAME: &str = "job";
+
+/// Both sides on one Redis. Fields end in their order: Java before what it talks to.
+pub(crate) struct Both {
+    /// A Java service.
+    pub(crate) java: Service,
+    ports: Vec<Port>,
+    pub(crate) stand: Stand,
+    /// Further Redis, for a kind that wants them.
+    others: Vec<Stand>,
+}
+
+impl Both {
+    pub(crate) async fn start() -> Self {
+        Self::with(json!({})).await
+    }
+
+    /// With a Java service that is configured like this.
+    pub(crate) async fn with(config: Value) -> Self {
+        Self::on(1, config).await
+    }
+
+    /// On as many Redis as this kind lies on.
+    pub(crate) async fn of<K: Exclusive>() -> Self {
+        Self::on(K::NODES, json!({})).await
+    }
+
+    /// The same with a Java service that is configured like this.
+    pub(crate) async fn of_with<K: Exclusive>(config: Value) -> Self {
+        Self::on(K::NODES, config).await
+    }
+
+    async fn on(nodes: usize, config: Value) -> Self {
+        let stand = Stand::new().await;
+        let mut others = Vec::new();
+        for _ in 1..nodes {
+            others.push(Stand::new().await);
+        }
+        let mut ports = Vec::new();
+        for stand in iter::once(&stand).chain(&others) {
+            let socket = stand.redis.gateway().redis_socket().unwrap();
+            ports.push(Port::open(socket.to_owned()).await);
+        }
+        let java = service(&ports, &config).await;
+        Self { java, ports, stand, others }
+    }
+
+    /// Another Java service.
+    pub(crate) async fn another(&self, config: Value) -> Service {
+        service(&self.ports, &config).await
+    }
+
+    /// The test's object as a Java thread has it.
+    pub(crate) fn java<K: Exclusive>(&self, thread: &str) -> Object {
+        self.java.thread(thread).object(K::java(&self.java, NAME))
+    }
+
+    /// The same for a kind by its name.
+    pub(crate) fn object(&self, thread: &str, kind: &str) -> Object {
+        self.java.thread(thread).object(json!({ "kind": kind, "name": NAME }))
+    }
+
+    /// The test's object as a client of ours has it.
+    pub(crate) fn ours<K: Exclusive>(&self) -> Ours {
+        K::ours(&self.clients(), NAME)
+    }
+
+    /// The same, and always as one owner.
+    pub(crate) fn ours_as_one_owner<K: Exclusive>(&self) -> Ours {
+        let mut clients = self.clients();
+        clients[0] = clients[0].owner();
+        K::ours(&clients, NAME)
+    }
+
+    /// The same without a relay between it and the gateway.
+    pub(crate) fn ours_directly<K: Exclusive>(&self) -> Ours {
+        K::ours(&self.stands().map(direct_client).collect::<Vec<_>>(), NAME)
+    }
+
+    /// The same for clients whose time the test leads.
+    pub(crate) fn ours_led<K: Exclusive>(&self) -> (Lock<Reqwest, FakeHost>, FakeHost) {
+        let host = FakeHost::new();
+        let client = |stand: &Stand| Client::new(stand.gateway(), Reqwest::new(), host.clone());
+        (K::ours(&self.stands().map(client).collect::<Vec<_>>(), NAME), host)
+    }
+
+    /// A plain lock of the test's name on each Redis.
+    pub(crate) fn ours_of_each_node(&self) -> Vec<Ours> {
+        self.clients().iter().map(|client| client.lock(NAME).unwrap()).collect()
+    }
+
+    /// A client without a relay between it and the gateway.
+    pub(crate) fn direct_client(&self) -> NativeClient {
+        direct_client(&self.stand)
+    }
+
+    /// Has ours wait; it has asked once when this returns.
+    pub(crate) async fn wait_for(&self, ours: Ours) -> JoinHandle<Held> {
+        let asked = self.stand.relay.seen().len();
+        let options = AcquireOptions::new().wait_until_cancelled();
+        let waiting = tokio::spawn(async move { ours.acquire_with(options).await.unwrap() });
+        until(async || self.stand.relay.seen().len() > asked).await;
+        waiting
+    }
+
+    /// What is left of the hold in Redis, in milliseconds.
+    pub(crate) async fn pttl(&self) -> i64 {
+        self.stand.redis.ask(&["PTTL", NAME]).await
+    }
+
+    /// Leaves this much of the hold on each Redis that has it.
+    pub(crate) async fn shorten(&self, ms: i64) {
+        for stand in self.stands() {
+            stand.redis.ask::<u64>(&["PEXPIRE", NAME, &ms.to_string()]).await;
+        }
+    }
+
+    /// On how many Redis more than this is left of the hold.
+    pub(crate) async fn longer_than(&self, ms: i64) -> usize {
+        let mut count = 0;
+        for stand in self.stands() {
+            count += usize::from(stand.redis.ask::<i64>(&["PTTL", NAME]).await > ms);
+        }
+        count
+    }
+
+    /// Ends when what is left of the hold was seen to rise so often.
+    pub(crate) async fn renewed(&self, times: u32) {
+        let (mut renewals, mut last) = (0, self.pttl().await);
+        until(async || {
+            let now = self.pttl().await;
+            renewals += u32::from(now > last);
+            last = now;
+            renewals == times
+        })
+        .await;
+    }
+
+    fn clients(&self) -> Vec<NativeClient> {
+        self.stands().map(Stand::client).collect()
+    }
+
+    fn stands(&self) -> impl Iterator<Item = &Stand> {
+        iter::once(&self.stand).chain(&self.others)
+    }
+}
+
+fn direct_client(stand: &Stand) -> NativeClient {
+    let address = format!("http://{}", stand.redis.address());
+    Client::connect(Gateway::upstash(&address, TOKEN).unwrap())
+}
+
+/// Redisson clients with few connections and threads, one for each port, and what `config` says. Values are encoded as plain
+/// text, which only values of groups show.
+async fn service(ports: &[Port], config: &Value) -> Service {
+    let configs = ports.iter().map(|port| {
+        let mut whole = json!({
+            "threads": 4,
+            "nettyThreads": 4,
+            "codec": "string",
+            "singleServerConfig": {
+                "address": port.address(),
+                "connectionMinimumIdleSize": 1,
+                "connectionPoolSize": 16,
+                "subscriptionConnectionMinimumIdleSize": 1,
+                "subscriptionConnectionPoolSize": 4,
+            },
+        });
+        for (name, value) in config.as_object().unwrap() {
+            whole[name] = value.clone();
+        }
+        whole
+    });
+    Service::open(configs).await
+}

@@ -1,0 +1,184 @@
+//! Both sides want the same again and again, and Redis counts who is inside.
+
+use std::env;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use edgelatch::client::AcquireOptions;
+use redis::aio::MultiplexedConnection;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::both::{Both, NAME};
+use super::kinds::{Exclusive, Ours};
+use super::peer::FromJava;
+
+/// What both sides contend for.
+pub(crate) struct Contest {
+    /// The object, what takes it, and what gives it back, as the Java side is told of it.
+    pub(crate) java: Value,
+    pub(crate) take: &'static str,
+    pub(crate) give: Value,
+    /// Of each side.
+    pub(crate) contenders: usize,
+    /// Counts who is inside, at the most so many.
+    pub(crate) gauge: &'static str,
+    pub(crate) most: u64,
+    /// The gauge of those who have to be outside.
+    pub(crate) without: Option<&'static str>,
+    /// Counts the turns, one up in two steps; only where one is inside at a time.
+    pub(crate) counter: Option<&'static str>,
+}
+
+/// What contenders saw.
+#[derive(Default, Debug)]
+pub(crate) struct Seen {
+    pub(crate) sections: u64,
+    pub(crate) violations: u64,
+    /// Who was inside, and what the counter was then.
+    pub(crate) turns: Vec<(String, u64)>,
+}
+
+impl Seen {
+    fn and(mut self, other: Self) -> Self {
+        self.sections += other.sections;
+        self.violations += other.violations;
+        self.turns.extend(other.turns);
+        self
+    }
+}
+
+impl FromJava for Seen {
+    fn from_java(value: &Value) -> Option<Self> {
+        let turn = |turn: &Value| Some((String::from_java(&turn[0])?, u64::from_java(&turn[1])?));
+        Some(Self {
+            sections: u64::from_java(&value["sections"])?,
+            violations: u64::from_java(&value["violations"])?,
+            turns: value["turns"].as_array()?.iter().map(turn).collect::<Option<_>>()?,
+        })
+    }
+}
+
+pub(crate) async fn both_sides_contend_and_nobody_is_inside_twice<K: Exclusive>() {
+    contended::<K>(&Both::of::<K>().await).await;
+}
+
+/// Has both sides contend; answers what they saw, which was right.
+pub(crate) async fn contended<K: Exclusive>(both: &Both) -> Seen {
+    let contest = Contest {
+        java: K::java(&both.java, NAME),
+        take: "lock",
+        give: json!({ "method": "unlock", "args": [] }),
+        contenders: 3,
+        gauge: "inside",
+        most: 1,
+        without: None,
+        counter: Some("turns"),
+    };
+    contest.run(both, || both.ours_directly::<K>()).await
+}
+
+impl Contest {
+    /// Has both sides contend; answers what they saw, which was right. Of ours each has one that `ours` makes.
+    pub(crate) async fn run(&self, both: &Both, ours: impl Fn() -> Ours) -> Seen {
+        let over = Arc::new(AtomicBool::new(false));
+        let mut tasks = JoinSet::new();
+        for _ in 0..self.contenders {
+            let (ours, section) = (ours(), self.section(both).await);
+            tasks.spawn(contend(ours, section, Arc::clone(&over)));
+        }
+        let java = both.java.contend(self.question());
+        let java: Seen = java.value_within(time() * 2 + Duration::from_secs(60)).await;
+        over.store(true, Ordering::Relaxed);
+        let ours = tasks.join_all().await.into_iter().fold(Seen::default(), Seen::and);
+        println!("{}: {} sections of Java, {} of ours", self.gauge, java.sections, ours.sections);
+        assert!(java.sections > 0 && ours.sections > 0);
+        let all = java.and(ours);
+        assert_eq!(all.violations, 0);
+        if self.counter.is_some() {
+            let mut turns: Vec<u64> = all.turns.iter().map(|(_, turn)| *turn).collect();
+            turns.sort_unstable();
+            assert!(turns.into_iter().eq(1..=all.sections), "no turn was counted twice");
+        }
+        assert_eq!(both.stand.redis.ask::<u64>(&["GET", self.gauge]).await, 0);
+        all
+    }
+
+    fn question(&self) -> Value {
+        let mut question = json!({
+            "object": self.java,
+            "take": { "method": self.take, "args": [] },
+            "give": self.give,
+            "threads": self.contenders,
+            "ms": time().as_millis() as u64,
+            "gauge": self.gauge,
+            "most": self.most,
+            "without": self.without.into_iter().collect::<Vec<_>>(),
+        });
+        if let Some(counter) = self.counter {
+            question["counter"] = json!(counter);
+        }
+        question
+    }
+
+    async fn section(&self, both: &Both) -> Section {
+        let redis = both.stand.redis.connect().await;
+        let Self { gauge, most, without, counter, .. } = *self;
+        Section { redis, gauge, most, without, counter }
+    }
+}
+
+/// How long they contend: `EDGELATCH_INTEROP_SECONDS`, ten unless set.
+pub(crate) fn time() -> Duration {
+    let seconds = env::var("EDGELATCH_INTEROP_SECONDS");
+    Duration::from_secs(seconds.map_or(10, |text| text.parse().unwrap()))
+}
+
+async fn contend(ours: Ours, mut section: Section, over: Arc<AtomicBool>) -> Seen {
+    let mut seen = Seen::default();
+    while !over.load(Ordering::Relaxed) {
+        let options = AcquireOptions::new().wait_until_cancelled();
+        let lease = ours.acquire_with(options).await.unwrap();
+        let (right, turn) = section.pass().await;
+        seen.sections += 1;
+        seen.violations += u64::from(!right);
+        seen.turns.extend(turn.map(|turn| ("ours".to_owned(), turn)));
+        lease.release().await.unwrap();
+    }
+    seen
+}
+
+/// What a contender of ours does inside.
+struct Section {
+    redis: MultiplexedConnection,
+    gauge: &'static str,
+    most: u64,
+    without: Option<&'static str>,
+    counter: Option<&'static str>,
+}
+
+impl Section {
+    /// Counts itself in and out, and the turns one up in two steps. Answers whether it met nobody whom it should not meet, and
+    /// its turn.
+    async fn pass(&mut self) -> (bool, Option<u64>) {
+        let inside = self.ask(&["INCR", self.gauge]).await;
+        let mut right = inside.is_some_and(|inside| inside <= self.most);
+        if let Some(without) = self.without {
+            right &= self.ask(&["GET", without]).await.unwrap_or(0) == 0;
+        }
+        let mut turn = None;
+        if let Some(counter) = self.counter {
+            let next = self.ask(&["GET", counter]).await.unwrap_or(0) + 1;
+            self.ask(&["SET", counter, &next.to_string(), "GET"]).await;
+            turn = Some(next);
+        }
+        self.ask(&["DECR", self.gauge]).await;
+        (right, turn)
+    }
+
+    async fn ask(&mut self, words: &[&str]) -> Option<u64> {
+        let mut command = redis::Cmd::new();
+        command.arg(words).query_async(&mut self.redis).await.unwrap()
+    }
+}

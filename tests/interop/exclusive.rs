@@ -1,0 +1,156 @@
+//! What one holder at a time means, for any kind of that sort. `table.rs` names the kinds.
+
+use std::time::Duration;
+
+use edgelatch::client::AcquireOptions;
+use edgelatch::error::{AcquireError, LossReason};
+use edgelatch::machine::Released;
+use serde_json::json;
+
+use super::both::{Both, NAME};
+use super::kinds::Exclusive;
+use super::peer::{Object, ms};
+use crate::support::stand::until;
+
+/// A lease that nobody waits for: whoever gets the object was told.
+pub(crate) const ENDLESS: Duration = Duration::from_secs(24 * 60 * 60);
+/// The same for Java, in milliseconds.
+pub(crate) const JAVA_ENDLESS: i64 = 86_400_000;
+/// A lease that is waited for. A machine that is busy with other tests must manage to take it in half of this.
+pub(crate) const SHORT: Duration = Duration::from_millis(1_500);
+/// Java renews every third of this, and must manage to while the machine is busy.
+pub(crate) const JAVA_LEASE: i64 = 2_400;
+
+pub(crate) async fn java_is_refused_while_we_hold<K: Exclusive>() {
+    let both = Both::of::<K>().await;
+    let (java, ours) = (both.java::<K>("a"), both.ours::<K>());
+    let lease = ours.acquire().await.unwrap();
+    assert!(!java.get::<bool>("tryLock").await);
+    assert!(!java.call("tryLock", json!([ms(60), ms(-1)])).value::<bool>().await);
+    assert!(!java.get::<bool>("isHeldByCurrentThread").await);
+    gives_back_what_it_does_not_hold::<K>(&java).await;
+
+    assert!(lease.is_held().await.unwrap());
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    assert!(java.get::<bool>("tryLock").await);
+    java.get::<()>("unlock").await;
+}
+
+pub(crate) async fn we_are_refused_while_java_holds<K: Exclusive>() {
+    let both = Both::of::<K>().await;
+    let (java, ours) = (both.java::<K>("a"), both.ours::<K>());
+    java.get::<()>("lock").await;
+    assert!(ours.try_acquire().await.unwrap().is_none());
+    let short = AcquireOptions::new().wait(Duration::from_millis(60));
+    let AcquireError::Busy { remaining } = ours.acquire_with(short).await.unwrap_err() else {
+        panic!("it is held")
+    };
+    assert!(remaining.is_some_and(|left| left <= Duration::from_secs(30)));
+    java.get::<()>("unlock").await;
+    let lease = ours.try_acquire().await.unwrap().unwrap();
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}
+
+pub(crate) async fn we_take_over_after_java_unlocks<K: Exclusive>() {
+    let both = Both::of::<K>().await;
+    let java = both.java::<K>("a");
+    java.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
+    let waiting = both.wait_for(both.ours::<K>()).await;
+    java.get::<()>("unlock").await;
+    let lease = waiting.await.unwrap();
+    assert!(!java.get::<bool>("tryLock").await);
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}
+
+pub(crate) async fn java_takes_over_when_our_lease_has_run_out<K: Exclusive>() {
+    let both = Both::of::<K>().await;
+    let options = AcquireOptions::new().lease(SHORT);
+    let lease = both.ours::<K>().acquire_with(options).await.unwrap();
+    let java = both.java::<K>("a");
+    java.get::<()>("lock").await;
+    assert_eq!(lease.lost().await, LossReason::Expired);
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+    assert!(java.get::<bool>("isHeldByCurrentThread").await);
+    java.get::<()>("unlock").await;
+}
+
+pub(crate) async fn we_take_over_when_the_lease_of_java_has_run_out<K: Exclusive>() {
+    let both = Both::of::<K>().await;
+    let (java, ours) = (both.java::<K>("a"), both.ours::<K>());
+    java.call("lock", json!([ms(400)])).value::<()>().await;
+    let lease = ours.acquire().await.unwrap();
+    assert!(!java.get::<bool>("isHeldByCurrentThread").await);
+    gives_back_what_it_does_not_hold::<K>(&java).await;
+    assert!(lease.is_held().await.unwrap());
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}
+
+pub(crate) async fn java_renews_while_we_wait<K: Exclusive>() {
+    let both = Both::of_with::<K>(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
+    let java = both.java::<K>("a");
+    java.get::<()>("lock").await;
+    let waiting = both.wait_for(both.ours::<K>()).await;
+    // So many that its first lease is over.
+    both.renewed(4).await;
+    assert!(!waiting.is_finished());
+    java.get::<()>("unlock").await;
+    assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
+}
+
+pub(crate) async fn a_java_service_that_dies_leaves_its_hold_to_us<K: Exclusive>() {
+    let both = Both::of::<K>().await;
+    let dies = both.another(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
+    dies.thread("a").object(K::java(&dies, NAME)).get::<()>("lock").await;
+    let waiting = both.wait_for(both.ours::<K>()).await;
+    drop(dies);
+    assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
+}
+
+pub(crate) async fn our_release_wakes_java<K: Exclusive>() {
+    let both = Both::of::<K>().await;
+    let options = AcquireOptions::new().lease(ENDLESS);
+    let lease = both.ours::<K>().acquire_with(options).await.unwrap();
+    let java = both.java::<K>("a");
+    let waiting = java.call("lock", json!([]));
+    java.thread.waits().await;
+    assert!(!waiting.has_come());
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    waiting.value::<()>().await;
+    assert!(java.get::<bool>("isHeldByCurrentThread").await);
+    java.get::<()>("unlock").await;
+}
+
+pub(crate) async fn we_renew_while_java_waits<K: Exclusive>() {
+    let both = Both::of::<K>().await;
+    let (ours, host) = both.ours_led::<K>();
+    let lease = ours.acquire().await.unwrap();
+    let java = both.java::<K>("a");
+    let waiting = java.call("lock", json!([]));
+    java.thread.waits().await;
+    let renewed = async {
+        for _ in 0..3 {
+            // Time passes here and not in Redis, so what it has left is taken off by hand.
+            both.shorten(20_000).await;
+            host.pass(Duration::from_secs(10));
+            // Redis has done it, most of them at least, and the answer has come.
+            until(async || both.longer_than(20_000).await > K::NODES / 2).await;
+            until(async || lease.remaining() > Duration::from_secs(25)).await;
+        }
+    };
+    tokio::select! {
+        end = lease.keep() => panic!("{end:?}"),
+        () = renewed => {}
+    }
+    assert!(!waiting.has_come());
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    waiting.value::<()>().await;
+}
+
+async fn gives_back_what_it_does_not_hold<K: Exclusive>(java: &Object) {
+    let answer = java.call("unlock", json!([]));
+    if K::KNOWS_STRANGERS {
+        assert!(answer.thrown().await.is_not_the_holder());
+    } else {
+        answer.value::<()>().await;
+    }
+}

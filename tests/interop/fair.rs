@@ -1,0 +1,211 @@
+//! One queue for both sides.
+
+use std::time::Duration;
+
+use edgelatch::client::AcquireOptions;
+use edgelatch::error::AcquireError;
+use edgelatch::machine::Released;
+use edgelatch::name::LockName;
+use edgelatch::protocol::calls::{FairCalls, FairSettings};
+use edgelatch::protocol::script::Publish;
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use super::both::{Both, NAME};
+use super::exclusive::{ENDLESS, JAVA_ENDLESS, JAVA_LEASE};
+use super::kinds::{Fair, Ours};
+use super::order::Watch;
+use super::peer::{Object, ms};
+use crate::support::calls::request;
+use crate::support::stand::until;
+
+const QUEUE: &str = "redisson_lock_queue:{job}";
+
+/// Of this side, with settings that find the dead soon.
+fn brisk(both: &Both) -> Ours {
+    let seconds = Duration::from_secs;
+    let settings = FairSettings::default().life(seconds(1)).unwrap().skew(seconds(0)).unwrap();
+    let settings = settings.grace(seconds(3), seconds(3)).unwrap();
+    both.stand.client().fair_lock(NAME, settings).unwrap()
+}
+
+fn java(both: &Both, thread: &str) -> Object {
+    both.object(thread, "fairLock")
+}
+
+async fn queue(both: &Both) -> Vec<String> {
+    both.stand.redis.ask(&["LRANGE", QUEUE, "0", "-1"]).await
+}
+
+async fn so_many_wait(both: &Both, count: usize) {
+    until(async || queue(both).await.len() == count).await;
+}
+
+/// Of whom our side says that he waits, in turn: of ours or not.
+async fn told_places(both: &Both) -> Vec<bool> {
+    let name = LockName::parse(NAME).unwrap();
+    let calls = FairCalls::new(name, FairSettings::default(), Publish::Plain);
+    let value = both.stand.redis.run(&calls.queue(request(1), None)).await.value;
+    let told: Vec<u64> = value.split(',').map(|number| number.parse().unwrap()).collect();
+    let (counts, waiters) = told.split_at(2);
+    assert_eq!(counts, [waiters.len() as u64 / 2, 0], "{value}");
+    waiters.chunks(2).map(|waiter| waiter[0] == 1).collect()
+}
+
+/// A Java thread holds it.
+async fn held_by_java(both: &Both) -> Object {
+    let holder = java(both, "holder");
+    holder.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
+    holder
+}
+
+#[tokio::test]
+async fn waiters_of_both_sides_stand_in_one_queue_and_are_served_in_turn() {
+    let both = Both::start().await;
+    let watch = Watch::start(&both).await;
+    let holder =
+        both.ours::<Fair>().acquire_with(AcquireOptions::new().lease(ENDLESS)).await.unwrap();
+    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+    for place in 0..6 {
+        if place % 2 == 0 {
+            let waiter = java(&both, &format!("waiter-{place}"));
+            let (lock, unlock) = (waiter.call("lock", json!([])), waiter.call("unlock", json!([])));
+            theirs.push((lock, unlock));
+        } else {
+            let waiting = both.wait_for(both.ours::<Fair>()).await;
+            ours.push(tokio::spawn(async move { waiting.await.unwrap().release().await }));
+        }
+        so_many_wait(&both, place + 1).await;
+    }
+    let arrived = queue(&both).await;
+    let places: Vec<bool> = arrived.iter().map(|holder| is_ours(holder)).collect();
+    assert_eq!(places, [false, true, false, true, false, true]);
+    assert_eq!(told_places(&both).await, places);
+    holder.release().await.unwrap();
+    for (lock, unlock) in theirs {
+        lock.value::<()>().await;
+        unlock.value::<()>().await;
+    }
+    for waiter in ours {
+        assert_eq!(waiter.await.unwrap(), Ok(Released::Released));
+    }
+    let turns = watch.end(&both).await;
+    assert_eq!(turns.granted[1..], arrived);
+    assert!(turns.violations.is_empty(), "{turns:?}");
+}
+
+#[tokio::test]
+async fn who_leaves_of_ours_lets_java_move_up() {
+    let both = Both::start().await;
+    let holder = held_by_java(&both).await;
+    let (leave, left) = oneshot::channel();
+    let ours = both.ours::<Fair>();
+    let leaver = tokio::spawn(async move {
+        let left = async { left.await.unwrap() };
+        ours.acquire_cancellable(AcquireOptions::new().wait_until_cancelled(), left).await
+    });
+    so_many_wait(&both, 1).await;
+    let next = java(&both, "next");
+    let waiting = next.call("lock", json!([]));
+    so_many_wait(&both, 2).await;
+    leave.send(()).unwrap();
+    let outcome = leaver.await.unwrap().unwrap_err();
+    assert_eq!(outcome, AcquireError::Cancelled { held_at_most: None });
+    let left = queue(&both).await;
+    assert!(left.len() == 1 && !is_ours(&left[0]), "{left:?}");
+    holder.get::<()>("unlock").await;
+    waiting.value::<()>().await;
+}
+
+#[tokio::test]
+async fn who_leaves_of_java_lets_us_move_up() {
+    let both = Both::start().await;
+    let holder = held_by_java(&both).await;
+    let leaver = java(&both, "leaver");
+    let left = leaver.call("tryLock", json!([ms(1_000), ms(-1)]));
+    so_many_wait(&both, 1).await;
+    let waiting = both.wait_for(both.ours::<Fair>()).await;
+    assert!(!left.value::<bool>().await);
+    until(async || matches!(queue(&both).await.as_slice(), [only] if is_ours(only))).await;
+    holder.get::<()>("unlock").await;
+    assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
+}
+
+/// Redisson's weak point 16: who leaves by its asynchronous way takes 300 s off everybody behind, whom the next to come
+/// then takes for dead. Ours keep their seats.
+#[tokio::test]
+async fn who_leaves_of_java_by_its_asynchronous_way_costs_us_no_place() {
+    let both = Both::start().await;
+    let watch = Watch::start(&both).await;
+    let holder = held_by_java(&both).await;
+    let left = java(&both, "leaver").call("tryLockAsync", json!([ms(2_000), ms(-1)]));
+    so_many_wait(&both, 1).await;
+    let waiting = both.wait_for(both.ours::<Fair>()).await;
+    assert!(!left.value::<bool>().await);
+    // Whoever tries sweeps the queue.
+    assert!(!java(&both, "other").get::<bool>("tryLock").await);
+    let rival = java(&both, "rival");
+    let next = rival.call("lock", json!([]));
+    until(async || queue(&both).await.iter().any(|waiter| !is_ours(waiter))).await;
+    until(async || queue(&both).await.first().is_some_and(|waiter| is_ours(waiter))).await;
+    holder.get::<()>("unlock").await;
+    assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
+    next.value::<()>().await;
+    let turns = watch.end(&both).await;
+    assert_eq!(
+        turns.granted.iter().map(|holder| is_ours(holder)).collect::<Vec<_>>(),
+        [false, true, false]
+    );
+}
+
+/// Nobody tells it: it asks again when the hold would have run out that it knows of.
+#[tokio::test]
+async fn a_dead_waiter_of_ours_does_not_keep_java_from_its_turn() {
+    let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
+    let holder = java(&both, "holder");
+    holder.get::<()>("lock").await;
+    let dead = both.wait_for(brisk(&both)).await;
+    so_many_wait(&both, 1).await;
+    dead.abort();
+    let next = java(&both, "next");
+    let waiting = next.call("lock", json!([]));
+    until(async || queue(&both).await.iter().any(|waiter| !is_ours(waiter))).await;
+    holder.get::<()>("unlock").await;
+    waiting.value::<()>().await;
+}
+
+/// Redisson's weak point 16: it would wait for a dead waiter of its own for five minutes.
+#[tokio::test]
+async fn a_dead_waiter_of_java_does_not_keep_us_from_our_turn() {
+    let both = Both::start().await;
+    let holder =
+        both.ours::<Fair>().acquire_with(AcquireOptions::new().lease(ENDLESS)).await.unwrap();
+    let dies = both.another(json!({})).await;
+    let dead = dies.thread("dead").object(json!({ "kind": "fairLock", "name": NAME }));
+    let _never = dead.call("lock", json!([]));
+    so_many_wait(&both, 1).await;
+    let waiting = both.wait_for(brisk(&both)).await;
+    so_many_wait(&both, 2).await;
+    drop((dead, dies));
+    holder.release().await.unwrap();
+    assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
+}
+
+/// Redisson gives back what nobody holds, without a word. Ours are not disturbed.
+#[tokio::test]
+async fn java_gives_back_what_has_run_out_and_no_waiter_of_ours_is_harmed() {
+    let both = Both::start().await;
+    let late = java(&both, "late");
+    late.call("lock", json!([ms(400)])).value::<()>().await;
+    until(async || both.stand.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
+    late.get::<()>("unlock").await;
+    let lease = both.ours::<Fair>().acquire().await.unwrap();
+    assert!(late.call("unlock", json!([])).thrown().await.is_not_the_holder());
+    assert!(lease.is_held().await.unwrap());
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}
+
+/// Ours have a UUID of version 8.
+fn is_ours(holder: &str) -> bool {
+    holder.as_bytes()[14] == b'8'
+}

@@ -1,0 +1,73 @@
+/** Both sides want the same again and again, and Redis counts who is inside. */
+
+import assert from "node:assert/strict";
+
+/** Of each side. */
+const CONTENDERS = 3;
+
+/** How long: `EDGELATCH_INTEROP_SECONDS`, ten unless set. */
+const MS = 1_000 * Number(process.env.EDGELATCH_INTEROP_SECONDS ?? 10);
+
+export const contention = {
+  async "both sides contend and nobody is inside twice"(world) {
+    const counter = `turns:${world.name}`;
+    const turns = await contended(world, { take: "lock", give: { method: "unlock", args: [] }, most: 1, counter });
+    assert.deepEqual(turns, Array.from(turns, (_, place) => place + 1), "no turn was counted twice");
+  },
+};
+
+/** Does it again and again for as long as others contend, and once at least. */
+export async function rounds(round) {
+  const end = performance.now() + MS;
+  do {
+    await round();
+  } while (performance.now() < end);
+}
+
+/** Has both sides contend; answers the turns of both, sorted, where they are counted. */
+export async function contended(world, { take, give, most, counter }) {
+  const gauge = `inside:${world.name}`;
+  const { own, description } = await world.another();
+  let over = false;
+  const contender = () => contend(world, { gauge, counter, most }, () => over);
+  const ours = Array.from({ length: CONTENDERS }, contender);
+  const java = await own.contend({
+    object: description,
+    take: { method: take, args: [] },
+    give,
+    threads: CONTENDERS,
+    ms: MS,
+    gauge,
+    most,
+    without: [],
+    ...(counter && { counter }),
+  });
+  over = true;
+  const turns = (await Promise.all(ours)).flat();
+  assert.ok(turns.length > 0 && java.sections > 0);
+  assert.ok(turns.every(({ right }) => right));
+  assert.equal(java.violations, 0);
+  assert.equal(await world.ask("GET", gauge), "0");
+  await own.close();
+  return [...turns.map(({ turn }) => turn), ...java.turns.map(([, turn]) => turn)].sort((a, b) => a - b);
+}
+
+async function contend({ make, client, ask }, { gauge, counter, most }, isOver) {
+  const ours = make(client());
+  const signal = new AbortController().signal;
+  const options = { waitMs: "until-aborted", signal };
+  const turns = [];
+  while (!isOver()) {
+    const lease = await ("availablePermits" in ours ? ours.acquire(1, options) : ours.acquire(options));
+    const right = (await ask("INCR", gauge)) <= most;
+    let turn;
+    if (counter) {
+      turn = Number(await ask("GET", counter)) + 1;
+      await ask("SET", counter, String(turn));
+    }
+    await ask("DECR", gauge);
+    turns.push({ right, turn });
+    assert.equal(await lease.release(), "released");
+  }
+  return turns;
+}

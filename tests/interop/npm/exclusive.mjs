@@ -1,0 +1,188 @@
+/** What one holder at a time means, whatever the kind. Each case is given its world: `{ java, ours, … }`, see `run.mjs`. */
+
+import assert from "node:assert/strict";
+
+import { rejection, until } from "../../runtimes/check.mjs";
+import { ms } from "./peer.mjs";
+import { wait } from "./wait.mjs";
+
+/** A lease that nobody waits for: whoever gets the object was told. */
+export const ENDLESS = 86_400_000;
+/** A lease that is waited for. A machine that is busy with other tests must manage to take it in half of this. */
+export const SHORT = 1_500;
+/** Java renews every third of this, and must manage to while the machine is busy. */
+const JAVA_LEASE = 2_400;
+
+export const exclusive = {
+  async "Java is refused while we hold"(world) {
+    const { java, ours } = world;
+    const lease = await ours.acquire();
+    assert.equal(await java.call("tryLock"), false);
+    assert.equal(await java.call("tryLock", ms(60), ms(-1)), false);
+    await givesBackWhatItDoesNotHold(world);
+    assert.equal(await lease.release(), "released");
+    assert.equal(await java.call("tryLock"), true);
+  },
+
+  async "we are refused while Java holds"({ java, ours, edgelatch }) {
+    await java.call("lock");
+    assert.equal(await ours.tryAcquire(), null);
+    const error = await rejection(ours.acquire({ waitMs: 60 }));
+    assert.ok(error instanceof edgelatch.WaitOverError);
+    assert.ok(error.remainingMs > 0 && error.remainingMs <= 30_000);
+    await java.call("unlock");
+    assert.equal(await (await ours.tryAcquire()).release(), "released");
+  },
+
+  async "we take over after Java unlocks"(world) {
+    const { java } = world;
+    await java.call("lock", ms(ENDLESS));
+    const { acquired } = await wait(world);
+    await java.call("unlock");
+    const lease = await acquired;
+    assert.equal(await java.call("tryLock"), false);
+    assert.equal(await lease.release(), "released");
+  },
+
+  async "Java takes over when our lease has run out"({ java, ours }) {
+    const lease = await ours.acquire({ leaseMs: SHORT });
+    await java.call("lock");
+    await until(() => lease.signal.aborted, "we are told");
+    assert.equal(lease.signal.reason.reason, "expired");
+    assert.equal(await lease.release(), "lost");
+    assert.equal(await java.call("isHeldByCurrentThread"), true);
+  },
+
+  async "we take over when the lease of Java has run out"(world) {
+    const { java, ours } = world;
+    await java.call("lock", ms(SHORT));
+    const lease = await ours.acquire();
+    await givesBackWhatItDoesNotHold(world);
+    assert.equal(await lease.isHeld(), true);
+    assert.equal(await lease.release(), "released");
+  },
+
+  async "Java renews while we wait"(world) {
+    const { own, java } = await world.another({ lockWatchdogTimeout: JAVA_LEASE });
+    await java.call("lock");
+    const { acquired } = await wait(world);
+    let [renewals, last] = [0, Infinity];
+    await until(async () => {
+      const now = await world.ask("PTTL", world.name);
+      renewals += now > last ? 1 : 0;
+      last = now;
+      return renewals === 4;
+    }, "four renewals");
+    const first = await Promise.race([acquired, "waits"]);
+    assert.equal(first, "waits");
+    await java.call("unlock");
+    assert.equal(await (await acquired).release(), "released");
+    await own.close();
+  },
+};
+
+/** It lies in one hash, which both sides can be asked about and can delete. */
+export const told = {
+  async "both sides read what the other holds"({ java, ours }) {
+    const lease = await ours.acquire();
+    assert.equal(await java.call("isLocked"), true);
+    assert.equal(await java.call("isHeldByCurrentThread"), false);
+    await lease.renew({ leaseMs: 600_000 });
+    const left = await java.call("remainTimeToLive");
+    assert.ok(left > 500_000 && left <= 600_000, `${left}`);
+    assert.equal(await lease.release(), "released");
+
+    await java.call("lock");
+    const { locked, holdCount, remainingMs } = await ours.inspect();
+    assert.deepEqual({ locked, holdCount }, { locked: true, holdCount: 1 });
+    assert.ok(remainingMs > 0 && remainingMs <= 30_000);
+  },
+
+  async "each side ends the other's hold by force, and the other is told"({ java, ours }) {
+    const lease = await ours.acquire();
+    assert.equal(await java.call("forceUnlock"), true);
+    assert.equal(await lease.isHeld(), false);
+    assert.equal(lease.signal.reason.reason, "gone");
+    assert.equal(await lease.release(), "lost");
+    await java.call("lock");
+    assert.equal(await ours.forceRelease(), true);
+    const next = await ours.acquire();
+    await isNotTheHolder(java);
+    assert.equal(await next.release(), "released");
+  },
+
+  async "our forced release wakes Java"({ java, ours }) {
+    const lease = await ours.acquire({ leaseMs: ENDLESS });
+    const waiting = java.call("lock");
+    await java.waits();
+    assert.equal(await ours.forceRelease(), true);
+    await waiting;
+    assert.equal(await lease.release(), "lost");
+  },
+};
+
+/** A release tells those who wait. */
+export const tells = {
+  async "our release wakes Java"({ java, ours }) {
+    const lease = await ours.acquire({ leaseMs: ENDLESS });
+    const waiting = java.call("lock");
+    await java.waits();
+    assert.equal(await lease.release(), "released");
+    await waiting;
+    assert.equal(await java.call("isHeldByCurrentThread"), true);
+  },
+};
+
+/** Who holds it may take it again. */
+export const again = {
+  async "each side enters again while the other waits"(world) {
+    const { java, ours } = world;
+    await java.call("lock");
+    assert.equal(await java.call("tryLock"), true);
+    await java.call("unlock");
+    assert.equal(await ours.tryAcquire(), null);
+    await java.call("unlock");
+
+    const owner = asOneOwner(world);
+    const outer = await owner.acquire({ leaseMs: ENDLESS });
+    const inner = await owner.acquire({ leaseMs: ENDLESS });
+    assert.equal(inner.token, outer.token);
+    const waiting = java.call("lock");
+    await java.waits();
+    assert.equal(await outer.release(), "released");
+    assert.equal(await inner.isHeld(), true);
+    assert.equal(await inner.release(), "released");
+    await waiting;
+  },
+};
+
+/** Who holds it may not take it again. */
+export const never = {
+  async "each side is told that it holds it already"(world) {
+    const { java, ours, edgelatch } = world;
+    await java.call("lock");
+    assert.equal((await rejection(java.call("lock"))).javaClass, "java.lang.IllegalMonitorStateException");
+    assert.equal(await ours.tryAcquire(), null);
+    await java.call("unlock");
+    const owner = asOneOwner(world);
+    const lease = await owner.acquire();
+    assert.ok((await rejection(owner.acquire())) instanceof edgelatch.NotAgainError);
+    assert.equal(await java.call("tryLock"), false);
+    assert.equal(await lease.release(), "released");
+  },
+};
+
+function asOneOwner({ client, make }) {
+  const { locks, nodes, ...rest } = client();
+  return make({ locks: locks.owner(), nodes, ...rest });
+}
+
+async function givesBackWhatItDoesNotHold({ kind, java }) {
+  if (kind.ignoresStrangers) await java.call("unlock");
+  else await isNotTheHolder(java);
+}
+
+async function isNotTheHolder(java) {
+  const error = await rejection(java.call("unlock"));
+  assert.equal(error.javaClass, "java.lang.IllegalMonitorStateException");
+}

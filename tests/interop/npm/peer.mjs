@@ -1,0 +1,93 @@
+/** The Java side: one JVM, led by lines of JSON. `Peer.java` says what it understands. */
+
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { soon, until } from "../../runtimes/check.mjs";
+
+/** A time as an argument of a method. */
+export const ms = (ms) => ({ ms });
+
+/** What a method of Redisson threw. */
+export class Thrown extends Error {
+  constructor({ error, message, cause }) {
+    super(`${error}: ${message}`);
+    this.javaClass = cause;
+  }
+}
+
+/** Starts the JVM from the folder that `cargo xtask interop` has built. */
+export function startPeer(folder) {
+  // It lives for seconds: a quick start is worth more than fast code.
+  const flags = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
+  const classes = `${join(folder, "classes")}:${join(folder, "lib/*")}`;
+  const java = spawn("java", [...flags, "-cp", classes, "edgelatch.peer.Peer"], { stdio: ["pipe", "pipe", "inherit"] });
+  const asked = new Map();
+  createInterface(java.stdout).on("line", (line) => {
+    const { id, value, ...rest } = JSON.parse(line);
+    const { resolve, reject } = asked.get(id);
+    asked.delete(id);
+    if (rest.error) reject(new Thrown(rest));
+    else resolve(value);
+  });
+  const ended = new Promise((resolve) => java.on("close", resolve));
+  ended.then(() => asked.forEach(({ reject }) => reject(new Error("the JVM has ended"))));
+  let last = 0;
+  const ask = (command) =>
+    new Promise((resolve, reject) => {
+      last += 1;
+      asked.set(last, { resolve, reject });
+      java.stdin.write(`${JSON.stringify({ id: last, ...command })}\n`);
+    });
+  return {
+    /** Redisson clients of one service, which are configured like this, in Redisson's words. The first has the threads. */
+    async open(configs) {
+      const open = async (config) => {
+        last += 1;
+        const service = `service-${last}`;
+        await ask({ do: "open", service, config });
+        return service;
+      };
+      return new Service(ask, await Promise.all(configs.map(open)));
+    },
+    async close() {
+      java.stdin.end();
+      await ended;
+    },
+  };
+}
+
+/** A Redisson client with its threads: one Java service among others. It may have further clients, of other Redis. */
+class Service {
+  #ask;
+  #end;
+
+  constructor(ask, nodes) {
+    /** The names of its clients. */
+    this.nodes = nodes;
+    this.#ask = (command) => ask({ ...command, service: nodes[0] });
+    this.#end = () => Promise.all(nodes.map((service) => ask({ do: "close", service })));
+  }
+
+  /** One of Redisson's objects in the hands of the thread of this name. */
+  object(description, thread = "a") {
+    const ask = (command) => this.#ask({ ...command, thread });
+    return {
+      /** Begins a call; it is under way when this returns. */
+      call: (method, ...args) => soon(ask({ do: "call", object: description, method, args }), `${method} of Java`),
+      /** Ends when the thread is inside of one of Redisson's waits. */
+      waits: () => until(() => ask({ do: "waits" }), "Java waits"),
+    };
+  }
+
+  /** Has several threads contend; `Contention.java` says what is asked. It may take long. */
+  contend(question) {
+    return this.#ask({ ...question, do: "contend" });
+  }
+
+  /** Ends as a service that is killed. */
+  close() {
+    return this.#end();
+  }
+}

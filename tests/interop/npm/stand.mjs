@@ -1,0 +1,116 @@
+/** A Redis with both sides on it: the packed npm package through a gateway, and Java. */
+
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+
+import { newProject, removeProjects, required } from "../../runtimes/project.mjs";
+import { startPeer } from "./peer.mjs";
+
+/** The most Redis that a kind lies on. */
+const NODES = 3;
+
+/** Starts all of it; `close` ends it. The first Redis is the one that is asked. */
+export async function startStand() {
+  // First what may fail: a program that has been started would keep this one from ending.
+  const folder = required("EDGELATCH_PEER");
+  const edgelatch = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/node.js")));
+  const nodes = await Promise.all(Array.from({ length: NODES }, startNode));
+  const peer = startPeer(folder);
+  return {
+    edgelatch,
+    /** A client of ours for each Redis, and how many answers they have had. */
+    client() {
+      const seen = { answers: 0 };
+      const counted = async (...request) => {
+        const response = await fetch(...request);
+        seen.answers += 1;
+        return response;
+      };
+      const clients = nodes.map(({ url, token }) => edgelatch.connect({ url, token, fetch: counted }));
+      return { locks: clients[0], nodes: clients, seen };
+    },
+    /** A Java service on so many Redis, with few connections and threads, and what `config` says. */
+    service(config = {}, count = 1) {
+      const pools = { connectionMinimumIdleSize: 1, connectionPoolSize: 16 };
+      const subscriptions = { subscriptionConnectionMinimumIdleSize: 1, subscriptionConnectionPoolSize: 4 };
+      const configs = nodes.slice(0, count).map(({ port }) => {
+        const singleServerConfig = { address: `redis://127.0.0.1:${port}`, ...pools, ...subscriptions };
+        return { threads: 4, nettyThreads: 4, codec: "string", singleServerConfig, ...config };
+      });
+      return peer.open(configs);
+    },
+    /** Runs a command in Redis. */
+    async ask(...words) {
+      const [{ url, token }] = nodes;
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(words) });
+      const { result, error } = await response.json();
+      if (error) throw new Error(error);
+      return result;
+    },
+    async close() {
+      await peer.close();
+      await Promise.all(nodes.map((node) => node.close()));
+      await removeProjects();
+    },
+  };
+}
+
+/** A Redis with a gateway for us and a port for Java. */
+async function startNode() {
+  const gateway = await startGateway(required("EDGELATCH_GATEWAY"));
+  const port = await openPort(gateway.socket);
+  const close = async () => {
+    port.close();
+    await gateway.close();
+  };
+  return { url: gateway.url, token: gateway.token, port: port.number, close };
+}
+
+/** Our gateway with a Redis of its own; answers where both are. */
+async function startGateway(program) {
+  const token = randomBytes(24).toString("hex");
+  const env = { ...process.env, EDGELATCH_TOKENS: token };
+  const child = spawn(program, ["--dev", "--listen", "127.0.0.1:0"], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(child, "close");
+  const said = {};
+  for await (const line of createInterface(child.stdout)) {
+    said.socket ??= line.match(/^redis unix:(.+)$/)?.[1];
+    said.url ??= line.match(/^listening on (\S+)$/)?.[1];
+    if (said.url) break;
+  }
+  if (!said.url || !said.socket) throw new Error("the gateway did not start");
+  const close = async () => {
+    child.kill();
+    await ended;
+  };
+  return { ...said, token, close };
+}
+
+/** A TCP port in front of a socket file: Redisson wants one. */
+async function openPort(socket) {
+  const open = new Set();
+  const server = createServer({ noDelay: true }, (client) => {
+    const redis = connect(socket);
+    for (const [one, other] of [[client, redis], [redis, client]]) {
+      open.add(one);
+      // Whichever goes, the other goes too; why does not matter here.
+      one.on("error", () => {}).on("close", () => {
+        open.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const close = () => {
+    server.close();
+    open.forEach((one) => one.destroy());
+  };
+  return { number: server.address().port, close };
+}

@@ -1,0 +1,143 @@
+//! How long readers and writers of both sides hold, beside each other.
+
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, ReadWriteSettings};
+use edgelatch::error::LossReason;
+use edgelatch::machine::Released;
+use edgelatch::timing::LeaseTime;
+use serde_json::json;
+
+use super::both::{Both, NAME};
+use super::exclusive::{JAVA_ENDLESS, JAVA_LEASE, SHORT};
+use super::peer::ms;
+use super::read_write::{endless, reader, shelf, writer};
+use crate::support::stand::until;
+
+#[tokio::test]
+async fn a_dead_reader_of_ours_does_not_hold_a_writer_of_java_up() {
+    let both = Both::start().await;
+    let ours = shelf(&both.stand.client());
+    let short = AcquireOptions::new().lease(SHORT);
+    drop(ours.read().acquire_with(short).await.unwrap());
+    let java = reader(&both, "a");
+    java.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
+    let writing = writer(&both, "b").call("lock", json!([]));
+    both.java.thread("b").waits().await;
+    until(async || timeout_keys(&both).await == 1).await;
+    java.get::<()>("unlock").await;
+    writing.value::<()>().await;
+}
+
+#[tokio::test]
+async fn a_dead_reader_of_java_does_not_hold_a_writer_of_ours_up() {
+    let both = Both::start().await;
+    let ours = shelf(&both.stand.client());
+    let dies = both.another(json!({})).await;
+    let dead = dies.thread("a").object(json!({ "kind": "readLock", "name": NAME }));
+    let lease = ours.read().acquire_with(endless()).await.unwrap();
+    dead.call("lock", json!([ms(1_000)])).value::<()>().await;
+    drop((dead, dies));
+    until(async || timeout_keys(&both).await == 1).await;
+    assert!(ours.write().try_acquire().await.unwrap().is_none());
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    ours.write().try_acquire().await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn both_sides_renew_their_reads_and_neither_loses_its_own() {
+    const LEASE: u64 = 3_600;
+    let both = Both::with(json!({ "lockWatchdogTimeout": LEASE })).await;
+    let java = reader(&both, "a");
+    java.get::<()>("lock").await;
+    let watchdog = LeaseTime::new(Duration::from_millis(LEASE)).unwrap();
+    let settings = ReadWriteSettings::default().peer_watchdog(Some(watchdog));
+    let ours = both.stand.client().read_write_lock(NAME, settings).unwrap();
+    // Longer than Java's renewals leave: it is asked for again and again.
+    let lease = ours.read().acquire_with(endless()).await.unwrap();
+    let renewed = until(async || both.stand.relay.count("read_renew") >= 4);
+    tokio::select! {
+        end = lease.keep() => panic!("{end:?}"),
+        () = renewed => {}
+    }
+    assert!(lease.is_held().await.unwrap());
+    assert!(java.get::<bool>("isHeldByCurrentThread").await);
+    assert!(!writer(&both, "b").get::<bool>("tryLock").await);
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    both.renewed(3).await;
+    java.get::<()>("unlock").await;
+    assert!(ours.write().try_acquire().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn our_renewals_do_not_shorten_a_read_of_java() {
+    let both = Both::start().await;
+    let java = reader(&both, "a");
+    java.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
+    let (client, host) = both.stand.led_client();
+    let ours = client.read_write_lock(NAME, ReadWriteSettings::default()).unwrap();
+    let lease = ours.read().acquire().await.unwrap();
+    let renewed = async {
+        for count in 1..=3 {
+            host.pass(Duration::from_secs(10));
+            until(async || both.stand.relay.count("read_renew") == count).await;
+            until(async || lease.remaining() > Duration::from_secs(25)).await;
+        }
+    };
+    tokio::select! {
+        end = lease.keep() => panic!("{end:?}"),
+        () = renewed => {}
+    }
+    assert!(java.get::<i64>("remainTimeToLive").await > JAVA_ENDLESS / 2);
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    assert!(java.get::<i64>("remainTimeToLive").await > JAVA_ENDLESS / 2);
+    assert!(java.get::<bool>("isHeldByCurrentThread").await);
+}
+
+/// A renewal of Redisson's read sets the end of the whole lock, also below that of others. So our reads are never trusted for
+/// longer than `peer_watchdog`, unless nobody is expected to renew, as here.
+#[tokio::test]
+async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
+    let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
+    let lease = shelf(&both.stand.client()).read().acquire_with(endless()).await.unwrap();
+    let dies = both.another(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
+    let dead = dies.thread("a").object(json!({ "kind": "readLock", "name": NAME }));
+    dead.get::<()>("lock").await;
+    until(async || both.pttl().await <= JAVA_LEASE).await;
+    drop((dead, dies));
+    until(async || both.stand.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
+    assert!(!lease.is_held().await.unwrap());
+    assert_eq!(lease.lost().await, LossReason::Gone);
+}
+
+/// Redisson's weak point 10: its read inside of its write takes the write's renewal away when it ends.
+#[tokio::test]
+async fn a_java_writer_that_has_ended_a_read_is_renewed_no_more_and_we_take_over() {
+    let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
+    let ours = shelf(&both.stand.client());
+    let (write, read) = (writer(&both, "a"), reader(&both, "a"));
+    write.get::<()>("lock").await;
+    read.get::<()>("lock").await;
+    read.get::<()>("unlock").await;
+    let lease = both.wait_for(ours.write().clone()).await.await.unwrap();
+    assert!(write.call("unlock", json!([])).thrown().await.is_not_the_holder());
+    assert!(lease.is_held().await.unwrap());
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}
+
+/// Redisson's weak point 10 again: entering the writing side once more adds the leases up.
+#[tokio::test]
+async fn a_java_writer_that_enters_again_keeps_us_out_for_both_leases() {
+    let both = Both::start().await;
+    let java = writer(&both, "a");
+    for _ in 0..2 {
+        java.call("lock", json!([ms(100_000)])).value::<()>().await;
+    }
+    let state = shelf(&both.stand.client()).write().inspect().await.unwrap();
+    assert!(state.remaining.unwrap() > Duration::from_secs(150), "{state:?}");
+}
+
+/// How many entries of reads have not ended.
+async fn timeout_keys(both: &Both) -> usize {
+    both.stand.redis.ask::<Vec<String>>(&["KEYS", "*rwlock_timeout*"]).await.len()
+}

@@ -1,0 +1,205 @@
+//! Permits that both sides take and give back.
+
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Semaphore};
+use edgelatch::error::{AcquireError, LossReason};
+use edgelatch::host::TokioHost;
+use edgelatch::machine::Released;
+use edgelatch::transport::Reqwest;
+use serde_json::{Value, json};
+
+use super::both::{Both, NAME};
+use super::contention::Contest;
+use super::exclusive::SHORT;
+use super::peer::{Object, ms};
+
+fn pool(both: &Both) -> Semaphore<Reqwest, TokioHost> {
+    both.stand.client().semaphore(NAME).unwrap()
+}
+
+fn java(both: &Both, thread: &str) -> Object {
+    both.object(thread, "semaphore")
+}
+
+#[tokio::test]
+async fn both_sides_count_the_same_permits() {
+    let both = Both::start().await;
+    let (ours, java) = (pool(&both), java(&both, "a"));
+    assert!(java.call("trySetPermits", json!([5])).value::<bool>().await);
+    assert!(!ours.try_set_permits(9, None).await.unwrap());
+    let two = ours.acquire(2).await.unwrap();
+    assert_eq!(java.get::<i64>("availablePermits").await, 3);
+    assert!(!java.call("tryAcquire", json!([4])).value::<bool>().await);
+    java.call("acquire", json!([3])).value::<()>().await;
+    assert_eq!(ours.available_permits().await, Ok(0));
+    assert!(ours.try_acquire(1).await.unwrap().is_none());
+    java.call("release", json!([3])).value::<()>().await;
+    assert_eq!(two.release().await, Ok(Released::Released));
+    assert_eq!(java.get::<i64>("availablePermits").await, 5);
+
+    assert_eq!(ours.add_permits(2).await, Ok(7));
+    java.call("addPermits", json!([-1])).value::<()>().await;
+    assert!(ours.release_if_exists(1).await.unwrap());
+    assert!(java.call("releaseIfExists", json!([1])).value::<bool>().await);
+    assert_eq!(ours.available_permits().await, Ok(8));
+    assert_eq!(java.get::<i64>("drainPermits").await, 8);
+    ours.release(2).await.unwrap();
+    assert_eq!(java.get::<i64>("availablePermits").await, 2);
+    assert_eq!(ours.drain_permits().await, Ok(2));
+    assert_eq!(java.get::<i64>("drainPermits").await, 0);
+    assert!(!java.call("trySetPermits", json!([1])).value::<bool>().await);
+}
+
+#[tokio::test]
+async fn a_wait_ends_on_each_side_while_the_other_holds_all() {
+    let both = Both::start().await;
+    let (ours, java) = (pool(&both), java(&both, "a"));
+    ours.try_set_permits(1, None).await.unwrap();
+    let lease = ours.acquire(1).await.unwrap();
+    assert!(!java.call("tryAcquire", json!([1, ms(60)])).value::<bool>().await);
+    lease.release().await.unwrap();
+    assert!(java.call("tryAcquire", json!([1, ms(60)])).value::<bool>().await);
+    let short = AcquireOptions::new().wait(Duration::from_millis(60));
+    let refused = ours.permits(1).unwrap().acquire_with(short).await.unwrap_err();
+    assert_eq!(refused, AcquireError::Busy { remaining: None });
+}
+
+#[tokio::test]
+async fn whatever_makes_permits_available_here_wakes_java() {
+    let both = Both::start().await;
+    let (ours, java) = (pool(&both), java(&both, "a"));
+    let waits = async |permits: u32| {
+        let waiting = java.call("acquire", json!([permits]));
+        java.thread.waits().await;
+        waiting
+    };
+    let waiting = waits(1).await;
+    assert!(ours.try_set_permits(1, None).await.unwrap());
+    waiting.value::<()>().await;
+
+    let waiting = waits(2).await;
+    assert_eq!(ours.add_permits(2).await, Ok(2));
+    waiting.value::<()>().await;
+
+    // Fewer than none, which Redisson must not be told of: it would stop listening.
+    let waiting = waits(2).await;
+    assert_eq!(ours.add_permits(-3).await, Ok(-3));
+    ours.release(4).await.unwrap();
+    java.thread.waits().await;
+    assert!(!waiting.has_come());
+    assert!(ours.release_if_exists(1).await.unwrap());
+    waiting.value::<()>().await;
+
+    ours.release(3).await.unwrap();
+    let (two, one) = (ours.acquire(2).await.unwrap(), ours.acquire(1).await.unwrap());
+    let waiting = waits(3).await;
+    assert_eq!(one.release().await, Ok(Released::Released));
+    java.thread.waits().await;
+    assert!(!waiting.has_come());
+    assert_eq!(two.release().await, Ok(Released::Released));
+    waiting.value::<()>().await;
+
+    ours.release(1).await.unwrap();
+    let lease = ours.acquire(1).await.unwrap();
+    let waiting = waits(1).await;
+    assert_eq!(ours.force_release().await, Ok(true));
+    waiting.value::<()>().await;
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+    assert_eq!(ours.available_permits().await, Ok(0));
+}
+
+#[tokio::test]
+async fn permits_that_java_gives_back_are_ours() {
+    let both = Both::start().await;
+    let (ours, java) = (pool(&both), java(&both, "a"));
+    java.call("trySetPermits", json!([2])).value::<bool>().await;
+    java.call("acquire", json!([2])).value::<()>().await;
+    let waiting = both.wait_for(ours.permits(2).unwrap()).await;
+    java.get::<()>("release").await;
+    assert!(ours.permits(2).unwrap().try_acquire().await.unwrap().is_none());
+    assert!(!waiting.is_finished());
+    java.get::<()>("release").await;
+    waiting.await.unwrap().release().await.unwrap();
+    assert_eq!(java.get::<i64>("availablePermits").await, 2);
+}
+
+/// Redisson knows of no leases of permits, so it gets one back that ended when the next of ours looks for one.
+#[tokio::test]
+async fn a_permit_of_ours_whose_lease_has_run_out_comes_to_java_when_we_ask_next() {
+    let both = Both::start().await;
+    let (ours, java) = (pool(&both), java(&both, "a"));
+    ours.try_set_permits(1, None).await.unwrap();
+    let permit = ours.permits(1).unwrap();
+    let lease = permit.acquire_with(AcquireOptions::new().lease(SHORT)).await.unwrap();
+    // In one go, so that the thread gives back what it got.
+    let (taken, given) = (java.call("acquire", json!([])), java.call("release", json!([])));
+    java.thread.waits().await;
+    assert_eq!(lease.lost().await, LossReason::Expired);
+    assert!(!taken.has_come());
+    let next = permit.acquire_with(AcquireOptions::new().wait_until_cancelled()).await.unwrap();
+    assert_eq!(next.release().await, Ok(Released::Released));
+    taken.value::<()>().await;
+    given.value::<()>().await;
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+    assert_eq!(ours.available_permits().await, Ok(1));
+}
+
+/// Redisson's weak point 20: what a dead holder of Java's had is lost, and nobody can tell. Adding it heals it.
+#[tokio::test]
+async fn permits_of_a_java_service_that_dies_are_lost_until_they_are_added() {
+    let both = Both::start().await;
+    let ours = pool(&both);
+    ours.try_set_permits(1, None).await.unwrap();
+    let dies = both.another(json!({})).await;
+    let dead = dies.thread("a").object(json!({ "kind": "semaphore", "name": NAME }));
+    dead.get::<()>("acquire").await;
+    drop((dead, dies));
+    assert!(ours.try_acquire(1).await.unwrap().is_none());
+    assert_eq!(ours.force_release().await, Ok(false));
+    let waiting = both.wait_for(ours.permits(1).unwrap()).await;
+    ours.add_permits(1).await.unwrap();
+    waiting.await.unwrap().release().await.unwrap();
+}
+
+/// Redisson's weak point 20: its `addPermits` and `drainPermits` take the semaphore's end away, ours leave it.
+#[tokio::test]
+async fn the_end_of_a_semaphore_stays_with_us_and_goes_with_java() {
+    let both = Both::start().await;
+    let (ours, java) = (pool(&both), java(&both, "a"));
+    for (change, arguments) in [("addPermits", json!([1])), ("drainPermits", json!([]))] {
+        assert!(ours.try_set_permits(3, Some(Duration::from_secs(600))).await.unwrap());
+        ours.add_permits(2).await.unwrap();
+        ours.drain_permits().await.unwrap();
+        ours.release(1).await.unwrap();
+        ours.acquire(1).await.unwrap().release().await.unwrap();
+        assert!(both.pttl().await > 500_000);
+        java.get::<()>("acquire").await;
+        java.get::<()>("release").await;
+        assert!(both.pttl().await > 500_000);
+        java.call(change, arguments).value::<Value>().await;
+        assert_eq!(both.pttl().await, -1);
+        both.stand.redis.ask::<u64>(&["DEL", NAME]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_sides_contend_and_no_more_are_inside_than_there_are_permits() {
+    let both = Both::start().await;
+    let ours = pool(&both);
+    ours.try_set_permits(2, None).await.unwrap();
+    let contest = Contest {
+        java: json!({ "kind": "semaphore", "name": NAME }),
+        take: "acquire",
+        give: json!({ "method": "release", "args": [] }),
+        contenders: 3,
+        gauge: "inside",
+        most: 2,
+        without: None,
+        counter: None,
+    };
+    let permit = || both.direct_client().semaphore(NAME).unwrap().permits(1).unwrap();
+    contest.run(&both, permit).await;
+    assert_eq!(ours.available_permits().await, Ok(2));
+    assert_eq!(ours.inspect().await.unwrap().leases, 0);
+}

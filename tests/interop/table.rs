@@ -1,0 +1,120 @@
+//! Which cases each kind is put to: a kind's line here, and its line in `kinds.rs`, are all that a new kind needs.
+
+/// One test for each case, in a module for each kind.
+macro_rules! table {
+    ($($module:ident: $kind:ident is $($cases:ident)*;)*) => {
+        $(mod $module { $(super::$cases! { $kind })* })*
+    };
+}
+
+/// What one holder at a time means, whatever the kind.
+macro_rules! exclusive {
+    ($kind:ident) => {
+        super::tests! { $kind, exclusive,
+            java_is_refused_while_we_hold
+            we_are_refused_while_java_holds
+            we_take_over_after_java_unlocks
+            java_takes_over_when_our_lease_has_run_out
+            we_take_over_when_the_lease_of_java_has_run_out
+            java_renews_while_we_wait
+            a_java_service_that_dies_leaves_its_hold_to_us
+        }
+    };
+}
+
+/// It lies in one hash, which both sides can be asked about and can delete.
+macro_rules! told {
+    ($kind:ident) => {
+        super::tests! { $kind, told,
+            java_reads_what_we_hold
+            we_read_what_java_holds
+            our_forced_release_wakes_java
+            java_ends_our_hold_by_force_and_we_are_told
+            we_end_a_hold_of_java_by_force_and_it_is_told
+        }
+    };
+}
+
+/// Whoever comes may be the next to have it.
+macro_rules! unordered {
+    ($kind:ident) => {
+        super::tests! { $kind, contention, both_sides_contend_and_nobody_is_inside_twice }
+    };
+}
+
+/// Whoever comes first has it first.
+macro_rules! ordered {
+    ($kind:ident) => {
+        super::tests! { $kind, order, both_sides_contend_and_are_served_in_turn }
+    };
+}
+
+/// A release tells those who wait.
+macro_rules! tells {
+    ($kind:ident) => {
+        super::tests! { $kind, exclusive,
+            our_release_wakes_java
+            we_renew_while_java_waits
+        }
+    };
+}
+
+/// Who holds it may take it again.
+macro_rules! reentrant {
+    ($kind:ident) => {
+        super::tests! { $kind, again,
+            java_enters_again_while_we_wait
+            we_enter_again_while_java_waits
+        }
+    };
+}
+
+/// How often it is held can be read.
+macro_rules! counted {
+    ($kind:ident) => {
+        super::tests! { $kind, told, we_read_how_often_java_holds_it }
+    };
+}
+
+/// Who holds it may not take it again.
+macro_rules! never_again {
+    ($kind:ident) => {
+        super::tests! { $kind, again,
+            java_is_told_that_it_holds_it_already
+            we_are_told_that_we_hold_it_already
+        }
+    };
+}
+
+macro_rules! tests {
+    ($kind:ident, $room:ident, $($case:ident)*) => {
+        $(super::test! { $kind, $room, $case })*
+    };
+}
+
+macro_rules! test {
+    ($kind:ident, $room:ident, $case:ident) => {
+        // Two threads: one for a contender, one for what it talks to.
+        #[::tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $case() {
+            crate::interop::$room::$case::<crate::interop::kinds::$kind>().await;
+        }
+    };
+}
+
+use {counted, exclusive, never_again, ordered, reentrant, tells, test, tests, told, unordered};
+
+table! {
+    lock: Plain is exclusive told reentrant counted tells unordered;
+    non_reentrant_lock: NonReentrant is exclusive told never_again tells unordered;
+    fenced_lock: Fenced is exclusive told reentrant counted tells unordered;
+    spin_lock: Spin is exclusive told reentrant counted unordered;
+    spin_lock_of_constant_pauses: ConstantSpin is exclusive told reentrant counted unordered;
+    fair_lock: Fair is exclusive told reentrant counted tells ordered;
+    non_reentrant_fair_lock: NonReentrantFair is exclusive told never_again tells ordered;
+    write_lock: WriteSide is exclusive told reentrant counted tells unordered;
+    group_lock: Group is exclusive reentrant tells unordered;
+    multi_lock_of_two: MultiOfTwo is exclusive reentrant tells unordered;
+    multi_lock_of_three: MultiOfThree is exclusive reentrant tells unordered;
+    red_lock: Red is exclusive reentrant tells unordered;
+}

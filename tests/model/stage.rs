@@ -1,0 +1,190 @@
+//! How far a client has come, and the machine that brings it further.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use edgelatch::error::{AcquireError, ReleaseError, RequestError};
+use edgelatch::machine::{
+    Acquire, Awaiting, CallId, Grant, Input, Machine, Once, Output, Reach, Release, Released,
+    Renew, Renewal, Renewed,
+};
+use edgelatch::name::FencingToken;
+use edgelatch::protocol::reply::Reply;
+use edgelatch::protocol::script::ScriptCall;
+use edgelatch::time::Instant;
+
+/// Which machine of a client: they count their calls by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Leg {
+    Acquire,
+    Renewal,
+    Renew,
+    Release,
+    Once,
+    Await,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::large_enum_variant, reason = "a client is behind a pointer anyway")]
+pub(crate) enum Stage {
+    Idle,
+    Acquiring(Acquire),
+    Holding {
+        grant: Grant,
+        renewal: Renewal,
+        renew: Option<Renew>,
+    },
+    /// The holder knows that it has lost its hold.
+    Lost {
+        grant: Grant,
+    },
+    Releasing(Release),
+    Doing(Once),
+    Awaiting(Awaiting),
+    Over(Told),
+}
+
+/// What the program has heard at last about what is left of it in Redis.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Told {
+    Busy,
+    /// Nothing is held, for another reason.
+    Nothing,
+    /// Nothing is held any more when so much time has passed on the client's clock.
+    HeldAtMost {
+        since: Instant,
+        time: Duration,
+    },
+    /// It cannot be told.
+    Refused,
+    /// It was done once, and this was answered.
+    Done(i64, String),
+    /// It was not done and never will be.
+    NotDone,
+    /// The latch is open.
+    Open,
+}
+
+/// What a machine has ended with.
+pub(crate) enum Ended {
+    Acquired(Result<Grant, AcquireError>),
+    Lost,
+    Renewed(Result<Renewed, RequestError>),
+    /// With the token that the reads inside have from then on.
+    Released(Told, Option<FencingToken>),
+    Over(Told),
+}
+
+/// The calls that a client makes while it handles one thing.
+pub(crate) type Outbox = Vec<(Leg, CallId, Arc<ScriptCall>)>;
+
+impl Leg {
+    pub(crate) const COUNT: usize = 6;
+}
+
+impl Stage {
+    /// Tells the machine of this leg; answers whether there is one.
+    pub(crate) fn handle(&mut self, leg: Leg, input: Input, now: Instant) -> bool {
+        match (self, leg) {
+            (Self::Acquiring(machine), Leg::Acquire) => machine.handle(input, now),
+            (Self::Holding { renewal, .. }, Leg::Renewal) => renewal.handle(input, now),
+            (Self::Holding { renew: Some(machine), .. }, Leg::Renew) => machine.handle(input, now),
+            (Self::Releasing(machine), Leg::Release) => machine.handle(input, now),
+            (Self::Doing(machine), Leg::Once) => machine.handle(input, now),
+            (Self::Awaiting(machine), Leg::Await) => machine.handle(input, now),
+            _ => return false,
+        }
+        true
+    }
+
+    /// What may still be done of what was asked for a hold, with what was known before; nothing of what is over.
+    pub(crate) fn reach(&self, known: Option<Reach>) -> Option<Reach> {
+        let and = |one: Option<Reach>, other: Reach| Some(one.map_or(other, |one| one.and(other)));
+        match self {
+            Self::Holding { renewal, renew, .. } => {
+                let known = and(known, renewal.reach());
+                renew.as_ref().map_or(known, |renew| and(known, renew.reach()))
+            }
+            Self::Lost { .. } => known,
+            _ => None,
+        }
+    }
+
+    /// Polls the machine of this leg up to its next wait (`Err`) or its end (`Ok`); `None` when there is none.
+    pub(crate) fn poll(
+        &mut self,
+        leg: Leg,
+        now: Instant,
+        outbox: &mut Outbox,
+    ) -> Option<Result<Ended, Instant>> {
+        Some(match (self, leg) {
+            (Self::Acquiring(machine), Leg::Acquire) => {
+                drain(machine, leg, now, outbox).map(Ended::Acquired)
+            }
+            (Self::Holding { renewal, .. }, Leg::Renewal) => {
+                drain(renewal, leg, now, outbox).map(|_| Ended::Lost)
+            }
+            (Self::Holding { renew: Some(machine), .. }, Leg::Renew) => {
+                drain(machine, leg, now, outbox).map(Ended::Renewed)
+            }
+            (Self::Releasing(machine), Leg::Release) => {
+                drain(machine, leg, now, outbox).map(|outcome| {
+                    Ended::Released(Told::of_release(&outcome, now), machine.handed_on())
+                })
+            }
+            (Self::Doing(machine), Leg::Once) => drain(machine, leg, now, outbox)
+                .map(|outcome| Ended::Over(Told::of_what_is_done_once(outcome))),
+            (Self::Awaiting(machine), Leg::Await) => drain(machine, leg, now, outbox)
+                .map(|outcome| Ended::Over(outcome.map_or(Told::Busy, |()| Told::Open))),
+            _ => return None,
+        })
+    }
+}
+
+impl Told {
+    pub(crate) fn without_grant(error: &AcquireError, now: Instant) -> Self {
+        match error {
+            AcquireError::Busy { .. } => Self::Busy,
+            AcquireError::Unknown { held_at_most, .. }
+            | AcquireError::Cancelled { held_at_most: Some(held_at_most) } => {
+                Self::HeldAtMost { since: now, time: *held_at_most }
+            }
+            _ => Self::Nothing,
+        }
+    }
+
+    fn of_release(outcome: &Result<Released, ReleaseError>, now: Instant) -> Self {
+        match outcome {
+            Ok(_) => Self::Nothing,
+            Err(ReleaseError::Unknown { held_at_most, .. }) => {
+                Self::HeldAtMost { since: now, time: *held_at_most }
+            }
+            Err(_) => Self::Refused,
+        }
+    }
+
+    fn of_what_is_done_once(outcome: Result<Reply, RequestError>) -> Self {
+        match outcome {
+            Ok(reply) => Self::Done(reply.code as i64, reply.value),
+            Err(RequestError::NotDone(_)) => Self::NotDone,
+            Err(_) => Self::Refused,
+        }
+    }
+}
+
+/// A machine up to its next wait (`Err`) or its end (`Ok`).
+fn drain<M: Machine>(
+    machine: &mut M,
+    leg: Leg,
+    now: Instant,
+    outbox: &mut Outbox,
+) -> Result<M::Outcome, Instant> {
+    loop {
+        match machine.poll(now) {
+            Output::Call { call, script, .. } => outbox.push((leg, call, Arc::new(script))),
+            Output::Listen { .. } => {}
+            Output::Wait { until, .. } => return Err(until),
+            Output::Done(outcome) => return Ok(outcome),
+        }
+    }
+}

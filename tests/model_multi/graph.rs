@@ -1,0 +1,134 @@
+//! All states of a model and the steps between them; and in which of them somebody may be for ever.
+
+use std::collections::HashMap;
+
+use stateright::Model;
+
+/// The whole of a small model.
+pub(crate) struct Graph<L> {
+    /// The steps out of each state: what is done, and where it leads.
+    steps: Vec<Vec<(L, usize)>>,
+    /// Whether all is done in it.
+    done: Vec<bool>,
+}
+
+impl<L: Copy + PartialEq> Graph<L> {
+    /// Explores `model` to its end.
+    pub(crate) fn of<M>(model: &M, is_done: impl Fn(&M::State) -> bool) -> Self
+    where
+        M: Model<Action = L>,
+        M::State: Clone + Eq + std::hash::Hash,
+    {
+        let mut numbers = HashMap::new();
+        let mut states = Vec::new();
+        let mut number = |state: M::State, states: &mut Vec<M::State>| {
+            *numbers.entry(state.clone()).or_insert_with(|| {
+                states.push(state);
+                states.len() - 1
+            })
+        };
+        for state in model.init_states() {
+            number(state, &mut states);
+        }
+        let (mut steps, mut actions) = (Vec::new(), Vec::new());
+        while let Some(state) = states.get(steps.len()).cloned() {
+            model.actions(&state, &mut actions);
+            let leads =
+                |action: L| Some((action, number(model.next_state(&state, action)?, &mut states)));
+            steps.push(actions.drain(..).filter_map(leads).collect());
+        }
+        let done = states.iter().map(is_done).collect();
+        Self { steps, done }
+    }
+
+    pub(crate) const fn count(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// How many states there are from which it cannot be done any more.
+    pub(crate) fn stuck(&self) -> usize {
+        let mut back = vec![Vec::new(); self.count()];
+        for (from, steps) in self.steps.iter().enumerate() {
+            for (_, to) in steps {
+                back[*to].push(from);
+            }
+        }
+        let mut reaches = self.done.clone();
+        let mut open: Vec<usize> = (0..self.count()).filter(|state| self.done[*state]).collect();
+        while let Some(state) = open.pop() {
+            for before in &back[state] {
+                if !std::mem::replace(&mut reaches[*before], true) {
+                    open.push(*before);
+                }
+            }
+        }
+        reaches.into_iter().filter(|reaches| !reaches).count()
+    }
+
+    /// The states of a circle in which a fair scheduler may stay for ever: one that does what can be done all the time. `None`
+    /// where there is no such circle.
+    pub(crate) fn fair_circle(&self) -> Option<usize> {
+        let part = self.strongly_connected();
+        let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (state, part) in part.iter().enumerate() {
+            parts.entry(*part).or_default().push(state);
+        }
+        let inside = |states: &[usize]| {
+            let steps = states.iter().flat_map(|state| &self.steps[*state]);
+            steps
+                .filter(|(_, to)| part[*to] == part[states[0]])
+                .map(|(action, _)| *action)
+                .collect()
+        };
+        let fair = parts.values().filter(|states| {
+            let taken: Vec<L> = inside(states);
+            let always = self.steps[states[0]].iter().map(|(action, _)| *action).filter(|action| {
+                let can =
+                    |state: &usize| self.steps[*state].iter().any(|(other, _)| other == action);
+                states.iter().all(can)
+            });
+            !taken.is_empty() && always.into_iter().all(|action| taken.contains(&action))
+        });
+        fair.map(Vec::len).min()
+    }
+
+    /// Tarjan's: which states can be reached from each other.
+    fn strongly_connected(&self) -> Vec<usize> {
+        const NONE: usize = usize::MAX;
+        let count = self.count();
+        let (mut index, mut low, mut part) = (vec![NONE; count], vec![0; count], vec![NONE; count]);
+        let (mut next, mut parts, mut stack) = (0, 0, Vec::new());
+        for root in 0..count {
+            let mut calls = if index[root] == NONE { vec![(root, 0)] } else { Vec::new() };
+            while let Some((state, step)) = calls.pop() {
+                if step == 0 {
+                    (index[state], low[state]) = (next, next);
+                    next += 1;
+                    stack.push(state);
+                } else {
+                    let before = self.steps[state][step - 1].1;
+                    if part[before] == NONE {
+                        low[state] = low[state].min(low[before]);
+                    }
+                }
+                if let Some((_, to)) = self.steps[state].get(step) {
+                    calls.push((state, step + 1));
+                    if index[*to] == NONE {
+                        calls.push((*to, 0));
+                    } else if part[*to] == NONE {
+                        low[state] = low[state].min(index[*to]);
+                    }
+                } else if low[state] == index[state] {
+                    while let Some(member) = stack.pop() {
+                        part[member] = parts;
+                        if member == state {
+                            break;
+                        }
+                    }
+                    parts += 1;
+                }
+            }
+        }
+        part
+    }
+}

@@ -1,0 +1,257 @@
+//! Why parts are taken as they are: keep what comes before the first refused, and wait for that alone.
+//!
+//! Requests and releases are executed one by one in any order, a waiter asks again whenever it likes, and every client wants
+//! its parts once.
+
+use stateright::{Model, Property};
+
+use super::graph::Graph;
+
+/// Some parts, as bits.
+type Parts = u8;
+
+/// What a client does when it was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// Asks for one after the other, holds what it has and waits: Redisson's multi-lock without its time limit.
+    HoldAndWait,
+    /// Asks for all; lets go of all.
+    BackOff,
+    /// Keeps what comes before the first refused; asks for all that is missing.
+    AskAll,
+    /// Keeps what comes before the first refused; asks for that one, and for the rest once that is granted. As built.
+    AskFirst,
+}
+
+/// Clients, each with its parts in its own order.
+struct Clients {
+    rule: Rule,
+    orders: Vec<Vec<u8>>,
+    /// Whether somebody who waits may let go what it keeps, and go on with empty hands.
+    patience: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Client {
+    asks: Parts,
+    refused: Parts,
+    holds: Parts,
+    /// What is still held although its release is under way.
+    releases: Parts,
+    waits_for: u8,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    Asking,
+    Waiting,
+    Holding,
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Acquire(usize, u8),
+    Release(usize, u8),
+    AskAgain(usize),
+    LosePatience(usize),
+    Finish(usize),
+}
+
+const fn bit(part: u8) -> Parts {
+    1 << part
+}
+
+impl Clients {
+    fn graph(rule: Rule, orders: &[&[u8]], patience: bool) -> Graph<Action> {
+        let orders = orders.iter().map(|order| order.to_vec()).collect();
+        let is_over = |client: &Client| client.stage == Stage::Over && client.releases == 0;
+        let model = Self { rule, orders, patience };
+        Graph::of(&model, |state: &Vec<Client>| state.iter().all(is_over))
+    }
+
+    fn missing(&self, number: usize, client: &Client) -> impl Iterator<Item = u8> {
+        let holds = client.holds;
+        self.orders[number].iter().copied().filter(move |part| holds & bit(*part) == 0)
+    }
+
+    /// Asks for all that is missing; or, where this is the rule, for one.
+    fn ask(&self, number: usize, client: &mut Client, again: bool) {
+        client.asks = match self.rule {
+            Rule::HoldAndWait => self.missing(number, client).next().map_or(0, bit),
+            Rule::AskFirst if again => bit(client.waits_for),
+            _ => self.missing(number, client).map(bit).sum(),
+        };
+        (client.refused, client.stage) = (0, Stage::Asking);
+    }
+
+    /// All that was asked has been answered.
+    fn decide(&self, number: usize, client: &mut Client) {
+        let Some(first) = self.missing(number, client).next() else {
+            client.stage = Stage::Holding;
+            return;
+        };
+        if client.refused == 0 {
+            return self.ask(number, client, false);
+        }
+        // With empty hands it was asked for alone, and what comes before it is not refused.
+        let refused = client.refused;
+        let first =
+            self.missing(number, client).find(|part| refused & bit(*part) != 0).unwrap_or(first);
+        let place = self.orders[number].iter().position(|part| *part == first).unwrap();
+        let after: Parts = match self.rule {
+            Rule::HoldAndWait => 0,
+            Rule::BackOff => Parts::MAX,
+            Rule::AskAll | Rule::AskFirst => {
+                self.orders[number][place..].iter().copied().map(bit).sum()
+            }
+        };
+        client.releases |= client.holds & after;
+        client.holds &= !after;
+        (client.waits_for, client.stage) = (first, Stage::Waiting);
+    }
+}
+
+impl Model for Clients {
+    type State = Vec<Client>;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<Vec<Client>> {
+        let client = |number| {
+            let mut client = Client {
+                asks: 0,
+                refused: 0,
+                holds: 0,
+                releases: 0,
+                waits_for: 0,
+                stage: Stage::Asking,
+            };
+            self.ask(number, &mut client, false);
+            client
+        };
+        vec![(0..self.orders.len()).map(client).collect()]
+    }
+
+    fn actions(&self, state: &Vec<Client>, actions: &mut Vec<Action>) {
+        for (number, client) in state.iter().enumerate() {
+            for part in 0..8 {
+                // What is let go is asked for again only when its end is confirmed.
+                if client.asks & !client.releases & bit(part) != 0 {
+                    actions.push(Action::Acquire(number, part));
+                }
+                if client.releases & bit(part) != 0 {
+                    actions.push(Action::Release(number, part));
+                }
+            }
+            match client.stage {
+                Stage::Waiting => {
+                    actions.push(Action::AskAgain(number));
+                    if self.patience && client.holds != 0 {
+                        actions.push(Action::LosePatience(number));
+                    }
+                }
+                Stage::Holding => actions.push(Action::Finish(number)),
+                Stage::Asking | Stage::Over => {}
+            }
+        }
+    }
+
+    fn next_state(&self, last: &Vec<Client>, action: Action) -> Option<Vec<Client>> {
+        let mut state = last.clone();
+        match action {
+            Action::Acquire(number, part) => {
+                let is_free =
+                    last.iter().all(|other| (other.holds | other.releases) & bit(part) == 0);
+                let client = &mut state[number];
+                client.asks &= !bit(part);
+                *(if is_free { &mut client.holds } else { &mut client.refused }) |= bit(part);
+                if client.asks == 0 {
+                    self.decide(number, client);
+                }
+            }
+            Action::Release(number, part) => state[number].releases &= !bit(part),
+            Action::AskAgain(number) => self.ask(number, &mut state[number], true),
+            Action::LosePatience(number) => {
+                let client = &mut state[number];
+                client.releases |= std::mem::take(&mut client.holds);
+            }
+            Action::Finish(number) => {
+                let client = &mut state[number];
+                client.releases |= std::mem::take(&mut client.holds);
+                client.stage = Stage::Over;
+            }
+        }
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        Vec::new()
+    }
+}
+
+/// Two clients that both want two parts, and so on; the last is a ring of three pairs.
+const CASES: [&[&[u8]]; 5] = [
+    &[&[0, 1], &[0, 1]],
+    &[&[0, 1, 2], &[0, 1, 2]],
+    &[&[0, 1], &[0, 1], &[0, 1]],
+    &[&[0, 1, 2], &[0, 1, 2], &[0, 1, 2]],
+    &[&[0, 1], &[1, 2], &[0, 2]],
+];
+
+#[test]
+fn whoever_waits_for_the_first_refused_alone_is_served() {
+    for case in CASES {
+        let graph = Clients::graph(Rule::AskFirst, case, false);
+        println!("{case:?}: {} states", graph.count());
+        assert_eq!((graph.stuck(), graph.fair_circle()), (0, None), "{case:?}");
+    }
+}
+
+#[test]
+fn whoever_holds_and_waits_in_an_order_of_its_own_gets_stuck() {
+    let opposite: [[&[u8]; 2]; 2] = [[&[0, 1], &[1, 0]], [&[0, 1, 2], &[2, 1, 0]]];
+    for case in &opposite {
+        let graph = Clients::graph(Rule::HoldAndWait, case, false);
+        println!("{case:?}: {} of {} states stuck", graph.stuck(), graph.count());
+        assert!(graph.stuck() > 0, "{case:?}");
+    }
+    // Each of them in the same order: nothing is wrong with holding then.
+    assert_eq!(Clients::graph(Rule::HoldAndWait, CASES[0], false).stuck(), 0);
+}
+
+#[test]
+fn whoever_lets_go_of_everything_may_do_so_for_ever() {
+    for case in [CASES[0], CASES[1], CASES[2], CASES[4]] {
+        let graph = Clients::graph(Rule::BackOff, case, false);
+        println!("{case:?}: a circle of {:?} in {} states", graph.fair_circle(), graph.count());
+        assert_eq!(graph.stuck(), 0, "{case:?}");
+        assert!(graph.fair_circle().is_some(), "{case:?}");
+    }
+}
+
+#[test]
+fn whoever_asks_for_all_the_rest_each_time_may_refuse_the_others_for_ever() {
+    for case in &CASES[..3] {
+        let graph = Clients::graph(Rule::AskAll, case, false);
+        println!("{case:?}: a circle of {:?} in {} states", graph.fair_circle(), graph.count());
+        assert_eq!(graph.stuck(), 0, "{case:?}");
+        assert!(graph.fair_circle().is_some(), "{case:?}");
+    }
+}
+
+#[test]
+fn those_who_see_different_orders_get_stuck_unless_they_lose_patience() {
+    let orders: [&[u8]; 2] = [&[0, 1], &[1, 0]];
+    let endless = Clients::graph(Rule::AskFirst, &orders, false);
+    println!("{} of {} states stuck", endless.stuck(), endless.count());
+    assert!(endless.stuck() > 0);
+    assert_eq!(Clients::graph(Rule::AskFirst, &orders, true).stuck(), 0);
+}
+
+#[test]
+fn patience_harms_nobody_who_sees_the_same_order() {
+    for case in CASES {
+        assert_eq!(Clients::graph(Rule::AskFirst, case, true).stuck(), 0, "{case:?}");
+    }
+}

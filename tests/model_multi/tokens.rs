@@ -1,0 +1,309 @@
+//! Why a token is stored by a majority before it is handed out.
+//!
+//! Acquisitions of a lock of three nodes whose requests come any number of times and at any time after they were sent, even
+//! after the end; whose answers may be heard late or never; and whose holds may run out on any node, which their client then
+//! knows by its own clock.
+
+use std::collections::BTreeSet;
+
+use stateright::{Checker as _, HasDiscoveries, Model, Property};
+
+const NODES: usize = 3;
+const QUORUM: usize = 2;
+const RISE: &str = "tokens rise in the order in which they are handed out";
+const BOTH: &str = "every acquisition has its token";
+const RAISED: &str = "a token was raised";
+const AT_ONCE: &str = "a proposal was stored by a majority at once";
+
+/// What makes a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// The largest that a majority has minted.
+    Largest,
+    /// A majority stores it or a larger one.
+    AtLeast,
+    /// A majority stores it, this very one. As built.
+    Stored,
+}
+
+struct Votes {
+    rule: Rule,
+    acquisitions: usize,
+    /// What is proposed by all: 0 is nothing.
+    proposal: u8,
+    /// The last tokens of the nodes when it begins.
+    last: [u8; NODES],
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Node {
+    last: u8,
+    holder: Option<u8>,
+    /// For each acquisition: not asked yet, granted, or ended.
+    latches: [Latch; 3],
+    /// For each acquisition, what its client has heard, and what it may still hear: tokens, as bits.
+    heard: [u8; 3],
+    told: [u16; 3],
+    /// The raises that were sent to the node, which may come at any time: tokens, as bits.
+    raises: [u16; 3],
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Latch {
+    #[default]
+    None,
+    Granted,
+    Ended,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    nodes: [Node; NODES],
+    stages: [Stage; 3],
+    /// The tokens in the order in which they were handed out.
+    handed: Vec<u8>,
+    raised: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    Idle,
+    Asking,
+    Holding,
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Begin(usize),
+    Acquire(usize, usize),
+    Raise(usize, usize, u8),
+    SendRaise(usize),
+    Hear(usize, usize, u8),
+    HandOut(usize, u8),
+    Finish(usize),
+    Release(usize, usize),
+    Expire(usize),
+}
+
+impl Votes {
+    /// The token that a client may hand out by what it has heard.
+    fn token(&self, state: &State, number: usize) -> Option<u8> {
+        let mut heard: Vec<u8> = state.nodes.iter().map(|node| node.heard[number]).collect();
+        heard.retain(|token| *token > 0);
+        heard.sort_unstable();
+        let newest = *heard.last()?;
+        match self.rule {
+            _ if heard.len() < QUORUM => None,
+            Rule::Largest => Some(newest),
+            Rule::AtLeast => heard.iter().rev().nth(QUORUM - 1).copied(),
+            Rule::Stored => {
+                heard.windows(QUORUM).find(|same| same[0] == same[1]).map(|same| same[0])
+            }
+        }
+    }
+
+    /// What is still to be raised, and to what.
+    fn to_raise(&self, state: &State, number: usize) -> Option<u8> {
+        let heard = || state.nodes.iter().map(|node| node.heard[number]).filter(|token| *token > 0);
+        let newest = heard().max()?;
+        let sent =
+            |node: &Node| node.heard[number] == 0 || node.raises[number] & (1 << newest) != 0;
+        let all_sent = state.nodes.iter().filter(|node| node.heard[number] != newest).all(sent);
+        (self.rule != Rule::Largest && heard().count() >= QUORUM && !all_sent).then_some(newest)
+    }
+
+    fn execute(&self, state: &mut State, number: usize, place: usize) {
+        let node = &mut state.nodes[place];
+        let me = Some(u8::try_from(number).unwrap());
+        match node.latches[number] {
+            Latch::None if node.holder.is_none() => {
+                node.last = if self.proposal > node.last { self.proposal } else { node.last + 1 };
+                (node.holder, node.latches[number]) = (me, Latch::Granted);
+                node.told[number] |= 1 << node.last;
+            }
+            Latch::Granted if node.holder == me => node.told[number] |= 1 << node.last,
+            _ => {}
+        }
+    }
+
+    fn raise(state: &mut State, number: usize, place: usize, token: u8) {
+        let node = &mut state.nodes[place];
+        let is_held = node.holder == Some(u8::try_from(number).unwrap());
+        if is_held && node.latches[number] == Latch::Granted {
+            state.raised |= node.last < token;
+            node.last = node.last.max(token);
+            node.told[number] |= 1 << node.last;
+        }
+    }
+
+    /// Nodes are alike: states that differ in their order only are one. So are those that differ in what nobody hears any more,
+    /// and in raises that change nothing any more.
+    fn ordered(mut state: State) -> State {
+        for node in &mut state.nodes {
+            for (number, stage) in state.stages.iter().enumerate() {
+                if *stage != Stage::Asking {
+                    node.told[number] = 0;
+                    let above = u16::MAX << (node.last + 1);
+                    let ended = node.latches[number] == Latch::Ended;
+                    node.raises[number] &= if ended { 0 } else { above };
+                }
+            }
+        }
+        state.nodes.sort_unstable();
+        state
+    }
+}
+
+impl Node {
+    /// A hold is over: what was told of it is worth nothing any more, by the client's own clock.
+    fn forget(&mut self, number: usize) {
+        (self.heard[number], self.told[number]) = (0, 0);
+    }
+}
+
+impl Model for Votes {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let nodes = self.last.map(|last| Node { last, ..Node::default() });
+        vec![State { nodes, stages: [Stage::Idle; 3], handed: Vec::new(), raised: false }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for number in 0..self.acquisitions {
+            match state.stages[number] {
+                // They begin in their order: they are alike, too.
+                Stage::Idle if number == 0 || state.stages[number - 1] != Stage::Idle => {
+                    actions.push(Action::Begin(number));
+                    continue;
+                }
+                Stage::Idle => continue,
+                Stage::Asking => {
+                    actions.extend(
+                        self.token(state, number).map(|token| Action::HandOut(number, token)),
+                    );
+                    if self.token(state, number).is_none() && self.to_raise(state, number).is_some()
+                    {
+                        actions.push(Action::SendRaise(number));
+                    }
+                    actions.push(Action::Finish(number));
+                }
+                Stage::Holding => actions.push(Action::Finish(number)),
+                Stage::Over => {}
+            }
+            for (place, node) in state.nodes.iter().enumerate() {
+                actions.push(Action::Acquire(number, place));
+                let tokens = (1..16).filter(|token| node.raises[number] & (1 << token) != 0);
+                actions.extend(tokens.map(|token| Action::Raise(number, place, token)));
+                if state.stages[number] == Stage::Asking {
+                    let tokens = (1..16).filter(|token| node.told[number] & (1 << token) != 0);
+                    let news = tokens.filter(|token| *token > node.heard[number]);
+                    actions.extend(news.map(|token| Action::Hear(number, place, token)));
+                }
+                if state.stages[number] == Stage::Over {
+                    actions.push(Action::Release(number, place));
+                }
+            }
+        }
+        actions.extend((0..NODES).filter(|n| state.nodes[*n].holder.is_some()).map(Action::Expire));
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        match action {
+            Action::Begin(number) => state.stages[number] = Stage::Asking,
+            Action::Acquire(number, place) => self.execute(&mut state, number, place),
+            Action::Raise(number, place, token) => Self::raise(&mut state, number, place, token),
+            Action::SendRaise(number) => {
+                let token = self.to_raise(&state, number)?;
+                for node in &mut state.nodes {
+                    if node.heard[number] != 0 && node.heard[number] != token {
+                        node.raises[number] |= 1 << token;
+                    }
+                }
+            }
+            Action::Hear(number, place, token) => state.nodes[place].heard[number] = token,
+            Action::HandOut(number, token) => {
+                state.handed.push(token);
+                state.stages[number] = Stage::Holding;
+            }
+            Action::Finish(number) => {
+                state.stages[number] = Stage::Over;
+                state.nodes.iter_mut().for_each(|node| node.forget(number));
+            }
+            Action::Release(number, place) => {
+                let node = &mut state.nodes[place];
+                if node.holder == Some(u8::try_from(number).unwrap()) {
+                    node.holder = None;
+                }
+                node.latches[number] = Latch::Ended;
+            }
+            Action::Expire(place) => {
+                let number = usize::from(state.nodes[place].holder.take()?);
+                state.nodes[place].forget(number);
+                // With fewer than a majority a hold is over, and its holder knows.
+                if state.stages[number] == Stage::Holding
+                    && state.nodes.iter().filter(|node| node.heard[number] > 0).count() < QUORUM
+                {
+                    state.stages[number] = Stage::Over;
+                }
+            }
+        }
+        let state = Self::ordered(state);
+        (state != *last).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(RISE, |_, state: &State| {
+                state.handed.windows(2).all(|pair| pair[0] < pair[1])
+            }),
+            Property::sometimes(BOTH, |model: &Self, state: &State| {
+                state.handed.len() == model.acquisitions
+            }),
+            Property::sometimes(RAISED, |model: &Self, state: &State| {
+                (state.raised && !state.handed.is_empty()) || model.rule == Rule::Largest
+            }),
+            Property::sometimes(AT_ONCE, |model: &Self, state: &State| {
+                model.proposal == 0 || (!state.raised && !state.handed.is_empty())
+            }),
+        ]
+    }
+}
+
+#[test]
+fn a_token_that_a_majority_stores_rises() {
+    rises(Votes { rule: Rule::Stored, acquisitions: 2, proposal: 0, last: [0; NODES] });
+}
+
+#[test]
+fn a_token_that_was_proposed_to_nodes_that_differ_rises() {
+    rises(Votes { rule: Rule::Stored, acquisitions: 2, proposal: 2, last: [0, 1, 2] });
+}
+
+#[test]
+fn the_largest_token_that_a_majority_has_minted_does_not_rise() {
+    refuted(Votes { rule: Rule::Largest, acquisitions: 2, proposal: 0, last: [0; NODES] });
+}
+
+#[test]
+fn a_majority_that_stores_a_token_or_a_larger_one_is_not_enough() {
+    refuted(Votes { rule: Rule::AtLeast, acquisitions: 2, proposal: 0, last: [0; NODES] });
+}
+
+fn rises(votes: Votes) {
+    let checker = votes.checker().threads(2).spawn_bfs().join();
+    println!("{} states, {} steps deep", checker.unique_state_count(), checker.max_depth());
+    checker.assert_properties();
+}
+
+fn refuted(votes: Votes) {
+    let rule = votes.rule;
+    let wanted = HasDiscoveries::AnyOf(BTreeSet::from([RISE]));
+    let checker = votes.checker().threads(2).finish_when(wanted).spawn_bfs().join();
+    let found = checker.assert_any_discovery(RISE);
+    let (steps, states) = (found.into_actions().len(), checker.unique_state_count());
+    println!("{rule:?}: refuted in {steps} steps after {states} states");
+}

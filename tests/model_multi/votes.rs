@@ -1,0 +1,186 @@
+//! Why nodes are voted for as they are: the holder of the lowest node keeps what it has, all others wait for that node alone.
+//!
+//! Requests and releases are executed one by one in any order, and every client wants a majority once.
+
+use stateright::{Model, Property};
+
+use super::graph::Graph;
+
+/// Some nodes, as bits.
+type Nodes = u8;
+
+/// What a client does that got no majority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// Everybody lets go of all and asks for all again.
+    BackOff,
+    /// The holder of the lowest node keeps what it has; the others ask for all again.
+    LowestKeeps,
+    /// The same; and the others wait for the lowest node alone. As built.
+    WaitForLowest,
+}
+
+struct Clients {
+    rule: Rule,
+    nodes: u8,
+    /// For each client, the nodes that do not answer it.
+    silent: Vec<Nodes>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Client {
+    asks: Nodes,
+    refused: Nodes,
+    holds: Nodes,
+    releases: Nodes,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    Asking,
+    /// For a pause, and then for all, or for the lowest node alone.
+    Pausing {
+        only: Option<u8>,
+    },
+    Holding,
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Acquire(usize, u8),
+    Release(usize, u8),
+    AskAgain(usize),
+    Finish(usize),
+}
+
+const fn bit(node: u8) -> Nodes {
+    1 << node
+}
+
+impl Clients {
+    fn graph(rule: Rule, nodes: u8, silent: &[Nodes]) -> Graph<Action> {
+        let is_over = |client: &Client| client.stage == Stage::Over && client.releases == 0;
+        let model = Self { rule, nodes, silent: silent.to_vec() };
+        Graph::of(&model, |state: &Vec<Client>| state.iter().all(is_over))
+    }
+
+    const fn ask_all(&self, client: &mut Client) {
+        client.asks = (bit(self.nodes) - 1) & !client.holds;
+        (client.refused, client.stage) = (0, Stage::Asking);
+    }
+
+    /// Something was answered: a majority is taken as soon as it is there, all else waits for all answers.
+    fn decide(&self, number: usize, client: &mut Client) {
+        if client.holds.count_ones() > u32::from(self.nodes / 2) {
+            client.asks = 0;
+            client.stage = Stage::Holding;
+            return;
+        }
+        if client.asks != 0 {
+            return;
+        }
+        // The lowest was waited for alone, and is granted.
+        if client.refused == 0 && (client.holds | self.silent[number]) != bit(self.nodes) - 1 {
+            return self.ask_all(client);
+        }
+        let lowest = bit(u8::try_from((client.holds | client.refused).trailing_zeros()).unwrap());
+        let keeps = self.rule != Rule::BackOff && client.holds & lowest != 0;
+        if !keeps {
+            client.releases |= std::mem::take(&mut client.holds);
+        }
+        let waits = self.rule == Rule::WaitForLowest && !keeps;
+        let only = waits.then(|| u8::try_from(lowest.trailing_zeros()).unwrap());
+        client.stage = Stage::Pausing { only };
+    }
+}
+
+impl Model for Clients {
+    type State = Vec<Client>;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<Vec<Client>> {
+        let mut client =
+            Client { asks: 0, refused: 0, holds: 0, releases: 0, stage: Stage::Asking };
+        self.ask_all(&mut client);
+        vec![vec![client; self.silent.len()]]
+    }
+
+    fn actions(&self, state: &Vec<Client>, actions: &mut Vec<Action>) {
+        for (number, client) in state.iter().enumerate() {
+            for node in 0..self.nodes {
+                if client.asks & !client.releases & bit(node) != 0 {
+                    actions.push(Action::Acquire(number, node));
+                }
+                if client.releases & bit(node) != 0 {
+                    actions.push(Action::Release(number, node));
+                }
+            }
+            match client.stage {
+                Stage::Pausing { .. } => actions.push(Action::AskAgain(number)),
+                Stage::Holding => actions.push(Action::Finish(number)),
+                Stage::Asking | Stage::Over => {}
+            }
+        }
+    }
+
+    fn next_state(&self, last: &Vec<Client>, action: Action) -> Option<Vec<Client>> {
+        let mut state = last.clone();
+        match action {
+            Action::Acquire(number, node) => {
+                let is_free =
+                    last.iter().all(|other| (other.holds | other.releases) & bit(node) == 0);
+                let client = &mut state[number];
+                client.asks &= !bit(node);
+                if self.silent[number] & bit(node) == 0 {
+                    *(if is_free { &mut client.holds } else { &mut client.refused }) |= bit(node);
+                }
+                self.decide(number, client);
+            }
+            Action::Release(number, node) => state[number].releases &= !bit(node),
+            Action::AskAgain(number) => {
+                let client = &mut state[number];
+                match client.stage {
+                    Stage::Pausing { only: Some(node) } => {
+                        client.asks = bit(node);
+                        (client.refused, client.stage) = (0, Stage::Asking);
+                    }
+                    _ => self.ask_all(client),
+                }
+            }
+            Action::Finish(number) => {
+                let client = &mut state[number];
+                client.releases |= std::mem::take(&mut client.holds);
+                client.stage = Stage::Over;
+            }
+        }
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn whoever_waits_for_the_lowest_node_alone_is_served() {
+    // The last two: nobody hears the lowest node, and one of them does not hear it.
+    let cases: [(u8, &[Nodes]); 5] =
+        [(3, &[0, 0]), (3, &[0, 0, 0]), (5, &[0, 0]), (3, &[1, 1]), (3, &[1, 0])];
+    for (nodes, silent) in cases {
+        let graph = Clients::graph(Rule::WaitForLowest, nodes, silent);
+        println!("{nodes} nodes, {silent:?}: {} states", graph.count());
+        assert_eq!((graph.stuck(), graph.fair_circle()), (0, None), "{nodes} {silent:?}");
+    }
+}
+
+#[test]
+fn with_every_other_rule_three_clients_may_split_the_votes_for_ever() {
+    for rule in [Rule::BackOff, Rule::LowestKeeps] {
+        let graph = Clients::graph(rule, 3, &[0, 0, 0]);
+        println!("{rule:?}: a circle of {:?} in {} states", graph.fair_circle(), graph.count());
+        assert_eq!(graph.stuck(), 0, "{rule:?}");
+        assert!(graph.fair_circle().is_some(), "{rule:?}");
+    }
+}

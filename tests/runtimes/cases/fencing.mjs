@@ -1,0 +1,116 @@
+/** Writes that a stale lease cannot make, scripts that run only while a lease is held, and what becomes of one. */
+
+import { ok, rejects, same, throws } from "../check.mjs";
+
+export const fencing = {
+  async "a guard refuses what is older than what it has seen"(world) {
+    const { locks } = world.client();
+    const lock = locks.lock(world.name());
+    const guard = locks.guard(`{${world.name()}}:value`);
+    const old = await lock.acquire();
+    same([await guard.newest(), await guard.set(old, "first"), await guard.newest()], [null, undefined, old.token]);
+    await guard.set(old, "again", { lifeMs: 60_000, name: lock.name });
+    await lock.forceRelease();
+
+    const young = await lock.acquire();
+    same([await guard.claim(young), await guard.newest()], [undefined, young.token]);
+    const stale = await rejects(guard.set(old, "late"), world.StaleTokenError, { reason: "superseded", newest: young.token });
+    ok(stale.message.length > 5, "it says what happened");
+    await rejects(guard.delete(old), world.StaleTokenError);
+    same(await young.eval("return redis.call('GET', KEYS[1])", [`{${lock.name}}:nothing`]), null);
+    await guard.delete(young);
+    await young.release();
+    await rejects(guard.set(young, "after its end"), world.LeaseLostError, { reason: "gone" });
+  },
+
+  async "a guard takes leases, texts and options, and refuses others"(world) {
+    const { locks, sent } = world.client();
+    const lock = locks.lock(world.name());
+    const lease = await lock.acquire();
+    const guard = locks.guard("a key", { memoryMs: "for-ever" });
+    same(guard.key, "a key");
+    const requests = sent.length;
+    for (const other of [undefined, null, {}, "lease", lock, guard, locks]) {
+      await rejects(guard.set(other, "x"), world.InvalidOptionError, { option: "lease" });
+      await rejects(guard.claim(other), world.InvalidOptionError, { option: "lease" });
+    }
+    for (const value of [undefined, null, 5, {}, "\ud800"]) {
+      await rejects(guard.set(lease, value), world.InvalidOptionError, { option: "value" });
+    }
+    await rejects(guard.set(lease, "x", { lifeMs: 0 }), world.InvalidOptionError, { option: "lifeMs" });
+    await rejects(guard.delete(lease, { name: "another" }), world.InvalidOptionError, { option: "name" });
+    for (const key of ["", "{}", 5, undefined]) throws(() => locks.guard(key), world.InvalidOptionError, { option: "key" });
+    for (const memoryMs of [59_999, "long", null]) {
+      throws(() => locks.guard("a", { memoryMs }), world.InvalidOptionError, { option: "memoryMs" });
+    }
+    same(sent.length, requests, "requests");
+    await lease.release();
+  },
+
+  async "a script runs while the lease is held, and answers what it returns"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire();
+    const key = `{${lock.name}}:total`;
+    same(await lease.eval("return redis.call('INCRBY', KEYS[1], ARGV[1])", [key], ["5"]), 5);
+    same(await lease.eval("return { 1, 'two', false, { 3 } }"), [1, "two", null, [3]]);
+    same(await lease.eval("return redis.call('GET', KEYS[1])", [key], [], { once: false }), "5");
+    await rejects(lease.eval("return redis.call('NOSUCH')"), world.ScriptFailedError);
+    await rejects(lease.eval("return 1", ["elsewhere"]), world.InvalidOptionError, { option: "keys" });
+    for (const [values, option] of [[[], "script"], [[""], "script"], [["return 1", "k"], "keys"], [["return 1", [], [5]], "args"]]) {
+      await rejects(lease.eval(...values), world.InvalidOptionError, { option });
+    }
+    await rejects(lease.eval("return 1", [], [], { once: "yes" }), world.InvalidOptionError, { option: "once" });
+    await lock.forceRelease();
+    await rejects(lease.eval("return redis.call('INCR', KEYS[1])", [key]), world.LeaseLostError, { reason: "gone" });
+    const next = await lock.acquire();
+    same(await next.eval("return redis.call('GETDEL', KEYS[1])", [key]), "5");
+    await next.release();
+  },
+
+  async "a script whose answer is lost runs once"(world) {
+    let toLose = 0;
+    const losing = async (input, init) => {
+      const response = await fetch(input, init);
+      if (response.ok && toLose-- > 0) throw new TypeError("the connection broke");
+      return response;
+    };
+    const lock = world.lock({ fetch: losing });
+    const lease = await lock.acquire();
+    const count = (text) => lease.eval(text, [`{${lock.name}}:count`]);
+    await count("return redis.call('DEL', KEYS[1])");
+    toLose = 1;
+    same(await count("return redis.call('INCR', KEYS[1])"), 1);
+    same(await count("return redis.call('GETDEL', KEYS[1])"), "1");
+    await lease.release();
+  },
+
+  async "events tell what becomes of a lease, and end with it"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire();
+    const events = lease.events();
+    const next = async () => (await events.next()).value;
+    const first = await next();
+    same([first.type, first.remainingMs > 0, Object.isFrozen(first)], ["held", true, true]);
+    await lease.renew({ leaseMs: 60_000 });
+    const second = await next();
+    same([second.type, second.remainingMs > first.remainingMs], ["renewed", true]);
+    const [released] = await Promise.all([next(), lease.release()]);
+    same([released.type, released.remainingMs], ["released", 0]);
+    same(await events.next(), { done: true });
+  },
+
+  async "events tell of a loss, to each who listens"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire();
+    const listen = async () => {
+      const types = [];
+      for await (const { type, reason } of lease.events()) types.push(reason ?? type);
+      return types;
+    };
+    const both = [listen(), listen()];
+    await lock.forceRelease();
+    same(await lease.isHeld(), false);
+    same(await Promise.all(both), [["held", "gone"], ["held", "gone"]]);
+    same((await lease.events().next()).value.type, "lost", "who comes late");
+  },
+};

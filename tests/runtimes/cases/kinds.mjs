@@ -1,0 +1,106 @@
+/** The other locks by one name: what they have in common, and what each is for. */
+
+import { ok, rejects, same, throws, until } from "../check.mjs";
+
+const KINDS = ["nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock"];
+
+export const kinds = {
+  async "each kind is held by one, seen, and given back"(world) {
+    const { locks } = world.client();
+    for (const kind of KINDS) {
+      const name = world.name();
+      const lease = await locks[kind](name).acquire();
+      same([await locks[kind](name).tryAcquire(), (await locks[kind](name).inspect()).locked], [null, true], kind);
+      same([lease.name, lease.permitIds, await lease.isHeld(), await lease.release()], [name, [], true, "released"], kind);
+      const next = await locks[kind](name).tryAcquire();
+      ok(next.token > lease.token, `${kind}: tokens rise`);
+      same([await locks[kind](name).forceRelease(), await next.isHeld()], [true, false], kind);
+    }
+  },
+
+  async "plain, spin and fenced locks of one name exclude each other"(world) {
+    const { locks } = world.client();
+    const name = world.name();
+    const lease = await locks.fencedLock(name).acquire();
+    same([await locks.lock(name).tryAcquire(), await locks.spinLock(name).tryAcquire()], [null, null]);
+    await lease.release();
+  },
+
+  async "a fair lock is given in the order of arrival"(world) {
+    const name = world.name();
+    const holder = await world.client().locks.fairLock(name).acquire();
+    const order = [];
+    const waiters = [];
+    for (const id of [1, 2, 3]) {
+      const { locks, sent } = world.client();
+      const work = () => order.push(id);
+      waiters.push(locks.fairLock(name, { lifeMs: 1_000 }).run({ waitMs: 60_000, maxRequests: 10_000 }, work));
+      await until(() => sent.length > 0, "the waiter asks");
+      await locks.lock(name).inspect();
+    }
+    await holder.release();
+    await Promise.all(waiters);
+    same(order, [1, 2, 3]);
+  },
+
+  async "who leaves a fair lock's queue is not waited for"(world) {
+    const { locks, sent } = world.client();
+    const lock = locks.fairLock(world.name());
+    const holder = await lock.acquire();
+    const controller = new AbortController();
+    const requests = sent.length;
+    const leaves = lock.acquire({ waitMs: "until-aborted", signal: controller.signal }).catch((reason) => reason);
+    await until(() => sent.length > requests + 1, "the waiter stands in the queue");
+    controller.abort("enough");
+    same(await leaves, "enough");
+    await holder.release();
+    same(await (await lock.tryAcquire()).release(), "released");
+  },
+
+  async "an owner may not take twice what is not re-entrant"(world) {
+    const { locks, sent } = world.client();
+    for (const kind of ["nonReentrantLock", "nonReentrantFairLock"]) {
+      const lock = locks.owner()[kind](world.name());
+      const lease = await lock.acquire();
+      const requests = sent.length;
+      await rejects(lock.acquire(), world.NotAgainError, { reason: "held" });
+      await rejects(lock.tryAcquire(), world.NotAgainError, { reason: "held" });
+      same(sent.length, requests, "requests");
+      same(await lease.release(), "released");
+      same(await (await lock.acquire()).release(), "released");
+    }
+  },
+
+  async "a spin lock polls by its own policy, and keeps to its wait"(world) {
+    const { locks } = world.client();
+    const name = world.name();
+    const holder = await locks.spinLock(name).acquire();
+    for (const backoff of [{ type: "constant", delayMs: 5 }, { type: "exponential", initialMs: 1, maxMs: 4, factor: 2 }]) {
+      await rejects(locks.spinLock(name, { backoff }).acquire({ waitMs: 20 }), world.WaitOverError);
+    }
+    await holder.release();
+  },
+
+  "bad settings are refused before anything is sent"(world) {
+    const { locks, sent } = world.client();
+    const name = world.name();
+    const refused = [
+      ["spinLock", { backoff: "fast" }, "backoff"],
+      ["spinLock", { backoff: {} }, "type"],
+      ["spinLock", { backoff: { type: "linear" } }, "type"],
+      ["spinLock", { backoff: { type: "constant", delayMs: 0 } }, "delayMs"],
+      ["spinLock", { backoff: { type: "exponential", factor: 0 } }, "factor"],
+      ["spinLock", { backoff: { type: "exponential", initialMs: 10, maxMs: 5 } }, "backoff"],
+      ["fairLock", { lifeMs: 999 }, "lifeMs"],
+      ["fairLock", { skewMs: -1 }, "skewMs"],
+      ["nonReentrantFairLock", { redissonWaitTimeoutMs: "5s" }, "redissonWaitTimeoutMs"],
+      ["fairLock", { shortMs: 10_000, longMs: 9_999 }, "longMs"],
+      ["fairLock", 5, "options"],
+    ];
+    for (const [kind, options, option] of refused) {
+      throws(() => locks[kind](name, options), world.InvalidOptionError, { option });
+    }
+    for (const kind of KINDS) throws(() => locks[kind]("a{b"), world.InvalidOptionError, { option: "name" });
+    same(sent.length, 0, "requests");
+  },
+};

@@ -1,0 +1,87 @@
+/** Many readers or one writer. */
+
+import { ok, rejects, same, throws, until } from "../check.mjs";
+
+export const readWrite = {
+  async "many read at once, and keep writers out"(world) {
+    const { locks } = world.client();
+    const name = world.name();
+    const { read, write } = locks.readWriteLock(name);
+    same([read.name, write.name], [name, name]);
+    const readers = [await read.acquire(), await locks.readWriteLock(name).read.tryAcquire()];
+    same([await write.tryAcquire(), await readers[0].isHeld(), await readers[1].isHeld()], [null, true, true]);
+    same(await readers[0].release(), "released");
+    same([await readers[1].isHeld(), await write.tryAcquire()], [true, null]);
+    await readers[1].release();
+    same(await (await write.tryAcquire()).release(), "released");
+  },
+
+  async "one who writes keeps all out, and its token is above those before"(world) {
+    const { locks, sent } = world.client();
+    const { read, write } = locks.readWriteLock(world.name());
+    const first = await write.acquire();
+    same([await read.tryAcquire(), await write.tryAcquire()], [null, null]);
+    const requests = sent.length;
+    const waits = read.acquire({ waitMs: 60_000 });
+    await until(() => sent.length > requests, "the reader asks");
+    await first.release();
+    await (await waits).release();
+    const second = await write.acquire();
+    ok(second.token > first.token, "tokens rise");
+    await second.release();
+  },
+
+  async "who writes may read, and goes on reading: others read then too"(world) {
+    const { locks } = world.client();
+    const name = world.name();
+    const { read, write } = locks.owner().readWriteLock(name);
+    const others = locks.readWriteLock(name);
+    const writes = await write.acquire();
+    const reads = await read.acquire();
+    same(await others.read.tryAcquire(), null);
+    same(await writes.release(), "released");
+    const other = await others.read.tryAcquire();
+    same([await reads.isHeld(), await other.isHeld(), await others.write.tryAcquire()], [true, true, null]);
+    await other.release();
+    same(await reads.release(), "released");
+  },
+
+  async "who reads and asks to write would wait for itself"(world) {
+    const { locks, sent } = world.client();
+    const { read, write } = locks.owner().readWriteLock(world.name());
+    const reads = await read.acquire();
+    const requests = sent.length;
+    await rejects(write.acquire(), world.NotAgainError, { reason: "reads" });
+    same(sent.length, requests, "requests");
+    await reads.release();
+    await (await write.acquire()).release();
+  },
+
+  async "a writer that is preferred keeps new readers out while it waits"(world) {
+    const { locks } = world.client();
+    const { read, write } = locks.readWriteLock(world.name(), { preferWriters: true });
+    const reads = await read.acquire();
+    await rejects(write.acquire({ waitMs: 1 }), world.WaitOverError);
+    const writes = write.acquire({ waitMs: 60_000 });
+    await until(async () => {
+      const late = await read.tryAcquire();
+      await late?.release();
+      return late === null;
+    }, "a new reader is kept out");
+    await reads.release();
+    await (await writes).release();
+  },
+
+  "bad settings are refused before anything is sent"(world) {
+    const { locks, sent } = world.client();
+    for (const preferWriters of [null, "yes", 99, 5_001]) {
+      throws(() => locks.readWriteLock("a", { preferWriters }), world.InvalidOptionError, { option: "preferWriters" });
+    }
+    for (const peerWatchdogMs of [0, 99, "30s", true]) {
+      throws(() => locks.readWriteLock("a", { peerWatchdogMs }), world.InvalidOptionError, { option: "peerWatchdogMs" });
+    }
+    locks.readWriteLock("a", { preferWriters: 100, peerWatchdogMs: null });
+    locks.readWriteLock("a", { preferWriters: false, peerWatchdogMs: 60_000 });
+    same(sent.length, 0, "requests");
+  },
+};

@@ -1,0 +1,109 @@
+/** Several at once: locks, values of a group, a majority of independent Redis. */
+
+import { ok, rejects, same, throws } from "../check.mjs";
+
+export const together = {
+  async "a multi-lock holds all of its locks, or none"(world) {
+    const { locks } = world.client();
+    const [a, b] = [locks.lock(world.name()), locks.fencedLock(world.name())];
+    const other = await b.acquire();
+    same([await locks.multiLock([a, b]).tryAcquire(), (await a.inspect()).locked], [null, false]);
+    await other.release();
+
+    const lease = await locks.multiLock([b, a]).acquire();
+    same([(await a.inspect()).locked, (await b.inspect()).locked, await lease.isHeld()], [true, true, true]);
+    same([lease.tokenOf(a.name) > 0, lease.tokenOf(b.name) > other.token, lease.tokenOf("c")], [true, true, null]);
+    same(lease.tokenOf(lease.name), lease.token);
+    same(await lease.release(), "released");
+    same([(await a.inspect()).locked, (await b.inspect()).locked], [false, false]);
+  },
+
+  async "multi-locks that name the same locks in another order do not stop each other"(world) {
+    const names = [world.name(), world.name()];
+    let inside = 0;
+    const work = () => same([++inside, --inside], [1, 0], "workers inside");
+    const options = { waitMs: 60_000, maxRequests: 10_000 };
+    const runs = [names, [...names].reverse(), names].map((order) => {
+      const { locks } = world.client();
+      return locks.multiLock(order.map((name) => locks.lock(name))).run(options, work);
+    });
+    await Promise.all(runs);
+  },
+
+  async "what is no list of locks is refused"(world) {
+    const { locks, sent } = world.client();
+    const lock = locks.lock(world.name());
+    for (const list of [undefined, null, "locks", lock, [], [lock, "b"], [null], [locks], [locks.semaphore(world.name())]]) {
+      throws(() => locks.multiLock(list), world.InvalidOptionError, { option: "locks" });
+      throws(() => locks.redLock(list), world.InvalidOptionError, { option: "locks" });
+    }
+    throws(() => locks.redLock([lock, lock, lock]), world.InvalidOptionError, { option: "locks" });
+    const three = Array.from({ length: 3 }, (_, number) => another(world, world.name(), number).locks.lock("a"));
+    throws(() => locks.redLock(three, 5), world.InvalidOptionError, { option: "options" });
+    for (const rejoinDelayMs of [null, 999, 1_000.5, 86_400_001, "1000"]) {
+      throws(() => locks.redLock(three, { rejoinDelayMs }), world.InvalidOptionError, { option: "rejoinDelayMs" });
+    }
+    same(sent.length, 0, "requests");
+  },
+
+  async "nodes that have just started have no vote for as long as the redLock says"(world) {
+    const name = world.name();
+    const all = Array.from({ length: 3 }, (_, number) => another(world, name, number));
+    const locks = all.map(({ locks }) => locks.lock(name));
+    const day = all[0].locks.redLock(locks, { rejoinDelayMs: 86_400_000 });
+    same([await day.tryAcquire(), (await locks[0].inspect()).locked], [null, false]);
+    const lease = await all[0].locks.redLock(locks, { rejoinDelayMs: 1_000 }).acquire({ waitMs: 60_000 });
+    ok(lease.remaining() <= 1_000, "no longer lease is asked for");
+    await rejects(lease.renew({ leaseMs: 1_001 }), world.InvalidOptionError, { option: "leaseMs" });
+    await lease.release();
+  },
+
+  async "a redLock is held by a majority, also while one of three does not answer"(world) {
+    const name = world.name();
+    const all = Array.from({ length: 3 }, (_, number) => another(world, name, number));
+    const locks = all.map(({ locks }) => locks.lock(name));
+    const red = all[0].locks.redLock(locks);
+    const lease = await red.acquire({ leaseMs: 20_000 });
+    ok(lease.remaining() > 0, "enough of the lease is left");
+    same([await all[1].locks.redLock(locks).tryAcquire(), await lease.release()], [null, "released"]);
+    all[2].down = true;
+    const second = await red.acquire({ leaseMs: 20_000 });
+    same(await second.isHeld(), true);
+    await second.release();
+    all[1].down = true;
+    const options = { leaseMs: 5_000, waitMs: 1 };
+    const Class = await red.acquire(options).then(() => "acquired", ({ constructor }) => constructor);
+    ok(Class !== "acquired", "one of three is none");
+  },
+
+  async "values of a group are held all or none, each by its own holder"(world) {
+    const { locks } = world.client();
+    const group = world.name();
+    const lease = await locks.groupLock(group, ["a", "b"]).acquire();
+    same(await locks.groupLock(group, ["b", "c"]).tryAcquire(), null);
+    same(await locks.groupLock(group, [new TextEncoder().encode("a")]).tryAcquire(), null);
+    const other = await locks.groupLock(group, ["c"]).tryAcquire();
+    same([await other.release(), await lease.isHeld(), await lease.release()], ["released", true, "released"]);
+  },
+
+  "bad values of a group are refused"(world) {
+    const { locks, sent } = world.client();
+    for (const values of [undefined, [], "a", [5], [null], ["\ud800"], Array.from({ length: 1001 }, (_, i) => `${i}`)]) {
+      throws(() => locks.groupLock("group", values), world.InvalidOptionError, { option: "values" });
+    }
+    throws(() => locks.groupLock("", ["a"]), world.InvalidOptionError, { option: "name" });
+    throws(() => locks.groupLock("a", ["a"], { clockSkewMs: -1 }), world.InvalidOptionError, { option: "clockSkewMs" });
+    same(sent.length, 0, "requests");
+  },
+};
+
+/** A client of what looks like another Redis: the same one, under names of its own. */
+function another(world, name, number) {
+  const one = { down: false };
+  const carry = async (_, init) => {
+    if (one.down) throw new TypeError("it is down");
+    return fetch(world.url, { ...init, body: init.body.replaceAll(name, `${name}:${number}`) });
+  };
+  const url = `https://redis-${number}.invalid`;
+  return Object.assign(one, { locks: world.connect({ url, token: world.token, fetch: carry, requestTimeoutMs: 500 }) });
+}

@@ -1,0 +1,102 @@
+/** Who waits is woken: over a stream where runtime and gateway have one, else by asking at intervals. */
+
+import { ok, same, until } from "../check.mjs";
+
+const LONG = { leaseMs: 60_000, waitMs: 120_000, maxRequests: 10_000 };
+
+/** A client that tells how many of its requests were answered. */
+function watched(world, options) {
+  const client = world.client({
+    ...options,
+    fetch: async (...call) => {
+      const answer = await fetch(...call);
+      client.answered += 1;
+      return answer;
+    },
+  });
+  client.answered = 0;
+  client.isQuiet = () => client.sent.length === client.answered;
+  client.streams = () => client.sent.filter(({ init }) => init.headers.accept === "text/event-stream").length;
+  return client;
+}
+
+/** How many listen for the release of this lock. */
+async function listeners({ url, token, dialect }, name) {
+  const words = ["PUBSUB", "NUMSUB", `redisson_lock__channel:{${name}}`];
+  if (dialect === "webdis") {
+    const authorization = `Basic ${btoa(token)}`;
+    const answer = await fetch(`${url}/${words.map(encodeURIComponent).join("/")}`, { headers: { authorization } });
+    return Number((await answer.json()).PUBSUB[1]);
+  }
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const answer = await fetch(`${url}/`, { method: "POST", headers, body: JSON.stringify(words) });
+  return Number((await answer.json()).result[1]);
+}
+
+const next = async (events) => (await events.next()).value.type;
+
+export const waking = {
+  async "a release wakes who waits, and nothing is left open"(world) {
+    const resources = () => (globalThis.process?.getActiveResourcesInfo?.() ?? []).filter((kind) => kind === "Timeout").length;
+    const [holder, waiter] = [watched(world), watched(world)];
+    const name = world.name();
+    const lease = await holder.locks.lock(name).acquire(LONG);
+    const before = resources();
+    const events = waiter.locks.events();
+    const waits = waiter.locks.lock(name).acquire(LONG);
+    const type = await next(events);
+    same(type, "stream");
+    await until(waiter.isQuiet, "it has asked, subscribed, and asked again");
+    same(await listeners(world, name), 1, "listeners");
+    const asked = waiter.sent.length;
+    await lease.release();
+    const own = await waits;
+    // One to be handed the lock, beside one that was on its way.
+    ok(waiter.sent.length <= asked + 2, `${waiter.sent.length - asked} requests`);
+    await until(async () => (await listeners(world, name)) === 0, "the stream is closed");
+    same(waiter.streams(), 1, "streams");
+    await own.release();
+    await until(() => resources() <= before, "no timer is left");
+  },
+
+  async "those who wait in one client share a stream, and one wakes at a time"(world) {
+    const [holder, waiter] = [watched(world), watched(world)];
+    const name = world.name();
+    const lease = await holder.locks.lock(name).acquire(LONG);
+    const events = waiter.locks.events();
+    const waits = [1, 2, 3].map(() => waiter.locks.lock(name).run(LONG, ({ token }) => token));
+    same(await next(events), "stream");
+    await lease.release();
+    same(new Set(await Promise.all(waits)).size, 3, "tokens");
+    const streams = world.isWorker ? [1, 2, 3] : [1];
+    ok(streams.includes(waiter.streams()), `${waiter.streams()} streams`);
+    await until(async () => (await listeners(world, name)) === 0, "the streams are closed");
+  },
+
+  async "streams leave connections for requests"(world) {
+    const isPage = "location" in globalThis && !world.isWorker && !("Deno" in globalThis);
+    const names = Array.from({ length: 8 }, () => world.name());
+    const holder = world.client();
+    const leases = await Promise.all(names.map((name) => holder.locks.lock(name).acquire(LONG)));
+    // Each tab has a client of its own.
+    const one = watched(world);
+    const waits = names.map((name) => (isPage ? watched(world) : one).locks.lock(name).run(LONG, () => name));
+    const standing = async () => (await Promise.all(names.map((name) => listeners(world, name)))).reduce((sum, count) => sum + count);
+    const most = isPage ? 2 : world.isWorker ? 4 : 8;
+    await until(async () => (await standing()) === most, "as many streams as there may be");
+    await Promise.all(leases.map((lease) => lease.release()));
+    same((await Promise.all(waits)).join(), names.join());
+    await until(async () => (await standing()) === 0, "the streams are closed");
+  },
+
+  async "nobody listens where that is not wanted"(world) {
+    const waiter = watched(world, { wakeups: "off" });
+    const name = world.name();
+    const lease = await world.client().locks.lock(name).acquire(LONG);
+    const waits = waiter.locks.lock(name).acquire(LONG);
+    same(await next(waiter.locks.events()), "polling");
+    await lease.release();
+    await (await waits).release();
+    same(waiter.streams(), 0, "streams");
+  },
+};

@@ -1,0 +1,92 @@
+/** Debian's Webdis, in front of a Redis of its own. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { until } from "./check.mjs";
+
+const TOKEN = "edge:s3cret:word";
+
+/** Starts both; answers the address, the credentials, and how to end them. */
+export async function startWebdis() {
+  const folder = await mkdtemp(join(tmpdir(), "edgelatch-webdis-"));
+  const socket = join(folder, "redis.sock");
+  const children = [];
+  const close = async () => {
+    for (const child of children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill();
+      await once(child, "exit");
+    }
+    await rm(folder, { recursive: true, force: true });
+  };
+  const start = async (program, ...args) => {
+    const child = spawn(program, args, { cwd: folder, stdio: "ignore" });
+    await once(child, "spawn");
+    children.push(child);
+    return child;
+  };
+  try {
+    await start("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder);
+    await until(() => answers({ path: socket }), "Redis answers");
+    return { url: `http://127.0.0.1:${await listens()}`, token: TOKEN, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  /** Starts it on some port: another when somebody was quicker to take that. */
+  async function listens() {
+    for (;;) {
+      const port = await freePort();
+      await writeFile(join(folder, "webdis.json"), JSON.stringify(configuration(folder, socket, port)));
+      const webdis = await start("webdis", join(folder, "webdis.json"));
+      const isThere = () => webdis.exitCode !== null || answers({ host: "127.0.0.1", port });
+      await until(isThere, "Webdis answers");
+      if (webdis.exitCode === null) return port;
+    }
+  }
+}
+
+function configuration(folder, socket, port) {
+  return {
+    // A path here is a socket's.
+    redis_host: socket,
+    redis_port: 0,
+    http_host: "127.0.0.1",
+    http_port: port,
+    threads: 2,
+    pool_size: 4,
+    daemonize: false,
+    database: 0,
+    verbosity: 0,
+    logfile: join(folder, "log"),
+    acl: [{ disabled: ["*"] }, { http_basic_auth: TOKEN, enabled: ["*"] }],
+  };
+}
+
+/** Whether somebody listens there. */
+async function answers(where) {
+  const socket = connect(where);
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}

@@ -1,0 +1,4 @@
+//! A caller's own script under a lease.
+
+mod held;
+mod results;

@@ -1,0 +1,174 @@
+//! What a caller's script sees, and how its result is told.
+
+use edgelatch::protocol::calls::OwnScript;
+use edgelatch::protocol::gateway::{Gateway, Memory};
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::Bound;
+use serde_json::{Value, json};
+
+use crate::support::calls::{begun, bound, lease, lock, owner, request, token};
+use crate::support::redis::Redis;
+
+/// A lock that is held, and what is known of it.
+struct Held {
+    redis: Redis,
+    bound: Bound,
+    grant: u64,
+    requests: u64,
+}
+
+impl Held {
+    async fn start() -> Self {
+        let redis = Redis::start().await;
+        let bound = bound(redis.now_ms().await + 600_000, 90_000);
+        let take = lock("job").acquire(request(1), bound, &owner(1), lease(600_000), true);
+        let grant = redis.run(&take).await.value.parse().unwrap();
+        Self { redis, bound, grant, requests: 1 }
+    }
+
+    async fn try_run(&mut self, script: &str) -> redis::RedisResult<Reply> {
+        self.requests += 1;
+        let keys = vec!["{job}:a".into(), "{job}:b".into()];
+        let own = OwnScript::new(script, keys, vec!["x".into(), "é".into()]).unwrap();
+        let call = lock("job").0.eval(owner(1), token(self.grant), &own).unwrap();
+        let call = call.call(request(self.requests), self.bound);
+        let cells = self.redis.cells(&call).await?;
+        let reply = Reply::read(&cells, call.request).unwrap();
+        // Told again, it is the same.
+        let again = self.redis.run(&call).await;
+        assert_eq!((again.code, &again.value, again.ms), (reply.code, &reply.value, 1), "{script}");
+        Ok(reply)
+    }
+
+    async fn run(&mut self, script: &str) -> Reply {
+        self.try_run(script).await.unwrap_or_else(|error| panic!("{script}: {error}"))
+    }
+
+    async fn result(&mut self, script: &str) -> Value {
+        let reply = self.run(script).await;
+        assert_eq!(reply.code, Code::Done, "{script}: {}", reply.value);
+        serde_json::from_str(&reply.value)
+            .unwrap_or_else(|error| panic!("{}: {error}", reply.value))
+    }
+
+    async fn failure(&mut self, script: &str) -> String {
+        let reply = self.run(script).await;
+        assert_eq!(reply.code, Code::ScriptFailed, "{script}: {}", reply.value);
+        reply.value
+    }
+}
+
+#[tokio::test]
+async fn a_script_sees_its_own_keys_and_arguments_and_nothing_of_ours() {
+    let mut held = Held::start().await;
+    let seen = held.result("return {KEYS,ARGV,#KEYS,#ARGV}").await;
+    assert_eq!(seen, json!([["{job}:a", "{job}:b"], ["x", "é"], 2, 2]));
+    for name in ["now", "out", "rid", "bound", "json", "note", "window", "record", "t"] {
+        let said = held.failure(&format!("return {name}")).await;
+        assert!(said.contains("nonexistent global variable"), "{name}: {said}");
+        let said = held.failure(&format!("{name}=1")).await;
+        assert!(said.contains("readonly") || said.contains("global"), "{name}: {said}");
+    }
+    assert_eq!(held.result("KEYS,ARGV=nil,nil local out,now=1,2 return out+now").await, json!(3));
+}
+
+#[tokio::test]
+async fn results_of_all_kinds_are_told_in_json() {
+    let mut held = Held::start().await;
+    for (script, wanted) in [
+        ("local nothing", json!(null)),
+        ("return nil", json!(null)),
+        ("return false", json!(null)),
+        ("return true", json!(true)),
+        ("return 42", json!(42)),
+        ("return -0.25", json!(-0.25)),
+        ("return 9007199254740991", json!(9_007_199_254_740_991_u64)),
+        ("return 1700000000000001", json!(1_700_000_000_000_001_u64)),
+        ("return 2^60", json!(2_f64.powi(60))),
+        ("return 'a\"b\\\\c\\n\\0\\127é/'", json!("a\"b\\c\n\0\u{7f}é/")),
+        ("return {}", json!([])),
+        ("return {1,{2,{}},'x',false}", json!([1, [2, []], "x", null])),
+        ("return {1,nil,3}", json!([1, null, 3])),
+        ("return {a=1,b={c='d'},[7.5]=true}", json!({"a": 1, "b": {"c": "d"}, "7.5": true})),
+        ("return redis.call('SET',KEYS[1],ARGV[1])", json!("OK")),
+        ("return redis.call('GET',KEYS[1])", json!("x")),
+        ("return redis.call('GET',KEYS[2])", json!(null)),
+        ("return redis.call('HGETALL',KEYS[2])", json!([])),
+        ("return {redis.call('INCR',KEYS[2]),redis.call('INCR',KEYS[2])}", json!([1, 2])),
+        ("return cjson.decode('{\"n\":null,\"l\":[1.5]}')", json!({"n": null, "l": [1.5]})),
+        ("return 7 -- with a comment at the end", json!(7)),
+    ] {
+        assert_eq!(held.result(script).await, wanted, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn what_goes_wrong_in_a_script_is_told_and_not_run_again() {
+    let mut held = Held::start().await;
+    for (script, said) in [
+        ("error('mine')", "mine"),
+        ("error({err='CODE and more'})", "CODE and more"),
+        ("error()", "nil"),
+        ("return redis.error_reply('NO not that')", "NO not that"),
+        ("return {1,redis.error_reply('NO deep down')}", "NO deep down"),
+        ("return redis.call('INCR',KEYS[1],1)", "Wrong number of args"),
+        ("return redis.call('GET')", "Wrong number of args"),
+        ("return function() end", "no JSON: function"),
+        ("return 0/0", "no JSON: number"),
+        ("return math.huge", "no JSON: number"),
+        ("return '\\255'", "not UTF-8"),
+        ("return {a='\\195'}", "not UTF-8"),
+        ("return '\\195 \\169'", "not UTF-8"),
+        ("local t={} t[1]=t return t", "stack overflow"),
+        ("return string.rep('x',30000)", "larger than 30000 bytes"),
+        ("error('\\1\\200'..string.rep('y',5000),0)", "??yyyy"),
+    ] {
+        let text = held.failure(script).await;
+        assert!(text.contains(said), "{script}: {text}");
+        assert!(text.len() <= 1_000 && text.is_ascii());
+    }
+    // What it did before it failed stays done, and is not done again.
+    held.failure("redis.call('INCR',KEYS[2]) error('later')").await;
+    assert_eq!(held.result("return redis.call('GET',KEYS[2])").await, json!("1"));
+    assert_eq!(held.result("return string.rep('x',29998)").await.as_str().unwrap().len(), 29_998);
+}
+
+#[tokio::test]
+async fn a_text_that_is_no_lua_is_refused_before_anything_runs() {
+    let mut held = Held::start().await;
+    let before = held.redis.dump().await;
+    for script in ["return +", "end", "if true then", "--[[ open", "return 1 end function x("] {
+        let error = held.try_run(script).await.unwrap_err();
+        assert!(error.to_string().contains("ompil"), "{script}: {error}");
+    }
+    assert!(before.keys().eq(held.redis.dump().await.keys()));
+}
+
+#[tokio::test]
+async fn a_copy_that_finds_only_the_first_record_cannot_tell() {
+    let held = Held::start().await;
+    let own = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
+    let call = lock("job").0.eval(owner(1), token(held.grant), &own).unwrap();
+    let call = call.call(request(9), held.bound);
+    held.redis.ask::<String>(&["SET", &call.keys()[0], "-5:0", "PX", "60000"]).await;
+    assert_eq!(held.redis.run(&call).await.code, Code::Unknown);
+}
+
+#[tokio::test]
+async fn a_caller_s_text_is_always_sent_whole_behind_the_key_locking_line() {
+    let own = OwnScript::new("return 'mine'", Vec::new(), Vec::new()).unwrap();
+    let call = lock("job").0.eval(owner(1), token(7), &own).unwrap();
+    let call = call.call(request(9), bound(1, 0));
+    assert_eq!((call.sha1(false), call.sha1(true)), (None, None));
+    let line = "#!lua flags=allow-key-locking\n";
+    assert_eq!(call.source(true), line.to_owned() + &call.source(false));
+    assert!(call.source(false).starts_with("local function own(KEYS,ARGV) return 'mine'\nend\n"));
+    for (url, begins) in [("https://a.example", ""), ("https://a.upstash.io", line)] {
+        let gateway = Gateway::upstash(url, "token").unwrap();
+        let (_, request) = begun(&gateway, &call, &Memory::default());
+        let words: Vec<String> = serde_json::from_str(&request.body).unwrap();
+        assert_eq!(words[0], "EVAL");
+        assert_eq!(words[1], begins.to_owned() + &call.source(false));
+        assert_eq!(words[2], call.keys().len().to_string());
+    }
+}

@@ -1,0 +1,23 @@
+-- Lets time pass for a fair lock: everything that is stored becomes older.
+--
+-- KEYS  1 seats, 2 watch
+-- ARGV  1 by how much in ms
+-- Reply how many keys are left
+local ms = tonumber(ARGV[1])
+local left = 0
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  if redis.call('TYPE', key).ok == 'zset' then
+    local less = key == KEYS[1] and ms * 1000 or ms
+    for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+      redis.call('ZINCRBY', key, string.format('%.0f', -less), member)
+    end
+  elseif key == KEYS[2] then
+    local since, told, rest = redis.call('GET', key):match('^(%d+) (%d+) (.*)$')
+    since, told = math.max(0, since - ms), math.max(0, told - ms)
+    redis.call('SET', key, since .. ' ' .. told .. ' ' .. rest, 'KEEPTTL')
+  end
+  local ends = redis.call('PEXPIRETIME', key)
+  if ends >= 0 then redis.call('PEXPIREAT', key, ends - ms) end
+  left = left + redis.call('EXISTS', key)
+end
+return left

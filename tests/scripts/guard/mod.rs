@@ -1,0 +1,5 @@
+//! Guarded writes.
+
+mod random;
+mod schedule;
+mod table;

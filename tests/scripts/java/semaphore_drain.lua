@@ -1,0 +1,9 @@
+-- What Redisson's `RSemaphore` does to take all permits, in our words.
+--
+-- KEYS  1 the semaphore's name
+-- ARGV  none
+-- Reply how many there were, as text; 0 when it is not there
+local left = redis.call('GET', KEYS[1])
+if not left then return 0 end
+redis.call('SET', KEYS[1], 0)
+return left

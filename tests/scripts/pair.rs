@@ -1,0 +1,159 @@
+//! A real Redis and the model of the scripts, told the same and compared: what is answered, and everything that is stored.
+
+use std::collections::BTreeMap;
+
+use edgelatch::protocol::reply::{Cell, Reply};
+use edgelatch::protocol::script::ScriptCall;
+
+use crate::support::redis::{Content, Redis, Stored};
+use crate::support::script_model::{Entry, Latches, ScriptModel, Value};
+
+/// Times above this are microseconds.
+const MICROS: f64 = 1e14;
+
+/// A Redis and a model that are told the same.
+pub(crate) struct Pair<'a> {
+    pub(crate) redis: &'a Redis,
+    pub(crate) model: ScriptModel,
+    /// The longest that one call took: Redis reads its clock for a script's `TIME` and for its expiries one after the other.
+    slowest: u64,
+    /// Whether two values of replies say the same, given by how much times may differ.
+    pub(crate) says_the_same: fn(&str, &str, u64) -> bool,
+}
+
+impl<'a> Pair<'a> {
+    pub(crate) async fn new(redis: &'a Redis) -> Self {
+        redis.ask::<String>(&["FLUSHALL"]).await;
+        Self {
+            redis,
+            model: ScriptModel::new(Latches::On),
+            slowest: 0,
+            says_the_same: |real, model, _| real == model,
+        }
+    }
+
+    /// Runs a call on both. `what` is for the message when they differ.
+    pub(crate) async fn call(&mut self, call: &ScriptCall, what: &str) -> Reply {
+        let before = self.redis.now_ms().await;
+        let cells = self.redis.cells(call).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        self.slowest = self.slowest.max(self.redis.now_ms().await - before);
+        let reply = Reply::read(&cells, call.request)
+            .unwrap_or_else(|| panic!("{what}: no reply: {cells:?}"));
+        let modelled = self.model.run_at(call, micros(&reply));
+        assert_eq!(cells.len(), modelled.len(), "{what}");
+        for (place, (real, model)) in cells.iter().zip(&modelled).enumerate() {
+            match (place, real, model) {
+                (1, Cell::Text(real), Cell::Text(model)) => {
+                    let allowance = self.allowance() + reply.server_ms.abs_diff(before);
+                    let same = (self.says_the_same)(real, model, allowance);
+                    assert!(same, "{what}: {real} {model}");
+                }
+                (2, Cell::Int(real), Cell::Int(model)) => {
+                    let allowance = self.allowance() + reply.server_ms.abs_diff(before);
+                    assert!(real.abs_diff(*model) <= allowance, "{what}: {real} {model}");
+                }
+                _ => assert_eq!(real, model, "{what}: element {place}"),
+            }
+        }
+        self.noted(before, what).await;
+        reply
+    }
+
+    /// Writes a text or a hash past the scripts.
+    pub(crate) async fn write(&mut self, key: &str, value: Value, ends_at: Option<u64>) {
+        self.redis.ask::<u64>(&["DEL", key]).await;
+        match &value {
+            Value::Text(text) => drop(self.redis.ask::<String>(&["SET", key, text]).await),
+            Value::Hash(fields) => {
+                for (field, value) in fields {
+                    self.redis.ask::<u64>(&["HSET", key, field, value]).await;
+                }
+            }
+            Value::List(elements) => {
+                for element in elements {
+                    self.redis.ask::<u64>(&["RPUSH", key, element]).await;
+                }
+            }
+            Value::Sorted(members) => {
+                for (member, score) in members {
+                    self.redis.ask::<u64>(&["ZADD", key, &score.to_string(), member]).await;
+                }
+            }
+        }
+        if let Some(at) = ends_at {
+            self.redis.ask::<u64>(&["PEXPIREAT", key, &at.to_string()]).await;
+        }
+        self.model.put(key, value, ends_at);
+    }
+
+    /// Takes one key away, or its end.
+    pub(crate) async fn touch(&mut self, of: usize, away: bool) {
+        let keys = self.model.dump(self.redis.now_ms().await);
+        let Some((key, entry)) = keys.iter().nth(of % keys.len().max(1)) else { return };
+        if away {
+            self.redis.ask::<u64>(&["DEL", key]).await;
+            self.model.delete(key);
+        } else {
+            self.redis.ask::<u64>(&["PERSIST", key]).await;
+            self.model.put(key, entry.value.clone(), None);
+        }
+    }
+
+    /// Something else was done to both that began at this time of Redis.
+    pub(crate) async fn took(&mut self, before: u64, what: &str) {
+        self.noted(before, what).await;
+    }
+
+    async fn noted(&mut self, before: u64, what: &str) {
+        self.slowest = self.slowest.max(self.redis.now_ms().await - before);
+        self.compare_keys(what).await;
+    }
+
+    fn allowance(&self) -> u64 {
+        self.slowest + 2
+    }
+
+    /// Compares everything that is stored.
+    pub(crate) async fn compare_keys(&self, what: &str) {
+        let real = self.redis.dump().await;
+        let model = self.model.dump(self.redis.now_ms().await);
+        assert!(real.keys().eq(model.keys()), "{what}: {real:?} {model:?}");
+        for ((key, stored), entry) in real.iter().zip(model.values()) {
+            assert!(self.alike(&stored.value, &entry.value), "{what}: {key}: {stored:?} {entry:?}");
+            assert!(self.ends_alike(stored, entry), "{what}: {key}: {stored:?} {entry:?}");
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "scores are below 2^53")]
+    fn alike(&self, real: &Content, model: &Value) -> bool {
+        match (real, model) {
+            (Content::Text(real), Value::Text(model)) => real == model,
+            (Content::Hash(real), Value::Hash(model)) => real == model,
+            (Content::List(real), Value::List(model)) => real.iter().eq(model),
+            (Content::Sorted(real), Value::Sorted(model)) => {
+                let model: BTreeMap<&String, f64> =
+                    model.iter().map(|(member, score)| (member, *score as f64)).collect();
+                real.keys().eq(model.keys().copied())
+                    && real.values().zip(model.values()).all(|(real, model)| {
+                        let unit = if *real > MICROS { 1000.0 } else { 1.0 };
+                        (real - model).abs() <= self.allowance() as f64 * unit
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    fn ends_alike(&self, stored: &Stored, entry: &Entry) -> bool {
+        match (u64::try_from(stored.ends_at).ok(), entry.expires_at) {
+            (None, None) => true,
+            (Some(real), Some(model)) => real.abs_diff(model) <= self.allowance(),
+            _ => false,
+        }
+    }
+}
+
+/// Redis' clock in microseconds, as far as it can be known: a fresh token is made of it.
+fn micros(reply: &Reply) -> u64 {
+    let token = reply.value.split(',').next().and_then(|token| token.parse().ok());
+    token.filter(|token| token / 1000 == reply.server_ms).unwrap_or(reply.server_ms * 1000)
+}

@@ -1,0 +1,66 @@
+//! Lists and sorted sets: as in Redis, one without elements is no key.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{Entry, ScriptModel, Value};
+
+impl ScriptModel {
+    /// The elements of a list; none where there is no key.
+    pub(crate) fn list(&self, key: &str) -> VecDeque<String> {
+        match self.keys.get(key).map(|entry| &entry.value) {
+            Some(Value::List(elements)) => elements.clone(),
+            None => VecDeque::new(),
+            Some(_) => panic!("WRONGTYPE at {key}"),
+        }
+    }
+
+    /// Changes a list; what it ends with stays.
+    pub(super) fn change_list(&mut self, key: &str, change: impl FnOnce(&mut VecDeque<String>)) {
+        let mut elements = self.list(key);
+        change(&mut elements);
+        let expires_at = self.keys.get(key).and_then(|entry| entry.expires_at);
+        if elements.is_empty() {
+            self.keys.remove(key);
+        } else {
+            let value = Value::List(elements);
+            self.keys.insert(key.into(), Entry { value, expires_at });
+        }
+    }
+
+    /// The members of a sorted set, by their names; none where there is no key.
+    pub(crate) fn members(&self, key: &str) -> BTreeMap<String, i64> {
+        match self.keys.get(key).map(|entry| &entry.value) {
+            Some(Value::Sorted(members)) => members.clone(),
+            None => BTreeMap::new(),
+            Some(_) => panic!("WRONGTYPE at {key}"),
+        }
+    }
+
+    /// `ZSCORE`
+    pub(crate) fn score(&self, key: &str, member: &str) -> Option<i64> {
+        match self.keys.get(key).map(|entry| &entry.value) {
+            Some(Value::Sorted(members)) => members.get(member).copied(),
+            None => None,
+            Some(_) => panic!("WRONGTYPE at {key}"),
+        }
+    }
+
+    /// `ZADD`; a new key has no end.
+    pub(super) fn set_score(&mut self, key: &str, member: &str, score: i64) {
+        let fresh = || Entry { value: Value::Sorted(BTreeMap::new()), expires_at: None };
+        match &mut self.keys.entry(key.into()).or_insert_with(fresh).value {
+            Value::Sorted(members) => members.insert(member.into(), score),
+            _ => panic!("WRONGTYPE at {key}"),
+        };
+    }
+
+    /// `ZREM`
+    pub(super) fn remove_member(&mut self, key: &str, member: &str) {
+        if let Some(Value::Sorted(members)) = self.keys.get_mut(key).map(|entry| &mut entry.value) {
+            members.remove(member);
+            if members.is_empty() {
+                self.keys.remove(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The scripts of the fair lock.
+
+use std::collections::BTreeMap;
+
+use super::fair_head::{Queue, Rule};
+use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
+
+/// What `fair_acquire` is asked.
+struct Asked<'a> {
+    field: &'a str,
+    send: u64,
+    lease: u64,
+    last: bool,
+    allowance: i64,
+    previous: Option<&'a str>,
+    previous_kept: u64,
+}
+
+impl<'a> Asked<'a> {
+    fn read(run: &Run<'a>) -> Self {
+        let number = |place: usize| run.args[place].parse().unwrap();
+        Self {
+            field: &run.args[4],
+            send: number(9),
+            lease: number(10),
+            last: run.args[11] == "1",
+            allowance: i64::try_from(number(12)).unwrap(),
+            previous: Some(run.args[14].as_str()).filter(|field| !field.is_empty()),
+            previous_kept: number(15),
+        }
+    }
+}
+
+impl ScriptModel {
+    pub(super) fn fair_acquire(&mut self, run: &Run<'_>) -> Out {
+        let (asked, queue) = (Asked::read(run), Queue::read(run));
+        let latch = self.text(&run.keys[0]);
+        if latch.as_deref().is_some_and(is_tombstone) {
+            self.longer(&run.keys[0], run.life(0), run.now);
+            return out(-2, "0", 0);
+        }
+        let seen = latch.as_deref().and_then(|latch| latch.strip_prefix('w')?.parse().ok());
+        let mine = self.has_field(queue.name, asked.field);
+        let latched = latch.filter(|_| seen.is_none());
+        // Without a latch the field alone has to tell that this owner was granted.
+        let granted = match latched {
+            None if self.is_off(Rule::GrantLatch) && mine => self.text(&run.keys[8]),
+            latched => latched,
+        };
+        if granted.is_some() != mine {
+            return out(-3, &granted.unwrap_or_else(|| "0".into()), 0);
+        }
+        if run.is_late() {
+            return out(-1, "0", 0);
+        }
+        if let Some(token) = granted {
+            let left = self.longer(queue.name, asked.lease, run.now);
+            self.longer(&run.keys[0], run.life(asked.lease), run.now);
+            return out(2, &token, left);
+        }
+        if seen.is_some_and(|seen| asked.send <= seen) && !self.is_off(Rule::SendNumber) {
+            return self.fair_busy(&queue, self.place(&queue, asked.field), queue.alive / 3, false);
+        }
+        if let Some(granted) = self.hand_over(&asked, &queue) {
+            return granted;
+        }
+        self.queue_up(&asked, &queue)
+    }
+
+    /// F11. Answers what to reply when it was a hold that was handed over.
+    fn hand_over(&mut self, asked: &Asked<'_>, queue: &Queue<'_>) -> Option<Out> {
+        let (run, previous) = (queue.run, asked.previous?);
+        if self.text(&run.keys[9]).as_deref().is_some_and(is_tombstone) {
+            return None;
+        }
+        let held = !self.is_off(Rule::HandOverHold) && self.remove_field(queue.name, previous);
+        let (at, place) = (self.place(queue, previous), self.place(queue, asked.field));
+        let keeps_seat = !self.is_off(Rule::HandOverSeat);
+        let seat =
+            self.score(queue.seats, asked.field).or_else(|| self.score(queue.seats, previous));
+        if let Some(seat) = seat.filter(|_| keeps_seat) {
+            self.put_score(queue, queue.seats, asked.field, seat);
+        }
+        if let (Some(at), None, true) = (at, place, keeps_seat) {
+            self.change_list(queue.queue, |list| list[at] = asked.field.into());
+        }
+        self.leave(queue, previous);
+        if !self.is_off(Rule::HandOverTombstone) {
+            let life = run.life(0).max(asked.previous_kept);
+            self.set_latch(&run.keys[9], &format!("x{}", i64::from(held)), life, run.now);
+        }
+        (held && self.is_free(queue)).then(|| self.fair_grant(asked, queue))
+    }
+
+    /// From the place in the queue on, which it has, gets or does without.
+    fn queue_up(&mut self, asked: &Asked<'_>, queue: &Queue<'_>) -> Out {
+        let run = queue.run;
+        let place = self.place(queue, asked.field);
+        if place.is_none() && self.is_free(queue) && self.list(queue.queue).is_empty() {
+            return self.fair_grant(asked, queue);
+        }
+        let seat = self.score(queue.seats, asked.field).filter(|_| !self.is_off(Rule::Seat));
+        if place.is_some() || seat.is_some() || asked.last {
+            self.delete(&run.keys[0]);
+        }
+        if !asked.last {
+            self.set_latch(&run.keys[0], &format!("w{}", asked.send), run.life(0), run.now);
+        }
+        let back = place.is_none() && seat.is_some();
+        match (place, seat) {
+            (None, Some(seat)) => self.take_seat(queue, asked.field, seat),
+            (None, None) if !asked.last => {
+                let newest = self.members(queue.seats).into_values().max().unwrap_or(0);
+                let ticket = i64::try_from(run.micros).unwrap().max(newest + 1);
+                self.put_score(queue, queue.seats, asked.field, ticket);
+                self.change_list(queue.queue, |list| list.push_back(asked.field.into()));
+            }
+            _ => {}
+        }
+        if !asked.last {
+            self.put_score(queue, queue.beats, asked.field, queue.now + queue.alive);
+        }
+        let head = self.fair_head(queue, Some(asked.field), false);
+        if self.is_free(queue) && head.as_deref().is_none_or(|head| head == asked.field) {
+            return self.fair_grant(asked, queue);
+        }
+        if asked.last {
+            self.leave(queue, asked.field);
+            self.fair_tombstone(&run.keys[0], "x0", run.life(0), run.now);
+            return self.fair_busy(queue, None, 0, false);
+        }
+        self.wait_on(asked, queue, &head.unwrap(), back)
+    }
+
+    fn take_seat(&mut self, queue: &Queue<'_>, field: &str, seat: i64) {
+        let list = self.list(queue.queue);
+        let before = |other: &String| {
+            Queue::is_ours(other) && self.score(queue.seats, other).is_some_and(|its| its <= seat)
+        };
+        let at = list.iter().take_while(|other| before(other)).count();
+        self.change_list(queue.queue, |list| list.insert(at, field.into()));
+    }
+
+    /// Everything that a poll writes, and when to poll again.
+    fn wait_on(&mut self, asked: &Asked<'_>, queue: &Queue<'_>, head: &str, back: bool) -> Out {
+        let place = self.place(queue, asked.field).unwrap();
+        let (mut foreign, mut before, mut nearest) = (place.saturating_sub(256), None, None);
+        for other in self.list(queue.queue).into_iter().take(place.min(256)) {
+            let mut score = self.score(queue.timeouts, &other);
+            if !Queue::is_ours(&other) {
+                foreign += 1;
+                let least = before.map(|before: i64| before + queue.short);
+                if least.is_some_and(|least| score.is_none_or(|score| score < least)) {
+                    score = least;
+                    self.set_score(queue.timeouts, &other, score.unwrap());
+                }
+                nearest = score.or(nearest);
+            }
+            before = score;
+        }
+        let room = i64::try_from(foreign).unwrap() * asked.allowance;
+        let room = nearest
+            .map_or(room, |nearest: i64| room.max((nearest - queue.now).min(room + 3_600_000)));
+        let room = if self.is_off(Rule::Room) { 0 } else { room };
+        let score = queue.now + queue.alive + queue.skew + room;
+        self.set_score(queue.timeouts, asked.field, score);
+        self.collect_garbage(queue);
+        let (ms, mut after) = (self.pttl(queue.name, queue.run.now), queue.alive / 3);
+        if place == 0 {
+            after = if ms >= 0 { after.min(ms + 1) } else { after };
+        } else if ms == -2 && !Queue::is_ours(head) {
+            after = after.min(1000);
+        } else if place == 1 && Queue::is_ours(head) {
+            let ends = self.score(queue.beats, head).unwrap_or(queue.now);
+            after = after.min((ends - queue.now + 1).max(1));
+        }
+        self.fair_busy(queue, Some(place), after, back)
+    }
+
+    fn collect_garbage(&mut self, queue: &Queue<'_>) {
+        let keep = i64::try_from(queue.run.keep).unwrap();
+        let mut old: Vec<(i64, String)> = self
+            .members(queue.beats)
+            .into_iter()
+            .filter(|(_, ends)| *ends <= queue.now - keep)
+            .map(|(field, ends)| (ends, field))
+            .collect();
+        old.sort();
+        for (_, field) in old.into_iter().take(16) {
+            if self.place(queue, &field).is_none() {
+                self.leave(queue, &field);
+            }
+        }
+    }
+
+    fn fair_busy(&self, queue: &Queue<'_>, place: Option<usize>, after: i64, back: bool) -> Out {
+        let ms = self.pttl(queue.name, queue.run.now);
+        let place = place.unwrap_or_else(|| self.list(queue.queue).len());
+        out(0, &format!("{place},{after},{}", i64::from(back)), if ms == -2 { 0 } else { ms })
+    }
+
+    fn fair_grant(&mut self, asked: &Asked<'_>, queue: &Queue<'_>) -> Out {
+        let run = queue.run;
+        let key = &run.keys[8];
+        let last = self.text(key).map_or(Some(0), |text| text.parse::<u64>().ok());
+        let Some(last) = last.filter(|last| *last < (1 << 53) - 1) else {
+            return out(-6, "0", 0);
+        };
+        let token = run.micros.max(last + 1).to_string();
+        let kept: u64 = run.args[13].parse().unwrap();
+        let expires_at = (self.pttl(key, run.now) != -1).then_some(run.now + kept);
+        self.put(key, Value::Text(token.clone()), expires_at);
+        self.leave(queue, asked.field);
+        self.delete(queue.watch);
+        if self.is_off(Rule::GrantLatch) {
+            self.delete(&run.keys[0]);
+        } else {
+            self.set_latch(&run.keys[0], &token, run.life(asked.lease), run.now);
+        }
+        let hash = BTreeMap::from([(asked.field.to_owned(), "1".to_owned())]);
+        self.put(queue.name, Value::Hash(hash), Some(run.now + asked.lease));
+        out(1, &token, i64::try_from(asked.lease).unwrap())
+    }
+
+    pub(super) fn fair_release(&mut self, run: &Run<'_>) -> Out {
+        let queue = Queue::read(run);
+        if let Some(latch) = self.text(&run.keys[0]).filter(|latch| is_tombstone(latch)) {
+            self.longer(&run.keys[0], run.life(0), run.now);
+            return out(latch[1..].parse().unwrap(), "0", 0);
+        }
+        let previous = run.keys.get(8).filter(|_| !self.is_off(Rule::AbandonPrevious));
+        let mut held = false;
+        for field in [Some(&run.args[4]), previous.map(|_| &run.args[9])].into_iter().flatten() {
+            held |= self.remove_field(queue.name, field);
+            self.leave(&queue, field);
+        }
+        let verdict = i64::from(held);
+        self.fair_tombstone(&run.keys[0], &format!("x{verdict}"), run.life(0), run.now);
+        if let Some(latch) = previous {
+            let life = run.life(0).max(run.args[10].parse().unwrap());
+            self.fair_tombstone(latch, &format!("x{verdict}"), life, run.now);
+        }
+        if self.is_free(&queue) {
+            self.fair_head(&queue, None, true);
+        }
+        out(verdict, "0", 0)
+    }
+
+    fn fair_tombstone(&mut self, latch: &str, value: &str, life: u64, now: u64) {
+        if self.is_off(Rule::Tombstone) {
+            self.delete(latch);
+        } else {
+            self.set_latch(latch, value, life, now);
+        }
+    }
+
+    pub(super) fn fair_force_release(&mut self, run: &Run<'_>) -> Out {
+        self.once(run, |model| {
+            let queue = Queue::read(run);
+            let held = i64::from(model.delete(queue.name));
+            model.fair_head(&queue, None, true);
+            (held, "0".into())
+        })
+    }
+
+    pub(super) fn fair_queue(&self, run: &Run<'_>) -> Out {
+        let [name, queue, timeouts, beats] = run.keys else { panic!("four keys") };
+        let list = self.list(queue);
+        let place = list.iter().position(|other| *other == run.args[4]).map_or(0, |at| at + 1);
+        let mut value = format!("{},{place}", list.len());
+        for other in list.iter().take(run.args[5].parse().unwrap()) {
+            let ours = Queue::is_ours(other);
+            let ends = self.score(if ours { beats } else { timeouts }, other).unwrap_or(0);
+            let left = (ends - i64::try_from(run.now).unwrap()).max(0);
+            value += &format!(",{},{left}", i64::from(ours));
+        }
+        let ms = self.pttl(name, run.now);
+        out(i64::from(ms != -2), &value, ms)
+    }
+}

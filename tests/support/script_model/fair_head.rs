@@ -1,0 +1,225 @@
+//! `parts/fair.lua`: the queue of a fair lock, and who is next.
+
+use std::collections::BTreeSet;
+
+use super::{Run, ScriptModel, Value};
+
+/// What surrounds a fair lock.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Surroundings {
+    /// The channels on which somebody listens. `None`: one who hears whatever is published, but nothing that is for a shard.
+    pub(crate) listening: Option<BTreeSet<String>>,
+    /// The channels on which something was said.
+    pub(crate) told: Vec<String>,
+    /// A rule that is taken away.
+    pub(crate) off: Option<Rule>,
+}
+
+/// The rules of the protocol that can be taken away, to see what each is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Rule {
+    SendNumber,
+    Seat,
+    Room,
+    Grace,
+    Tell,
+    Tombstone,
+    GrantLatch,
+    HandOverHold,
+    HandOverSeat,
+    HandOverTombstone,
+    AbandonPrevious,
+}
+
+/// A fair lock's keys and times, as its scripts are given them.
+pub(super) struct Queue<'a> {
+    pub(super) run: &'a Run<'a>,
+    pub(super) name: &'a str,
+    pub(super) queue: &'a str,
+    pub(super) timeouts: &'a str,
+    pub(super) beats: &'a str,
+    pub(super) seats: &'a str,
+    pub(super) watch: &'a str,
+    channel: &'a str,
+    pub(super) alive: i64,
+    pub(super) skew: i64,
+    pub(super) short: i64,
+    long: i64,
+    pub(super) now: i64,
+}
+
+/// What was known of the head.
+struct Watch {
+    since: i64,
+    told: i64,
+    heard: bool,
+}
+
+const DAY: i64 = 86_400_000;
+
+impl Surroundings {
+    pub(super) const NONE: Self = Self { listening: None, told: Vec::new(), off: None };
+}
+
+impl<'a> Queue<'a> {
+    pub(super) fn read(run: &'a Run<'a>) -> Self {
+        let time = |place: usize| run.args[place].parse().unwrap();
+        Self {
+            run,
+            name: &run.keys[1],
+            queue: &run.keys[2],
+            timeouts: &run.keys[3],
+            beats: &run.keys[4],
+            seats: &run.keys[5],
+            watch: &run.keys[6],
+            channel: &run.keys[7],
+            alive: time(5),
+            skew: time(6),
+            short: time(7),
+            long: time(8),
+            now: i64::try_from(run.now).unwrap(),
+        }
+    }
+
+    pub(super) fn is_ours(field: &str) -> bool {
+        field.as_bytes().get(8) == Some(&b'-') && field.as_bytes().get(14) == Some(&b'8')
+    }
+}
+
+impl ScriptModel {
+    pub(super) fn is_off(&self, rule: Rule) -> bool {
+        self.fair.off == Some(rule)
+    }
+
+    pub(super) fn is_free(&self, queue: &Queue<'_>) -> bool {
+        !self.keys.contains_key(queue.name)
+    }
+
+    pub(super) fn place(&self, queue: &Queue<'_>, field: &str) -> Option<usize> {
+        self.list(queue.queue).iter().position(|other| other == field)
+    }
+
+    pub(super) fn leave(&mut self, queue: &Queue<'_>, field: &str) {
+        self.change_list(queue.queue, |list| list.retain(|other| other != field));
+        for key in [queue.timeouts, queue.beats, queue.seats] {
+            self.remove_member(key, field);
+        }
+    }
+
+    /// Into a sorted set of ours, which ends.
+    pub(super) fn put_score(&mut self, queue: &Queue<'_>, key: &str, field: &str, score: i64) {
+        self.set_score(key, field, score);
+        let life = queue.run.life(0) + u64::try_from(queue.alive).unwrap();
+        self.longer(key, life, queue.run.now);
+    }
+
+    fn tell(&mut self, queue: &Queue<'_>, field: &str) -> bool {
+        let channel = format!("{}:{field}", queue.channel);
+        let heard = match &self.fair.listening {
+            None => queue.run.args[3] != "S",
+            Some(listening) => listening.contains(&channel),
+        };
+        if !self.is_off(Rule::Tell) {
+            self.fair.told.push(channel);
+        }
+        heard
+    }
+
+    /// Takes dead heads out, tells the head that is left, and answers it.
+    pub(super) fn fair_head(
+        &mut self,
+        queue: &Queue<'_>,
+        me: Option<&str>,
+        mut must: bool,
+    ) -> Option<String> {
+        for _ in 0..16 {
+            let head = self.list(queue.queue).pop_front()?;
+            if Some(head.as_str()) == me || self.lives(queue, &head, must) {
+                return Some(head);
+            }
+            self.change_list(queue.queue, |list| drop(list.pop_front()));
+            self.remove_member(queue.timeouts, &head);
+            must = true;
+        }
+        self.list(queue.queue).pop_front()
+    }
+
+    fn lives(&mut self, queue: &Queue<'_>, head: &str, must: bool) -> bool {
+        let (now, open) = (queue.now, self.is_free(queue));
+        let score = self.score(queue.timeouts, head);
+        let mut watch = self.watch(queue, head);
+        if watch.since == 0 || now - watch.told > queue.short {
+            watch.since = now;
+        }
+        let due = must || now - watch.told >= 1000;
+        let (dead, score_to) = if Queue::is_ours(head) {
+            let ends = self.score(queue.beats, head).unwrap_or_else(|| {
+                self.put_score(queue, queue.beats, head, now + queue.alive);
+                now + queue.alive
+            });
+            if ends > now && open && due {
+                self.tell(queue, head);
+                watch.told = now;
+            }
+            let least = ends + queue.skew;
+            (ends <= now, score.is_none_or(|score| score < least).then_some(least))
+        } else {
+            self.judge(queue, head, score, due, &mut watch)
+        };
+        if dead {
+            return false;
+        }
+        if let Some(to) = score_to {
+            self.set_score(queue.timeouts, head, to);
+        }
+        let Watch { since, told, heard } = watch;
+        let text = format!("{since} {told} {} {head}", i64::from(heard));
+        let ends_at = u64::try_from(now + 2 * queue.long).unwrap();
+        self.put(queue.watch, Value::Text(text), Some(ends_at));
+        true
+    }
+
+    /// F8 and F9: whether a waiter of Redisson's is dead, and what its score has to be.
+    fn judge(
+        &mut self,
+        queue: &Queue<'_>,
+        head: &str,
+        score: Option<i64>,
+        due: bool,
+        watch: &mut Watch,
+    ) -> (bool, Option<i64>) {
+        let now = queue.now;
+        let low = score.is_none_or(|score| score < now + queue.long);
+        let passed = score.is_none_or(|score| score <= now);
+        let open = self.is_free(queue);
+        if due && (open || low) {
+            watch.heard = self.tell(queue, head);
+            watch.told = now;
+        }
+        let dead = if open {
+            let grace = if watch.heard { queue.long } else { queue.short };
+            !watch.heard && passed || now - watch.since >= grace
+        } else {
+            watch.since = 0;
+            false
+        };
+        let to = match score {
+            _ if watch.heard && low => Some(now + 2 * queue.long),
+            None => Some(now + queue.short),
+            Some(score) => (score > now + DAY).then_some(now + DAY),
+        };
+        (if self.is_off(Rule::Grace) { passed } else { dead }, to)
+    }
+
+    fn watch(&self, queue: &Queue<'_>, head: &str) -> Watch {
+        let text = self.text(queue.watch).unwrap_or_default();
+        let mut words = text.splitn(4, ' ');
+        let mut number = || words.next().and_then(|word| word.parse().ok());
+        match (number(), number(), number(), words.next()) {
+            (Some(since), Some(told), Some(heard), Some(who)) if who == head => {
+                Watch { since, told, heard: heard == 1 }
+            }
+            _ => Watch { since: queue.now, told: 0, heard: false },
+        }
+    }
+}

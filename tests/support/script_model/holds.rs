@@ -1,0 +1,256 @@
+//! Permits that are held: what the scripts of both kinds of semaphore have in common. Keys as in `parts/holds.lua`.
+
+use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
+
+/// The rules that a test may leave out.
+pub(crate) mod rules {
+    /// C6: code 2 extends the hold.
+    pub(crate) const REPEAT_EXTENDS: &str = "a repeat extends";
+    /// C4: a refused last try leaves the tombstone.
+    pub(crate) const LAST_TRY: &str = "a last try leaves the tombstone";
+    /// C3: what no lease heals is not done without a bound.
+    pub(crate) const BOUND: &str = "no hold without an end without a bound";
+    /// C7: a renewal shortens nothing.
+    pub(crate) const EXTENDS_ONLY: &str = "a renewal only extends";
+    /// A renewal is for its grant, whose holds are all there.
+    pub(crate) const ALL_ARE_THERE: &str = "only what is held is prolonged";
+    /// What is given back is what is in the set.
+    pub(crate) const SET: &str = "only what is held is given back";
+    /// Who takes puts into the set what a latch that is lost does not tell any more.
+    pub(crate) const HELD_WITHOUT_LATCH: &str = "what is held is not granted again";
+    /// What is taken out is given back.
+    pub(crate) const EVICTED: &str = "what has ended is given back";
+    /// Giving back makes no semaphore, and one that is not there has no holds.
+    pub(crate) const NOT_THERE: &str = "a semaphore that is not there is not made";
+    /// Every answer of what is done once is recorded.
+    pub(crate) const RECORDED: &str = "a no is recorded";
+}
+
+/// Redisson's score of a hold that has no end.
+pub(crate) const NEVER: i64 = 922_337_203_685_477;
+/// How many holds one call takes out at the most.
+pub(crate) const EVICTED_MAX: usize = 2000;
+
+/// Whose holds: how many permits a member is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `<permits>|<owner>`
+    Semaphore,
+    /// One permit each.
+    Permits,
+}
+
+impl Kind {
+    pub(super) fn weight(self, member: &str) -> i64 {
+        match self {
+            Self::Semaphore => member.split('|').next().unwrap().parse().unwrap(),
+            Self::Permits => 1,
+        }
+    }
+}
+
+/// How a dump of Redis shows the bytes that these digits spell.
+pub(crate) fn raw(hex: &str) -> String {
+    let bytes: Vec<u8> =
+        (0..16).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect();
+    String::from_utf8(bytes).unwrap_or_else(|_| hex.into())
+}
+
+pub(super) fn raws(args: &[String]) -> Vec<String> {
+    args.iter().map(|hex| raw(hex)).collect()
+}
+
+impl ScriptModel {
+    /// The number under a key, if there is one.
+    pub(crate) fn number(&self, key: &str) -> Option<i64> {
+        self.text(key).map(|number| number.parse().unwrap())
+    }
+
+    /// `INCRBY`
+    pub(super) fn add_to(&mut self, key: &str, more: i64) -> i64 {
+        let sum = self.number(key).unwrap_or(0) + more;
+        let expires_at = self.keys.get(key).and_then(|entry| entry.expires_at);
+        self.put(key, Value::Text(sum.to_string()), expires_at);
+        sum
+    }
+
+    fn give(&mut self, run: &Run<'_>, permits: i64) -> Option<i64> {
+        let there = self.number(&run.keys[1]);
+        if (there.is_some() || self.leaves_out(rules::NOT_THERE)) && permits > 0 {
+            return Some(self.add_to(&run.keys[1], permits));
+        }
+        there
+    }
+
+    /// `parts/evict.lua`
+    pub(super) fn evict(&mut self, run: &Run<'_>, over: i64, kind: Kind) -> Option<i64> {
+        let mut found: Vec<(i64, String)> = self
+            .members(&run.keys[2])
+            .into_iter()
+            .filter(|(_, at)| (0..=over).contains(at))
+            .map(|(member, at)| (at, member))
+            .collect();
+        found.sort_unstable();
+        found.truncate(EVICTED_MAX);
+        found.iter().for_each(|(_, member)| self.remove_member(&run.keys[2], member));
+        let permits = found.iter().map(|(_, member)| kind.weight(member)).sum();
+        self.give(run, if self.leaves_out(rules::EVICTED) { 0 } else { permits })
+    }
+
+    /// `parts/free.lua`
+    pub(super) fn free(&mut self, run: &Run<'_>, members: &[String], each: i64) -> usize {
+        let held: Vec<&String> =
+            members.iter().filter(|member| self.score(&run.keys[2], member).is_some()).collect();
+        held.iter().for_each(|member| self.remove_member(&run.keys[2], member));
+        let freed = if self.leaves_out(rules::SET) { members.len() } else { held.len() };
+        self.give(run, i64::try_from(freed).unwrap() * each);
+        freed
+    }
+
+    /// The lease of every hold that has one runs out.
+    pub(crate) fn run_out(&mut self, set: &str) {
+        for (member, _) in self.members(set).into_iter().filter(|(_, at)| *at < NEVER) {
+            self.set_score(set, &member, 1);
+        }
+    }
+
+    /// `op == 'clear'`
+    pub(super) fn clear(&mut self, run: &Run<'_>, kind: Kind) -> i64 {
+        let members = self.members(&run.keys[2]);
+        self.delete(&run.keys[2]);
+        let permits = members.keys().map(|member| kind.weight(member)).sum();
+        self.give(run, permits);
+        permits
+    }
+
+    /// `parts/lease.lua`
+    fn extend(
+        &mut self,
+        run: &Run<'_>,
+        set: &str,
+        members: &[String],
+        lease: Option<u64>,
+        skew: i64,
+    ) -> Option<i64> {
+        let now = i64::try_from(run.now).unwrap();
+        let scores: Option<Vec<i64>> =
+            members.iter().map(|member| self.score(set, member)).collect();
+        let scores = match scores {
+            Some(scores) => scores,
+            None if self.leaves_out(rules::ALL_ARE_THERE) => vec![0; members.len()],
+            None => return None,
+        };
+        self.longer(&run.keys[0], run.life(lease.unwrap_or(0)), run.now);
+        let to = ends(run, lease, skew);
+        for (member, at) in members.iter().zip(&scores) {
+            if *at < to || self.leaves_out(rules::EXTENDS_ONLY) {
+                self.set_score(set, member, to);
+            }
+        }
+        let first = scores.into_iter().map(|at| at.max(to)).min().unwrap();
+        Some(if first < NEVER { first - skew - now } else { -1 })
+    }
+
+    /// `parts/take.lua`
+    pub(super) fn take(
+        &mut self,
+        run: &Run<'_>,
+        members: &[String],
+        permits: i64,
+        skew: i64,
+        kind: Kind,
+    ) -> Out {
+        let (latch, lease): (_, Option<u64>) = (self.latch(&run.keys[0]), run.args[5].parse().ok());
+        let (now, set) = (i64::try_from(run.now).unwrap(), &run.keys[2]);
+        if latch.as_deref().is_some_and(is_tombstone) {
+            self.prolong_tombstone(run);
+            return out(-2, "0", 0);
+        }
+        if run.is_late() {
+            return out(-1, "0", 0);
+        }
+        if run.not_after.is_none() && lease.is_none() && !self.leaves_out(rules::BOUND) {
+            return out(-4, "0", 0);
+        }
+        if let Some(token) = latch {
+            let there = members.iter().all(|member| self.score(set, member).is_some());
+            if there && self.leaves_out(rules::REPEAT_EXTENDS) {
+                return out(2, &token, lease.map_or(-1, |lease| i64::try_from(lease).unwrap()));
+            }
+            return match self.extend(run, set, members, lease, skew) {
+                Some(ms) => out(2, &token, ms),
+                None => out(-3, &token, 0),
+            };
+        }
+        let held = members.iter().any(|member| self.score(set, member).is_some());
+        if held && !self.leaves_out(rules::HELD_WITHOUT_LATCH) {
+            return out(-3, "0", 0);
+        }
+        let available = self.evict(run, now - skew, kind);
+        if available.is_none() && kind == Kind::Semaphore && !self.leaves_out(rules::NOT_THERE) {
+            self.delete(set);
+        }
+        if available.is_none_or(|available| available < permits) {
+            if run.args[6] == "1" && !self.leaves_out(rules::LAST_TRY) {
+                self.set_latch(&run.keys[0], "x0", run.life(0), run.now);
+            }
+            let first = self.members(set).into_values().min().filter(|at| *at < NEVER);
+            let ms = first.map_or(-1, |at| (at + skew - now).max(0));
+            return out(0, &available.unwrap_or(0).to_string(), ms);
+        }
+        let kept = run.args[7].parse().unwrap();
+        let Some(token) = self.mint(run, &run.keys[4], kept) else { return out(-6, "0", 0) };
+        self.set_latch(&run.keys[0], &token, run.life(lease.unwrap_or(0)), run.now);
+        members.iter().for_each(|member| self.set_score(set, member, ends(run, lease, skew)));
+        self.add_to(&run.keys[1], -permits);
+        out(1, &token, lease.map_or(-1, |lease| i64::try_from(lease).unwrap()))
+    }
+
+    /// `parts/renew.lua`
+    pub(super) fn renew(&mut self, run: &Run<'_>, members: &[String], skew: i64) -> Out {
+        if run.is_late() {
+            return out(-1, "0", 0);
+        }
+        let token = &run.args[4];
+        let granted = self.latch(&run.keys[0]).is_none_or(|latch| latch == *token)
+            || self.leaves_out(rules::ALL_ARE_THERE);
+        let extended = granted
+            .then(|| self.extend(run, &run.keys[1], members, run.args[5].parse().ok(), skew))
+            .flatten();
+        extended.map_or_else(|| out(-3, "0", 0), |ms| out(1, token, ms))
+    }
+
+    /// `parts/give_back.lua`
+    pub(super) fn give_back(&mut self, run: &Run<'_>, members: &[String], each: i64) -> Out {
+        let recorded = self.latch(&run.keys[0]).filter(|latch| is_tombstone(latch));
+        let freed = match recorded {
+            Some(latch) => {
+                self.prolong_tombstone(run);
+                latch[1..].parse().unwrap()
+            }
+            None => {
+                let freed = self.free(run, members, each);
+                self.set_latch(&run.keys[0], &format!("x{freed}"), run.life(0), run.now);
+                freed
+            }
+        };
+        out(i64::from(freed == members.len()), &freed.to_string(), 0)
+    }
+
+    /// `parts/once.lua`, unless a no is not recorded.
+    pub(super) fn recorded(
+        &mut self,
+        run: &Run<'_>,
+        act: impl FnOnce(&mut Self) -> (i64, String),
+    ) -> Out {
+        let answer = self.once(run, act);
+        if answer.0 != 1 && self.leaves_out(rules::RECORDED) {
+            self.delete(&run.keys[0]);
+        }
+        answer
+    }
+}
+
+pub(super) fn ends(run: &Run<'_>, lease: Option<u64>, skew: i64) -> i64 {
+    lease.map_or(NEVER, |lease| i64::try_from(run.now + lease).unwrap() + skew)
+}

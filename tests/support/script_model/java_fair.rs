@@ -1,0 +1,156 @@
+//! What Redisson does to a fair lock: the meaning of `tests/scripts/java/fair_*.lua`.
+
+use std::collections::BTreeMap;
+
+use super::{ScriptModel, Value};
+
+/// The keys of a fair lock that Redisson knows.
+pub(crate) struct JavaFair<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) queue: &'a str,
+    pub(crate) timeouts: &'a str,
+    pub(crate) channel: &'a str,
+}
+
+/// Who asks, and what its clock shows. Redis' own shows `server`.
+#[derive(Clone, Copy)]
+pub(crate) struct JavaAsks<'a> {
+    pub(crate) holder: &'a str,
+    pub(crate) lease: u64,
+    pub(crate) allowance: i64,
+    pub(crate) now: i64,
+    pub(crate) server: u64,
+}
+
+impl ScriptModel {
+    /// `fair_acquire.lua`: `None` when it is acquired.
+    pub(crate) fn java_acquire(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> Option<i64> {
+        if self.enters(lock, asks) {
+            return None;
+        }
+        let ms = self.pttl(lock.name, asks.server);
+        if self.score(lock.timeouts, asks.holder).is_some() {
+            return Some(ms.max(0));
+        }
+        let last = self.list(lock.queue).pop_back().filter(|last| last != asks.holder);
+        let score = last.and_then(|last| self.score(lock.timeouts, &last));
+        let park = score.map_or(ms, |score| score - asks.now);
+        self.set_score(lock.timeouts, asks.holder, park + asks.allowance + asks.now);
+        self.change_list(lock.queue, |list| list.push_back(asks.holder.into()));
+        Some(park)
+    }
+
+    /// `fair_once.lua`
+    pub(crate) fn java_once(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> bool {
+        self.enters(lock, asks)
+    }
+
+    /// `fair_give_up.lua`
+    pub(crate) fn java_gives_up(&mut self, lock: &JavaFair<'_>, holder: &str, less: i64) {
+        let list = self.list(lock.queue);
+        for other in list.iter().skip_while(|other| *other != holder).skip(1) {
+            self.add_to_score(lock, other, -less);
+        }
+        self.remove_member(lock.timeouts, holder);
+        self.change_list(lock.queue, |list| list.retain(|other| other != holder));
+    }
+
+    /// `fair_unlock.lua`, with the latch of the unlock.
+    pub(crate) fn java_unlock(
+        &mut self,
+        lock: &JavaFair<'_>,
+        asks: JavaAsks<'_>,
+        latch: &str,
+        latch_life: u64,
+    ) -> Option<i64> {
+        self.expire(asks.server);
+        if let Some(known) = self.text(latch) {
+            return known.parse().ok();
+        }
+        let head = self.sweep(lock, asks.now);
+        if self.keys.contains_key(lock.name) {
+            if !self.has_field(lock.name, asks.holder) {
+                return None;
+            }
+            if self.count(lock, asks.holder, -1) > 0 {
+                self.end_at(lock.name, asks.server + asks.lease);
+                self.put(latch, Value::Text("0".into()), Some(asks.server + latch_life));
+                return Some(0);
+            }
+            self.delete(lock.name);
+        }
+        self.put(latch, Value::Text("1".into()), Some(asks.server + latch_life));
+        self.java_tells(lock, head);
+        Some(1)
+    }
+
+    /// `fair_force_unlock.lua`
+    pub(crate) fn java_force_unlock(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> bool {
+        self.expire(asks.server);
+        let head = self.sweep(lock, asks.now);
+        let held = self.delete(lock.name);
+        if held {
+            self.java_tells(lock, head);
+        }
+        held
+    }
+
+    fn java_tells(&mut self, lock: &JavaFair<'_>, head: Option<String>) {
+        self.fair.told.extend(head.map(|head| format!("{}:{head}", lock.channel)));
+    }
+
+    fn sweep(&mut self, lock: &JavaFair<'_>, now: i64) -> Option<String> {
+        loop {
+            let head = self.list(lock.queue).pop_front()?;
+            if self.score(lock.timeouts, &head).is_none_or(|score| score > now) {
+                return Some(head);
+            }
+            self.remove_member(lock.timeouts, &head);
+            self.change_list(lock.queue, |list| drop(list.pop_front()));
+        }
+    }
+
+    fn enters(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> bool {
+        self.expire(asks.server);
+        let head = self.sweep(lock, asks.now);
+        let free = !self.keys.contains_key(lock.name);
+        if free && head.is_none_or(|head| head == asks.holder) {
+            self.change_list(lock.queue, |list| drop(list.pop_front()));
+            self.remove_member(lock.timeouts, asks.holder);
+            for other in self.members(lock.timeouts).into_keys() {
+                self.add_to_score(lock, &other, -asks.allowance);
+            }
+            let hash = BTreeMap::from([(asks.holder.to_owned(), "1".to_owned())]);
+            self.put(lock.name, Value::Hash(hash), Some(asks.server + asks.lease));
+            return true;
+        }
+        let mine = self.has_field(lock.name, asks.holder);
+        if mine {
+            self.count(lock, asks.holder, 1);
+            self.end_at(lock.name, asks.server + asks.lease);
+        }
+        mine
+    }
+
+    fn add_to_score(&mut self, lock: &JavaFair<'_>, member: &str, more: i64) {
+        let score = self.score(lock.timeouts, member).unwrap_or(0);
+        self.set_score(lock.timeouts, member, score + more);
+    }
+
+    /// `HINCRBY`
+    fn count(&mut self, lock: &JavaFair<'_>, holder: &str, more: i64) -> i64 {
+        let Some(Value::Hash(hash)) = self.keys.get_mut(lock.name).map(|entry| &mut entry.value)
+        else {
+            panic!("WRONGTYPE at {}", lock.name)
+        };
+        let count = hash.get(holder).and_then(|count| count.parse().ok()).unwrap_or(0) + more;
+        hash.insert(holder.into(), count.to_string());
+        count
+    }
+
+    fn end_at(&mut self, key: &str, at: u64) {
+        if let Some(entry) = self.keys.get_mut(key) {
+            entry.expires_at = Some(at);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The scripts of the lock.
+
+use std::collections::BTreeMap;
+use std::iter;
+
+use super::{Latches, Out, Run, ScriptModel, Value, is_tombstone, out};
+
+impl ScriptModel {
+    pub(super) fn lock_acquire(&mut self, run: &Run<'_>) -> Out {
+        let (field, lease) = (run.args[4].as_str(), run.args[5].parse().unwrap());
+        let locks: Vec<&[String]> = run.keys[1..].chunks(2).collect();
+        let latch = self.latch(&run.keys[0]);
+        if latch.as_deref().is_some_and(is_tombstone) {
+            self.prolong_tombstone(run);
+            return out(-2, "0", 0);
+        }
+        let (mut mine, mut busy, mut wait) = (0, 0, 0);
+        for (place, lock) in (1..).zip(&locks) {
+            if self.has_field(&lock[0], field) {
+                mine += 1;
+                continue;
+            }
+            let ms = self.pttl(&lock[0], run.now);
+            if ms != -2 {
+                busy = if busy == 0 { place } else { busy };
+                wait = if ms == -1 || wait == -1 { -1 } else { ms.max(wait) };
+            }
+        }
+        let again = match (&latch, self.latches) {
+            (Some(token), _) => Some(token.clone()),
+            (None, Latches::On | Latches::Brief) => None,
+            // Without a latch the field alone has to tell that this owner was granted.
+            (None, Latches::Off) => {
+                (mine == locks.len()).then(|| self.text(&locks[0][1]).unwrap_or_default())
+            }
+        };
+        if let Some(token) = again {
+            if mine < locks.len() {
+                return out(-3, &token, 0);
+            }
+            if run.is_late() {
+                return out(-1, "0", 0);
+            }
+            let left = locks.iter().map(|lock| self.longer(&lock[0], lease, run.now)).min();
+            self.longer(&run.keys[0], run.life(lease), run.now);
+            return out(2, &token, left.unwrap());
+        }
+        if mine > 0 {
+            return out(-3, "0", 0);
+        }
+        if run.is_late() {
+            return out(-1, "0", 0);
+        }
+        if busy > 0 {
+            if run.args[6] == "1" {
+                self.set_latch(&run.keys[0], "x0", run.life(0), run.now);
+            }
+            return out(0, &busy.to_string(), wait);
+        }
+        self.grant(run, &locks, field, lease)
+    }
+
+    fn grant(&mut self, run: &Run<'_>, locks: &[&[String]], field: &str, lease: u64) -> Out {
+        let mut token = 0;
+        for lock in locks {
+            if let Some(last) = self.text(&lock[1]) {
+                let Some(last) = last.parse::<u64>().ok().filter(|last| *last < (1 << 53) - 1)
+                else {
+                    return out(-6, "0", 0);
+                };
+                token = token.max(last + 1);
+            }
+        }
+        let delay = run.args.get(10).filter(|delay| !delay.is_empty());
+        assert_eq!(delay, None, "the model has always been up");
+        let proposal = run.args.get(9).and_then(|proposal| proposal.parse().ok());
+        token = proposal
+            .filter(|proposal| (token..=run.micros + 1_000_000).contains(proposal))
+            .unwrap_or_else(|| token.max(run.micros));
+        let kept: u64 = run.args[7].parse().unwrap();
+        let kinds = run.args.get(8).map_or("", String::as_str).chars().chain(iter::repeat('x'));
+        for (lock, kind) in locks.iter().zip(kinds) {
+            let for_ever = kind == 'f' || self.pttl(&lock[1], run.now) == -1;
+            let expires_at = (!for_ever).then_some(run.now + kept);
+            self.put(&lock[1], Value::Text(token.to_string()), expires_at);
+            let hash = BTreeMap::from([(field.to_owned(), "1".to_owned())]);
+            self.put(&lock[0], Value::Hash(hash), Some(run.now + lease));
+        }
+        self.set_latch(&run.keys[0], &token.to_string(), run.life(lease), run.now);
+        out(1, &token.to_string(), i64::try_from(lease).unwrap())
+    }
+
+    pub(super) fn lock_raise(&mut self, run: &Run<'_>) -> Out {
+        let (field, token) = (run.args[4].as_str(), run.args[5].parse::<u64>().unwrap());
+        if run.is_late() {
+            return out(-1, "0", 0);
+        }
+        let locks: Vec<&[String]> = run.keys[1..].chunks(2).collect();
+        let Some(latch) = self.latch(&run.keys[0]).filter(|latch| !is_tombstone(latch)) else {
+            return out(-3, "0", 0);
+        };
+        let mut last: u64 = latch.parse().unwrap();
+        for lock in &locks {
+            if !self.has_field(&lock[0], field) {
+                return out(-3, "0", 0);
+            }
+            last = last.max(self.text(&lock[1]).map_or(0, |stored| stored.parse().unwrap()));
+        }
+        if last > token {
+            return out(1, &last.to_string(), 0);
+        }
+        let kept: u64 = run.args[6].parse().unwrap();
+        for lock in &locks {
+            let expires_at = (self.pttl(&lock[1], run.now) != -1).then_some(run.now + kept);
+            self.put(&lock[1], Value::Text(token.to_string()), expires_at);
+        }
+        let ends_at = self.keys[&run.keys[0]].expires_at;
+        self.put(&run.keys[0], Value::Text(token.to_string()), ends_at);
+        out(1, &token.to_string(), 0)
+    }
+
+    pub(super) fn lock_renew(&mut self, run: &Run<'_>) -> Out {
+        let (field, lease, token) =
+            (run.args[4].as_str(), run.args[5].parse().unwrap(), run.args[6].as_str());
+        if run.is_late() {
+            return out(-1, "0", 0);
+        }
+        if self.latches != Latches::Off && self.latch(&run.keys[0]).as_deref() != Some(token) {
+            return out(-3, "0", 0);
+        }
+        if !run.keys[1..].iter().all(|lock| self.has_field(lock, field)) {
+            return out(-3, "0", 0);
+        }
+        let left = run.keys[1..].iter().map(|lock| self.longer(lock, lease, run.now)).min();
+        self.longer(&run.keys[0], run.life(lease), run.now);
+        out(1, token, left.unwrap())
+    }
+
+    pub(super) fn lock_release(&mut self, run: &Run<'_>) -> Out {
+        let field = run.args[4].as_str();
+        let locks: Vec<&[String]> = run.keys[1..].chunks(2).collect();
+        if let Some(latch) = self.latch(&run.keys[0]).filter(|latch| is_tombstone(latch)) {
+            self.prolong_tombstone(run);
+            return out(latch[1..].parse().unwrap(), "0", 0);
+        }
+        let held = locks.iter().filter(|lock| self.remove_field(&lock[0], field)).count();
+        let verdict = i64::from(held == locks.len());
+        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.life(0), run.now);
+        out(verdict, "0", 0)
+    }
+
+    pub(super) fn lock_force_release(&mut self, run: &Run<'_>) -> Out {
+        self.once(run, |model| {
+            let held = i64::from(model.delete(&run.keys[1]));
+            (held, "0".into())
+        })
+    }
+
+    pub(super) fn lock_inspect(&self, run: &Run<'_>) -> Out {
+        let (lock, field) = (&run.keys[0], run.args[4].as_str());
+        let count: i64 = match self.keys.get(lock).map(|entry| &entry.value) {
+            Some(Value::Hash(hash)) => {
+                hash.values().filter_map(|count| count.parse::<i64>().ok()).sum()
+            }
+            _ => 0,
+        };
+        let ms = self.pttl(lock, run.now);
+        let mine = i64::from(self.has_field(lock, field));
+        let last = self.text(&run.keys[1]).unwrap_or_else(|| "0".into());
+        out(i64::from(ms != -2), &format!("{last},{count},{mine}"), ms)
+    }
+}

@@ -1,0 +1,306 @@
+//! What the scripts do to Redis, as a small model in memory: the meaning of each `.lua` file, line by line. Here is the Redis;
+//! each object's scripts stand in a file of their own.
+//!
+//! The model checker runs the real machines against it, and random calls are compared with a real Redis. Time is an argument.
+//! Not modelled: what is published, and errors of Redis (a key of another type, memory that is full).
+
+mod collections;
+mod count_down_latch;
+mod fair;
+pub(crate) mod fair_head;
+mod group;
+mod guard;
+pub(crate) mod holds;
+pub(crate) mod java_fair;
+pub(crate) mod java_group;
+pub(crate) mod java_permits;
+pub(crate) mod java_read_write;
+mod lock;
+mod once;
+mod permits;
+pub(crate) mod read_write;
+mod semaphore;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::script::ScriptCall;
+
+use fair_head::Surroundings;
+
+/// The keys of one Redis.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ScriptModel {
+    keys: BTreeMap<String, Entry>,
+    latches: Latches,
+    /// What surrounds a fair lock: nothing of it is stored.
+    pub(crate) fair: Surroundings,
+    /// A rule that is left out, by the name that its script's model gives it: to show what it is for.
+    pub(crate) without: Option<&'static str>,
+}
+
+/// Whether the scripts keep grant latches. Without them the protocol has a known hole, which the model must show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Latches {
+    On,
+    /// An answer from a tombstone does not prolong it: a hole that only a client without a bound can fall into.
+    Brief,
+    Off,
+}
+
+/// A key: what it holds, and after which time of the server it is gone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Entry {
+    pub(crate) value: Value,
+    pub(crate) expires_at: Option<u64>,
+}
+
+/// What a key holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    Text(String),
+    Hash(BTreeMap<String, String>),
+    List(VecDeque<String>),
+    /// Scores are whole numbers here.
+    Sorted(BTreeMap<String, i64>),
+}
+
+/// One run: the call, the time, and the common arguments, as `prelude.lua` reads them.
+struct Run<'a> {
+    keys: &'a [String],
+    args: &'a [String],
+    /// `t[1] * 1000000 + t[2]`
+    micros: u64,
+    now: u64,
+    not_after: Option<u64>,
+    keep: u64,
+}
+
+/// `{code, value, ms}`; the rest of a reply is common to all.
+type Out = (i64, String, i64);
+
+impl ScriptModel {
+    /// An empty Redis.
+    pub(crate) const fn new(latches: Latches) -> Self {
+        Self { keys: BTreeMap::new(), latches, fair: Surroundings::NONE, without: None }
+    }
+
+    /// Runs a script at a time of the server in whole milliseconds.
+    ///
+    /// A real server's clock has microseconds too, of which a fencing token may be made: see [`run_at`](Self::run_at).
+    pub(crate) fn run(&mut self, call: &ScriptCall, server_ms: u64) -> Vec<Cell> {
+        self.run_at(call, server_ms * 1000)
+    }
+
+    /// Runs a script at a time of the server in microseconds.
+    ///
+    /// To follow a real server: its reply tells the millisecond. When it grants with a token of that very millisecond, then the
+    /// token is the microsecond; in all other cases the microseconds change nothing.
+    pub(crate) fn run_at(&mut self, call: &ScriptCall, micros: u64) -> Vec<Cell> {
+        self.run_until(call, call.args()[1].parse().ok(), micros)
+    }
+
+    /// The same with another not-after than the call's own: only to show what the rule is for that fixes it (C8).
+    pub(crate) fn run_until(
+        &mut self,
+        call: &ScriptCall,
+        not_after: Option<u64>,
+        micros: u64,
+    ) -> Vec<Cell> {
+        let (args, now) = (call.args(), micros / 1000);
+        let keep = args[2].parse().unwrap();
+        let run = Run { keys: call.keys(), args, micros, now, not_after, keep };
+        self.expire(now);
+        let (code, value, ms) = match call.script().name {
+            "lock_acquire" => self.lock_acquire(&run),
+            "lock_raise" => self.lock_raise(&run),
+            "lock_renew" => self.lock_renew(&run),
+            "lock_release" => self.lock_release(&run),
+            "lock_force_release" => self.lock_force_release(&run),
+            "lock_inspect" => self.lock_inspect(&run),
+            "fair_acquire" => self.fair_acquire(&run),
+            "fair_release" => self.fair_release(&run),
+            "fair_force_release" => self.fair_force_release(&run),
+            "fair_queue" => self.fair_queue(&run),
+            "cancel" => self.cancel(&run),
+            "guard_write" => self.guard_write(&run),
+            "guard_newest" => self.guard_newest(&run),
+            "eval" => self.eval(&run),
+            name if name.starts_with("group_") => self.group(name, &run),
+            name if name.starts_with("read_")
+                || name.starts_with("write_")
+                || name.starts_with("rw_") =>
+            {
+                self.read_write(name, &run)
+            }
+            name if name.starts_with("semaphore_") => self.semaphore(name, &run),
+            name if name.starts_with("permits_") => self.permits(name, &run),
+            name if name.starts_with("latch_") => self.count_down_latch(name, &run),
+            other => panic!("the model does not know `{other}`"),
+        };
+        let server_ms = i64::try_from(now).unwrap();
+        vec![
+            Cell::Int(code),
+            Cell::Text(value),
+            Cell::Int(ms),
+            Cell::Int(server_ms),
+            Cell::Text(args[0].clone()),
+        ]
+    }
+
+    /// All keys that are there at this time, sorted.
+    pub(crate) fn dump(&self, server_ms: u64) -> BTreeMap<String, Entry> {
+        let there = |entry: &Entry| !entry.is_over(server_ms);
+        self.keys
+            .iter()
+            .filter(|(_, entry)| there(entry))
+            .map(|(key, entry)| (key.clone(), entry.clone()))
+            .collect()
+    }
+
+    /// The fields of the hash under a key at this time.
+    pub(crate) fn fields(&self, key: &str, server_ms: u64) -> impl Iterator<Item = &str> {
+        let hash = self.keys.get(key).filter(|entry| !entry.is_over(server_ms)).and_then(|entry| {
+            match &entry.value {
+                Value::Hash(hash) => Some(hash),
+                _ => None,
+            }
+        });
+        hash.into_iter().flatten().map(|(field, _)| field.as_str())
+    }
+
+    /// What somebody else does to a key, not by a script of ours.
+    pub(crate) fn put(&mut self, key: &str, value: Value, expires_at: Option<u64>) {
+        self.keys.insert(key.into(), Entry { value, expires_at });
+    }
+
+    /// `DEL`
+    pub(crate) fn delete(&mut self, key: &str) -> bool {
+        self.keys.remove(key).is_some()
+    }
+
+    /// Takes out what is gone. Redis does so when it comes across a key, which nobody can tell from this.
+    pub(crate) fn expire(&mut self, now: u64) {
+        self.keys.retain(|_, entry| !entry.is_over(now));
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
+        match &self.keys.get(key)?.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => panic!("WRONGTYPE at {key}"),
+        }
+    }
+
+    fn latch(&self, key: &str) -> Option<String> {
+        if self.latches == Latches::Off { None } else { self.text(key) }
+    }
+
+    fn set_latch(&mut self, key: &str, value: &str, life: u64, now: u64) {
+        if self.latches != Latches::Off {
+            self.put(key, Value::Text(value.into()), Some(now + life));
+        }
+    }
+
+    fn prolong_tombstone(&mut self, run: &Run<'_>) {
+        if self.latches == Latches::On {
+            self.longer(&run.keys[0], run.life(0), run.now);
+        }
+    }
+
+    fn has_field(&self, key: &str, field: &str) -> bool {
+        matches!(self.keys.get(key).map(|entry| &entry.value), Some(Value::Hash(hash)) if hash.contains_key(field))
+    }
+
+    /// `HDEL`, which takes a hash without fields away.
+    fn remove_field(&mut self, key: &str, field: &str) -> bool {
+        let Some(Value::Hash(hash)) = self.keys.get_mut(key).map(|entry| &mut entry.value) else {
+            return false;
+        };
+        let removed = hash.remove(field).is_some();
+        if hash.is_empty() {
+            self.keys.remove(key);
+        }
+        removed
+    }
+
+    /// The hash under a key.
+    fn hash(&self, key: &str) -> Option<&BTreeMap<String, String>> {
+        match &self.keys.get(key)?.value {
+            Value::Hash(hash) => Some(hash),
+            _ => panic!("WRONGTYPE at {key}"),
+        }
+    }
+
+    /// `HGET`
+    pub(crate) fn field(&self, key: &str, field: &str) -> Option<&str> {
+        self.hash(key)?.get(field).map(String::as_str)
+    }
+
+    /// `HSET`, which makes a hash without an end when there is none.
+    fn set_field(&mut self, key: &str, field: &str, value: &str) {
+        let new = Entry { value: Value::Hash(BTreeMap::new()), expires_at: None };
+        match &mut self.keys.entry(key.into()).or_insert(new).value {
+            Value::Hash(hash) => drop(hash.insert(field.into(), value.into())),
+            _ => panic!("WRONGTYPE at {key}"),
+        }
+    }
+
+    /// `PEXPIRE`
+    fn pexpire(&mut self, key: &str, ms: u64, now: u64) {
+        if let Some(entry) = self.keys.get_mut(key) {
+            entry.expires_at = Some(now + ms);
+        }
+    }
+
+    /// `parts/mint.lua`
+    fn mint(&mut self, run: &Run<'_>, key: &str, kept: u64) -> Option<String> {
+        let last: u64 = self.text(key).map_or(Some(0), |last| last.parse().ok())?;
+        let token = (last < (1 << 53) - 1).then(|| run.micros.max(last + 1).to_string())?;
+        let expires_at = (self.pttl(key, run.now) != -1).then_some(run.now + kept);
+        self.put(key, Value::Text(token.clone()), expires_at);
+        Some(token)
+    }
+
+    fn leaves_out(&self, rule: &str) -> bool {
+        self.without == Some(rule)
+    }
+
+    pub(crate) fn pttl(&self, key: &str, now: u64) -> i64 {
+        let Some(entry) = self.keys.get(key) else { return -2 };
+        entry.expires_at.map_or(-1, |at| i64::try_from(at.saturating_sub(now)).unwrap())
+    }
+
+    /// C7: only ever longer. Answers what is left then.
+    fn longer(&mut self, key: &str, ms: u64, now: u64) -> i64 {
+        if let Some(entry) = self.keys.get_mut(key) {
+            entry.expires_at = Some(entry.expires_at.map_or(now + ms, |at| at.max(now + ms)));
+        }
+        self.pttl(key, now)
+    }
+}
+
+impl Entry {
+    fn is_over(&self, now: u64) -> bool {
+        self.expires_at.is_some_and(|at| now > at)
+    }
+}
+
+impl Run<'_> {
+    fn is_late(&self) -> bool {
+        self.not_after.is_some_and(|not_after| self.now > not_after)
+    }
+
+    /// C2
+    fn life(&self, lease: u64) -> u64 {
+        let bound = self.not_after.map_or(0, |not_after| not_after.saturating_sub(self.now));
+        self.keep.max(lease).max(bound) + 1000
+    }
+}
+
+fn is_tombstone(latch: &str) -> bool {
+    latch.starts_with('x')
+}
+
+fn out(code: i64, value: &str, ms: i64) -> Out {
+    (code, value.into(), ms)
+}

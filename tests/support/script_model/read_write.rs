@@ -1,0 +1,399 @@
+//! The scripts of the read-write lock.
+
+use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
+
+/// The rules that a test may leave out.
+pub(crate) mod rules {
+    /// C6: code 2 extends the hold.
+    pub(crate) const REPEAT_EXTENDS: &str = "a repeat extends";
+    /// C4: a refused last try leaves the tombstone.
+    pub(crate) const LAST_TRY: &str = "a last try leaves the tombstone";
+    /// A read hold of ours has a timeout key, as one of Redisson's.
+    pub(crate) const TIMEOUT_KEYS: &str = "a read hold has a timeout key";
+    /// A writer passes over readers only when their timeout keys have gone.
+    pub(crate) const ALIVE: &str = "a read hold lives as long as its timeout key";
+    /// A timeout key without an end counts as alive.
+    pub(crate) const NO_END: &str = "what has no end is alive";
+    /// The end of a read inside a write leaves the end of the hash alone.
+    pub(crate) const WRITER_S_END: &str = "in mode write the end of the hash is the writer's";
+    /// The last reader's end takes what is left of dead readers with it; others keep the hash as long as they live.
+    pub(crate) const READERS_END: &str = "the hash lasts as long as its longest read hold";
+    /// A writer is not held up by readers that died.
+    pub(crate) const DEAD_READERS: &str = "dead readers do not hold a writer up";
+    /// Readers share a token.
+    pub(crate) const EPOCH: &str = "readers share a token";
+    /// A downgrade mints a new token for the reads inside.
+    pub(crate) const DOWNGRADE: &str = "a downgrade mints an epoch";
+    /// A read inside that nobody told of the downgrade takes the new token when it is asked about.
+    pub(crate) const RISES: &str = "a read that outlives its write takes the epoch";
+    /// A read may enter a write only of its own owner.
+    pub(crate) const PARENT: &str = "only the writer reads inside its write";
+    /// A leaving writer takes its want with it.
+    pub(crate) const WANT_ENDS: &str = "a want ends with its writer";
+}
+
+/// What the hash is, for a call about it.
+enum Mode {
+    Absent,
+    Read,
+    Write,
+    /// No read-write lock's.
+    Other,
+}
+
+impl ScriptModel {
+    pub(super) fn read_write(&mut self, script: &str, run: &Run<'_>) -> Out {
+        match script {
+            "read_acquire" => self.read_acquire(run),
+            "read_renew" => self.read_renew(run),
+            "read_release" => self.read_release(run),
+            "write_acquire" => self.write_acquire(run),
+            "write_release" => self.write_release(run),
+            "rw_force_release" => self.rw_force_release(run),
+            "rw_inspect" => self.rw_inspect(run),
+            other => panic!("the model does not know `{other}`"),
+        }
+    }
+
+    fn mode(&self, name: &str) -> Mode {
+        match (self.field(name, "mode"), self.hash(name)) {
+            (_, None) => Mode::Absent,
+            (Some("read"), _) => Mode::Read,
+            (Some("write"), _) => Mode::Write,
+            _ => Mode::Other,
+        }
+    }
+
+    fn read_acquire(&mut self, run: &Run<'_>) -> Out {
+        let [latch_key, name, timeout, token_key, epoch, want, parents @ ..] = run.keys else {
+            panic!("too few keys")
+        };
+        let (field, lease, kept) =
+            (run.args[4].as_str(), number(&run.args[5]), number(&run.args[7]));
+        let mine = self.has_field(name, field);
+        let holds = mine && (self.leaves_out(rules::TIMEOUT_KEYS) || self.has(timeout));
+        if let Some(answer) = self.asked_before(run, mine, holds) {
+            return answer.unwrap_or_else(|latch| {
+                let token = self.risen(run, &latch, epoch);
+                self.raise(run, &latch, &token, lease);
+                let extends = !self.leaves_out(rules::REPEAT_EXTENDS);
+                let left = if extends {
+                    self.prolong_read(run, lease)
+                } else {
+                    self.pttl(timeout, run.now)
+                };
+                out(2, &token, left)
+            });
+        }
+        let (mode, mut ms) = (self.mode(name), self.pttl(name, run.now));
+        let parent = &run.args[8];
+        let inside = matches!(mode, Mode::Write)
+            && (self.leaves_out(rules::PARENT)
+                || !parent.is_empty() && self.has_field(name, parent));
+        let wanted = self.pttl(want, run.now);
+        let open = match mode {
+            Mode::Absent | Mode::Read => {
+                ms = if wanted > 0 { wanted } else { ms };
+                wanted <= 0
+            }
+            Mode::Write => inside,
+            Mode::Other => false,
+        };
+        if !open {
+            self.refused(run);
+            return out(0, "1", ms);
+        }
+        let source = parents.first().filter(|_| inside).unwrap_or(epoch);
+        let shared =
+            self.text(source).filter(|token| token.parse::<u64>().is_ok()).filter(|token| {
+                inside
+                    || Some(token) == self.text(token_key).as_ref()
+                        && !self.leaves_out(rules::EPOCH)
+            });
+        let token = match shared {
+            Some(token) => {
+                if !inside && self.pttl(token_key, run.now) >= 0 {
+                    self.pexpire(token_key, kept, run.now);
+                }
+                token
+            }
+            None => match self.mint(run, token_key, kept) {
+                Some(token) => token,
+                None => return out(-6, "0", 0),
+            },
+        };
+        if !inside {
+            self.put(epoch, Value::Text(token.clone()), Some(run.now + kept));
+        }
+        self.set_latch(latch_key, &token, run.life(lease), run.now);
+        if !self.leaves_out(rules::TIMEOUT_KEYS) {
+            self.put(timeout, Value::Text("1".into()), Some(run.now + lease));
+        }
+        self.set_field(name, "mode", if inside { "write" } else { "read" });
+        self.set_field(name, field, "1");
+        self.longer(name, lease, run.now);
+        out(1, &token, whole(lease))
+    }
+
+    /// What every acquisition begins with: an end, or the token that is granted already, or nothing if it is new.
+    fn asked_before(
+        &mut self,
+        run: &Run<'_>,
+        mine: bool,
+        holds: bool,
+    ) -> Option<Result<Out, String>> {
+        let latch = self.latch(&run.keys[0]);
+        Some(match latch {
+            Some(latch) if is_tombstone(&latch) => {
+                self.prolong_tombstone(run);
+                Ok(out(-2, "0", 0))
+            }
+            Some(latch) if !holds => Ok(out(-3, &latch, 0)),
+            Some(_) if run.is_late() => Ok(out(-1, "0", 0)),
+            Some(latch) => Err(latch),
+            None if mine => Ok(out(-3, "0", 0)),
+            None if run.is_late() => Ok(out(-1, "0", 0)),
+            None => return None,
+        })
+    }
+
+    fn prolong_read(&mut self, run: &Run<'_>, lease: u64) -> i64 {
+        let left = self.longer(&run.keys[2], lease, run.now);
+        let least = if self.has(&run.keys[2]) { left.unsigned_abs() } else { lease };
+        self.longer(&run.keys[1], least, run.now);
+        self.longer(&run.keys[0], run.life(lease), run.now);
+        left
+    }
+
+    /// Busy: a last try leaves the tombstone.
+    fn refused(&mut self, run: &Run<'_>) {
+        if run.args[6] == "1" && !self.leaves_out(rules::LAST_TRY) {
+            self.set_latch(&run.keys[0], "x0", run.life(0), run.now);
+        }
+    }
+
+    fn read_renew(&mut self, run: &Run<'_>) -> Out {
+        let (field, lease, token) =
+            (run.args[4].as_str(), number(&run.args[5]), number(&run.args[6]));
+        if run.is_late() {
+            return out(-1, "0", 0);
+        }
+        let latch = self.latch(&run.keys[0]).filter(|latch| latch.parse::<u64>().is_ok());
+        let timed = self.leaves_out(rules::TIMEOUT_KEYS) || self.has(&run.keys[2]);
+        let held = self.has_field(&run.keys[1], field) && timed;
+        let Some(latch) = latch.filter(|_| held) else { return out(-3, "0", 0) };
+        let risen = self.risen(run, &latch, &run.keys[3]);
+        if number(&risen) < token {
+            return out(-3, "0", 0);
+        }
+        self.raise(run, &latch, &risen, lease);
+        out(1, &risen, self.prolong_read(run, lease))
+    }
+
+    /// `parts/risen.lua`: the token of a read hold that is there.
+    fn risen(&self, run: &Run<'_>, latch: &str, epoch: &str) -> String {
+        let reads = matches!(self.mode(&run.keys[1]), Mode::Read);
+        let newer = |token: &String| token.parse::<u64>().is_ok_and(|token| token > number(latch));
+        let epoch = self.text(epoch).filter(|_| reads && !self.leaves_out(rules::RISES));
+        epoch.filter(newer).unwrap_or_else(|| latch.to_owned())
+    }
+
+    /// The same: writes it to the latch.
+    fn raise(&mut self, run: &Run<'_>, latch: &str, token: &str, lease: u64) {
+        if token != latch {
+            let life = run.life(lease).max(self.pttl(&run.keys[0], run.now).max(0).unsigned_abs());
+            self.set_latch(&run.keys[0], token, life, run.now);
+        }
+    }
+
+    fn read_release(&mut self, run: &Run<'_>) -> Out {
+        let (name, field) = (&run.keys[1], run.args[4].as_str());
+        if let Some(latch) = self.latch(&run.keys[0]).filter(|latch| is_tombstone(latch)) {
+            self.prolong_tombstone(run);
+            return out(number(&latch[1..]).cast_signed(), "0", 0);
+        }
+        let reads = matches!(self.mode(name), Mode::Read)
+            || self.leaves_out(rules::WRITER_S_END) && matches!(self.mode(name), Mode::Write);
+        let has_mode = self.field(name, "mode").is_some();
+        let alive = (reads && self.has_field(name, field))
+            .then(|| self.alive(name, &run.args[5], field, run.now));
+        let timed = self.delete(&run.keys[2]) || self.leaves_out(rules::TIMEOUT_KEYS);
+        let held = self.remove_field(name, field);
+        if held {
+            let only_mode = has_mode && self.hash(name).is_some_and(|hash| hash.len() == 1);
+            let ends = alive == Some(0) && matches!(self.mode(name), Mode::Read);
+            match alive {
+                _ if ends || only_mode => drop(self.delete(name)),
+                Some(ms @ 1..) if !self.leaves_out(rules::READERS_END) => {
+                    self.pexpire(name, ms.unsigned_abs(), run.now);
+                }
+                _ => {}
+            }
+        }
+        let verdict = i64::from(held && timed);
+        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.life(0), run.now);
+        out(verdict, "0", 0)
+    }
+
+    fn write_acquire(&mut self, run: &Run<'_>) -> Out {
+        let [latch_key, name, token_key, want, ..] = run.keys else { panic!("too few keys") };
+        let (field, lease, kept) =
+            (run.args[4].as_str(), number(&run.args[5]), number(&run.args[7]));
+        let mine = self.has_field(name, field);
+        if let Some(answer) = self.asked_before(run, mine, mine) {
+            return answer.unwrap_or_else(|token| {
+                if !self.leaves_out(rules::REPEAT_EXTENDS) {
+                    self.longer(name, lease, run.now);
+                    self.longer(latch_key, run.life(lease), run.now);
+                }
+                out(2, &token, self.pttl(name, run.now))
+            });
+        }
+        let mut ms = self.pttl(name, run.now);
+        let free = match self.mode(name) {
+            Mode::Absent => true,
+            Mode::Read if self.leaves_out(rules::ALIVE) => true,
+            Mode::Read => {
+                let alive = self.alive(name, &run.args[8], "", run.now);
+                if alive > 0 && (ms < 0 || alive < ms) {
+                    ms = alive;
+                }
+                alive == 0 && !self.leaves_out(rules::DEAD_READERS)
+            }
+            Mode::Write | Mode::Other => false,
+        };
+        if !free {
+            self.refused(run);
+            if run.args[6] == "1" {
+                self.want_no_more(want, field);
+            } else if !run.args[9].is_empty() {
+                let until = run.now + number(&run.args[9]);
+                self.put(want, Value::Text(field.into()), Some(until));
+            }
+            return out(0, "1", ms);
+        }
+        let Some(token) = self.mint(run, token_key, kept) else { return out(-6, "0", 0) };
+        self.set_latch(latch_key, &token, run.life(lease), run.now);
+        self.delete(name);
+        self.set_field(name, "mode", "write");
+        self.set_field(name, field, "1");
+        self.pexpire(name, lease, run.now);
+        self.want_no_more(want, field);
+        out(1, &token, whole(lease))
+    }
+
+    fn write_release(&mut self, run: &Run<'_>) -> Out {
+        let [latch_key, name, _, token_key, epoch_key, want, inner @ ..] = run.keys else {
+            panic!("too few keys")
+        };
+        let (field, kept) = (run.args[4].as_str(), number(&run.args[6]));
+        if let Some(latch) = self.latch(latch_key).filter(|latch| is_tombstone(latch)) {
+            self.prolong_tombstone(run);
+            let epoch = if latch.len() > 2 { &latch[2..] } else { "0" };
+            return out(number(&latch[1..2]).cast_signed(), epoch, 0);
+        }
+        let alive = self.alive(name, &run.args[5], "", run.now);
+        let held = self.remove_field(name, field);
+        self.want_no_more(want, field);
+        let mut epoch = None;
+        if held && alive == 0 {
+            self.delete(name);
+        } else if held {
+            self.set_field(name, "mode", "read");
+            if alive > 0 {
+                self.pexpire(name, alive.unsigned_abs(), run.now);
+            }
+            let mints = !self.leaves_out(rules::DOWNGRADE);
+            epoch = mints.then(|| self.mint(run, token_key, kept)).flatten();
+        }
+        if let Some(epoch) = &epoch {
+            self.put(epoch_key, Value::Text(epoch.clone()), Some(run.now + kept));
+            let granted = inner
+                .first()
+                .filter(|key| self.latch(key).is_some_and(|latch| latch.parse::<u64>().is_ok()));
+            if let Some(key) = granted {
+                let life = run.life(0).max(self.pttl(key, run.now).max(0).unsigned_abs());
+                self.set_latch(key, epoch, life, run.now);
+            }
+        }
+        let (verdict, epoch) = (i64::from(held), epoch.unwrap_or_default());
+        self.set_latch(latch_key, &format!("x{verdict}{epoch}"), run.life(0), run.now);
+        out(verdict, if epoch.is_empty() { "0" } else { &epoch }, 0)
+    }
+
+    fn rw_force_release(&mut self, run: &Run<'_>) -> Out {
+        self.once(run, |model| {
+            let held = model.field(&run.keys[1], "mode") == Some(run.args[5].as_str());
+            (i64::from(held && model.delete(&run.keys[1])), "0".into())
+        })
+    }
+
+    fn rw_inspect(&self, run: &Run<'_>) -> Out {
+        let (name, field, side) = (&run.keys[0], run.args[4].as_str(), run.args[5].as_str());
+        let (mode, writes) = (self.field(name, "mode"), side == "write");
+        let hash = self.hash(name).filter(|_| mode.is_some());
+        let of_this_side = |field: &str| field != "mode" && field.ends_with(":write") == writes;
+        let count: u64 = hash
+            .into_iter()
+            .flatten()
+            .filter(|(field, _)| of_this_side(field))
+            .filter_map(|(_, count)| count.parse::<u64>().ok())
+            .sum();
+        let inside = !writes && mode == Some("write") && hash.is_some_and(|hash| hash.len() > 2);
+        let locked = mode == Some(side) || inside;
+        let timed = run.keys.get(2).is_none_or(|key| self.has(key));
+        let mine = i64::from(self.has_field(name, field) && timed);
+        let last = self.text(&run.keys[1]).unwrap_or_else(|| "0".into());
+        let ms = if locked { self.pttl(name, run.now) } else { -2 };
+        out(i64::from(locked), &format!("{last},{count},{mine}"), ms)
+    }
+
+    /// `parts/alive.lua`
+    fn alive(&self, name: &str, prefix: &str, but: &str, now: u64) -> i64 {
+        let Some(hash) = self.hash(name) else { return 0 };
+        if hash.len() > 128 {
+            return -1;
+        }
+        let (mut longest, mut keys) = (0, 0);
+        for (field, count) in hash {
+            let skipped = field == "mode" || field == but || field.ends_with(":write");
+            let Some(count) = count.parse::<u64>().ok().filter(|count| !skipped && *count > 0)
+            else {
+                continue;
+            };
+            keys += count;
+            if keys > 256 {
+                return -1;
+            }
+            for entry in 1..=count {
+                match self.pttl(&timeout_key(prefix, field, entry), now) {
+                    -1 if !self.leaves_out(rules::NO_END) => return -1,
+                    ms => longest = longest.max(ms),
+                }
+            }
+        }
+        longest
+    }
+
+    fn want_no_more(&mut self, want: &str, field: &str) {
+        if self.text(want).as_deref() == Some(field) && !self.leaves_out(rules::WANT_ENDS) {
+            self.delete(want);
+        }
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.keys.contains_key(key)
+    }
+}
+
+pub(super) fn timeout_key(prefix: &str, field: &str, entry: u64) -> String {
+    format!("{prefix}:{field}:rwlock_timeout:{entry}")
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap()
+}
+
+fn whole(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap()
+}

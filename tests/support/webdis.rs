@@ -1,0 +1,88 @@
+//! A real Webdis in front of a test's Redis.
+
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::time::Duration;
+
+use edgelatch::protocol::gateway::Gateway;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command};
+
+use super::redis::Redis;
+use super::stand::until;
+
+/// What its configuration asks for.
+pub(crate) const CREDENTIALS: &str = "edge:s3cret:word";
+
+/// Ends with the value.
+pub(crate) struct Webdis {
+    url: String,
+    _process: Child,
+    _folder: TempDir,
+}
+
+impl Webdis {
+    /// One that answers to those alone who say the [credentials](CREDENTIALS).
+    pub(crate) async fn start(redis: &Redis) -> Self {
+        // Somebody else can take a port that was free a moment ago.
+        for _ in 0..5 {
+            let folder = tempfile::tempdir().unwrap();
+            let address = free_address().await;
+            let configuration = json!({
+                // A path here is a socket's.
+                "redis_host": redis.gateway().redis_socket().unwrap(),
+                "redis_port": 0,
+                "http_host": "127.0.0.1",
+                "http_port": address.port(),
+                "threads": 2,
+                "pool_size": 4,
+                "daemonize": false,
+                "database": 0,
+                "verbosity": 0,
+                "logfile": folder.path().join("log"),
+                "acl": [
+                    { "disabled": ["*"] },
+                    { "http_basic_auth": CREDENTIALS, "enabled": ["*"] },
+                ],
+            });
+            let file = folder.path().join("webdis.json");
+            std::fs::write(&file, configuration.to_string()).unwrap();
+            let mut command = Command::new("webdis");
+            command.arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let mut process = command.kill_on_drop(true).spawn().unwrap();
+            if comes_up(&mut process, address).await {
+                let url = format!("http://{address}");
+                return Self { url, _process: process, _folder: folder };
+            }
+        }
+        panic!("webdis does not start");
+    }
+
+    pub(crate) fn gateway(&self) -> Gateway {
+        Gateway::webdis(&self.url, CREDENTIALS).unwrap()
+    }
+
+    /// The way in for somebody with other credentials.
+    pub(crate) fn gateway_of(&self, credentials: &str) -> Gateway {
+        Gateway::webdis(&self.url, credentials).unwrap()
+    }
+}
+
+async fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+}
+
+/// `false` if the process ends before somebody listens.
+async fn comes_up(process: &mut Child, address: SocketAddr) -> bool {
+    let mut up = false;
+    until(async || {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        up = TcpStream::connect(address).await.is_ok();
+        up || process.try_wait().unwrap().is_some()
+    })
+    .await;
+    // One that could not listen has ended by now, or is about to: whoever answered is somebody else.
+    up && process.try_wait().unwrap().is_none()
+}

@@ -1,0 +1,42 @@
+/** What Redis saw of a run, in a sentence. */
+
+import { COUNTS, KINDS, PERMITS, requestsOf } from "../kinds.js";
+import { recordOf } from "./witness.js";
+
+/** `GET /api/cast?kind=…&run=<name>&holdMs=<number>&leaseMs=<number>`: who is to contend, as queries of `/api/contend`. */
+export function cast({ query }) {
+  const kind = query.oneOf("kind", KINDS);
+  const settings = {
+    run: query.name("run"),
+    holdMs: query.integer("holdMs", 100, 15_000),
+    leaseMs: query.integer("leaseMs", 500, 15_000),
+  };
+  return Response.json({ cast: requestsOf(kind, settings) });
+}
+
+/** `GET /api/verdict?kind=…&run=<name>`: whether the promise held, how many entered, and both in words. */
+export async function verdict({ env, query }) {
+  const kind = query.oneOf("kind", KINDS);
+  const record = await recordOf(env, query.name("run"));
+  const entered = record.alone + record.shared + record.passed;
+  const isKept = record.wrong === 0 && entered > 0;
+  const answer = { isKept, entered, sentence: sentence(kind, record, entered) };
+  return Response.json(answer, { headers: { "cache-control": "no-store" } });
+}
+
+function sentence(kind, record, entered) {
+  if (entered === 0) return "Redis saw nobody enter.";
+  if (record.wrong > 0) return `Broken: Redis saw ${record.wrong} of ${entered} enter when they should not have.`;
+  return `Redis saw ${KEPT[kind](record)}.`;
+}
+
+/** What a promise that was kept looks like. */
+const KEPT = {
+  lock: ({ alone }) => `${alone} enter, never two at once`,
+  readers: ({ alone, shared, most }) =>
+    `${shared} read, ${most} of them at once, and ${alone} write, never beside anybody`,
+  fair: ({ alone, left }) => `${alone} enter in the order in which they came; ${left} left the queue`,
+  permits: ({ shared, most }) => `${shared} enter, at most ${most} at once, with ${PERMITS} permits`,
+  latch: ({ counted, passed }) => `${passed} go through, none before the gate was counted down ${counted} of ${COUNTS} times`,
+  pairs: ({ alone, most }) => `${alone} pairs held, up to ${most} at once, and never two that share a lock`,
+};

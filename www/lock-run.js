@@ -1,0 +1,118 @@
+/** A run for the lock, in which holders can be killed and come back from the dead. */
+
+import { ask, Run } from "./run.js";
+import { tokenText } from "./words.js";
+
+const HOLD_MS = 4_000;
+/** Shorter than the hold, so that a lease is renewed, and soon over when its holder is dead. */
+const LEASE_MS = 3_000;
+
+/** How often Redis is asked for the rest of a dead holder's lease. */
+const LOOK_MS = 400;
+
+export class LockRun extends Run {
+  /** The newest token that the guarded store has seen. */
+  newestWritten = 0;
+
+  constructor(count) {
+    super("lock", { count, holdMs: HOLD_MS, leaseMs: LEASE_MS });
+  }
+
+  get holder() {
+    return this.contenders.find(({ state }) => state === "holding" || state === "killed") ?? null;
+  }
+
+  get newestToken() {
+    return Math.max(0, ...this.contenders.map(({ token }) => token ?? 0));
+  }
+
+  /** A holder can be killed, and a dead one can write once when that shows something. */
+  actionOn(one) {
+    if (one.isInside) return { kind: "kill", text: "Kill", spoken: `Kill ${one.name}`, isReady: true, act: () => this.#kill(one) };
+    if (!one.wasKilled) return null;
+    if (one.lateWrite) return { kind: "write", text: one.lateWrite.accepted ? "Accepted" : "Refused", isReady: false };
+    const spoken = `Let the dead ${one.name} write`;
+    return { kind: "write", text: "Let it write", spoken, isReady: this.#canWriteLate(one), act: () => this.#writeLate(one) };
+  }
+
+  tell(one, event, details) {
+    if (event === "held") this.#noteGrant(one);
+    else if (event === "wrote") this.newestWritten = Math.max(this.newestWritten, details.newest);
+    else super.tell(one, event);
+  }
+
+  /** Read from what was seen and not from what should be. */
+  conclude() {
+    const held = this.served;
+    const pairs = held.slice(1).map((one, index) => [held[index], one]);
+    const isExclusive = pairs.every(([earlier, later]) => earlier.holdEnd <= later.hold.from);
+    const isRising = pairs.every(([earlier, later]) => earlier.token < later.token);
+    const exclusive = isExclusive ? "never two holders at once" : "two holders at once";
+    const rising = isRising ? "each token higher than the one before" : "a token that did not rise";
+    this.note(`Over: ${held.length} holds, ${exclusive}, ${rising}.`, isExclusive && isRising ? "good" : "bad");
+  }
+
+  /** Cuts a holder off, and watches its lease run out. */
+  #kill(one) {
+    one.kill(this.now());
+    this.note(`You killed ${one.name}. Nobody releases its lock: the lease has to run out.`, "bad");
+    one.death = this.#watch(one);
+    this.changed();
+  }
+
+  #canWriteLate(one) {
+    return this.newestWritten > one.token || (this.endedAt !== null && one.state === "expired");
+  }
+
+  /** Lets a dead holder write with its old token, as if it had only been frozen. */
+  async #writeLate(one) {
+    const query = new URLSearchParams({ run: this.name, token: one.token, value: `worker-${one.number}` });
+    try {
+      const { accepted, newest } = await ask(`/api/write?${query}`, { method: "POST" });
+      one.lateWrite = { at: this.now(), accepted, newest };
+      const said = `${one.name} came back from the dead and wrote with token ${tokenText(one.token)}.`;
+      if (accepted) this.note(`${said} Accepted: nobody newer has written.`);
+      else this.note(`${said} Refused: the store has seen ${tokenText(newest)}.`, "good");
+    } catch (error) {
+      this.note(`The write did not get through: ${error.message}`, "bad");
+    }
+    this.changed();
+  }
+
+  #noteGrant(one) {
+    const before = this.contenders.filter(({ token }) => token !== null && token < one.token);
+    const last = before.sort((a, b) => b.token - a.token)[0];
+    const token = `Token ${tokenText(one.token)}.`;
+    if (last?.state === "killed") this.#expire(last);
+    if (!last?.wasKilled) return this.note(`${one.name} holds the lock. ${token}`, "good");
+    const seconds = ((one.hold.from - last.killedAt) / 1000).toFixed(1);
+    this.note(`${one.name} took over from the dead ${last.name}, ${seconds} s after the kill. ${token}`, "good");
+  }
+
+  /** Asks Redis for the rest of a dead holder's lease until it is gone. */
+  async #watch(one) {
+    while (one.state === "killed") {
+      const asked = this.now();
+      const lock = await ask(`/api/state?run=${this.name}`).catch(() => null);
+      const isGone = lock === null ? this.now() >= one.leaseEnd : !lock.locked || lock.lastToken !== one.token;
+      if (one.state !== "killed") return;
+      if (isGone && asked < one.leaseEnd - LOOK_MS) {
+        // Gone before its time: the release was already on its way when the connection was cut.
+        one.state = "released";
+        this.note(`${one.name} had released just before.`);
+      } else if (isGone) {
+        this.#expire(one);
+      } else {
+        // Counted from the asking, so that the lease never looks longer than it is.
+        if (lock !== null) one.leaseEnd = asked + lock.remainingMs;
+        await new Promise((done) => setTimeout(done, Math.min(LOOK_MS, Math.max(20, one.leaseEnd - this.now()))));
+      }
+      this.changed();
+    }
+  }
+
+  #expire(one) {
+    one.state = "expired";
+    this.note(`The lease of ${one.name} ran out.`);
+  }
+}

@@ -1,0 +1,123 @@
+/** What the page says of contenders of each kind. */
+
+const ORDINALS = ["first", "second", "third", "fourth", "fifth"];
+
+const PLAIN = {
+  /** In the head of a lane, while waiting, inside, and afterwards. */
+  waits: () => "Waiting",
+  holds: () => "Inside",
+  done: () => "Done",
+  /** On the bar of a hold. */
+  bar: () => "",
+};
+
+const WORDS = {
+  lock: {
+    start: ({ contenders }) => `${contenders.length} Workers ask for the same lock.`,
+    released: ({ name }) => `${name} released the lock.`,
+    holds: () => "Holds the lock",
+    bar: ({ token }) => `…${tokenParts(token)[1]}`,
+  },
+  readers: {
+    start: () => "Four readers and two writers come, one after the other.",
+    held: ({ name, holds, hold }) => {
+      if (hold.as === "alone") return `${name} writes, alone.`;
+      return holds.length > 1 ? `${name} writes no more, and goes on reading.` : `${name} reads.`;
+    },
+    released: ({ name }) => `${name} is done.`,
+    holds: ({ hold }) => (hold.as === "alone" ? "Writes" : "Reads"),
+    done: ({ holds }) => (holds.length > 1 ? "Wrote, then read" : "Done"),
+    bar: (one, { as }) => (as === "alone" ? "writes" : "reads"),
+  },
+  fair: {
+    start: () => "Five Workers queue up for the same lock.",
+    queued: ({ name, queued }) => `${name} came ${ORDINALS[queued.place - 1]}.`,
+    held: (one, run) => `${one.name} is served ${served(one, run)}.`,
+    left: ({ name }) => `${name} left the queue.`,
+    waits: ({ queued }) => (queued ? came({ queued }) : "Arriving"),
+    holds: (one, run) => `${came(one)}, served ${served(one, run)}`,
+    done: (one, run) => `${came(one)}, served ${served(one, run)}`,
+    bar: (one, hold, run) => served(one, run),
+  },
+  permits: {
+    start: () => "Six Workers want one of two permits.",
+    held: ({ name }, { inside }) => `${name} has a permit. ${inside.length} inside.`,
+    released: ({ name }) => `${name} gave its permit back.`,
+    holds: () => "Has a permit",
+    bar: () => "permit",
+  },
+  latch: {
+    start: () => "Three steps have to be done before the gate opens. Three wait before it.",
+    held: ({ name, role }) => (role === "wait" ? `${name} goes through the gate.` : null),
+    counted: ({ name, counted }) =>
+      counted.left === 0 ? `${name} is done. The gate is open.` : `${name} is done, ${counted.left} left to count.`,
+    waits: () => "Before the gate",
+    holds: ({ role }) => (role === "wait" ? "Goes through" : "Works"),
+    done: ({ role, counted }) => (role === "wait" ? "Through" : `Done, ${counted.left} left`),
+    bar: ({ role }) => (role === "wait" ? "passes" : "works"),
+  },
+  pairs: {
+    start: () => "Five locks in a ring, and five who each want two neighbours at once.",
+    held: ({ name }) => `${name} are held together.`,
+    released: ({ name }) => `${name} are free again.`,
+    holds: () => "Holds both",
+    bar: ({ name }) => name,
+  },
+};
+
+/** The words of a kind: functions of a contender (of a bar: and of its hold) and the run. */
+export function wordsOf(kind) {
+  return { ...PLAIN, ...WORDS[kind] };
+}
+
+/** What is said in the head of a lane. */
+export function describe(one, run, now) {
+  const left = secondsText(Math.max(0, (one.leaseEnd ?? 0) - now));
+  switch (one.state) {
+    case "ready":
+      return run.started && run.endedAt === null ? "On its way" : "Ready";
+    case "waiting":
+      return run.words.waits(one, run);
+    case "holding":
+      return one.isInside ? run.words.holds(one, run) : "Releasing";
+    case "killed":
+      return `Dead, lease ${left}`;
+    case "expired":
+      return "Dead, lease over";
+    case "released":
+      return run.words.done(one, run);
+    case "left":
+      return one.queued ? `${came(one)}, left` : "Left";
+    case "lost":
+      return "Lost its lease";
+    default:
+      return "Failed";
+  }
+}
+
+/** Digits of a token that there is room for everywhere. It counts microseconds: these differ for a quarter of an hour. */
+const TOKEN_END_DIGITS = 9;
+
+/** A token as text, cut in front of the digits that there is room for everywhere. */
+export function tokenParts(token) {
+  if (token === null) return ["", ""];
+  const digits = String(token);
+  return [`${tokenText(digits.slice(0, -TOKEN_END_DIGITS))}\u202f`, tokenText(digits.slice(-TOKEN_END_DIGITS))];
+}
+
+/** A token in groups of three digits. */
+export function tokenText(token) {
+  return String(token).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+}
+
+export function secondsText(ms) {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+function came({ queued }) {
+  return `Came ${ORDINALS[queued.place - 1]}`;
+}
+
+function served(one, run) {
+  return ORDINALS[run.served.indexOf(one)];
+}

@@ -1,0 +1,71 @@
+//! What a library costs its process.
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::Bench;
+use super::ask::{number, numbers};
+use super::figures::median;
+use super::stand::Stand;
+use super::subject::{PACKAGES, labels};
+use super::table::Table;
+
+const KILO: f64 = 1_000.0;
+
+/// Processor time, and the time until the first lock is held.
+pub(super) fn time(bench: &Bench<'_>) -> Result<Table> {
+    bench.tell("processor time, start");
+    let stand = Stand::start(bench)?;
+    let (rounds, pairs) = bench.effort.processor;
+    let starts = bench.effort.starts;
+    let how = format!(
+        "median of {rounds} turns of {pairs} pairs, and of {starts} starts in Node, in turns; the library is the difference \
+         to the same requests sent by fetch or ioredis alone"
+    );
+    let title = "Processor time of acquire + release, and of a start";
+    let mut table = Table::new("time", title, how, &labels(&PACKAGES));
+
+    let [mut library, mut whole] = [Vec::new(), Vec::new()];
+    for subject in &PACKAGES {
+        let found = stand.measure(subject, "cpu", &json!({ "rounds": rounds, "pairs": pairs }))?;
+        library.push(median(&numbers(&found, "library")?));
+        whole.push(median(&numbers(&found, "whole")?));
+    }
+    table.row("acquire + release, the library", "µs of processor time", library);
+    table.row("acquire + release, all", "µs of processor time", whole);
+
+    let mut times: Vec<[Vec<f64>; 2]> = PACKAGES.iter().map(|_| Default::default()).collect();
+    for _ in 0..starts {
+        for (subject, [ready, first]) in PACKAGES.iter().zip(&mut times) {
+            let found = stand.measure(subject, "start", &json!({}))?;
+            ready.push(number(&found, "ready")?);
+            first.push(number(&found, "first")?);
+        }
+    }
+    let each = |place: usize| {
+        times.iter().map(|times| times.get(place).map_or(f64::NAN, |ms| median(ms))).collect()
+    };
+    table.row("import until a call can be made", "ms", each(0));
+    table.row("import until the first lock is held", "ms", each(1));
+    Ok(table)
+}
+
+/// Memory per held lease and per waiter.
+pub(super) fn memory(bench: &Bench<'_>) -> Result<Table> {
+    bench.tell("memory");
+    let stand = Stand::start(bench)?;
+    let how = "taken once; JavaScript's heap and what lies beside it, WebAssembly's memory too, after a collection; \
+               all of one client, leases of different locks, waiters of one; those who only poll do so once a minute here";
+    let mut table = Table::new("memory", "Memory in Node", how.to_owned(), &labels(&PACKAGES));
+    for (what, label) in [("held", "a held lease"), ("waiting", "a waiter")] {
+        for &count in bench.effort.counts {
+            let options = json!({ "count": count, "what": what });
+            let cells = PACKAGES.iter().map(|package| {
+                Ok(number(&stand.measure(package, "memory", &options)?, "bytes")? / KILO)
+            });
+            let cells = cells.collect::<Result<_>>()?;
+            table.row(&format!("{label}, of {count}"), "kB", cells);
+        }
+    }
+    Ok(table)
+}

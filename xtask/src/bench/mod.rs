@@ -1,0 +1,146 @@
+//! `cargo xtask bench`: ours beside others', in one run.
+
+mod ask;
+mod chart;
+mod cost;
+mod effort;
+mod figures;
+mod gateways;
+mod handoff;
+mod machine;
+mod page;
+mod stand;
+mod subject;
+mod table;
+mod throughput;
+mod traffic;
+mod waiting;
+mod weight;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::build;
+use crate::interop;
+use crate::place::{Place, emptied};
+use crate::progress::{Stopwatch, run as run_step};
+use crate::setup::{self, Purpose};
+use crate::suite::{Runner, Tally};
+use effort::{Effort, QUICK, WHOLE};
+use table::{Results, Table};
+
+/// Where the published results are, which is part of the checkout.
+const PUBLISHED: &str = "bench";
+const RESULTS: &str = "results.json";
+
+/// What a run works with.
+struct Bench<'p> {
+    place: &'p Place,
+    effort: Effort,
+    /// The program of our gateway.
+    gateway: PathBuf,
+    /// A folder with the packed npm package installed.
+    consumer: PathBuf,
+    /// The folder of the Java side.
+    peer: PathBuf,
+}
+
+/// Measures everything and prints it. A whole run writes `bench/results.json`, a chart of each table beside it, and the figures
+/// in the pages; a quick one leaves all of that alone and writes below target.
+pub(crate) fn run(place: &Place, quick: bool) -> Result<()> {
+    setup::ensure(place, Purpose::Bench.needs())?;
+    let bench = Bench::prepare(place, if quick { QUICK } else { WHOLE })?;
+    let watch = Stopwatch::start();
+    let results = bench.measure()?;
+    results.tables.iter().for_each(Table::print);
+    let folder = if quick { place.folder("bench")? } else { place.root.join(PUBLISHED) };
+    keep(&results, &folder)?;
+    if !quick {
+        page::write(place, &results)?;
+    }
+    println!("\nMeasured in {}; results and charts are in {}.", watch.text(), folder.display());
+    Ok(())
+}
+
+/// Makes charts and pages from the published results.
+pub(crate) fn draw(place: &Place) -> Result<()> {
+    let folder = place.root.join(PUBLISHED);
+    let file = folder.join(RESULTS);
+    let text = fs::read_to_string(&file)
+        .with_context(|| format!("cannot read {}; measure first", file.display()))?;
+    let results = Results::from_json(&text)?;
+    draw_charts(&results, &folder)?;
+    page::write(place, &results)
+}
+
+/// The suite of `cargo xtask test`: every table has a figure in every cell. Which figures is nothing that a test could say.
+pub(crate) fn suite(runner: &Runner<'_>) -> Result<Tally> {
+    let bench = Bench::prepare(runner.place, QUICK)?;
+    let results = bench.measure()?;
+    keep(&results, &runner.place.folder("bench")?)?;
+    let mut tally = Tally::default();
+    for table in &results.tables {
+        tally += runner.finding(&table.title, &table.gaps());
+    }
+    Ok(tally)
+}
+
+/// Writes the results and a chart of each table.
+fn keep(results: &Results, folder: &Path) -> Result<()> {
+    let folder = emptied(folder.to_owned())?;
+    fs::write(folder.join(RESULTS), results.to_json())
+        .with_context(|| format!("cannot write to {}", folder.display()))?;
+    draw_charts(results, &folder)
+}
+
+fn draw_charts(results: &Results, folder: &Path) -> Result<()> {
+    for table in &results.tables {
+        let file = folder.join(format!("{}.svg", table.id));
+        fs::write(&file, chart::draw(table))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+impl<'p> Bench<'p> {
+    /// Builds what is measured.
+    fn prepare(place: &'p Place, effort: Effort) -> Result<Self> {
+        let bench = Self {
+            place,
+            effort,
+            gateway: build::gateway(place)?,
+            consumer: build::consumer(place, "consumer")?,
+            peer: interop::peer(place)?,
+        };
+        run_step(place, "crate: cargo bench --no-run", bench.native().arg("--no-run"))?;
+        Ok(bench)
+    }
+
+    fn measure(&self) -> Result<Results> {
+        let machine = machine::describe(self)?;
+        let mut tables = vec![traffic::measure(self)?];
+        tables.extend(handoff::measure(self)?);
+        tables.push(waiting::measure(self)?);
+        tables.push(cost::time(self)?);
+        tables.push(cost::memory(self)?);
+        tables.push(throughput::measure(self)?);
+        tables.push(gateways::measure(self)?);
+        tables.push(weight::measure(self)?);
+        Ok(Results { machine, tables })
+    }
+
+    /// The crate's own measurement.
+    fn native(&self) -> Command {
+        let mut cargo = self.place.command("cargo");
+        cargo.args(["bench", "--quiet", "--package", "edgelatch", "--bench", "native"]);
+        cargo
+    }
+
+    /// Says what is measured now.
+    fn tell(&self, what: &str) {
+        println!("→ measuring: {what}");
+    }
+}

@@ -1,0 +1,137 @@
+//! What is measured against: a Redis with our gateway in front, both private, and the programs that ask them.
+
+use std::env;
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Command, id};
+
+use anyhow::{Context as _, Error, Result};
+use serde_json::{Value, json};
+
+use super::Bench;
+use super::ask::ask;
+use super::subject::Subject;
+use crate::place::Place;
+use crate::process::check_stop;
+use crate::stack::{Gateway, Part};
+
+/// How many ports are tried.
+const TRIES: u32 = 3;
+
+/// A Redis on loopback and the gateway to it, ended when dropped.
+pub(super) struct Stand<'b> {
+    bench: &'b Bench<'b>,
+    // Dropped in this order: the gateway is not to complain that its Redis has gone.
+    pub(super) gateway: Gateway,
+    pub(super) redis: Redis,
+}
+
+impl<'b> Stand<'b> {
+    /// A new one, whose Redis has seen no script.
+    pub(super) fn start(bench: &'b Bench<'b>) -> Result<Self> {
+        let redis = Redis::start(bench.place)?;
+        let arguments = ["--redis", &redis.url];
+        let gateway = Gateway::start_with(bench.place, &bench.gateway, &arguments)?;
+        Ok(Self { bench, gateway, redis })
+    }
+
+    /// Has a subject measured; what is asked is in `tests/bench/measure.mjs` and beside.
+    pub(super) fn measure(&self, subject: &Subject, what: &str, options: &Value) -> Result<Value> {
+        if subject.is_redisson() {
+            return self.redisson(what, options);
+        }
+        let mut node = self.bench.place.node();
+        // With a flag of the engine's nothing is as it was cached, so that a start takes half as long again.
+        node.args((what != "start").then_some("--expose-gc"))
+            .args(["--experimental-import-meta-resolve", "--no-warnings"])
+            .args(["tests/bench/measure.mjs", subject.key, what, &options.to_string()])
+            .env("EDGELATCH_TOOLS", self.bench.place.node_modules())
+            .env("EDGELATCH_CONSUMER", &self.bench.consumer);
+        ask(self.bench.place, &format!("{} {what}", subject.key), self.tell(&mut node))
+    }
+
+    /// Has the crate measured, by `tests/bench/native.rs`.
+    pub(super) fn native(&self, options: &Value) -> Result<Value> {
+        let mut cargo = self.bench.native();
+        cargo.args(["--", &options.to_string()]);
+        ask(self.bench.place, "native", self.tell(&mut cargo))
+    }
+
+    fn redisson(&self, what: &str, options: &Value) -> Result<Value> {
+        let peer = &self.bench.peer;
+        let mut options = options.clone();
+        if let Some(options) = options.as_object_mut() {
+            options.insert("redis".to_owned(), json!(self.redis.url));
+            options.insert("what".to_owned(), json!(what));
+        }
+        let folders =
+            format!("{}:{}/*", peer.join("classes").display(), peer.join("lib").display());
+        let mut java = self.bench.place.command("java");
+        java.args(self.bench.effort.java)
+            .args(["-cp", &folders, "edgelatch.peer.Bench"])
+            .arg(options.to_string());
+        ask(self.bench.place, &format!("redisson {what}"), &mut java)
+    }
+
+    fn tell<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command
+            .env("EDGELATCH_TEST_URL", &self.gateway.url)
+            .env("EDGELATCH_TEST_TOKEN", &self.gateway.token)
+            .env("EDGELATCH_TEST_REDIS", &self.redis.url)
+    }
+}
+
+/// A redis-server on loopback with a folder of its own, both gone when dropped.
+pub(super) struct Redis {
+    part: Option<Part>,
+    folder: PathBuf,
+    pub(super) port: u16,
+    pub(super) url: String,
+}
+
+impl Redis {
+    fn start(place: &Place) -> Result<Self> {
+        on_free_port(|port| Self::start_on(place, port))
+    }
+
+    fn start_on(place: &Place, port: u16) -> Result<Self> {
+        let folder = env::temp_dir().join(format!("edgelatch-bench-{}-{port}", id()));
+        fs::create_dir_all(&folder).context("cannot make a folder for Redis")?;
+        let mut redis = Self { part: None, folder, port, url: format!("redis://127.0.0.1:{port}") };
+        let mut command = place.command("redis-server");
+        command
+            .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
+            .args(["--save", "", "--appendonly", "no", "--maxclients", "4000"])
+            .current_dir(&redis.folder);
+        let part = redis.part.insert(Part::start(place, "redis", &mut command)?);
+        part.wait_for("Ready to accept ")?;
+        Ok(redis)
+    }
+
+    /// Where whoever belongs to it may keep files.
+    pub(super) fn folder(&self) -> &PathBuf {
+        &self.folder
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        drop(self.part.take());
+        // What cannot be removed is an empty folder among temporary files.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Starts what wants to be told its port; on another one where somebody took the first in the moment after it was found free.
+pub(super) fn on_free_port<T>(start: impl Fn(u16) -> Result<T>) -> Result<T> {
+    let free = || Ok::<_, Error>(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port());
+    let mut started = start(free()?);
+    for _ in 1..TRIES {
+        if started.is_err() {
+            check_stop()?;
+            started = start(free()?);
+        }
+    }
+    started
+}
