@@ -49,7 +49,7 @@ redis.call('SET',KEYS[1],token,'PX',life(lease))
 -- PEXPIRE first, maybe on what is not there: a user who may not run it is refused before a group without an end is written. And
 -- at last, for a hash that loses all its fields is gone, and its end with it.
 local ttl=redis.call('PTTL',group)
-local function extend() if ttl~=-1 then redis.call('PEXPIRE',group,math.max(lease+pad,ttl)) end end
+local function extend() if ttl~=-1 then redis.call('PEXPIRE',group,math.max(kept(lease,pad),ttl)) end end
 extend()
 for _,k in ipairs(old) do redis.call('HDEL',group,k) end
 for i=10,#ARGV do

@@ -21,5 +21,6 @@ for i = 4, #ARGV do
   redis.call('HINCRBY', KEYS[1], helper .. ':lock_count', 1)
 end
 local left = redis.call('PTTL', KEYS[1])
-if not had or left >= 0 and left < tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+-- Not in the last millisecond of the group, in which its PTTL is 0: what is taken then is gone in the next.
+if not had or left > 0 and left < tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return false

@@ -10,6 +10,5 @@ for i = 4, #ARGV do
   local at = tonumber(redis.call('HGET', KEYS[1], helper) or '0')
   redis.call('HSET', KEYS[1], helper, math.max(at, tonumber(ARGV[2]) + tonumber(ARGV[1])))
 end
-local left = redis.call('PTTL', KEYS[1])
-if left >= 0 and left < tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return 1

@@ -32,6 +32,5 @@ if all then
   return 1
 end
 redis.call('SET', KEYS[3], 0, 'PX', ARGV[5])
-local left = redis.call('PTTL', KEYS[1])
-if left >= 0 and left < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
 return 0

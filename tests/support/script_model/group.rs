@@ -7,6 +7,11 @@ use super::{Latches, Out, Run, ScriptModel, Value, is_tombstone, out};
 /// Up to how many fields a group is looked through for what earlier owners left.
 const SWEPT: usize = 1024;
 
+/// For how long a group is kept for a hold.
+const fn kept(lease: u64, pad: u64) -> u64 {
+    lease + 2 * pad + 1_000
+}
+
 impl ScriptModel {
     pub(super) fn group(&mut self, name: &str, run: &Run<'_>) -> Out {
         match name {
@@ -100,7 +105,7 @@ impl ScriptModel {
             self.remove_field(group, field);
         }
         if has_end {
-            self.longer(group, lease + pad, run.now);
+            self.longer(group, kept(lease, pad), run.now);
         }
         out(1, &token, i64::try_from(lease).unwrap())
     }
@@ -213,7 +218,7 @@ impl ScriptModel {
             least = least.min(ends_at);
         }
         if self.pttl(group, run.now) != -1 {
-            self.longer(group, lease + pad, run.now);
+            self.longer(group, kept(lease, pad), run.now);
         }
         i64::try_from(least).unwrap() - i64::try_from(run.now + pad).unwrap()
     }

@@ -41,7 +41,7 @@ impl ScriptModel {
         }
         if !had {
             self.pexpire(run.group, lease, now);
-        } else if self.pttl(run.group, now) != -1 {
+        } else if self.pttl(run.group, now) > 0 {
             self.longer(run.group, lease, now);
         }
         None
@@ -57,9 +57,7 @@ impl ScriptModel {
             let old = self.ends_at(run.group, field, run.holder).unwrap_or(0);
             self.put_helper(run, field, "expire_time", old.max(run.clock + lease));
         }
-        if self.pttl(run.group, now) != -1 {
-            self.longer(run.group, lease, now);
-        }
+        self.longer(run.group, lease, now);
         true
     }
 
@@ -90,7 +88,7 @@ impl ScriptModel {
                 self.remove_field(run.group, &gone);
             }
         }
-        if !failed && !all && self.pttl(run.group, now) != -1 {
+        if !failed && !all {
             self.longer(run.group, lease, now);
         }
         (!failed).then_some(all)

@@ -1,3 +1,6 @@
+-- For how long a group is kept for a hold: beyond what the slowest clock of Redisson's takes for its end. Redisson does not extend
+-- a group whose PTTL is 0: of its waiters, which come just when a hold ends, one would be granted what is gone in the next ms.
+local function kept(lease,pad) return lease+2*pad+1000 end
 -- After group: prolongs the hold of an owner (C6, C7); answers its remaining ms. The end in the fields is `pad` later, for a
 -- clock of Redisson's that is ahead; the holder never counts on that.
 --
@@ -13,6 +16,6 @@ local function stretch(first,lease,pad)
     if not least or e<least then least=e end
   end
   -- A group without an end keeps having none: somebody else's values may be in it.
-  if redis.call('PTTL',group)~=-1 then longer(group,lease+pad) end
+  if redis.call('PTTL',group)~=-1 then longer(group,kept(lease,pad)) end
   return least-now-pad
 end
