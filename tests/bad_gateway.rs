@@ -13,7 +13,6 @@ mod support;
 
 mod bad_gateway {
     mod acquiring;
-    mod answers;
     mod copies;
     mod releasing;
     mod renewing;

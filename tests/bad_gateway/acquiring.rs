@@ -9,7 +9,7 @@ use edgelatch::host::TokioHost;
 use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 
-use super::answers::{indeterminate, refusals};
+use crate::support::answers::{indeterminate, refusals};
 use crate::support::misbehaviour::{Fault, Said, http};
 use crate::support::relay::Seen;
 use crate::support::stand::{Stand, until};

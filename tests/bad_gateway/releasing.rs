@@ -6,7 +6,7 @@ use edgelatch::client::AcquireOptions;
 use edgelatch::error::{FailureKind, RefusalKind, ReleaseError};
 use edgelatch::machine::Released;
 
-use super::answers::{indeterminate, refusals};
+use crate::support::answers::{indeterminate, refusals};
 use crate::support::misbehaviour::{Fault, Said};
 use crate::support::relay::Seen;
 use crate::support::stand::{Stand, until};

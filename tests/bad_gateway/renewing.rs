@@ -3,7 +3,7 @@
 use edgelatch::error::{RefusalKind, RequestError};
 use edgelatch::machine::LeaseState;
 
-use super::answers::{indeterminate, refusals};
+use crate::support::answers::{indeterminate, refusals};
 use crate::support::misbehaviour::Fault;
 use crate::support::relay::Seen;
 use crate::support::stand::Stand;

@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Display};
 
-use super::answers::{indeterminate, refusals};
+use crate::support::answers::{indeterminate, refusals};
 use crate::support::misbehaviour::{Fault, Said};
 use crate::support::redis::TOKEN;
 use crate::support::relay::Seen;

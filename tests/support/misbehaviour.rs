@@ -28,6 +28,8 @@ pub(crate) enum Said {
     Bytes(Vec<u8>),
     /// Nothing, until the client closes the connection.
     Silence,
+    /// Nothing: the connection is reset.
+    Reset,
 }
 
 impl Fault {

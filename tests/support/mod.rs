@@ -1,5 +1,6 @@
 //! What several test binaries have in common.
 
+pub(crate) mod answers;
 pub(crate) mod calls;
 pub(crate) mod fake_host;
 pub(crate) mod misbehaviour;

@@ -220,6 +220,7 @@ impl Shared {
                 let _ = stream.read(&mut [0]).await;
                 return;
             }
+            Said::Reset => return stream.set_zero_linger().unwrap(),
         };
         self.answered.fetch_add(calls, Ordering::SeqCst);
         // The client may be gone by now; that is its right.

@@ -2,7 +2,7 @@
 
 use edgelatch::error::FailureKind;
 
-use crate::support::misbehaviour::{Said, http, json, page};
+use super::misbehaviour::{Said, http, json, page};
 
 /// An answer that tells nothing, and what it is called.
 pub(crate) type Bad = (&'static str, Said, FailureKind);
