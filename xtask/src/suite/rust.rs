@@ -63,8 +63,8 @@ pub(crate) fn doc(runner: &Runner<'_>) -> Result<Tally> {
 }
 
 pub(crate) fn deny(runner: &Runner<'_>) -> Result<Tally> {
-    // Brings here what nothing has needed yet: a build takes but what its own platform wants.
-    metadata(runner)?;
+    // Brings here what nothing has needed yet: a build takes but what its own platform and features want.
+    output_of(cargo(runner).args(["fetch", "--locked"]))?;
     let mut command = cargo(runner);
     command.args(["deny", "--offline", "check", "bans", "licenses", "sources"]);
     runner.check("cargo deny check bans licenses sources", &mut command)
