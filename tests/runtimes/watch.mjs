@@ -41,9 +41,20 @@ Math.random = () => {
   return random();
 };
 
+/** The memories of all modules that were instantiated at once, as it is done wherever no page waits for it. */
+export const memories = [];
+const { Instance } = WebAssembly;
+WebAssembly.Instance = function (...values) {
+  const instance = Reflect.construct(Instance, values);
+  if (instance.exports.memory) memories.push(instance.exports.memory);
+  return instance;
+};
+
 function timer(callback, ms = 0, ...values) {
+  // Node's fetch has a timer that it refreshes: what has fired may fire again.
   const fire = () => {
-    if (timers.delete(id)) callback(...values);
+    timers.delete(id);
+    callback(...values);
   };
   const id = real.setTimeout.call(globalThis, fire, ms);
   timers.set(id, { due: Date.now() + ms, fire });
@@ -70,6 +81,7 @@ export function putForward(ms) {
   offset += ms;
   const due = [...timers].filter(([, { due }]) => due <= Date.now()).sort(([, a], [, b]) => a.due - b.due);
   for (const [id, { fire }] of due) {
+    if (!timers.has(id)) continue;
     real.clearTimeout.call(globalThis, id);
     fire();
   }

@@ -12,6 +12,7 @@ mod process;
 mod progress;
 mod setup;
 mod size;
+mod soak;
 mod stack;
 mod stamp;
 mod suite;
@@ -65,6 +66,12 @@ enum Task {
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
     },
+    /// Have the npm package take and give back for a long time, in Node and in workerd, and see that nothing is collected
+    Soak {
+        /// For how long; at least 100,000 cycles of each
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_080))]
+        minutes: u32,
+    },
     /// Measure the packages and the gateway beside others, in one run, and write what was found
     Bench {
         /// Every table from few figures, in under a minute; what is published stays as it is
@@ -112,6 +119,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Test { list: true, .. } => suite::list(),
         Task::Test { suites, list: false } => return suite::run(&place, &suites),
         Task::Interop { seconds } => return interop::run(&place, seconds),
+        Task::Soak { minutes } => return soak::run(&place, minutes),
         Task::Bench { draw: true, .. } => bench::draw(&place)?,
         Task::Bench { quick, draw: false } => bench::run(&place, quick)?,
         Task::Size { record } => size::run(&place, record)?,

@@ -4,6 +4,7 @@ import { loaded } from "../watch.mjs";
 import { env } from "cloudflare:workers";
 import * as edgelatch from "edgelatch";
 import { run } from "../suite.mjs";
+import { cycle } from "./cycles.mjs";
 
 loaded();
 const [url, token] = [env.EDGELATCH_TEST_URL, env.EDGELATCH_TEST_TOKEN];
@@ -23,6 +24,8 @@ export default {
     switch (pathname) {
       case "/suite":
         return Response.json(await run({ edgelatch, url, token, loads: [] }));
+      case "/cycles":
+        return Response.json(await cycle(locks, name, Number(searchParams.get("count"))));
       case "/ended":
         return Response.json(ended);
       case "/attentive": {

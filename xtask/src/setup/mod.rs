@@ -45,7 +45,7 @@ pub(crate) enum Purpose {
     All,
     /// For `build`, `pack` and `size`
     Build,
-    /// For `demo`
+    /// For `demo` and `soak`
     Demo,
     /// For `bench`
     Bench,

@@ -37,11 +37,22 @@ pub(crate) fn recipes(runner: &Runner<'_>) -> Result<Tally> {
 }
 
 pub(crate) fn upstash(runner: &Runner<'_>) -> Result<Tally> {
-    with_gateway(runner, "tests/upstash/run.mjs")
+    with_gateway(runner, "tests/upstash/run.mjs", |_| {})
 }
 
 pub(crate) fn runtimes(runner: &Runner<'_>) -> Result<Tally> {
-    with_gateway(runner, "tests/runtimes/run.mjs")
+    with_gateway(runner, "tests/runtimes/run.mjs", |_| {})
+}
+
+pub(crate) fn soak(runner: &Runner<'_>) -> Result<Tally> {
+    soak_for(runner, 0)
+}
+
+/// The same for at least so many minutes.
+pub(crate) fn soak_for(runner: &Runner<'_>, minutes: u32) -> Result<Tally> {
+    with_gateway(runner, "tests/soak/run.mjs", |command| {
+        command.env("EDGELATCH_SOAK_MINUTES", minutes.to_string());
+    })
 }
 
 pub(crate) fn demo(runner: &Runner<'_>) -> Result<Tally> {
@@ -57,13 +68,14 @@ pub(crate) fn demo(runner: &Runner<'_>) -> Result<Tally> {
 }
 
 /// Runs a script that wants the packed package and a gateway with a Redis of its own.
-fn with_gateway(runner: &Runner<'_>, file: &str) -> Result<Tally> {
+fn with_gateway(runner: &Runner<'_>, file: &str, tell: impl FnOnce(&mut Command)) -> Result<Tally> {
     let tarball = build::tarball(runner.place)?;
     let program = build::gateway(runner.place)?;
     let gateway = Gateway::start(runner.place, &program)?;
     script(runner, file, |command| {
         tell_gateway(command, &gateway);
         tell_package(command, &tarball);
+        tell(command);
     })
 }
 

@@ -15,6 +15,7 @@ use crate::place::Place;
 use crate::process::Interrupted;
 use crate::progress::Stopwatch;
 use crate::setup::{self, Need};
+pub(crate) use javascript::soak_for;
 pub(crate) use runner::Runner;
 use table::SUITES;
 pub(crate) use tally::Tally;

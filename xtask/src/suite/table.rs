@@ -114,6 +114,13 @@ pub(crate) const SUITES: &[Suite] = &[
         run: javascript::runtimes,
     },
     Suite {
+        name: "soak",
+        about: "100,000 cycles in Node and in workerd, and nothing is collected",
+        needs: &[Redis, WasmTarget, WasmBindgen, NpmTools],
+        files: &["tests/soak/run.mjs"],
+        run: javascript::soak,
+    },
+    Suite {
         name: "demo",
         about: "the main job once, and the demo's page in Chromium",
         needs: &[Redis, WasmTarget, WasmBindgen, NpmTools, Chromium],

@@ -1,0 +1,42 @@
+/** What a program does that runs for months: it takes and gives back, over and over, and must not collect anything by it. */
+
+import { memories, timersLeft } from "../watch.mjs";
+
+/** So many at a time. */
+const TOGETHER = 64;
+
+/** A signal that outlives all that it is given to. */
+const forever = new AbortController();
+
+/** Goes through `count` cycles, and answers what is in use then. */
+export async function cycle(locks, name, count) {
+  const lanes = Array.from({ length: TOGETHER }, (_, lane) => locks.lock(`${name}:${lane}`));
+  await Promise.all(lanes.map(async (lock, lane) => {
+    for (let i = lane; i < count; i += TOGETHER) await once(lock, Math.floor(i / TOGETHER));
+  }));
+  for (let i = 0; i < 3; i += 1) await globalThis.gc?.({ execution: "async" });
+  const wasm = memories.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+  const heap = globalThis.gc ? process.memoryUsage().heapUsed : null;
+  return { cycles: count, wasm, heap, timers: timersLeft() };
+}
+
+/** One hold of each sort that there is. */
+async function once(lock, number) {
+  if (number % 20 === 3) return await lock.run({ signal: forever.signal }, (lease) => lease.token);
+  const lease = await lock.acquire({ signal: forever.signal });
+  if (number % 4 === 1) lease.signal.addEventListener("abort", () => {});
+  if (number % 10 === 5) await lease.renew();
+  if (number % 100 === 7) {
+    const next = lock.acquire();
+    await lease.release();
+    return (await next).release();
+  }
+  if (number % 100 === 11) {
+    const leaving = new AbortController();
+    const left = lock.acquire({ signal: leaving.signal }).catch((error) => error);
+    await lock.inspect();
+    leaving.abort();
+    await left;
+  }
+  await lease.release();
+}

@@ -1,0 +1,116 @@
+/**
+ * Nothing is collected: the packed package in Node and in workerd goes through many cycles, and what is in use stays as it is.
+ *
+ * Environment: as of tests/runtimes/run.mjs; EDGELATCH_SOAK_CYCLES, at least so many in each (100,000), and
+ * EDGELATCH_SOAK_MINUTES, for at least so long (0).
+ */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { after, describe, test } from "node:test";
+
+import { newProject, removeProjects, required } from "../runtimes/project.mjs";
+import { startWorker } from "../runtimes/worker.mjs";
+
+const url = required("EDGELATCH_TEST_URL");
+const token = required("EDGELATCH_TEST_TOKEN");
+const CYCLES = Number(process.env.EDGELATCH_SOAK_CYCLES ?? 100_000);
+const MINUTES = Number(process.env.EDGELATCH_SOAK_MINUTES ?? 0);
+/** In one request of the Worker. */
+const PART = 10_000;
+/** Memory breathes. What is kept of each cycle, be it one pointer, would be more than this. */
+const BYTES_PER_CYCLE = 8;
+/** Of those who had to do with something last; each ends by itself. */
+const MOST_TIMERS = 1_000;
+/** The longest that anything stays in Redis: the tombstone of a client that had not yet seen its clock. */
+const LONGEST_MS = 15 * 60_000;
+
+after(removeProjects);
+
+describe("cycles", { concurrency: 2 }, () => {
+  test("Node", async () => {
+    const name = newName();
+    check(await soakNode(name), true);
+    await checkKeys(name);
+  });
+
+  test("workerd", async (t) => {
+    const name = newName();
+    const worker = await startWorker({ EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token });
+    t.after(() => worker.close());
+    check(await soakWorker(worker.url, name), false);
+    await checkKeys(name);
+  });
+});
+
+async function soakNode(name) {
+  const cwd = await newProject();
+  const variables = { SOAK_NAME: name, SOAK_CYCLES: CYCLES, SOAK_MINUTES: MINUTES };
+  const env = { PATH: process.env.PATH, EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, ...variables };
+  const child = spawn(process.execPath, ["--expose-gc", "tests/programs/soak.mjs"], { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(child, "exit");
+  const parts = [];
+  for await (const line of createInterface({ input: child.stdout })) parts.push(JSON.parse(line));
+  assert.deepEqual(await ended, [0, null]);
+  return parts;
+}
+
+async function soakWorker(worker, name) {
+  const parts = [];
+  const end = Date.now() + MINUTES * 60_000;
+  for (let done = 0; done < CYCLES || Date.now() < end; done += PART) {
+    const response = await fetch(new URL(`/cycles?name=${name}&count=${PART}`, worker));
+    assert.equal(response.status, 200);
+    parts.push(await response.json());
+  }
+  return parts;
+}
+
+/** The first part warms up: engines compile and pools fill. */
+function check(parts, knowsHeap) {
+  const [warm, ...rest] = parts;
+  const cycles = rest.reduce((sum, part) => sum + part.cycles, 0);
+  const last = rest.at(-1);
+  console.log(`# ${cycles + warm.cycles} cycles: wasm ${warm.wasm} -> ${last.wasm}, heap ${warm.heap} -> ${last.heap} bytes`);
+  assert.ok(warm.wasm > 0, "the memory of WebAssembly is seen");
+  assert.ok(last.timers <= MOST_TIMERS, `${last.timers} timers are left`);
+  for (const what of knowsHeap ? ["wasm", "heap"] : ["wasm"]) {
+    const grown = Math.min(...rest.slice(-3).map((part) => part[what])) - warm[what];
+    assert.ok(grown < BYTES_PER_CYCLE * cycles, `${what} grows by ${grown} bytes in ${cycles} cycles`);
+  }
+}
+
+/** Whatever is left in Redis ends by itself, and soon. */
+async function checkKeys(name) {
+  let cursor = "0";
+  let seen = 0;
+  do {
+    const [next, keys] = await ask([["SCAN", cursor, "MATCH", `*${name}*`, "COUNT", "5000"]]).then(([answer]) => answer);
+    const ends = keys.length ? await ask(keys.map((key) => ["PTTL", key])) : [];
+    const wrong = keys.filter((_, place) => ends[place] === -1 || ends[place] > LONGEST_MS);
+    assert.deepEqual(wrong, [], "what stays too long");
+    seen += keys.length;
+    cursor = next;
+  } while (cursor !== "0");
+  assert.ok(seen > 0, "tombstones and tokens are left for a while");
+}
+
+async function ask(commands) {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const answers = [];
+  for (let from = 0; from < commands.length; from += 1_000) {
+    const body = JSON.stringify(commands.slice(from, from + 1_000));
+    const response = await fetch(new URL("/pipeline", url), { method: "POST", headers, body });
+    for (const { result, error } of await response.json()) {
+      assert.equal(error, undefined);
+      answers.push(result);
+    }
+  }
+  return answers;
+}
+
+function newName() {
+  return `soak:${crypto.randomUUID()}`;
+}
