@@ -101,6 +101,7 @@ mod tests {
         Instant::from_millis(monotonic, wall)
     }
 
+    /// S24.
     #[test]
     fn a_sleeping_host_is_seen_by_the_wall_clock() {
         let before = at(1_000, 50_000);
@@ -109,6 +110,7 @@ mod tests {
         assert!(after.has_reached(before + Duration::from_secs(30)));
     }
 
+    /// S23.
     #[test]
     fn a_wall_clock_set_back_changes_nothing() {
         let before = at(1_000, 3_600_000);
@@ -117,6 +119,7 @@ mod tests {
         assert_eq!(after.until(before + Duration::from_secs(3)), Duration::from_secs(2));
     }
 
+    /// S30.
     #[test]
     fn the_end_of_time_is_no_overflow() {
         let end = at(u64::MAX, 5) + Duration::MAX;

@@ -366,6 +366,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
+    /// S30.
     #[test]
     fn a_range_holds_at_both_ends_and_refuses_fractions() {
         assert!(LeaseTime::new(ms(100)).is_ok() && LeaseTime::new(ms(86_400_000)).is_ok());
@@ -383,6 +384,7 @@ mod tests {
         assert!(Replicas::new(0).is_err() && Replicas::new(8).is_ok() && Replicas::new(9).is_err());
     }
 
+    /// S19.
     #[test]
     fn an_attempt_never_outlasts_a_third_of_the_lease() {
         let lease = LeaseTime::new(ms(300)).unwrap();

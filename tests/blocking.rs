@@ -105,6 +105,7 @@ fn who_keeps_a_lease_is_told_of_its_loss_and_so_is_run() {
     assert!(matches!(outcome, Err(RunError::Lost(1))), "{outcome:?}");
 }
 
+/// S83.
 #[test]
 fn work_that_panics_leaves_no_thread_that_renews() {
     let beside = Beside::new();

@@ -1,4 +1,4 @@
-//! What no compiler checks: which room may know which, which words a room uses, and how long things are.
+//! What no compiler checks: which room may know which, which words a room uses, how long things are, and what a paper says of the tests.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test ends at the first surprise")]
@@ -7,6 +7,7 @@ mod tidy {
     mod files;
     mod papers;
     mod rooms;
+    mod scenarios;
     mod sizes;
     mod words;
 }

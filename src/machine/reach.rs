@@ -94,6 +94,7 @@ mod tests {
         assert_eq!(past, ms(30_302));
     }
 
+    /// S22.
     #[test]
     fn a_clock_that_jumps_ahead_does_not_shorten_it() {
         let slept = until(690).held_at_most(Duration::ZERO, clock(), at(0, 500_000));

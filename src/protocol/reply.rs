@@ -182,6 +182,7 @@ mod tests {
         assert_eq!(Reply::read(&cells(1, ""), REQUEST), None);
     }
 
+    /// S49.
     #[test]
     fn a_reply_of_another_shape_is_no_reply() {
         let whole = cells(1, "0000000000000007");

@@ -32,6 +32,7 @@ async fn stand() -> (Stand, Lock<Reqwest, TokioHost>) {
     (stand, lock)
 }
 
+/// S18, S53.
 #[tokio::test]
 async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
     let (stand, lock) = stand().await;
@@ -52,6 +53,7 @@ async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
     }
 }
 
+/// S52, S56, S79.
 #[tokio::test]
 async fn silence_is_undone_and_said_to_be_timed_out() {
     for fault in [Fault::instead(Said::Silence), Fault::after(Said::Silence)] {
@@ -63,6 +65,7 @@ async fn silence_is_undone_and_said_to_be_timed_out() {
     }
 }
 
+/// S46.
 #[tokio::test]
 async fn a_clear_no_is_refused_at_once_and_needs_no_undoing() {
     let (stand, lock) = stand().await;
@@ -76,6 +79,7 @@ async fn a_clear_no_is_refused_at_once_and_needs_no_undoing() {
     }
 }
 
+/// S54.
 #[tokio::test]
 async fn a_redirection_is_not_followed() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -91,6 +95,7 @@ async fn a_redirection_is_not_followed() {
     }
 }
 
+/// S1, S16, S47, S48.
 #[tokio::test]
 async fn one_bad_answer_is_made_good_by_asking_again() {
     let (stand, lock) = stand().await;
@@ -105,6 +110,7 @@ async fn one_bad_answer_is_made_good_by_asking_again() {
     }
 }
 
+/// S48.
 #[tokio::test]
 async fn a_wait_goes_on_over_bad_answers() {
     let (stand, lock) = stand().await;
@@ -119,6 +125,7 @@ async fn a_wait_goes_on_over_bad_answers() {
     }
 }
 
+/// S2.
 #[tokio::test]
 async fn if_the_undoing_is_not_heard_either_it_is_unknown_until_the_lease_ends() {
     // Long enough for its third to be time for an attempt, short enough to be waited for.
@@ -175,6 +182,7 @@ async fn a_clear_no_after_an_answer_that_was_lost_is_refused_once_it_is_undone()
     }
 }
 
+/// S51.
 #[tokio::test]
 async fn a_gateway_that_is_not_there_is_unreachable_and_nothing_is_to_be_undone() {
     let stand = Stand::new().await;

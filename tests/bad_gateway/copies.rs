@@ -9,6 +9,7 @@ use edgelatch::machine::Released;
 use crate::support::misbehaviour::{Fault, Said};
 use crate::support::stand::Stand;
 
+/// S4, S18.
 #[tokio::test]
 async fn what_arrives_twice_is_done_once() {
     let stand = Stand::with(|_| Fault::twice()).await;
@@ -28,6 +29,7 @@ async fn what_arrives_twice_is_done_once() {
     assert_eq!(lease.release().await, Ok(Released::WasLost));
 }
 
+/// S5, S11.
 #[tokio::test]
 async fn copies_that_come_after_the_release_change_nothing() {
     let stand = Stand::with(|_| Fault::none().copied()).await;
@@ -39,6 +41,7 @@ async fn copies_that_come_after_the_release_change_nothing() {
     stand.assert_nothing_is_held("copies").await;
 }
 
+/// S7, S13.
 #[tokio::test]
 async fn copies_do_not_end_the_hold_of_the_next_holder() {
     let stand = Stand::with(|_| Fault::none().copied()).await;
@@ -53,6 +56,7 @@ async fn copies_do_not_end_the_hold_of_the_next_holder() {
     assert_eq!(next.release().await, Ok(Released::Released));
 }
 
+/// S56.
 #[tokio::test]
 async fn a_request_that_arrives_after_it_was_given_up_is_not_granted() {
     let stand = Stand::with(|seen| match seen.script {
@@ -66,6 +70,7 @@ async fn a_request_that_arrives_after_it_was_given_up_is_not_granted() {
     stand.assert_nothing_is_held("late").await;
 }
 
+/// S8.
 #[tokio::test]
 async fn a_request_that_arrives_after_the_wait_was_cancelled_is_not_granted() {
     let stand = Stand::with(|seen| match seen.script {
@@ -85,6 +90,7 @@ async fn a_request_that_arrives_after_the_wait_was_cancelled_is_not_granted() {
     stand.assert_nothing_is_held("cancelled").await;
 }
 
+/// S8.
 #[tokio::test]
 async fn a_last_try_that_arrives_after_the_lock_was_freed_is_not_granted() {
     let stand = Stand::with(|_| Fault::none().copied()).await;

@@ -21,6 +21,7 @@ fn releasing(times: usize, fault: Fault) -> impl Fn(&Seen) -> Fault {
     }
 }
 
+/// S12, S48.
 #[tokio::test]
 async fn a_bad_answer_is_made_good_by_asking_again() {
     let stand = Stand::new().await;
@@ -49,6 +50,7 @@ async fn five_bad_answers_are_unknown_and_a_later_release_finds_out() {
     }
 }
 
+/// S14.
 #[tokio::test]
 async fn a_release_that_never_arrives_leaves_the_hold_to_run_out() {
     let stand = Stand::with(releasing(usize::MAX, Fault::instead(Said::Silence))).await;

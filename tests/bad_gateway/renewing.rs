@@ -16,6 +16,7 @@ fn between(fault: Fault) -> impl Fn(&Seen) -> Fault {
     }
 }
 
+/// S9.
 #[tokio::test]
 async fn a_renewal_without_an_answer_is_neither_done_nor_lost() {
     let stand = Stand::new().await;
@@ -30,6 +31,7 @@ async fn a_renewal_without_an_answer_is_neither_done_nor_lost() {
     }
 }
 
+/// S45.
 #[tokio::test]
 async fn a_renewal_that_is_refused_is_not_lost() {
     let stand = Stand::new().await;

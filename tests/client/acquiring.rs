@@ -22,6 +22,7 @@ async fn a_free_lock_costs_one_request_to_take_and_one_to_release() {
     stand.assert_nothing_is_held("released").await;
 }
 
+/// S61.
 #[tokio::test]
 async fn an_unknown_script_costs_one_request_more_once() {
     let stand = Stand::new().await;

@@ -5,6 +5,7 @@ use tokio::task::JoinSet;
 
 use crate::support::stand::Stand;
 
+/// S78.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_tasks_count_to_fifty_with_rising_tokens() {
     let stand = Stand::new().await;

@@ -14,6 +14,7 @@ async fn next(events: &mut Events) -> Option<Situation> {
     poll_fn(|cx| Pin::new(&mut *events).poll_next(cx)).await
 }
 
+/// S80.
 #[tokio::test]
 async fn renewals_and_a_release_are_told_and_then_nothing() {
     let stand = Stand::new().await;

@@ -11,6 +11,7 @@ fn text(value: &str) -> GuardedWrite {
     GuardedWrite::set(value, None)
 }
 
+/// S25, S32, S33, S57.
 #[tokio::test]
 async fn a_write_with_an_older_token_is_refused() {
     let stand = Stand::new().await;

@@ -91,6 +91,7 @@ async fn run_renews_beside_the_work_and_releases_after_it() {
     stand.assert_nothing_is_held("run").await;
 }
 
+/// S10, S28.
 #[tokio::test]
 async fn a_renewal_on_demand_prolongs_and_never_shortens() {
     let stand = Stand::new().await;
@@ -107,6 +108,7 @@ async fn a_renewal_on_demand_prolongs_and_never_shortens() {
     assert_eq!(lease.renew(None).await, gone);
 }
 
+/// S80.
 #[tokio::test]
 async fn a_release_that_is_repeated_is_one_request_with_one_answer() {
     let stand = Stand::new().await;
@@ -117,6 +119,7 @@ async fn a_release_that_is_repeated_is_one_request_with_one_answer() {
     assert_eq!(stand.relay.count("lock_release"), 1);
 }
 
+/// S82.
 #[tokio::test]
 async fn a_lease_that_is_dropped_is_no_longer_renewed_and_watched_to_its_end() {
     let stand = Stand::new().await;
@@ -153,6 +156,7 @@ async fn the_state_of_a_lock_is_told() {
     assert_eq!((ended.is_locked, ended.last_token), (false, lease.token().as_u64()));
 }
 
+/// S86.
 #[tokio::test]
 async fn a_dropped_client_leaves_nothing_running() {
     let stand = Stand::new().await;

@@ -102,6 +102,7 @@ async fn an_owner_takes_a_non_reentrant_lock_once() {
     stand.assert_nothing_is_held("once").await;
 }
 
+/// S95.
 #[tokio::test]
 async fn a_fenced_lock_s_token_stays_and_goes_on_from_java_s() {
     let stand = Stand::new().await;

@@ -11,6 +11,7 @@ use crate::support::stand::{Stand, until};
 
 const THIRD: Duration = Duration::from_secs(10);
 
+/// S26, S64.
 #[tokio::test]
 async fn a_hold_that_is_gone_is_found_out_by_the_next_renewal() {
     let stand = Stand::new().await;
@@ -27,6 +28,7 @@ async fn a_hold_that_is_gone_is_found_out_by_the_next_renewal() {
     stand.assert_nothing_is_held("gone").await;
 }
 
+/// S25.
 #[tokio::test]
 async fn a_hold_that_is_gone_is_found_out_by_whoever_asks() {
     let stand = Stand::new().await;
@@ -47,6 +49,7 @@ async fn a_hold_that_is_gone_is_found_out_by_whoever_asks() {
     assert_eq!(lease.state(), LeaseState::Lost(LossReason::Gone));
 }
 
+/// S71.
 #[tokio::test]
 async fn a_hold_that_was_ended_by_force_is_lost() {
     let stand = Stand::new().await;
@@ -59,6 +62,7 @@ async fn a_hold_that_was_ended_by_force_is_lost() {
     assert_eq!(lease.release().await, Ok(Released::WasLost));
 }
 
+/// S39.
 #[tokio::test]
 async fn a_lease_that_nobody_keeps_is_lost_when_it_runs_out() {
     let stand = Stand::new().await;
@@ -74,6 +78,7 @@ async fn a_lease_that_nobody_keeps_is_lost_when_it_runs_out() {
     assert_eq!(lease.renew(None).await, Err(RequestError::Lost(LossReason::Expired)));
 }
 
+/// S55.
 #[tokio::test]
 async fn a_loss_is_noticed_in_time_although_the_gateway_is_silent() {
     for said in [Said::Silence, Said::Bytes(Vec::new())] {
@@ -108,6 +113,7 @@ async fn run_says_that_the_lease_did_not_last_and_what_the_work_said() {
     stand.assert_nothing_is_held("run").await;
 }
 
+/// S83.
 #[tokio::test]
 async fn the_work_of_run_hears_of_the_loss_while_it_is_at_it() {
     let stand = Stand::new().await;

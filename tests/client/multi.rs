@@ -115,6 +115,7 @@ async fn losing_one_member_loses_all() {
     near.assert_nothing_is_held("rest").await;
 }
 
+/// S94.
 #[tokio::test]
 async fn a_silent_gateway_leaves_nothing_held_on_the_other() {
     let (near, far) = (Stand::new().await, Stand::with(|_| Fault::instead(Said::Silence)).await);
@@ -126,6 +127,7 @@ async fn a_silent_gateway_leaves_nothing_held_on_the_other() {
     near.assert_nothing_is_held("near").await;
 }
 
+/// S94.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn orders_that_differ_do_not_stop_each_other() {
     let (near, far) = (Stand::new().await, Stand::new().await);

@@ -25,6 +25,7 @@ fn named(error: &InvalidOption, option: &str) {
     assert!(error.to_string().contains(option) && error.to_string().contains(error.accepted()));
 }
 
+/// S30.
 #[tokio::test]
 async fn an_option_of_an_acquisition_is_checked_before_anything_is_sent() {
     let stand = Stand::new().await;
@@ -90,6 +91,7 @@ fn the_time_for_a_request_is_checked() {
     }
 }
 
+/// S43.
 #[tokio::test]
 async fn without_entropy_nothing_is_sent() {
     let stand = Stand::new().await;

@@ -9,6 +9,7 @@ use edgelatch::machine::Released;
 use crate::support::misbehaviour::{Fault, Said};
 use crate::support::stand::Stand;
 
+/// S92.
 #[tokio::test]
 async fn the_second_acquisition_asks_nobody_and_the_last_release_ends_the_hold() {
     let stand = Stand::new().await;

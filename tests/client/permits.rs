@@ -41,6 +41,7 @@ async fn permits_are_taken_and_given_back_once() {
     assert!(pool.permits(0).is_err());
 }
 
+/// S29.
 #[tokio::test]
 async fn a_permit_without_a_lease_has_no_end_and_one_with_a_lease_has() {
     let stand = Stand::new().await;

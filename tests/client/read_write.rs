@@ -44,6 +44,7 @@ async fn readers_share_and_a_writer_is_alone() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// S91.
 #[tokio::test]
 async fn an_owner_that_writes_reads_as_well_and_goes_on_reading() {
     let stand = Stand::new().await;

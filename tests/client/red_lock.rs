@@ -170,7 +170,7 @@ async fn tokens_rise_although_the_clock_that_is_ahead_is_not_in_the_next_majorit
     }
 }
 
-/// T6: counters would begin anew on the node that has forgotten them. Tokens are times.
+/// S62: T6: counters would begin anew on the node that has forgotten them. Tokens are times.
 #[tokio::test]
 async fn no_token_comes_twice_when_a_node_has_lost_its_data_and_the_clocks_agree() {
     let mut nodes = Nodes::new().await;

@@ -72,6 +72,7 @@ async fn whose_renewal_is_not_due_sleeps_on() {
     }
 }
 
+/// S82.
 #[tokio::test]
 async fn a_lease_that_was_released_or_dropped_is_left_out() {
     let stand = Stand::new().await;

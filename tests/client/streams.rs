@@ -14,6 +14,7 @@ use crate::support::fake_host::FakeHost;
 use crate::support::relay::Streaming;
 use crate::support::stand::{Stand, until};
 
+/// S73.
 #[tokio::test]
 async fn a_gateway_without_streams_is_found_out_once_and_asked_at_intervals() {
     for status in [400, 401, 403, 404, 405, 501] {
@@ -34,6 +35,7 @@ async fn a_gateway_without_streams_is_found_out_once_and_asked_at_intervals() {
     }
 }
 
+/// S73, S74.
 #[tokio::test]
 async fn a_stream_that_breaks_is_opened_again_and_nothing_is_missed() {
     let stand = Stand::new().await;
@@ -56,6 +58,7 @@ async fn a_stream_that_breaks_is_opened_again_and_nothing_is_missed() {
     waiting.join_next().await.unwrap().unwrap().release().await.unwrap();
 }
 
+/// S72.
 #[tokio::test]
 async fn a_gateway_that_hangs_when_it_is_asked_for_a_stream_keeps_nobody_waiting() {
     let stand = Stand::new().await;
@@ -120,6 +123,7 @@ async fn next(events: &mut WakingEvents<Reqwest, FakeHost>) -> Option<Waking> {
     poll_fn(|cx| Pin::new(&mut *events).poll_next(cx)).await
 }
 
+/// S72.
 #[tokio::test]
 async fn a_stream_is_opened_anew_in_time_and_one_asks_for_all() {
     let stand = Stand::new().await;

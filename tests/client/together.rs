@@ -106,6 +106,7 @@ async fn of_the_calls_of_several_threads_none_is_lost() {
     stand.assert_nothing_is_held("threads").await;
 }
 
+/// S61.
 #[tokio::test]
 async fn a_script_that_is_unknown_to_redis_is_sent_whole_by_each_and_together() {
     let stand = Stand::new().await;
@@ -205,6 +206,7 @@ async fn a_batch_does_not_wait_for_the_one_before_it() {
 
 type Tries = JoinSet<Taken>;
 
+/// S17.
 #[tokio::test]
 async fn of_what_has_no_answer_each_is_asked_again_and_granted_once() {
     for said in [

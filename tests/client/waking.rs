@@ -165,6 +165,7 @@ async fn joined<T: 'static>(stand: &Stand, host: &FakeHost, waiting: &mut JoinSe
     }
 }
 
+/// S78.
 #[tokio::test]
 async fn of_those_who_wait_in_many_clients_few_ask() {
     let stand = Stand::new().await;

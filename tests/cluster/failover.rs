@@ -34,6 +34,7 @@ async fn a_master_of_a_cluster_that_hands_over_loses_nothing() {
     works(&client, &tag).await;
 }
 
+/// S63.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
     let mut cluster = block_in_place(|| Cluster::start(Duration::from_secs(3)));
@@ -66,6 +67,7 @@ async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
     works(&client, &tag).await;
 }
 
+/// S63.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_lost_master_under_sentinels_had_told_nobody_is_told_as_lost() {
     let mut sentinels = block_in_place(Sentinels::start);

@@ -27,6 +27,7 @@ async fn assert_free(client: &NotedClient, tag: &str) {
     }
 }
 
+/// S63.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grant_that_too_few_replicas_have_is_given_back() {
     let sentinels = block_in_place(Sentinels::start);

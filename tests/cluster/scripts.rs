@@ -95,6 +95,7 @@ async fn majority(stand: &Stand, noted: &Noted) {
     lease.release().await.unwrap();
 }
 
+/// S61.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_has_forgotten_its_scripts_is_sent_them_again() {
     // One of its own: others would send its nodes what they are to have forgotten.

@@ -62,7 +62,7 @@ async fn two_sleep_at_a_time(host: &impl Host, pass: &impl Fn(Duration)) {
     assert!(is_pending(long.as_mut()).await, "one sleep ended with the other");
 }
 
-/// A timer that counts in 32 bits fires at once when it is told to wait for a month.
+/// S29: A timer that counts in 32 bits fires at once when it is told to wait for a month.
 async fn a_far_deadline_does_not_come_at_once(host: &impl Host) {
     let month = Duration::from_secs(31 * 24 * 3_600);
     for far in [month, month * 12 * 100, Duration::from_millis(u64::MAX), Duration::MAX] {
@@ -76,6 +76,7 @@ async fn a_far_deadline_does_not_come_at_once(host: &impl Host) {
     }
 }
 
+/// S43.
 fn entropy_differs(host: &impl Host) {
     let mut all: Vec<[u8; 32]> = (0..100).map(|_| host.entropy().unwrap()).collect();
     all.sort_unstable();

@@ -97,6 +97,7 @@ async fn send(
     transport.send(request(around, path)).await
 }
 
+/// S58.
 async fn the_request_is_sent_as_it_is(transport: &impl Transport, around: &Surroundings<'_>) {
     for sync_token in [None, Some("token-of;the=reply")] {
         let mut request = request(around, "/mirror/a%2Fb");
@@ -129,6 +130,7 @@ async fn a_status_of_any_kind_is_a_response(transport: &impl Transport, around: 
     assert_eq!((bare.status, bare.sync_token, bare.body.len()), (200, None, 0));
 }
 
+/// S53.
 async fn a_body_has_a_limit(transport: &impl Transport, around: &Surroundings<'_>) {
     for kind in ["bytes", "chunks"] {
         for length in [1, 1_000, Response::BODY_MAX] {
@@ -142,6 +144,7 @@ async fn a_body_has_a_limit(transport: &impl Transport, around: &Surroundings<'_
     }
 }
 
+/// S54.
 async fn a_redirection_is_reported_and_not_followed(
     transport: &impl Transport,
     around: &Surroundings<'_>,
@@ -153,6 +156,7 @@ async fn a_redirection_is_reported_and_not_followed(
     assert_eq!(count(transport, around, "target").await, 0);
 }
 
+/// S18, S50, S51.
 async fn a_connection_that_breaks_is_broken(transport: &impl Transport, around: &Surroundings<'_>) {
     for place in ["before", "head", "body", "chunk"] {
         let response = send(transport, around, &format!("/broken/{place}")).await;
@@ -163,12 +167,14 @@ async fn a_connection_that_breaks_is_broken(transport: &impl Transport, around: 
     forget(transport, around).await;
 }
 
+/// S51.
 async fn nobody_listening_is_not_sent(transport: &impl Transport, around: &Surroundings<'_>) {
     let nowhere = Request { url: format!("{}/", around.nobody), ..request(around, "/") };
     let wanted = if around.tells_unsent { FailureKind::NotSent } else { FailureKind::Broken };
     assert_eq!(transport.send(nowhere).await.unwrap_err(), wanted);
 }
 
+/// S52.
 async fn a_dropped_future_gives_the_request_up(
     transport: &impl Transport,
     around: &Surroundings<'_>,

@@ -112,6 +112,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
+    /// S15, S16, S49, S58.
     #[test]
     fn whatever_comes_back_is_no_reply_without_the_echo(
         answers in proptest::collection::vec((100..1000_u16, body()), 4),
@@ -135,6 +136,7 @@ proptest! {
         let _ = format!("{end:?}");
     }
 
+    /// S49.
     #[test]
     fn a_body_is_understood_as_another_reader_of_json_understands_it(pieces in shuffled()) {
         let (gateway, call) = (gateway(&Value::Null), inspect());

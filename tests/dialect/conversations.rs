@@ -10,6 +10,7 @@ use crate::support::calls;
 
 const GOOD: &str = r#"{"result":[1,"12",30000,1700000000000,"00000000000000ff"]}"#;
 
+/// S15, S46, S49, S61, S67.
 #[test]
 fn every_conversation_goes_as_its_vector_says() {
     for vector in vectors("conversations") {
@@ -38,6 +39,7 @@ fn answer(status: u16, body: impl Into<Vec<u8>>) -> Answer {
     })
 }
 
+/// S50.
 #[test]
 fn a_reply_that_is_cut_anywhere_is_no_reply() {
     for length in 0..GOOD.len() {
@@ -47,6 +49,7 @@ fn a_reply_that_is_cut_anywhere_is_no_reply() {
     assert!(matches!(answer(200, GOOD), Answer::Reply(_)));
 }
 
+/// S50.
 #[test]
 fn an_error_that_is_cut_anywhere_is_no_refusal() {
     let error = r#"{"error":"WRONGTYPE Operation against a key"}"#;

@@ -45,6 +45,7 @@ fn singly(memory: &mut Memory) -> usize {
     (0..100).take_while(|_| !memory.shares()).count()
 }
 
+/// S15.
 #[test]
 fn every_answer_to_several_says_of_each_what_its_vector_says() {
     for vector in vectors("pipelines") {
@@ -162,6 +163,7 @@ fn what_fails_twice_is_not_tried_a_third_time() {
 }
 
 proptest! {
+    /// S17.
     #[test]
     fn whatever_comes_back_there_is_an_answer_for_each_or_the_same_for_all(
         status in 100..1000_u16,

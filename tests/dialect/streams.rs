@@ -125,6 +125,7 @@ fn a_subscription_is_asked_for_in_the_words_of_the_gateway() {
     assert_eq!((url.as_str(), body), ("https://gateway.example/", format!("SUBSCRIBE/{encoded}")));
 }
 
+/// S75, S77.
 #[test]
 fn what_is_not_of_this_channel_is_not_heard() {
     let wanted = ["subscribed", "message", "message", "message"];
@@ -133,6 +134,7 @@ fn what_is_not_of_this_channel_is_not_heard() {
     assert_eq!(hear(frames(&webdis(), &topic), &[OBJECTS.as_bytes()]), wanted);
 }
 
+/// S77.
 #[test]
 fn a_line_that_never_ends_takes_no_memory() {
     let topic = lock(Publish::Plain);
@@ -147,6 +149,7 @@ fn a_line_that_never_ends_takes_no_memory() {
 }
 
 proptest! {
+    /// S77.
     #[test]
     fn however_a_stream_is_cut_it_says_the_same(
         cuts in proptest::collection::vec(0_usize..1000, 0..40),
@@ -165,6 +168,7 @@ proptest! {
         );
     }
 
+    /// S77.
     #[test]
     fn whatever_comes_is_borne(
         pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..50),

@@ -51,6 +51,7 @@ pub(crate) async fn we_are_refused_while_java_holds<K: Exclusive>() {
     assert_eq!(lease.release().await, Ok(Released::Released));
 }
 
+/// S87.
 pub(crate) async fn we_take_over_after_java_unlocks<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let java = both.java::<K>("a");
@@ -85,6 +86,7 @@ pub(crate) async fn we_take_over_when_the_lease_of_java_has_run_out<K: Exclusive
     assert_eq!(lease.release().await, Ok(Released::Released));
 }
 
+/// S87.
 pub(crate) async fn java_renews_while_we_wait<K: Exclusive>() {
     let both = Both::of_with::<K>(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
     let java = both.java::<K>("a");
@@ -106,6 +108,7 @@ pub(crate) async fn a_java_service_that_dies_leaves_its_hold_to_us<K: Exclusive>
     assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
 }
 
+/// S88.
 pub(crate) async fn our_release_wakes_java<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let options = AcquireOptions::new().lease(ENDLESS);
@@ -120,6 +123,7 @@ pub(crate) async fn our_release_wakes_java<K: Exclusive>() {
     java.get::<()>("unlock").await;
 }
 
+/// S88.
 pub(crate) async fn we_renew_while_java_waits<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let (ours, host) = both.ours_led::<K>();

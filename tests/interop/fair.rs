@@ -158,7 +158,7 @@ async fn who_leaves_of_java_by_its_asynchronous_way_costs_us_no_place() {
     );
 }
 
-/// Nobody tells it: it asks again when the hold would have run out that it knows of.
+/// S90: Nobody tells it: it asks again when the hold would have run out that it knows of.
 #[tokio::test]
 async fn a_dead_waiter_of_ours_does_not_keep_java_from_its_turn() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;

@@ -144,7 +144,7 @@ async fn java_holds_a_fenced_lock_for_other_than_it_was_told() {
     assert!(waiting.value::<u64>().await > lease.token().as_u64());
 }
 
-/// Redisson's weak point 9: what is deleted begins anew, at 1. Our tokens go on from Redis' clock.
+/// S95: Redisson's weak point 9: what is deleted begins anew, at 1. Our tokens go on from Redis' clock.
 #[tokio::test]
 async fn our_tokens_rise_although_the_last_one_was_deleted() {
     let both = Both::start().await;

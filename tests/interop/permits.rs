@@ -224,6 +224,7 @@ async fn so_many_dead_permits_that_java_stumbles_are_taken_out_by_ours() {
     assert_eq!(counts(&java).await, [10_001, 0, 10_001]);
 }
 
+/// S93.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_sides_contend_and_no_more_are_inside_than_there_are_permits() {
     let both = Both::start().await;

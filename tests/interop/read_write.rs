@@ -130,6 +130,7 @@ async fn java_reads_twice_and_writes_twice_while_we_wait() {
     }
 }
 
+/// S91.
 #[tokio::test]
 async fn our_writer_that_goes_on_reading_wakes_the_readers_of_java_only() {
     let both = Both::start().await;

@@ -53,6 +53,7 @@ pub(crate) async fn our_forced_release_wakes_java<K: Exclusive>() {
     assert!(java.get::<bool>("isHeldByCurrentThread").await);
 }
 
+/// S71.
 pub(crate) async fn java_ends_our_hold_by_force_and_we_are_told<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let java = both.java::<K>("a");

@@ -21,6 +21,7 @@ fn one_request_takes_a_free_lock() {
     assert_eq!(grant.token.to_string(), TOKEN);
 }
 
+/// S21.
 #[test]
 fn the_lease_counts_from_the_sending_less_the_drift() {
     let mut it = acquire(Patience::Once);
@@ -37,12 +38,14 @@ fn a_try_that_is_refused_is_one_request_and_says_that_it_is_the_last() {
     assert_eq!(it.asked.len(), 1);
 }
 
+/// S70.
 #[test]
 fn a_holder_without_an_end_has_no_remaining_time() {
     let outcome = acquire(Patience::Once).asks("lock_acquire").hears(0, "1", -1).done();
     assert_eq!(outcome.unwrap_err(), AcquireError::Busy { remaining: None });
 }
 
+/// S16.
 #[test]
 fn a_waiter_pauses_and_asks_again_under_the_same_owner_and_bound() {
     let mut it = acquire(up_to(30_000));
@@ -95,6 +98,7 @@ fn a_wait_that_is_over_ends_with_a_last_try_at_its_end() {
     assert_eq!(outcome.unwrap_err(), AcquireError::Busy { remaining: Some(ms(59_000)) });
 }
 
+/// S1.
 #[test]
 fn an_attempt_without_an_answer_is_repeated_under_its_request_id() {
     let mut it = acquire(Patience::Once);
@@ -114,6 +118,7 @@ fn a_hanging_gateway_is_given_its_time_and_then_asked_again() {
     it.waits(Wake::BackOff);
 }
 
+/// S79.
 #[test]
 fn what_was_never_heard_of_is_undone_before_it_is_reported() {
     let mut it = acquire(Patience::Once);
@@ -128,6 +133,7 @@ fn what_was_never_heard_of_is_undone_before_it_is_reported() {
     assert_eq!(outcome.unwrap_err(), AcquireError::Unreachable(FailureKind::TimedOut));
 }
 
+/// S2.
 #[test]
 fn what_cannot_be_undone_is_unknown_and_has_an_end() {
     let mut it = acquire(Patience::Once);
@@ -155,6 +161,7 @@ fn a_request_that_never_left_needs_no_undoing() {
     assert_eq!(outcome.unwrap_err(), AcquireError::Unreachable(FailureKind::NotSent));
 }
 
+/// S19.
 #[test]
 fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {
     let spec = AcquireSpec { lease: lease(1_000), ..spec(Patience::Once) };
@@ -164,6 +171,7 @@ fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {
     assert_eq!(outcome.unwrap_err(), AcquireError::TooSlow);
 }
 
+/// S20.
 #[test]
 fn half_of_the_lease_is_enough() {
     let spec = AcquireSpec { lease: lease(1_000), ..spec(Patience::Once) };
@@ -171,6 +179,7 @@ fn half_of_the_lease_is_enough() {
     it.asks("lock_acquire").after(488).hears(1, TOKEN, 1_000).done().unwrap();
 }
 
+/// S20.
 #[test]
 fn a_waiter_whose_grant_came_too_late_asks_again_under_a_new_owner() {
     let spec = AcquireSpec { lease: lease(1_000), ..spec(up_to(30_000)) };
@@ -202,6 +211,7 @@ fn gone_after_a_last_try_means_that_its_first_execution_was_refused() {
     assert_eq!(it.asked.len(), 2, "the tombstone is there, so nothing is left to undo");
 }
 
+/// S20.
 #[test]
 fn a_try_that_comes_late_is_undone_and_made_once_more_by_the_new_clock() {
     let mut it = acquire(Patience::Once);
@@ -227,6 +237,7 @@ fn a_long_wait_goes_on_under_a_new_owner_before_its_bound() {
     assert_ne!(it.arg(NOT_AFTER), it.asked[0].args()[NOT_AFTER - 1]);
 }
 
+/// S67.
 #[test]
 fn a_clear_no_ends_the_wait_at_once() {
     let mut it = acquire(up_to(30_000));
@@ -236,6 +247,7 @@ fn a_clear_no_ends_the_wait_at_once() {
     assert_eq!(it.asked.len(), 1, "nothing was done, so nothing is undone");
 }
 
+/// S67.
 #[test]
 fn a_script_that_may_have_stopped_half_way_is_undone() {
     let mut it = acquire(Patience::Once);
@@ -244,6 +256,7 @@ fn a_script_that_may_have_stopped_half_way_is_undone() {
     assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
 }
 
+/// S67.
 #[test]
 fn a_redis_that_is_not_ready_is_asked_again() {
     let mut it = acquire(up_to(30_000));

@@ -50,6 +50,7 @@ fn a_small_budget_lasts_for_the_whole_wait() {
 }
 
 proptest! {
+    /// S18.
     #[test]
     fn no_wait_spends_more_than_its_budget(
         requests in 3_u32..60,

@@ -7,12 +7,14 @@ use crate::conversation::*;
 
 const CANCELLED: AcquireError = AcquireError::Cancelled { held_at_most: None };
 
+/// S59.
 #[test]
 fn before_anything_was_sent_nothing_is_sent() {
     let outcome = acquire(Patience::UntilCancelled).is_cancelled().done();
     assert_eq!(outcome.unwrap_err(), CANCELLED);
 }
 
+/// S59.
 #[test]
 fn while_a_request_is_under_way_it_is_undone() {
     let mut it = acquire(up_to(30_000));
@@ -21,6 +23,7 @@ fn while_a_request_is_under_way_it_is_undone() {
     assert_eq!(outcome.unwrap_err(), CANCELLED);
 }
 
+/// S59, S81.
 #[test]
 fn a_grant_that_comes_after_the_cancelling_is_not_taken() {
     let mut it = acquire(up_to(30_000));
@@ -29,6 +32,7 @@ fn a_grant_that_comes_after_the_cancelling_is_not_taken() {
     assert_eq!(outcome.unwrap_err(), CANCELLED);
 }
 
+/// S8.
 #[test]
 fn between_two_tries_a_late_copy_of_the_first_is_barred() {
     let mut it = acquire(up_to(30_000));
@@ -37,6 +41,7 @@ fn between_two_tries_a_late_copy_of_the_first_is_barred() {
     assert_eq!(outcome.unwrap_err(), CANCELLED);
 }
 
+/// S59.
 #[test]
 fn while_it_undoes_it_goes_on_undoing_and_does_not_ask_again() {
     let mut it = acquire(up_to(30_000));
@@ -47,6 +52,7 @@ fn while_it_undoes_it_goes_on_undoing_and_does_not_ask_again() {
     assert_eq!(outcome.unwrap_err(), CANCELLED);
 }
 
+/// S59.
 #[test]
 fn an_undoing_that_is_not_confirmed_says_for_how_long_a_hold_may_be_there() {
     let mut it = acquire(up_to(30_000));
@@ -61,6 +67,7 @@ fn an_undoing_that_is_not_confirmed_says_for_how_long_a_hold_may_be_there() {
     assert_eq!(it.done().unwrap_err(), AcquireError::Cancelled { held_at_most });
 }
 
+/// S81.
 #[test]
 fn after_the_end_it_changes_nothing() {
     let mut it = acquire(Patience::Once);

@@ -213,6 +213,7 @@ fn measured(clients: u8, holds: u64, announces: Announces) -> (f64, f64) {
     (requests, waited as f64 / count as f64)
 }
 
+/// S78.
 #[test]
 fn however_many_wait_a_hand_off_takes_few_requests_and_little_time() {
     for clients in [2, 10, 30, 100] {

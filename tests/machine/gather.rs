@@ -155,6 +155,7 @@ fn what_is_waited_for_is_asked_again_under_its_owner_and_bound() {
     assert_eq!((it.arg_at(0, NOT_AFTER), it.arg_at(1, NOT_AFTER)), (&*bound, &*bound));
 }
 
+/// S94.
 #[test]
 fn a_part_without_an_answer_is_undone_before_it_is_asked_again() {
     let it = gathering(2, up_to(30_000));
@@ -254,6 +255,7 @@ fn a_wait_that_is_over_ends_with_one_last_try_at_all_that_is_missing() {
     assert_eq!(it.ends().unwrap_err(), AcquireError::Busy { remaining: Some(ms(59_600)) });
 }
 
+/// S94.
 #[test]
 fn a_cancelled_wait_lets_everything_go_also_what_is_under_way() {
     let it = keeps_two(up_to(30_000)).wakes().asks_of(&[(2, ACQUIRE)]).cancelled().asks_of(&[

@@ -9,6 +9,7 @@ use crate::conversation;
 use crate::given::{acquiring, acquiring_within, inspect, release, up_to};
 use crate::virtual_time::{START, already_yours, busy, granted, ms, says, talk};
 
+/// S8.
 #[test]
 fn the_reply_to_a_call_that_another_replaced_changes_nothing() {
     let waiting = talk(acquiring(up_to(60_000))).asks("lock_acquire");
@@ -18,6 +19,7 @@ fn the_reply_to_a_call_that_another_replaced_changes_nothing() {
     assert_eq!(waiting.hears(already_yours(42)).ends().unwrap().token.as_u64(), 42);
 }
 
+/// S19.
 #[test]
 fn a_reply_that_comes_when_its_attempt_was_given_up_changes_nothing() {
     let waiting = talk(acquiring(up_to(60_000))).asks("lock_acquire").wakes();
@@ -43,6 +45,7 @@ fn a_reply_without_a_call_changes_nothing() {
     talk(machine).asks("lock_acquire").waits(Wake::ReplyDue);
 }
 
+/// S22, S23.
 #[test]
 fn a_lease_counts_on_the_larger_of_two_clocks() {
     for (monotonic, wall) in [(2_000, 9_000), (9_000, 2_000), (9_000, 0), (0, 9_000)] {

@@ -68,6 +68,7 @@ fn told<M: edgelatch::machine::Machine>(mut it: Talk<M>, input: Input) -> Talk<M
     it
 }
 
+/// S72, S74, S75.
 #[test]
 fn who_is_refused_listens_and_asks_in_its_own_time_until_it_hears() {
     let it = lock(up_to(60_000)).asks(ACQUIRE).hears(busy(50_000)).listens_to(0, CHANNEL);
@@ -82,6 +83,7 @@ fn who_is_refused_listens_and_asks_in_its_own_time_until_it_hears() {
     assert!(told(it, NOTIFIED).asks(ACQUIRE).hears(granted(5)).ends().is_ok());
 }
 
+/// S76.
 #[test]
 fn what_is_published_while_a_try_is_under_way_is_followed_by_another() {
     let it = told(lock(up_to(60_000)).asks(ACQUIRE).hears(busy(50_000)), Input::Listening);
@@ -115,6 +117,7 @@ fn who_waits_for_less_than_it_trusts_a_silence_hears_all_the_same() {
     }
 }
 
+/// S27.
 #[test]
 fn who_hears_no_more_asks_in_its_own_time() {
     let it = told(lock(up_to(60_000)).asks(ACQUIRE).hears(busy(50_000)), Input::Listening);
@@ -165,6 +168,7 @@ fn of_many_who_are_woken_each_waits_for_its_turn() {
     );
 }
 
+/// S75.
 #[test]
 fn who_hears_that_another_has_it_lets_its_turn_pass() {
     let lease = Duration::from_secs(3);

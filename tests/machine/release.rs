@@ -30,6 +30,7 @@ fn a_hold_that_was_not_there_is_said_to_have_been_lost() {
     assert_eq!(outcome, Ok(Released::WasLost));
 }
 
+/// S12.
 #[test]
 fn asked_again_under_its_request_id_it_takes_the_recorded_verdict() {
     let mut it = release(LeaseTime::DEFAULT);
@@ -39,6 +40,7 @@ fn asked_again_under_its_request_id_it_takes_the_recorded_verdict() {
     assert_eq!(it.asked[0], it.asked[1]);
 }
 
+/// S14.
 #[test]
 fn five_attempts_without_an_answer_leave_it_unknown_until_every_copy_has_run_out() {
     let mut it = release(lease(60_000));
@@ -63,6 +65,7 @@ fn a_refusal_after_an_attempt_that_was_not_heard_of_proves_nothing() {
     assert!(matches!(outcome, Err(ReleaseError::Unknown { .. })), "{outcome:?}");
 }
 
+/// S59.
 #[test]
 fn cancelling_does_not_stop_it() {
     let mut it = release(LeaseTime::DEFAULT);

@@ -22,6 +22,7 @@ fn renewal(renews: bool) -> Conversation<Renewal> {
 
 const TRUSTED: u64 = 30_000 - 302;
 
+/// S9.
 #[test]
 fn a_renewal_is_due_a_third_after_the_sending() {
     let mut it = renewal(true);
@@ -88,6 +89,7 @@ fn a_hold_that_redis_does_not_know_is_lost_at_once() {
     assert_eq!(it.machine.state(), LeaseState::Lost(LossReason::Gone));
 }
 
+/// S9.
 #[test]
 fn without_an_answer_it_is_unknown_and_asked_again_and_lost_when_it_expires() {
     let mut it = renewal(true);
@@ -133,6 +135,7 @@ fn each_renewal_has_a_bound_of_its_own() {
     assert_eq!(it.arg(2), (SERVER_MS + 10_000 + 5_000 + 1_000).to_string());
 }
 
+/// S22, S24.
 #[test]
 fn a_host_that_slept_finds_its_lease_lost() {
     let mut it = renewal(true);
@@ -142,6 +145,7 @@ fn a_host_that_slept_finds_its_lease_lost() {
     assert_eq!(it.done(), Some(LossReason::Expired));
 }
 
+/// S23.
 #[test]
 fn a_wall_clock_that_is_set_back_changes_nothing() {
     let mut it = renewal(true);
@@ -150,6 +154,7 @@ fn a_wall_clock_that_is_set_back_changes_nothing() {
     it.asks("lock_renew");
 }
 
+/// S10, S28.
 #[test]
 fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
     let mut it = renewal(true);
@@ -171,6 +176,7 @@ fn news_of_a_loss_is_heard_although_another_renewal_was_adopted_meanwhile() {
     assert_eq!(it.hears(-3, "0", 0).done(), Some(LossReason::Gone));
 }
 
+/// S80.
 #[test]
 fn a_release_ends_it_at_once() {
     let mut it = renewal(true);

@@ -10,12 +10,14 @@ use super::sights::Sight::{
 use super::world::World;
 use crate::script_model::Latches;
 
+/// S3, S6, S7.
 #[test]
 fn two_tries_and_a_copy_of_any_request() {
     let world = World { copies: 1, in_flight: 1, ..world([PLAN, PLAN]) };
     holds(world, &[BothGranted, Busy, Abandoned, Lost, Unknown, RefusedAsGone, RefusedAsLost]);
 }
 
+/// S8, S79.
 #[test]
 fn two_waits_and_a_copy_of_any_request() {
     let world = World { copies: 1, ..world([waits(PLAN, 20), waits(PLAN, 20)]) };
@@ -29,6 +31,7 @@ fn a_hold_that_is_renewed_when_due_and_on_demand() {
     holds(world, &[BothGranted, Busy, Renewed, Lost]);
 }
 
+/// S59.
 #[test]
 fn a_wait_that_is_cancelled_while_a_copy_is_under_way() {
     let cancels = Plan { cancels: true, ..waits(PLAN, 20) };
@@ -43,6 +46,7 @@ fn a_connection_that_breaks_while_the_request_goes_on() {
     holds(world, &[BothGranted, Busy, Abandoned, Lost]);
 }
 
+/// S5.
 #[test]
 fn copies_from_before_the_end_of_every_latch() {
     // Bounds end at 110 s, latches and tombstones a second later: nothing may come back at 110 or 120.
@@ -53,6 +57,7 @@ fn copies_from_before_the_end_of_every_latch() {
     );
 }
 
+/// S5.
 #[test]
 fn a_client_that_has_not_seen_the_clock() {
     // Its requests may be under way for 600 s, and its tombstones live a second longer.

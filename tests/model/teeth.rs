@@ -6,6 +6,7 @@ use super::search::{PLAN, finds, world};
 use super::world::World;
 use crate::script_model::Latches;
 
+/// S6.
 #[test]
 fn without_the_latch_an_owner_is_granted_again_after_somebody_else() {
     let world =
@@ -13,6 +14,7 @@ fn without_the_latch_an_owner_is_granted_again_after_somebody_else() {
     finds(world, properties::NO_RETURN);
 }
 
+/// S5.
 #[test]
 fn without_the_latch_a_copy_of_a_released_acquisition_is_granted() {
     let world = World { latches: Latches::Off, copies: 1, ..world([PLAN, PLAN]) };

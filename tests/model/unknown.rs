@@ -39,6 +39,7 @@ fn unheard(plan: Plan, times: &'static [u64]) -> World {
     }
 }
 
+/// S2.
 #[test]
 fn what_was_asked_for_during_a_wait_is_held_a_lease_after_its_bound_at_most() {
     // The bound is at 110 s. What allows for Java's clocks lasts for 2 s more.
@@ -77,6 +78,7 @@ fn without_rule_c3_nothing_can_be_told_of_what_has_no_bound() {
     finds(World { travel: Travel::Late, ..world }, properties::HELD_AT_MOST);
 }
 
+/// S14.
 #[test]
 fn a_hold_that_is_released_in_vain_lasts_a_lease_after_its_bound_at_most() {
     // Of five attempts none is heard of; a copy of the acquisition extends the hold at its bound, at 110 s.

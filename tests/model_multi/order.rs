@@ -240,6 +240,7 @@ fn whoever_asks_for_all_the_rest_each_time_may_refuse_the_others_for_ever() {
     }
 }
 
+/// S94.
 #[test]
 fn those_who_see_different_orders_get_stuck_unless_they_lose_patience() {
     let orders: [&[u8]; 2] = [&[0, 1], &[1, 0]];

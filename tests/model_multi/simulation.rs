@@ -297,6 +297,7 @@ fn all_are_served_where_nothing_goes_wrong() {
     }
 }
 
+/// S94.
 #[test]
 fn parts_exclude_whatever_is_lost_doubled_or_late() {
     let seen = simulate(Rule::All, MANY, 1_000);

@@ -78,6 +78,7 @@ describe("workerd", () => {
   test("suite", (t) => report(t, async () => (await get("/suite")).json()));
 
   for (const manner of ["attentive", "heedless"]) {
+    // S40, S41.
     test(`of two ${manner} requests that overlap, the one whose client stays gets the lock`, async (t) => {
       const name = `overlap:${crypto.randomUUID()}`;
       const page = (id) => `/${manner}?id=${manner}-${id}&name=${name}`;
@@ -122,6 +123,7 @@ describe("fencing in workerd", () => {
   });
   after(() => stores?.close());
 
+  // S33.
   test("D1 refuses what an older holder writes", async () => {
     await stores.sql(["table"]);
     assert.deepEqual(await stores.sql(["upsert", { id: "a", total: 1, token: old }]), [1]);
@@ -147,6 +149,7 @@ describe("fencing in workerd", () => {
     assert.deepEqual([await remove(old), await remove(young)], [[0, 0], [1, 1]]);
   });
 
+  // S33.
   test("R2 refuses what an older holder puts", async () => {
     assert.ok(await stores.put("a", "first", old));
     assert.ok(await stores.put("a", "second", young));

@@ -28,6 +28,7 @@ async fn a_token_rises_with_every_grant() {
     }
 }
 
+/// S26, S62, S65, S68, S95.
 #[tokio::test]
 async fn a_token_rises_when_its_key_is_lost() {
     let redis = Redis::start().await;
@@ -39,6 +40,7 @@ async fn a_token_rises_when_its_key_is_lost() {
     assert!(first < second && second < third, "{first} {second} {third}");
 }
 
+/// S27.
 #[tokio::test]
 async fn a_token_rises_by_one_while_it_is_ahead_of_the_clock() {
     let redis = Redis::start().await;

@@ -51,6 +51,7 @@ async fn a_latch_outlives_memory_lease_and_bound() {
     }
 }
 
+/// S10.
 #[tokio::test]
 async fn a_renewal_prolongs_the_latch_with_the_hold() {
     let redis = Redis::start().await;
@@ -67,6 +68,7 @@ async fn a_renewal_prolongs_the_latch_with_the_hold() {
     }
 }
 
+/// S5.
 #[tokio::test]
 async fn a_tombstone_outlives_memory_and_bound() {
     let redis = Redis::start().await;
@@ -101,6 +103,7 @@ async fn the_record_of_a_forced_release_outlives_its_bound() {
     }
 }
 
+/// S5, S20, S56.
 #[tokio::test]
 async fn what_comes_after_its_bound_is_not_done() {
     let redis = Redis::start().await;
@@ -142,6 +145,7 @@ async fn a_forced_release_without_a_bound_only_tells_the_time() {
     assert_eq!(redis.dump().await.len(), 1);
 }
 
+/// S6, S11.
 #[tokio::test]
 async fn a_renewal_only_extends_the_hold_of_its_own_grant() {
     let redis = Redis::start().await;

@@ -15,6 +15,7 @@ async fn full() -> (Redis, u64) {
     (redis, grant)
 }
 
+/// S66.
 #[tokio::test]
 async fn an_acquisition_is_refused_and_writes_nothing() {
     let (redis, _) = full().await;
@@ -27,6 +28,7 @@ async fn an_acquisition_is_refused_and_writes_nothing() {
     assert_eq!(before.keys().collect::<Vec<_>>(), redis.dump().await.keys().collect::<Vec<_>>());
 }
 
+/// S66.
 #[tokio::test]
 async fn a_renewal_passes() {
     let (redis, grant) = full().await;
@@ -43,6 +45,7 @@ async fn a_repeated_acquisition_passes() {
     assert_eq!((reply.code, reply.value), (Code::AlreadyYours, grant.to_string()));
 }
 
+/// S66.
 #[tokio::test]
 async fn a_release_passes_and_tells_the_waiters() {
     let (mut redis, _) = full().await;

@@ -22,6 +22,7 @@ const VERDICTS: [(&str, &[Code]); 6] = [
     ("lock_inspect", TOLD),
 ];
 
+/// S65, S70.
 #[test]
 fn random_calls_do_to_redis_what_they_do_to_the_model() {
     hear_all(200, &VERDICTS, &vec(step(), 1..40), async |redis, steps, heard| {

@@ -72,6 +72,7 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Box<dyn Fn(u64) -> S
     ]
 }
 
+/// S4.
 #[tokio::test]
 async fn a_request_that_comes_twice_is_done_once() {
     let mut redis = Redis::start().await;
@@ -106,6 +107,7 @@ fn assert_same_answer(name: &str, first: Code, second: Code) {
     assert_eq!(second, wanted, "{name}");
 }
 
+/// S5.
 #[tokio::test]
 async fn nothing_of_an_owner_comes_back_after_its_release() {
     let mut redis = Redis::start().await;
@@ -131,6 +133,7 @@ async fn nothing_of_an_owner_comes_back_after_its_release() {
     }
 }
 
+/// S13.
 #[tokio::test]
 async fn a_grant_after_the_release_of_another_owner_is_not_ended_by_its_copies() {
     let redis = Redis::start().await;
@@ -146,6 +149,7 @@ async fn a_grant_after_the_release_of_another_owner_is_not_ended_by_its_copies()
     assert_eq!(contents(&held), contents(&redis.dump().await));
 }
 
+/// S6.
 #[tokio::test]
 async fn one_owner_is_granted_once_even_if_somebody_else_held_the_lock_in_between() {
     let redis = Redis::start().await;

@@ -21,6 +21,7 @@ fn calls() -> [ScriptCall; 6] {
     ]
 }
 
+/// S69.
 #[tokio::test]
 async fn a_lock_key_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;
@@ -35,6 +36,7 @@ async fn a_lock_key_of_another_type_is_refused_and_left_alone() {
     }
 }
 
+/// S69.
 #[tokio::test]
 async fn a_token_key_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;
@@ -48,6 +50,7 @@ async fn a_token_key_of_another_type_is_refused_and_left_alone() {
     }
 }
 
+/// S69.
 #[tokio::test]
 async fn a_latch_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;

@@ -20,6 +20,7 @@ const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
+/// S30.
 #[wasm_bindgen_test]
 fn names_and_times_have_the_same_ranges_everywhere() {
     for name in ["a", "é/?#% \"", "x{a}b", &"n".repeat(512)] {
@@ -38,6 +39,7 @@ fn names_and_times_have_the_same_ranges_everywhere() {
     assert!(AttemptTime::new(ms(50)).is_ok() && AttemptTime::new(ms(60_001)).is_err());
 }
 
+/// S29.
 #[wasm_bindgen_test]
 fn time_is_counted_in_64_bits() {
     let month = ms(31 * 24 * 3_600_000);
@@ -69,6 +71,7 @@ fn a_machine_asks_waits_asks_again_and_has_the_lock() {
     assert_eq!(grant.lease.remaining(until + ms(5)), ms(30_000 - 302 - 5));
 }
 
+/// S79.
 #[wasm_bindgen_test]
 fn a_machine_that_hears_nothing_undoes_what_it_asked_for() {
     let mut now = START;

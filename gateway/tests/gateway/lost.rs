@@ -48,6 +48,7 @@ async fn a_command_whose_reply_is_lost_is_never_sent_again() {
     }
 }
 
+/// S56.
 #[tokio::test]
 async fn a_connection_that_falls_silent_is_replaced() {
     for (peer, url) in peers().await {

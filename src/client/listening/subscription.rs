@@ -288,6 +288,7 @@ mod tests {
         }
     }
 
+    /// S72.
     #[test]
     fn a_stream_without_its_signs_of_life_is_dead() {
         let bench = Bench::new();

@@ -9,6 +9,7 @@ import { ms } from "./peer.mjs";
 const LONG = { leaseMs: ENDLESS, waitMs: ENDLESS, maxRequests: 10_000 };
 
 export const woken = {
+  // S87.
   async "an unlock of Java is heard, and costs us one request"({ java, client, make, ask, name }) {
     await java.call("lock", ms(ENDLESS));
     const own = client();

@@ -20,6 +20,7 @@ export const abort = {
     same(sent.length, 0, "requests");
   },
 
+  // S59.
   async "an abort ends a wait with the caller's reason, and leaves nothing"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
@@ -40,6 +41,7 @@ export const abort = {
     await lease.release();
   },
 
+  // S40, S81.
   async "an abort undoes a grant that is still on its way"(world) {
     const lock = world.lock();
     let answerIsHere;
@@ -64,6 +66,7 @@ export const abort = {
     same((await lock.inspect()).locked, false);
   },
 
+  // S81.
   async "an abort after the grant changes nothing"(world) {
     const lock = world.lock();
     const controller = new AbortController();

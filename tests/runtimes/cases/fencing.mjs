@@ -3,6 +3,7 @@
 import { ok, rejects, same, throws } from "../check.mjs";
 
 export const fencing = {
+  // S33.
   async "a guard refuses what is older than what it has seen"(world) {
     const { locks } = world.client();
     const lock = locks.lock(world.name());

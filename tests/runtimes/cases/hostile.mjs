@@ -74,6 +74,7 @@ export const hostile = {
     });
   },
 
+  // S2, S15, S49, S53, S54.
   async "what may have been done is unknown, with the time after which it is over"(world) {
     await each(UNCLEAR, async (fetch) => {
       const { lock, sent } = meeting(world, fetch);
@@ -84,6 +85,7 @@ export const hostile = {
     });
   },
 
+  // S46, S66, S69.
   async "a clear no is a refusal, and is not asked again"(world) {
     await each(REFUSED, async (fetch, reason) => {
       const { lock, sent } = meeting(world, fetch);
@@ -103,6 +105,7 @@ export const hostile = {
     });
   },
 
+  // S3.
   async "a gateway that fails for a while costs nothing but time"(world) {
     await each(UNCLEAR, async (fails) => {
       let left = 2;
@@ -138,6 +141,7 @@ export const hostile = {
     same(await lock.forceRelease(), true);
   },
 
+  // S84.
   async "after all of that the package still works"(world) {
     same(await world.lock().run((lease) => lease.isHeld()), true);
   },

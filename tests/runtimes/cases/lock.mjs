@@ -22,6 +22,7 @@ export const lock = {
     same(await lock.inspect(), free);
   },
 
+  // S80.
   async "releasing twice answers the same, one after the other and at once"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
@@ -34,6 +35,7 @@ export const lock = {
     same((await lock.inspect()).locked, false);
   },
 
+  // S28.
   async "a held lock is not given to another, whose try answers null"(world) {
     const lock = world.lock();
     const lease = await lock.tryAcquire();
@@ -79,6 +81,7 @@ export const lock = {
     same((await lock.inspect()).locked, false);
   },
 
+  // S83.
   async "run passes on what the work throws, itself, and frees the lock"(world) {
     const lock = world.lock();
     for (const thrown of [new Error("mine"), "a text", null, undefined]) {

@@ -4,6 +4,7 @@ import { ok, rejects, same, soon, until } from "../check.mjs";
 import { putForward } from "../watch.mjs";
 
 export const loss = {
+  // S71, S80.
   async "a hold that somebody else ended is lost, and the signal says so"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
@@ -16,6 +17,7 @@ export const loss = {
     await rejects(lease.renew(), world.LeaseLostError, { reason: "gone" });
   },
 
+  // S71.
   async "the renewal finds out too"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
@@ -26,6 +28,7 @@ export const loss = {
     isLost(world, lease, "gone");
   },
 
+  // S34.
   async "a lease that runs out is lost by the holder's own clock"(world) {
     const lock = world.lock();
     const lease = await lock.acquire({ leaseMs: 500 });
@@ -35,6 +38,7 @@ export const loss = {
     await rejects(lease[Symbol.asyncDispose](), world.LeaseLostError, { reason: "expired" });
   },
 
+  // S24, S31, S32, S34.
   async "a host that slept past the lease finds it lost, although it is renewed"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
@@ -45,6 +49,7 @@ export const loss = {
     await lease.release();
   },
 
+  // S82.
   async "who has kept nothing but the signal learns of the loss too"(world) {
     for (const options of [{ leaseMs: 500 }, {}]) {
       const { signal, collected } = await onlySignal(world.lock(), options);
@@ -57,6 +62,7 @@ export const loss = {
     }
   },
 
+  // S83.
   async "run says when the lease did not last until the end of the work"(world) {
     const lock = world.lock();
     const lost = lock.run(async (lease) => {

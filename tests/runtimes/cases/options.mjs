@@ -31,6 +31,7 @@ const BAD = {
 };
 
 export const options = {
+  // S30.
   async "values of the wrong kind or out of range are refused by their name"(world) {
     const { locks, sent } = world.client();
     const [lock, owned] = [locks.lock(world.name()), locks.owner().lock(world.name())];
@@ -50,6 +51,7 @@ export const options = {
     same((await lock.inspect()).locked, false);
   },
 
+  // S30.
   async "a renewal of a bad length sends nothing, and the hold stands"(world) {
     const { locks, sent } = world.client();
     const lease = await locks.lock(world.name()).acquire({ leaseMs: 600_000 });

@@ -41,6 +41,7 @@ export const owner = {
     await lease.release();
   },
 
+  // S85.
   async "run inside of run re-enters"(world) {
     const { locks } = world.client();
     const lock = locks.owner().lock(world.name());

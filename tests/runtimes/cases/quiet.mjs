@@ -4,10 +4,12 @@ import { same, until } from "../check.mjs";
 import { calledAtLoad, changedPrototypes, timersLeft, unhandled } from "../watch.mjs";
 
 export const quiet = {
+  // S42.
   "importing does nothing but load"({ loads }) {
     same(calledAtLoad(), loads);
   },
 
+  // S86.
   async "no timer is left"() {
     await until(() => timersLeft() === 0, "the last timer ends");
   },

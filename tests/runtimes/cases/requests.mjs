@@ -17,6 +17,7 @@ export const requests = {
     same(sent.length, before + 2, "requests");
   },
 
+  // S16, S54.
   async "a request is a POST with two headers that never follows a redirection"(world) {
     const { locks, sent } = world.client();
     await locks.lock(world.name()).run((lease) => lease.isHeld());
@@ -148,6 +149,7 @@ export const requests = {
     same(tokens.slice(0, 3), [undefined, "s1", "s2"].slice(0, tokens.length));
   },
 
+  // S52.
   async "an attempt that takes too long is given up, and its fetch aborted"(world) {
     const signals = [];
     const never = (_input, { signal }) => {
@@ -159,6 +161,7 @@ export const requests = {
     ok(signals.length > 1 && signals.every(({ aborted }) => aborted), "every attempt was ended");
   },
 
+  // S1, S12.
   async "a lost answer is asked for again, and the lock is granted once"(world) {
     let toLose = 2;
     const losing = async (input, init) => {

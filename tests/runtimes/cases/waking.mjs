@@ -73,6 +73,7 @@ export const waking = {
     await until(async () => (await listeners(world, name)) === 0, "the streams are closed");
   },
 
+  // S60.
   async "streams leave connections for requests"(world) {
     const isPage = "location" in globalThis && !world.isWorker && !("Deno" in globalThis);
     const names = Array.from({ length: 8 }, () => world.name());

@@ -142,6 +142,7 @@ fn values(keyspace: &Keyspace) -> Vec<String> {
     keyspace.iter().map(|(key, stored)| format!("{key} {:?}", stored.value)).collect()
 }
 
+/// S69.
 #[tokio::test]
 async fn another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;

@@ -79,6 +79,7 @@ async fn a_hold_without_an_end_needs_a_bound() {
     }
 }
 
+/// S65.
 #[tokio::test]
 async fn a_hold_outlives_its_latch_and_is_given_back_once() {
     let redis = redis_with_permits().await;
@@ -136,6 +137,7 @@ async fn what_comes_after_its_bound_is_not_done() {
     }
 }
 
+/// S10, S11.
 #[tokio::test]
 async fn a_renewal_is_for_its_grant_and_shortens_nothing() {
     let redis = redis_with_permits().await;

@@ -51,6 +51,7 @@ async fn a_hold_is_prolonged_although_memory_is_full() {
     }
 }
 
+/// S66.
 #[tokio::test]
 async fn permits_are_given_back_although_memory_is_full() {
     let (mut redis, targets) = full().await;

@@ -208,11 +208,13 @@ fn all_hold(plan: Plan, seeds: u64) -> Sights {
     sights
 }
 
+/// S36.
 #[test]
 fn permits_of_a_semaphore_are_counted_once() {
     assert!(all_hold(PLAN, 400).by_java > 0);
 }
 
+/// S93.
 #[test]
 fn permits_with_ids_are_counted_once() {
     assert!(all_hold(Plan { kind: Kind::Permits, ..PLAN }, 400).by_java > 0);
@@ -226,6 +228,7 @@ fn permits_are_counted_once_by_a_network_that_keeps_requests_for_minutes() {
     }
 }
 
+/// S64.
 #[test]
 fn permits_are_counted_once_although_latches_are_evicted() {
     for kind in [Kind::Semaphore, Kind::Permits] {

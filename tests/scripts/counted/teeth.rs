@@ -84,6 +84,7 @@ fn without_a_bound_a_hold_without_an_end_comes_back_after_ten_minutes() {
     both_miss(plan, &[AFTER_ITS_END, GHOST]);
 }
 
+/// S93.
 #[test]
 fn without_an_allowance_java_s_clock_takes_what_is_held() {
     let plan = Plan { kind: Kind::Permits, skew: 0, endless: 0, ..PLAN };

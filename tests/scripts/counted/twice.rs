@@ -160,6 +160,7 @@ fn changes() -> Vec<OnceCall> {
 const STATES: [Before; 5] =
     [Before::Nothing, Before::Set, Before::Held, Before::Over, Before::Last];
 
+/// S4.
 #[tokio::test]
 async fn what_is_asked_for_twice_is_done_once() {
     let mut redis = Redis::start().await;

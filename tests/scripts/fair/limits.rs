@@ -144,6 +144,7 @@ async fn nothing_new_begins_when_memory_is_full() {
     assert!(before.keys().eq(redis.dump().await.keys()));
 }
 
+/// S66.
 #[tokio::test]
 async fn who_waits_already_goes_on_when_memory_is_full() {
     let (redis, lock, other, grant) = full().await;

@@ -120,6 +120,7 @@ async fn who_gives_up_as_redisson_s_asynchronous_waiters_do_evicts_none_of_ours(
     assert_eq!(bench.ours(1, 2).await.code, Code::Done);
 }
 
+/// S90.
 #[tokio::test]
 async fn a_dead_head_of_ours_costs_those_behind_it_its_life() {
     let mut bench = Bench::new().await;
@@ -138,6 +139,7 @@ async fn a_dead_head_of_ours_costs_those_behind_it_its_life() {
     assert!(bench.takes(1, 300_000).await);
 }
 
+/// S90.
 #[tokio::test]
 async fn a_dead_head_of_ours_costs_redisson_s_life_and_skew() {
     let bench = Bench::new().await;
@@ -185,6 +187,7 @@ async fn a_head_of_redisson_s_that_listens_keeps_its_place_although_it_is_slow()
     assert!(bench.takes(1, 300_000).await);
 }
 
+/// S89.
 #[tokio::test]
 async fn a_head_that_queued_by_a_slow_clock_is_raised_and_keeps_its_place() {
     let bench = Bench::new().await;
@@ -197,6 +200,7 @@ async fn a_head_that_queued_by_a_slow_clock_is_raised_and_keeps_its_place() {
     assert!(bench.takes(1, 300_000).await);
 }
 
+/// S89.
 #[tokio::test]
 async fn who_is_evicted_by_a_fast_clock_comes_back_to_its_seat() {
     let bench = Bench::new().await;

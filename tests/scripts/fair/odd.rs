@@ -51,6 +51,7 @@ async fn calls(redis: &Redis, lock: &Fair) -> Vec<ScriptCall> {
     ]
 }
 
+/// S69.
 #[tokio::test]
 async fn a_key_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;

@@ -96,6 +96,7 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Code, Make)> {
     ]
 }
 
+/// S4.
 #[tokio::test]
 async fn a_request_that_comes_twice_is_done_once() {
     let mut redis = Redis::start().await;

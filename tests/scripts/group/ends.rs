@@ -76,6 +76,7 @@ async fn what_comes_after_its_bound_is_not_done_to_a_group() {
     assert_eq!(redis.run(&release).await.code, Code::Done, "a release is never too late");
 }
 
+/// S10, S11.
 #[tokio::test]
 async fn a_renewal_of_values_is_of_its_own_grant_and_never_shortens() {
     let redis = Redis::start().await;
@@ -140,6 +141,7 @@ async fn with_full_memory_no_value_is_taken_and_nothing_is_written() {
     );
 }
 
+/// S66.
 #[tokio::test]
 async fn with_full_memory_whatever_ends_or_prolongs_a_hold_of_values_passes() {
     let (mut redis, grant) = full().await;

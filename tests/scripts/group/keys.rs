@@ -124,6 +124,7 @@ async fn the_largest_set_is_taken_and_given_back_whole() {
     assert!(hash(&redis).await.is_empty());
 }
 
+/// S69.
 #[tokio::test]
 async fn a_group_s_key_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;

@@ -89,6 +89,7 @@ fn without_ends(content: Content) -> Content {
     }
 }
 
+/// S4.
 #[tokio::test]
 async fn a_request_about_values_that_comes_twice_is_done_once() {
     let mut redis = Redis::start().await;

@@ -121,6 +121,7 @@ async fn what_comes_after_its_bound_is_not_done_on_either_side() {
     }
 }
 
+/// S10, S11.
 #[tokio::test]
 async fn a_renewal_extends_only_the_hold_of_its_own_grant_and_never_shortens() {
     let redis = Redis::start().await;
@@ -169,6 +170,7 @@ async fn with_full_memory_nothing_begins_and_nothing_is_written() {
     assert!(before.keys().eq(redis.dump().await.keys()));
 }
 
+/// S66.
 #[tokio::test]
 async fn with_full_memory_whatever_ends_or_prolongs_a_hold_passes() {
     let (mut redis, grant) = full().await;

@@ -75,6 +75,7 @@ async fn redisson_and_we_meet_under_any_name() {
     }
 }
 
+/// S69.
 #[tokio::test]
 async fn a_key_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;

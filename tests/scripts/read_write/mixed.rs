@@ -136,6 +136,7 @@ async fn a_read_that_ends_inside_a_write_leaves_the_write_its_end() {
     assert_eq!(fields(&redis.dump().await), hash(&[("mode", "write"), (&write, "1")]));
 }
 
+/// S92.
 #[tokio::test]
 async fn a_write_that_is_asked_for_again_adds_nothing_to_its_lease() {
     let redis = Redis::start().await;
@@ -147,6 +148,7 @@ async fn a_write_that_is_asked_for_again_adds_nothing_to_its_lease() {
     assert!(left(&redis).await <= 30_000);
 }
 
+/// S91.
 #[tokio::test]
 async fn a_downgrade_lets_java_s_readers_in_and_tells_them() {
     let mut redis = Redis::start().await;
@@ -244,6 +246,7 @@ async fn a_plain_lock_s_hash_is_never_entered() {
     assert_eq!(fields(&redis.dump().await), hash(&[(HOLDER, "1")]));
 }
 
+/// S70.
 #[tokio::test]
 async fn a_hash_without_an_end_gets_one_from_whoever_joins() {
     let redis = Redis::start().await;

@@ -158,6 +158,7 @@ async fn two_sets_in_opposite_order_never_hold_half_each() {
     assert_eq!(redis.run(&one).await.code, Code::Gone);
 }
 
+/// S66.
 #[tokio::test]
 async fn with_full_memory_several_are_refused_whole_and_their_ends_pass() {
     let redis = Redis::start().await;

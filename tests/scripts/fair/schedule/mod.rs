@@ -15,6 +15,7 @@ use world::World;
 /// How many schedules are run.
 const SCHEDULES: u64 = 250;
 
+/// S36, S90.
 #[test]
 fn nobody_is_overtaken_or_granted_twice_whatever_is_lost_late_or_doubled() {
     let mut sum = [0; 4];
@@ -29,6 +30,7 @@ fn nobody_is_overtaken_or_granted_twice_whatever_is_lost_late_or_doubled() {
     assert!(copies > 4 * SCHEDULES && handed_over > 4 * SCHEDULES, "{sum:?}");
 }
 
+/// S89.
 #[test]
 fn with_clocks_of_java_that_are_hours_off_all_but_the_order_holds() {
     for seed in 0..SCHEDULES / 4 {

@@ -298,6 +298,7 @@ fn happen(total: u32, wakes: fn(u32) -> Wakes, seeds: u64) {
     }
 }
 
+/// S74.
 #[test]
 fn nobody_waits_in_silence_for_a_lock_that_is_free() {
     happen(1, |_| Wakes::One, 30_000);

@@ -1,0 +1,138 @@
+//! `docs/reliability.md` and the tests that bear its scenarios' numbers say the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::files::{File, below, read};
+
+const SCENARIOS: u32 = 95;
+
+/// A test: its file as the paper names it, and its name.
+type Test = (String, String);
+
+/// A scenario of the paper.
+struct Row {
+    number: u32,
+    tests: BTreeSet<Test>,
+    result: String,
+}
+
+fn paper() -> String {
+    read("docs/reliability.md")
+}
+
+fn rows() -> Vec<Row> {
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, number, _, tests, _, result, _] = cells.as_slice() else { panic!("{line}") };
+        let number = number.strip_prefix('S')?.parse().ok()?;
+        Some(Row { number, tests: named(tests).collect(), result: (*result).to_owned() })
+    };
+    paper().lines().filter(|line| line.starts_with("| S")).filter_map(row).collect()
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// The tests that a text names: by file and name, or by the name alone, of the file before it.
+fn named(text: &str) -> impl Iterator<Item = Test> {
+    let mut last = "";
+    quoted(text).filter_map(move |word| {
+        let (file, name) = word.split_once("::")?;
+        let is_file = file.ends_with(".rs") || file.ends_with(".mjs");
+        if is_file {
+            last = file;
+        }
+        (is_file || file.is_empty()).then(|| (last.to_owned(), name.to_owned()))
+    })
+}
+
+/// The numbers that a comment line begins with.
+fn numbers(line: &str) -> Option<Vec<u32>> {
+    let text = line.trim_start().strip_prefix("//")?.trim_start_matches('/').strip_prefix(' ')?;
+    let (list, _) = text.split_once(['.', ':'])?;
+    list.split(", ").map(|number| number.strip_prefix('S')?.parse().ok()).collect()
+}
+
+/// The name of the function or case that begins in this line.
+fn name(line: &str) -> Option<&str> {
+    if let Some((_, rest)) = line.split_once("fn ") {
+        return rest.split(['(', '<']).next();
+    }
+    let bare = line.trim_start().trim_start_matches("async ").trim_start_matches("test(");
+    let quote = bare.chars().next().filter(|first| ['"', '`'].contains(first))?;
+    bare.split(quote).nth(1)
+}
+
+/// Every file that may hold a test.
+fn files() -> Vec<File> {
+    let all = ["tests", "src", "gateway", "xtask"].into_iter().flat_map(below);
+    all.filter(|file| file.has_ending(&["rs", "mjs"])).collect()
+}
+
+/// The file as the paper names it.
+fn short(file: &File) -> &str {
+    file.path.strip_prefix("tests/").unwrap_or(&file.path)
+}
+
+/// Which tests bear each number.
+fn borne() -> BTreeMap<u32, BTreeSet<Test>> {
+    let mut borne: BTreeMap<u32, BTreeSet<Test>> = BTreeMap::new();
+    for file in files() {
+        let mut lines = file.text.lines();
+        while let Some(line) = lines.next() {
+            let Some(numbers) = numbers(line) else { continue };
+            let name = lines.clone().find_map(name).unwrap_or_else(|| panic!("{}", file.path));
+            for number in numbers {
+                let test = (short(&file).to_owned(), name.to_owned());
+                borne.entry(number).or_default().insert(test);
+            }
+        }
+    }
+    borne
+}
+
+#[test]
+fn every_scenario_has_one_row_and_a_result() {
+    let rows = rows();
+    assert!(rows.iter().map(|row| row.number).eq(1..=SCENARIOS));
+    let shown = rows.iter().filter(|row| row.result == "shown").count();
+    for Row { number, tests, result } in &rows {
+        assert!(result == "shown" || result.starts_with("open"), "S{number}: {result}");
+        assert!(result != "shown" || !tests.is_empty(), "S{number}: by which test?");
+    }
+    let told = format!("{shown} are shown, {} are open", rows.len() - shown);
+    assert!(paper().contains(&told), "{told}");
+}
+
+#[test]
+fn a_row_names_the_tests_that_bear_its_number_and_no_others() {
+    let mut borne = borne();
+    for Row { number, tests, .. } in rows() {
+        assert_eq!(borne.remove(&number).unwrap_or_default(), tests, "S{number}");
+    }
+    assert!(borne.is_empty(), "of no scenario: {borne:?}");
+}
+
+#[test]
+fn every_test_that_the_paper_names_is_there() {
+    let mut all = BTreeSet::new();
+    let mut paths = Vec::new();
+    for file in files() {
+        let room = short(&file).trim_end_matches(".rs").trim_end_matches("/mod").replace('/', "::");
+        for name in file.text.lines().filter_map(name) {
+            all.insert((short(&file).to_owned(), name.to_owned()));
+            paths.push(format!("{room}::{name}"));
+        }
+    }
+    for test in named(&paper()) {
+        assert!(all.contains(&test), "{test:?}");
+    }
+    let paper = paper();
+    for command in quoted(&paper).filter_map(|word| word.strip_prefix("--test ")) {
+        let (target, filter) = command.split_once(' ').unwrap();
+        let is_run = |path: &String| path.starts_with(target) && path.contains(filter);
+        assert!(paths.iter().any(is_run), "{command}");
+    }
+}
