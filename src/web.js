@@ -116,9 +116,9 @@ export function read({ reader }, most, wake) {
 }
 
 async function carry(pending, fetch, url, init, most) {
+  const abort = new AbortController();
   let answer;
   try {
-    const abort = new AbortController();
     pending.giveUp = () => abort.abort();
     init.signal = abort.signal;
     const options = { cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer" };
@@ -141,15 +141,15 @@ async function carry(pending, fetch, url, init, most) {
     // A redirection that is not followed is shown as what it is, or by browsers as status 0.
     if (status <= 0 || (status >= 300 && status < 400)) return { failure: REDIRECTED };
     const told = answer.headers.get("upstash-sync-token");
-    const head = { status, token: typeof told === "string" ? told : undefined, reader: answer.body?.getReader() };
-    if (most) return { ...head, ...(await whole(head.reader, most)) };
-    const { giveUp } = pending;
+    const reader = answer.body?.getReader();
     pending.giveUp = () => {
-      giveUp();
-      // Deno leaves a connection open that is aborted at the moment when something comes.
-      head.reader?.cancel().catch(() => {});
+      abort.abort();
+      // Deno leaves a connection open that is aborted at the moment when something comes; a caller's own fetch may not heed it at all.
+      reader?.cancel().catch(() => {});
     };
-    return head;
+    if (abort.signal.aborted) pending.giveUp();
+    const head = { status, token: typeof told === "string" ? told : undefined, reader };
+    return most ? { ...head, ...(await whole(reader, most, abort.signal)) } : head;
   } catch {
     return { failure: GARBLED };
   }
@@ -171,13 +171,14 @@ async function hasPlace(host, signal) {
   return false;
 }
 
-async function whole(reader, most) {
+async function whole(reader, most, signal) {
   let bytes = new Uint8Array(0);
-  for (;;) {
+  while (!signal.aborted) {
     const part = await piece(reader, most - bytes.length);
     if (!part.bytes) return part.failure === undefined ? { bytes } : part;
     bytes = bytes.length ? joined(bytes, part.bytes) : part.bytes;
   }
+  return { failure: BROKEN };
 }
 
 function joined(first, second) {

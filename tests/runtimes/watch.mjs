@@ -7,7 +7,8 @@
 const GLOBALS = ["fetch", "setInterval", "setTimeout"];
 const real = { clearTimeout, setTimeout, dateNow: Date.now, monotonicNow: performance.now.bind(performance) };
 
-let offset = 0;
+/** By how much each clock was put forward. */
+const ahead = { monotonic: 0, wall: 0 };
 const timers = new Map();
 
 /** What was called since the watch began, by name, until the package has loaded. */
@@ -28,8 +29,8 @@ globalThis.clearTimeout = (id) => {
   timers.delete(id);
   real.clearTimeout.call(globalThis, id);
 };
-performance.now = () => real.monotonicNow() + offset;
-Date.now = () => real.dateNow() + offset;
+performance.now = () => real.monotonicNow() + ahead.monotonic;
+Date.now = () => real.dateNow() + ahead.wall;
 const { getRandomValues } = crypto;
 crypto.getRandomValues = (array) => {
   if (counting) calls.push("getRandomValues");
@@ -57,7 +58,7 @@ function timer(callback, ms = 0, ...values) {
     callback(...values);
   };
   const id = real.setTimeout.call(globalThis, fire, ms);
-  timers.set(id, { due: Date.now() + ms, fire });
+  timers.set(id, { due: performance.now() + ms, fire });
   return id;
 }
 
@@ -76,15 +77,21 @@ export function timersLeft() {
   return timers.size;
 }
 
-/** Puts the clocks forward, and fires what has become due, in its order. */
+/** Puts both clocks forward, and fires what has become due, in its order. */
 export function putForward(ms) {
-  offset += ms;
-  const due = [...timers].filter(([, { due }]) => due <= Date.now()).sort(([, a], [, b]) => a.due - b.due);
+  moveClocks({ monotonic: ms, wall: ms });
+  const due = [...timers].filter(([, { due }]) => due <= performance.now()).sort(([, a], [, b]) => a.due - b.due);
   for (const [id, { fire }] of due) {
     if (!timers.has(id)) continue;
     real.clearTimeout.call(globalThis, id);
     fire();
   }
+}
+
+/** Moves the clocks and nothing else: timers go off when they would have. */
+export function moveClocks({ monotonic = 0, wall = 0 }) {
+  ahead.monotonic += monotonic;
+  ahead.wall += wall;
 }
 
 /** Names that were added to or taken from prototypes that everybody shares. */

@@ -8,6 +8,7 @@ const throwing = () => { throw new TypeError("thrown on purpose"); };
 const shaped = (fields) => async () => ({ status: 200, headers: new Headers(), body: null, ...fields });
 const reading = (read) => shaped({ body: { getReader: () => ({ read }) } });
 const never = () => new Promise(() => {});
+const pause = () => new Promise((next) => setTimeout(next, 5));
 
 /** Nothing left, so nothing has to be undone. */
 const UNSENT = {
@@ -41,6 +42,7 @@ const UNCLEAR = {
   "reads texts": reading(async () => ({ done: false, value: "text" })),
   "reads and throws": reading(throwing),
   "reads and never settles": reading(never),
+  "reads a byte now and then": reading(async () => (await pause(), { done: false, value: new Uint8Array([0x20]) })),
   "reads without an end": reading(async () => ({ done: false, value: new Uint8Array(16_384) })),
   "answers ten megabytes": answer("x".repeat(10_000_000)),
   "answers nothing": answer(""),
@@ -74,7 +76,7 @@ export const hostile = {
     });
   },
 
-  // S2, S15, S49, S53, S54.
+  // S2, S15, S49, S52, S53, S54.
   async "what may have been done is unknown, with the time after which it is over"(world) {
     await each(UNCLEAR, async (fetch) => {
       const { lock, sent } = meeting(world, fetch);

@@ -1,7 +1,7 @@
 /** Losing a lease: the holder learns of it, and why. */
 
 import { ok, rejects, same, soon, until } from "../check.mjs";
-import { putForward } from "../watch.mjs";
+import { moveClocks, putForward } from "../watch.mjs";
 
 export const loss = {
   // S71, S80.
@@ -47,6 +47,57 @@ export const loss = {
     await soon(aborted, "the signal");
     isLost(world, lease, "expired");
     await lease.release();
+  },
+
+  // S24.
+  async "a host whose monotonic clock stood still while it slept is told by the other clock, at once"(world) {
+    const lease = await world.lock().acquire();
+    const aborted = abortOf(lease);
+    moveClocks({ wall: 600_000 });
+    same(lease.remaining(), 0);
+    await rejects(lease.renew(), world.LeaseLostError, { reason: "expired" });
+    await soon(aborted, "the signal");
+    isLost(world, lease, "expired");
+    // Redis' clock has not slept.
+    same(await lease.release(), "released");
+  },
+
+  // S23.
+  async "a wall clock that is set back makes no lease longer"(world) {
+    const lease = await world.lock().acquire({ leaseMs: 30_000 });
+    moveClocks({ wall: -3_600_000 });
+    ok(lease.remaining() > 0 && lease.remaining() <= 30_000, "it is as long as it was");
+    putForward(31_000);
+    await soon(abortOf(lease), "the signal");
+    isLost(world, lease, "expired");
+    await lease.release();
+  },
+
+  // S34.
+  async "an event loop that was blocked past the lease finds it lost before anything else"(world) {
+    // There no clock moves while a Worker computes.
+    if (world.isWorker) return;
+    const lease = await world.lock().acquire({ leaseMs: 500 });
+    for (const end = Date.now() + 750; Date.now() < end; );
+    same(lease.remaining(), 0);
+    await new Promise((turn) => setTimeout(turn));
+    isLost(world, lease, "expired");
+    await lease.release();
+  },
+
+  // S85.
+  async "whoever hears of the loss may call the client from within"(world) {
+    const lock = world.lock();
+    const lease = await lock.acquire({ leaseMs: 500 });
+    const within = new Promise((resolve) => {
+      lease.signal.addEventListener("abort", () => {
+        resolve(Promise.all([lease.remaining(), lease.release(), lock.inspect(), lock.acquire()]));
+      });
+    });
+    const [remaining, , , next] = await soon(within, "the signal");
+    same(remaining, 0);
+    ok(next.token > lease.token, "it is another hold");
+    same([await next.isHeld(), await next.release()], [true, "released"]);
   },
 
   // S82.
