@@ -24,7 +24,7 @@ export const ways = [
   { name: "bundled for anywhere, strict policy", bundle: { platform: "neutral" }, loads: [] },
 ];
 
-/** Answers `{ results, complaints }` of the suite on a page that gets to the package in this way. */
+/** Answers `{ results, complaints, stored }` of the suite on a page that gets to the package in this way. */
 export async function runPage(browser, way, { url, token }) {
   const folder = await newProject();
   if (way.bundle) await bundle(folder, way.bundle);
@@ -43,17 +43,26 @@ export async function runPage(browser, way, { url, token }) {
     await page.exposeFunction("report", resolve);
     const query = new URLSearchParams({ url, token, loads: way.loads.join() });
     await page.goto(`${server.url}/page.html?${query}`);
-    return { results: await reported, complaints };
+    const results = await reported;
+    return { results, complaints, stored: await page.evaluate(whatIsStored) };
   } finally {
     await context.close();
     server.close();
   }
 }
 
+/** Nothing that a copy of the tab could begin with. Runs in the page. */
+async function whatIsStored() {
+  const databases = (await indexedDB.databases()).map(({ name }) => name);
+  return [...Object.keys(localStorage), ...Object.keys(sessionStorage), ...databases, ...(await caches.keys()), document.cookie].filter(Boolean);
+}
+
 export function launch() {
   const { chromium } = tool("playwright-core");
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    // Pages are to be kept when they are left, as with users.
+    ignoreDefaultArgs: ["--disable-back-forward-cache"],
     args: [
       "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
       "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -77,8 +86,9 @@ async function bundle(folder, options) {
   await cp(join(folder, "node_modules/edgelatch/wasm/edgelatch_bg.wasm"), join(folder, "bundle/wasm/edgelatch_bg.wasm"));
 }
 
-async function serve(folder, way, gateway) {
-  const script = way.bundle ? "/bundle/page.mjs" : "/tests/programs/page.mjs";
+/** The files of a project, and the page that runs one of its programs. */
+export async function serve(folder, way, gateway, program = "page") {
+  const script = way.bundle ? "/bundle/page.mjs" : `/tests/programs/${program}.mjs`;
   const imports = { edgelatch: way.map, "edgelatch/slim": "/node_modules/edgelatch/slim.js" };
   const map = way.bundle ? "" : `<script type="importmap">${JSON.stringify({ imports })}</script>`;
   const html = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">${map}<script type="module" src="${script}"></script>`;

@@ -14,6 +14,8 @@ import { pathToFileURL } from "node:url";
 import { launch, runPage, ways } from "./browser.mjs";
 import { until } from "./check.mjs";
 import { openFront } from "./front.mjs";
+import { startHolder } from "./holder.mjs";
+import { freeze, leave, openLonePage } from "./lone_page.mjs";
 import { newProject, removeProjects, required, runProgram } from "./project.mjs";
 import { startStores } from "./stores.mjs";
 import { names } from "./suite.mjs";
@@ -52,13 +54,37 @@ describe("programs", AT_ONCE, () => {
 
 describe("Chromium", AT_ONCE, () => {
   let browser;
-  before(async () => (browser = await launch()));
+  let outside;
+  before(async () => {
+    browser = await launch();
+    outside = await clientOutside();
+  });
   after(() => browser.close());
   for (const way of ways) {
     test(way.name, async (t) => {
       const page = await runPage(browser, way, { url: front.url, token });
       await report(t, async () => page.results);
       assert.deepEqual(page.complaints, []);
+      // S44.
+      await t.test("nothing is stored that a copy of the tab could begin with", () => assert.deepEqual(page.stored, []));
+    });
+  }
+
+  for (const [what, way] of Object.entries({ frozen: freeze, "put into the back/forward cache": leave })) {
+    // S35, S37.
+    test(`a page that was ${what} for longer than its lease finds it lost`, async (t) => {
+      const page = await openLonePage(browser, { url: front.url, token });
+      t.after(page.close);
+      const name = `page:${crypto.randomUUID()}`;
+      const held = await page.call("hold", name, 1_500);
+      const comeBack = await way(page);
+      const next = await outside.lock(name).acquire({ waitMs: 120_000 });
+      assert.ok(next.token > held);
+      await comeBack();
+      const { remaining, aborted, reason, happened } = await page.call("look");
+      assert.deepEqual([remaining, aborted, reason], [0, true, "expired"]);
+      assert.ok(happened.includes(way === freeze ? "freeze" : "came back"), `the browser did it: ${happened}`);
+      assert.equal(await next.release(), "released");
     });
   }
 });
@@ -69,8 +95,7 @@ describe("workerd", () => {
   let get;
   before(async () => {
     worker = await startWorker({ EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token });
-    const { connect } = await import(pathToFileURL(join(worker.folder, "node_modules/edgelatch/node.js")));
-    outside = connect({ url, token });
+    outside = await clientOutside();
     get = (page, options) => fetch(new URL(page, worker.url), options);
   });
   after(() => worker?.close());
@@ -110,14 +135,63 @@ describe("workerd", () => {
   }
 });
 
+describe("hosts that stop", AT_ONCE, () => {
+  let locks;
+  before(async () => (locks = await clientOutside()));
+
+  // S32, S33.
+  test("a process that was stopped for longer than its lease finds it lost, and its write is refused", async (t) => {
+    const name = `stopped:${crypto.randomUUID()}`;
+    const holder = await startHolder(env, name, 2_000);
+    t.after(() => holder.kill());
+    holder.signal("SIGSTOP");
+    const next = await locks.lock(name).acquire({ waitMs: 120_000 });
+    assert.ok(next.token > holder.token);
+    const guard = locks.guard(`${name}:value`);
+    await guard.set(next, "second");
+    holder.signal("SIGCONT");
+    const { remaining, aborted, written } = await holder.ask();
+    assert.deepEqual([remaining, aborted], [0, true]);
+    assert.match(written, /^(LeaseLostError|StaleTokenError)$/);
+    assert.equal(await guard.newest(), next.token);
+    assert.equal(await next.release(), "released");
+  });
+
+  // S36.
+  test("what a process that was killed has held is free after its lease", async (t) => {
+    const name = `killed:${crypto.randomUUID()}`;
+    const holder = await startHolder(env, name, 2_000);
+    t.after(() => holder.kill());
+    const waiting = locks.lock(name).acquire({ waitMs: 120_000 });
+    await holder.kill();
+    const next = await waiting;
+    assert.ok(next.token > holder.token);
+    assert.equal(await next.release(), "released");
+  });
+
+  // S38.
+  test("what an isolate that was evicted has held is free after its lease, and the next one is another owner", async (t) => {
+    const name = `evicted:${crypto.randomUUID()}`;
+    const holds = async () => {
+      const worker = await startWorker({ EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token });
+      t.after(() => worker.close());
+      const answer = await (await fetch(new URL(`/keeps?name=${name}`, worker.url))).json();
+      await worker.close("SIGKILL");
+      return answer;
+    };
+    const [first, second] = [await holds(), await holds()];
+    assert.ok(second.token > first.token);
+    assert.equal(front.owners(name).size, 2);
+  });
+});
+
 describe("fencing in workerd", () => {
   let stores;
   let old;
   let young;
   before(async () => {
     stores = await startStores();
-    const { connect } = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/node.js")));
-    const lock = connect({ url, token }).lock(`fencing:${crypto.randomUUID()}`);
+    const lock = (await clientOutside()).lock(`fencing:${crypto.randomUUID()}`);
     // Tokens as they come: of a holder whose time is over, and of the next.
     [old, young] = [await lock.run((lease) => lease.token), await lock.run((lease) => lease.token)];
   });
@@ -159,6 +233,12 @@ describe("fencing in workerd", () => {
     assert.ok(puts.every(Boolean), "of one token each is put, after another look");
   });
 });
+
+/** A client in this process, of the packed package too. */
+async function clientOutside() {
+  const { connect } = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/node.js")));
+  return connect({ url, token });
+}
 
 /** One subtest for each case of the suite, also for those that were not come to. */
 async function report(t, run, dialect) {

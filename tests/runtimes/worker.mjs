@@ -28,9 +28,9 @@ export async function startWorker(bindings) {
   const child = spawn(program, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe", "pipe"] });
   const said = [];
   child.stderr.on("data", (text) => said.push(text));
-  const close = async () => {
+  const close = async (signal) => {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill();
+    child.kill(signal);
     await once(child, "exit");
   };
   for await (const line of createInterface({ input: child.stdio[3] })) {

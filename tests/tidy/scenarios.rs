@@ -60,7 +60,8 @@ fn name(line: &str) -> Option<&str> {
     if let Some((_, rest)) = line.split_once("fn ") {
         return rest.split(['(', '<']).next();
     }
-    let bare = line.trim_start().trim_start_matches("async ").trim_start_matches("test(");
+    let bare = line.split_once("test(").map_or(line, |(_, rest)| rest);
+    let bare = bare.trim_start().trim_start_matches("async ");
     let quote = bare.chars().next().filter(|first| ['"', '`'].contains(first))?;
     bare.split(quote).nth(1)
 }

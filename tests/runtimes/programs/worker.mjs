@@ -26,6 +26,10 @@ export default {
         return Response.json(await run({ edgelatch, url, token, loads: [] }));
       case "/cycles":
         return Response.json(await cycle(locks, name, Number(searchParams.get("count"))));
+      case "/keeps": {
+        const lease = await locks.lock(name).acquire({ leaseMs: 2_000, waitMs: 120_000 });
+        return Response.json({ token: lease.token });
+      }
       case "/ended":
         return Response.json(ended);
       case "/attentive": {

@@ -1,0 +1,30 @@
+/** A program of its own that holds a lock, for whoever stops or kills it. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+import { newProject } from "./project.mjs";
+
+/** Starts it; it holds when this answers. `heard` is what it said, `ask` has it say what it finds now. */
+export async function startHolder(env, name, leaseMs) {
+  const cwd = await newProject();
+  const variables = { PATH: process.env.PATH, HOLDER_NAME: name, HOLDER_LEASE_MS: leaseMs, ...env };
+  const child = spawn(process.execPath, ["tests/programs/holder.mjs"], { cwd, env: variables, stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const hear = async () => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error("the holder has ended");
+    return JSON.parse(value);
+  };
+  return {
+    ...(await hear()),
+    signal: (name) => child.kill(name),
+    ask: () => (child.stdin.write("\n"), hear()),
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    },
+  };
+}
