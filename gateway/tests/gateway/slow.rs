@@ -85,11 +85,7 @@ async fn a_head_beyond_any_use_is_refused() {
     // The gateway may hang up before all of it is sent.
     let _: io::Result<()> = stream.write_all(long.as_bytes()).await;
     let answer = rest(&mut stream).await;
-    assert!(
-        !answer.starts_with("HTTP/1.1 2")
-            && !answer.starts_with("HTTP/1.1 400 Bad Request\r\ncontent-type"),
-        "{answer}"
-    );
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
     let fits = head(&format!(
         "X: {}\r\nContent-Length: 8\r\nConnection: close\r\n\r\n[\"PING\"]",
         "x".repeat(20_000)
@@ -116,7 +112,9 @@ async fn one_connection_more_than_there_is_room_for_is_closed() {
     // Whoever leaves makes room.
     open.pop();
     until(async || {
-        let mut stream = connect(address, &whole).await;
+        // For whom there is no room yet may find the connection closed already.
+        let mut stream = TcpStream::connect(address).await.ok()?;
+        stream.write_all(whole.as_bytes()).await.ok()?;
         let mut start = [0; 12];
         let read = stream.read_exact(&mut start).await;
         (read.is_ok() && &start == b"HTTP/1.1 200").then_some(())
