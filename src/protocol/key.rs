@@ -68,7 +68,7 @@ pub(crate) fn write_field(owner: OwnerId) -> String {
 
 /// What lives for as long as the first entry of a read hold, and a hold of ours has but one: Redisson's.
 pub(crate) fn read_timeout(name: &LockName, owner: OwnerId) -> String {
-    read_timeouts(name) + ":" + &owner.to_text() + READ_TIMEOUT + "1"
+    read_timeouts(name) + ":" + &owner.to_text() + FIRST_READ_TIMEOUT
 }
 
 /// How such keys begin, whoever's they are.
@@ -120,7 +120,7 @@ pub(crate) fn own_token(name: &LockName) -> String {
 /// The channel of a count-down latch: Redisson's, which puts braces around any name. One with braces has its own, so the
 /// channel lies in another slot: it is no key.
 pub(crate) fn count_down_channel(name: &LockName) -> String {
-    [COUNT_DOWN_CHANNEL, "{", name.as_str(), "}"].concat()
+    [COUNT_DOWN_CHANNEL, name.as_str(), "}"].concat()
 }
 
 /// The grant latch of one owner: ours alone, in the lock's slot, gone by itself.
@@ -144,8 +144,10 @@ const OURS: &str = "el";
 const CHANNEL: &str = "redisson_lock__channel";
 const RW_CHANNEL: &str = "redisson_rwlock";
 const PERMITS_CHANNEL: &str = "redisson_sc";
-const COUNT_DOWN_CHANNEL: &str = "redisson_countdownlatch__channel__";
+const COUNT_DOWN_CHANNEL: &str = "redisson_countdownlatch__channel__{";
 const HELD_PERMITS: &str = ":timeout";
+/// Ours have one entry.
+const FIRST_READ_TIMEOUT: &str = ":rwlock_timeout:1";
 const READ_TIMEOUT: &str = ":rwlock_timeout:";
 const HOLDS: &str = ":held";
 const FENCE: &str = ":fence";

@@ -49,7 +49,8 @@ pub(crate) fn fence_keys(key: &str) -> Vec<GuardKey> {
 /// The names of which this may be a channel. Where it may be the channel of one waiter, it is that.
 pub(crate) fn channel_names(channel: &str) -> Vec<LockName> {
     if let Some(rest) = channel.strip_prefix(COUNT_DOWN_CHANNEL) {
-        return in_braces(rest).and_then(|name| LockName::parse(name).ok()).into_iter().collect();
+        let name = rest.strip_suffix('}').and_then(|name| LockName::parse(name).ok());
+        return name.into_iter().collect();
     }
     let Some((prefix, form)) = channel.split_once(':') else { return Vec::new() };
     match prefix {
