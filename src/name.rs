@@ -120,6 +120,13 @@ impl OwnerId {
         self.entropy
     }
 
+    /// Reads the field's text, in its one spelling.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (uuid, round) = text.split_once(':')?;
+        let owner = Self::new(Uuid::try_parse(uuid).ok()?.into_bytes(), round.parse().ok()?);
+        (owner.to_text() == text).then_some(owner)
+    }
+
     /// The field's text.
     pub(crate) fn to_text(self) -> String {
         let uuid = uuid::Builder::from_custom_bytes(self.entropy).into_uuid();
@@ -183,6 +190,12 @@ pub struct RequestId(u64);
 impl RequestId {
     pub(crate) const fn new(number: u64) -> Self {
         Self(number)
+    }
+
+    /// Reads the sixteen digits.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let request = Self(u64::from_str_radix(text, 16).ok()?);
+        (request.to_text() == text).then_some(request)
     }
 
     /// Sixteen lower-case hexadecimal digits.
@@ -278,6 +291,26 @@ mod tests {
         let owner = OwnerId::new([0xab; 16], 3);
         assert_eq!(owner.to_text(), "abababab-abab-8bab-abab-abababababab:3");
         assert_eq!(format!("{owner:?}"), "OwnerId(..)");
+        assert_eq!(OwnerId::parse(&owner.to_text()).map(OwnerId::to_text), Some(owner.to_text()));
+        for other in [
+            "",
+            "abababab-abab-8bab-abab-abababababab",
+            "abababab-abab-4bab-abab-abababababab:3",
+            "ABABABAB-abab-8bab-abab-abababababab:3",
+            "abababababab8bababababababababab:3",
+            "abababab-abab-8bab-abab-abababababab:03",
+            "abababab-abab-8bab-abab-abababababab:3:write",
+        ] {
+            assert_eq!(OwnerId::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_request_s_id_has_one_spelling() {
+        assert_eq!(RequestId::parse("00000000000000ff"), Some(RequestId::new(255)));
+        for other in ["", "ff", "00000000000000FF", "+0000000000000ff", "000000000000000ff"] {
+            assert_eq!(RequestId::parse(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -1,21 +1,101 @@
 //! The command line.
 
+use std::env;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, value_parser};
-use edgelatch_gateway::{Config, Origin, RedisSource, TokenError, Tokens};
+use clap::{Parser, Subcommand, value_parser};
+use edgelatch_gateway::{
+    AllowedCommand, Config, Origin, RedisSource, ScopeKeyError, ScopeKeys, ScopedToken, TokenError,
+    Tokens,
+};
 
 /// Upstash's REST protocol in front of any Redis.
 ///
 /// Prints `listening on http://ADDRESS` when it is ready, and ends on SIGTERM or SIGINT. Logs go to
 /// stderr; EDGELATCH_LOG sets their level.
 #[derive(Parser)]
-#[command(version)]
+#[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+}
+
+/// What there is to do beside listening.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Prints a scoped token: one that only runs edgelatch's scripts, on names with a prefix.
+    Token(TokenArgs),
+}
+
+/// What a scoped token allows.
+#[derive(clap::Args)]
+pub(crate) struct TokenArgs {
+    /// How the names begin that it may be used for, like app:
+    #[arg(long, value_name = "TEXT")]
+    prefix: String,
+
+    /// The longest lease that it may ask for, like 60s; from 100ms to 24h.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    max_lease: Duration,
+
+    /// For how long it is valid from now, like 10m.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    lives: Duration,
+
+    /// Lets it release by force what others hold.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    keys: KeyArgs,
+}
+
+impl TokenArgs {
+    /// The token, signed.
+    pub(crate) fn sign(self) -> Result<String, ArgsError> {
+        let keys = self.keys.read()?.ok_or(ScopeKeyError::None)?;
+        let mut token = ScopedToken::new(self.prefix, self.max_lease, self.lives);
+        token.force = self.force;
+        Ok(keys.sign(&token)?)
+    }
+}
+
+/// Where the keys are that scoped tokens are signed with: never on the command line itself.
+#[derive(clap::Args)]
+pub(crate) struct KeyArgs {
+    /// A file with the keys for scoped tokens, one in each line, of 32 bytes or more. The first
+    /// signs, each is accepted. Or EDGELATCH_SCOPE_KEYS, separated by commas.
+    #[arg(long, value_name = "PATH")]
+    scope_key_file: Option<PathBuf>,
+}
+
+impl KeyArgs {
+    /// The keys, if there are any.
+    fn read(&self) -> Result<Option<ScopeKeys>, ArgsError> {
+        let mut texts: Vec<String> = Vec::new();
+        if let Some(path) = &self.scope_key_file {
+            let text = fs::read_to_string(path).map_err(ArgsError::ScopeKeyFile)?;
+            texts.extend(text.lines().map(str::to_owned));
+        }
+        if let Ok(keys) = env::var("EDGELATCH_SCOPE_KEYS") {
+            texts.extend(keys.split(',').map(str::to_owned));
+        }
+        let is_meant =
+            self.scope_key_file.is_some() || texts.iter().any(|key| !key.trim().is_empty());
+        is_meant.then(|| ScopeKeys::new(texts)).transpose().map_err(ArgsError::from)
+    }
+}
+
+/// How to listen, and for whom.
+#[derive(clap::Args)]
+pub(crate) struct Serve {
     /// Where to listen; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8079")]
     listen: SocketAddr,
@@ -47,6 +127,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
 
+    #[command(flatten)]
+    keys: KeyArgs,
+
+    /// For how long at most a scoped token may still be valid, in milliseconds.
+    #[arg(long, value_name = "MS", default_value = "86400000",
+          value_parser = value_parser!(u32).range(1000..))]
+    scope_time: u32,
+
+    /// A command that is refused otherwise: FLUSHALL, FLUSHDB, "FUNCTION DELETE", "FUNCTION
+    /// FLUSH", "FUNCTION KILL", "FUNCTION RESTORE", "SCRIPT FLUSH" or "SCRIPT KILL"; may be
+    /// repeated.
+    #[arg(long = "allow-command", value_name = "NAME")]
+    allowed: Vec<AllowedCommand>,
+
     /// A web origin whose pages may call, like https://example.org; may be repeated.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     origins: Vec<Origin>,
@@ -55,6 +149,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", default_value = "1048576",
           value_parser = value_parser!(u32).range(1..))]
     body_limit: u32,
+
+    /// The most commands in one pipeline or transaction.
+    #[arg(long, value_name = "NUMBER", default_value = "1000",
+          value_parser = value_parser!(u32).range(1..))]
+    pipeline_limit: u32,
+
+    /// The most connections of clients at once.
+    #[arg(long, value_name = "NUMBER", default_value = "4000",
+          value_parser = value_parser!(u32).range(1..))]
+    connection_limit: u32,
+
+    /// How long a connection may be idle, or take to send the headers of a request, in
+    /// milliseconds.
+    #[arg(long, value_name = "MS", default_value = "60000",
+          value_parser = value_parser!(u32).range(1..=600_000))]
+    idle_time: u32,
 
     /// How long a request may take, in milliseconds.
     #[arg(long, value_name = "MS", default_value = "10000",
@@ -76,7 +186,7 @@ pub(crate) struct Args {
     connections: u16,
 }
 
-impl Args {
+impl Serve {
     /// The configuration, and the token if one had to be made.
     pub(crate) fn into_config(self) -> Result<(Config, Option<String>), ArgsError> {
         let mut tokens = self.tokens;
@@ -97,9 +207,15 @@ impl Args {
             None => return Err(ArgsError::NoRedis),
         };
         let mut config = Config::new(redis, tokens);
+        config.scope_keys = self.keys.read()?;
+        config.scope_time = Duration::from_millis(self.scope_time.into());
+        config.allowed = self.allowed;
         config.listen = self.listen;
         config.origins = self.origins;
         config.body_limit = usize::try_from(self.body_limit).unwrap_or(usize::MAX);
+        config.pipeline_limit = usize::try_from(self.pipeline_limit).unwrap_or(usize::MAX);
+        config.connection_limit = usize::try_from(self.connection_limit).unwrap_or(usize::MAX);
+        config.idle_time = Duration::from_millis(self.idle_time.into());
         config.request_time = Duration::from_millis(self.request_time.into());
         config.keep_alive = Duration::from_millis(self.keep_alive.into());
         config.stream_limit = usize::try_from(self.stream_limit).unwrap_or(usize::MAX);
@@ -113,6 +229,10 @@ impl Args {
 pub(crate) enum ArgsError {
     #[error("a Redis is needed: --redis URL, or --dev for one of its own")]
     NoRedis,
+    #[error("the file of the keys for scoped tokens cannot be read: {0}")]
+    ScopeKeyFile(#[source] io::Error),
+    #[error(transparent)]
+    ScopeKeys(#[from] ScopeKeyError),
     #[error("the token file cannot be read: {0}")]
     TokenFile(#[source] io::Error),
     #[error(transparent)]

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, Uri};
 
+use crate::policy::AllowedCommand;
+use crate::scoped::ScopeKeys;
 use crate::tokens::Tokens;
 
 /// Everything a gateway needs to know. [`Config::new`] fills in the defaults.
@@ -23,6 +25,13 @@ pub struct Config {
     pub origins: Vec<Origin>,
     /// The largest request body, in bytes. Default 1 MiB; a larger one is answered 413.
     pub body_limit: usize,
+    /// The most commands in one pipeline or transaction. Default 1000; more are answered 413.
+    pub pipeline_limit: usize,
+    /// The most connections of clients at once. Default 4000; one more is closed with 503.
+    pub connection_limit: usize,
+    /// How long a connection may be idle, or take to send the headers of a request. Default 60 s;
+    /// then it is closed. Behind a proxy that keeps connections, longer than it keeps them.
+    pub idle_time: Duration,
     /// How long a request may take from its headers to its answer. Default 10 s; also the most
     /// that a `WAIT` may ask for.
     pub request_time: Duration,
@@ -31,6 +40,12 @@ pub struct Config {
     pub keep_alive: Duration,
     /// How many streams may be open at once; each costs Redis a connection. Default 1000.
     pub stream_limit: usize,
+    /// Commands that delete everybody's data or stop what others run: none are allowed by default.
+    pub allowed: Vec<AllowedCommand>,
+    /// The keys that scoped tokens are signed with. Default none: there are no such tokens then.
+    pub scope_keys: Option<ScopeKeys>,
+    /// For how long at most a scoped token may still be valid. Default 24 h.
+    pub scope_time: Duration,
     /// How many connections to Redis the commands share. Default 1; more help only when replies
     /// are large, because one connection carries the commands of many requests at once.
     pub connections: usize,
@@ -46,9 +61,15 @@ impl Config {
             tokens,
             origins: Vec::new(),
             body_limit: 1 << 20,
+            pipeline_limit: 1000,
+            connection_limit: 4000,
+            idle_time: Duration::from_secs(60),
             request_time: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
             stream_limit: 1000,
+            allowed: Vec::new(),
+            scope_keys: None,
+            scope_time: Duration::from_secs(24 * 60 * 60),
             connections: 1,
         }
     }

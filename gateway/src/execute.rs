@@ -1,27 +1,35 @@
 //! Commands, pipelines and transactions.
 
+use axum::Extension;
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest as _, Request, State};
 use axum::http::{HeaderMap, Response, StatusCode};
 use redis::{RedisResult, Value};
 use tokio::time::{Instant, timeout_at};
 
+use crate::auth::Access;
+use crate::clock::now;
 use crate::command::{Malformed, Words};
 use crate::failure::{Failure, json};
 use crate::link::Step;
-use crate::policy::lane;
+use crate::policy::{Lane, Refusal};
 use crate::reply::{Answer, Encoding, ErrorText};
 use crate::routes::{Context, Shared};
+use crate::scoped::Breach;
 
 /// `POST /`: one command, `{"result": …}` or `{"error": …}`.
 pub(crate) async fn command(
     State(shared): State<Shared>,
+    Extension(access): Extension<Access>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
     let Arrived { body, deadline, encoding } = arrive(&shared, request).await?;
     let words = Words::parse(text(&body)?)?;
-    let lane = lane(words.as_slice(), shared.request_time)
-        .map_err(|refusal| Failure::Refused(refusal.text()))?;
+    if let Access::Scoped(scope) = &access {
+        scope.command(words.as_slice(), now()).map_err(Failure::Forbidden)?;
+    }
+    let lane =
+        shared.policy.lane(words.as_slice()).map_err(|refusal| Failure::Refused(refusal.text()))?;
     let command = words.to_command();
     let reply = timeout_at(deadline, shared.link.command(&command, lane))
         .await
@@ -34,15 +42,17 @@ pub(crate) async fn command(
 /// `POST /pipeline`: many commands in one request, each answered for itself.
 pub(crate) async fn pipeline(
     State(shared): State<Shared>,
+    Extension(access): Extension<Access>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
     let Arrived { body, deadline, encoding } = arrive(&shared, request).await?;
-    let commands = Words::parse_all(text(&body)?)?;
+    let commands = parse_all(&shared, text(&body)?)?;
     let mut steps = Vec::with_capacity(commands.len());
     // A refused command keeps its place among the answers and is left out of what is sent.
-    let mut refusals = Vec::with_capacity(commands.len());
+    let mut refusals: Vec<Option<String>> = Vec::with_capacity(commands.len());
     for words in &commands {
-        match lane(words.as_slice(), shared.request_time) {
+        let follows = refusals.last().is_some_and(Option::is_none);
+        match lane_of(&shared, &access, words, follows) {
             Ok(lane) => {
                 steps.push(Step { command: words.to_command(), lane });
                 refusals.push(None);
@@ -54,7 +64,7 @@ pub(crate) async fn pipeline(
     let answers = refusals
         .into_iter()
         .map(|refusal| match refusal {
-            Some(refusal) => Some(Answer::Refused(refusal.text())),
+            Some(refusal) => Some(Answer::Refused(refusal)),
             None => replies.next().map(|reply| match reply {
                 Ok(reply) => Answer::Replied(reply, encoding),
                 Err(error) => Answer::Lost(error.into()),
@@ -70,15 +80,19 @@ pub(crate) async fn pipeline(
 /// The whole transaction goes out as one write on one connection, from `MULTI` to `EXEC`.
 pub(crate) async fn multi_exec(
     State(shared): State<Shared>,
+    Extension(access): Extension<Access>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
+    // The library sends none, and what comes between is nobody's business then.
+    if matches!(access, Access::Scoped(_)) {
+        return Err(Failure::Forbidden(Breach::Path));
+    }
     let Arrived { body, deadline, encoding } = arrive(&shared, request).await?;
-    let commands = Words::parse_all(text(&body)?)?;
+    let commands = parse_all(&shared, text(&body)?)?;
     let mut queue = Vec::with_capacity(commands.len());
     for words in &commands {
         // Inside a transaction a wait does not wait, so the lane makes no difference.
-        lane(words.as_slice(), shared.request_time)
-            .map_err(|refusal| Failure::Refused(refusal.text()))?;
+        shared.policy.lane(words.as_slice()).map_err(|refusal| Failure::Refused(refusal.text()))?;
         queue.push(words.to_command());
     }
     if queue.is_empty() {
@@ -96,6 +110,26 @@ pub(crate) async fn multi_exec(
         Value::ServerError(error) => Err(Failure::Refused(ErrorText(&error).to_string())),
         _ => Err(Failure::BadReply),
     }
+}
+
+/// How a command of a pipeline travels, or why it does not.
+fn lane_of(
+    shared: &Context,
+    access: &Access,
+    words: &Words<'_>,
+    follows: bool,
+) -> Result<Lane, String> {
+    if let Access::Scoped(scope) = access {
+        let words = words.as_slice();
+        let looked = if follows { scope.next(words, now()) } else { scope.command(words, now()) };
+        looked.map_err(|breach| breach.text().to_owned())?;
+    }
+    shared.policy.lane(words.as_slice()).map_err(Refusal::text)
+}
+
+fn parse_all<'a>(shared: &Context, body: &'a str) -> Result<Vec<Words<'a>>, Failure> {
+    let commands = Words::parse_all(body)?;
+    if commands.len() > shared.pipeline_limit { Err(Failure::TooMany) } else { Ok(commands) }
 }
 
 /// A request whose body is there.

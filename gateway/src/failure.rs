@@ -9,6 +9,7 @@ use serde::Serialize;
 use tracing::debug;
 
 use crate::command::Malformed;
+use crate::scoped::{Breach, Rejection};
 
 /// Why a request gets no reply of Redis'.
 ///
@@ -18,6 +19,8 @@ use crate::command::Malformed;
 pub(crate) enum Failure {
     /// The answer could not be written down although the command was executed.
     BadReply,
+    /// The scoped token does not allow it. Nothing was sent.
+    Forbidden(Breach),
     /// Redis said no, or the gateway did before anything was sent.
     Refused(String),
     /// The body did not arrive in time. Nothing was sent.
@@ -28,8 +31,10 @@ pub(crate) enum Failure {
     TimedOut,
     /// The body is larger than the limit. Nothing was sent.
     TooLarge,
+    /// The pipeline is longer than the limit. Nothing was sent.
+    TooMany,
     /// No token, or a wrong one.
-    Unauthorized,
+    Unauthorized(Rejection),
     /// The gateway has no such path.
     UnknownPath,
     /// The connection to Redis broke: the command may have been executed.
@@ -42,12 +47,13 @@ impl Failure {
     fn status(&self) -> StatusCode {
         match self {
             Self::BadReply | Self::Unreachable => StatusCode::BAD_GATEWAY,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::Refused(_) => StatusCode::BAD_REQUEST,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::StreamsExhausted => StatusCode::SERVICE_UNAVAILABLE,
             Self::TimedOut => StatusCode::GATEWAY_TIMEOUT,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::TooLarge | Self::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
             Self::UnknownPath => StatusCode::NOT_FOUND,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
         }
@@ -56,12 +62,14 @@ impl Failure {
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::BadReply => "the gateway cannot pass on what Redis replied",
+            Self::Forbidden(breach) => breach.text(),
             Self::Refused(text) => text,
             Self::SlowBody => "ERR the request body did not arrive in time",
             Self::StreamsExhausted => "the gateway has no room for another stream",
             Self::TimedOut => "no reply from Redis in time; the command may have been executed",
             Self::TooLarge => "ERR max request size exceeded",
-            Self::Unauthorized => "WRONGPASS invalid or missing auth token",
+            Self::TooMany => "ERR more commands than one request may hold",
+            Self::Unauthorized(rejection) => rejection.text(),
             Self::UnknownPath => "ERR the gateway has no such path",
             Self::Unreachable => "no reply from Redis; the command may have been executed",
             Self::WrongMethod => "ERR the gateway does not know this method here",

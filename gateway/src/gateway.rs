@@ -27,8 +27,11 @@ use crate::routes::{Context, router};
 
 /// How long running requests may take to end when the gateway does.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long a connection may be idle, or take to send the headers of a request.
-const HEADERS: Duration = Duration::from_secs(60);
+/// The largest head of a request, in bytes: many times what the longest channel and token need.
+const HEAD_MAX: usize = 64 * 1024;
+/// What a client is told for whom there is no room.
+const FULL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 /// How long a client may leave sent bytes unacknowledged.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
@@ -68,7 +71,8 @@ impl Gateway {
         let router = router(&config, &Arc::new(context));
         let keep = tokio::spawn(stop.clone().run_until_cancelled_owned(link.keep()));
         drop(keep);
-        let listening = tokio::spawn(listen(listener, router, stop.clone()));
+        let limits = Limits { connections: config.connection_limit, idle_time: config.idle_time };
+        let listening = tokio::spawn(listen(listener, router, limits, stop.clone()));
         Ok(Self { address, stop: stop.drop_guard(), listening, redis })
     }
 
@@ -122,20 +126,32 @@ pub enum StartError {
     Url,
 }
 
-async fn listen(listener: TcpListener, router: Router, stop: CancellationToken) {
+/// What the connections of clients are held to.
+struct Limits {
+    connections: usize,
+    idle_time: Duration,
+}
+
+async fn listen(listener: TcpListener, router: Router, limits: Limits, stop: CancellationToken) {
     let service = TowerToHyperService::new(router);
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEADERS);
+    // From the end of an answer to the end of the next head, however the bytes come.
+    http.timer(TokioTimer::new()).header_read_timeout(limits.idle_time).max_buf_size(HEAD_MAX);
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     loop {
         let accepted = select! {
+            // What has ended makes room before the next one is looked at.
+            biased;
             () = stop.cancelled() => break,
-            // Ended connections are forgotten as they come.
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
         match accepted {
+            // Whoever is told at once can go elsewhere, or come back.
+            Ok((stream, _)) if connections.len() >= limits.connections => {
+                let _ = stream.try_write(FULL);
+            }
             Ok((stream, _)) => {
                 tune(&stream);
                 let connection = http.serve_connection(TokioIo::new(stream), service.clone());

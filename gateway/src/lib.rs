@@ -18,6 +18,7 @@
 //! What the gateway owes its clients:
 //!
 //! - a request without a valid token has no effect, and its body is not read;
+//! - what a scoped token does not allow is refused before anything is sent;
 //! - a command is sent to Redis once. The gateway never sends it again: only the client knows
 //!   whether it may be repeated. It follows a cluster's redirections, which say that nothing was
 //!   executed;
@@ -27,6 +28,7 @@
 //! - no log line, error or debug output holds a token, a key, a channel or an argument.
 
 mod auth;
+mod clock;
 mod command;
 mod config;
 mod cors;
@@ -38,10 +40,13 @@ mod policy;
 mod private_redis;
 mod reply;
 mod routes;
+mod scoped;
 mod subscribe;
 mod tokens;
 
 pub use config::{Config, Origin, OriginError, RedisSource};
 pub use gateway::{Gateway, StartError};
+pub use policy::{AllowedCommand, AllowedCommandError};
 pub use private_redis::PrivateRedisError;
+pub use scoped::{ScopeKeyError, ScopeKeys, ScopedToken};
 pub use tokens::{TokenError, Tokens};

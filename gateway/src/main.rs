@@ -12,14 +12,18 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::Args;
+use crate::args::{Args, ArgsError, Command, Serve};
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let args = Args::parse();
     let filter = EnvFilter::try_from_env("EDGELATCH_LOG").unwrap_or_else(|_| "info".into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
-    match run(args).await {
+    let done = match args.command {
+        Some(Command::Token(token)) => print(token.sign()),
+        None => run(args.serve).await,
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error!("{error}");
@@ -28,7 +32,12 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(args: Args) -> Result<(), Box<dyn std::error::Error>> {
+fn print(token: Result<String, ArgsError>) -> Result<(), Box<dyn std::error::Error>> {
+    writeln!(io::stdout(), "{}", token?)?;
+    Ok(())
+}
+
+async fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
     // The library that the root crate uses as well; a process may hold only one as its default.
     #[cfg(feature = "tls")]
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

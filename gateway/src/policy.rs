@@ -5,6 +5,7 @@
 //! what administers the server stays behind it.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// How an allowed command travels.
@@ -41,35 +42,81 @@ impl Refusal {
     }
 }
 
-/// Decides by the command's name and, for a few, by its options. `args` begins with the name.
-pub(crate) fn lane(args: &[Cow<'_, str>], request_time: Duration) -> Result<Lane, Refusal> {
-    let Some((name, rest)) = args.split_first() else { return Ok(Lane::Shared) };
-    // `CONFIG|GET` is how Redis itself spells a subcommand: what counts is what stands before.
-    let name = name.split('|').next().unwrap_or_default();
-    if let Some(refused) = REFUSED.iter().find(|refused| refused.eq_ignore_ascii_case(name)) {
-        return Err(Refusal::Command(refused));
+/// A command that is refused unless the operator allows it: it deletes what belongs to everybody, or
+/// stops what others run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllowedCommand(&'static str);
+
+impl FromStr for AllowedCommand {
+    type Err = AllowedCommandError;
+
+    fn from_str(text: &str) -> Result<Self, AllowedCommandError> {
+        let known = DANGEROUS.iter().find(|known| known.eq_ignore_ascii_case(text.trim()));
+        known.copied().map(Self).ok_or(AllowedCommandError)
     }
-    if name.eq_ignore_ascii_case("SCRIPT") && is(rest.first(), "DEBUG") {
-        return Err(Refusal::ScriptDebug);
+}
+
+/// The text is not a command that can be allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "only FLUSHALL, FLUSHDB, FUNCTION DELETE, FUNCTION FLUSH, FUNCTION KILL, FUNCTION RESTORE, \
+     SCRIPT FLUSH and SCRIPT KILL can be allowed"
+)]
+#[non_exhaustive]
+pub struct AllowedCommandError;
+
+/// Which commands pass, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    request_time: Duration,
+    /// What of [`DANGEROUS`] is not allowed.
+    dangerous: Vec<&'static str>,
+}
+
+impl Policy {
+    pub(crate) fn new(request_time: Duration, allowed: &[AllowedCommand]) -> Self {
+        let is_allowed = |name: &&str| allowed.iter().any(|AllowedCommand(known)| known == name);
+        let dangerous = DANGEROUS.iter().copied().filter(|name| !is_allowed(name)).collect();
+        Self { request_time, dangerous }
     }
-    if name.eq_ignore_ascii_case("XREAD") && blocks(rest) {
-        return Err(Refusal::Command("XREAD BLOCK"));
-    }
-    // `GROUP`, its name and the consumer stand before the options and may be any text.
-    if name.eq_ignore_ascii_case("XREADGROUP") && blocks(rest.get(3..).unwrap_or_default()) {
-        return Err(Refusal::Command("XREADGROUP BLOCK"));
-    }
-    let bound = if name.eq_ignore_ascii_case("WAIT") {
-        rest.get(1)
-    } else if name.eq_ignore_ascii_case("WAITAOF") {
-        rest.get(2)
-    } else {
-        return Ok(Lane::Shared);
-    };
-    // A wait with too few arguments is Redis' to refuse.
-    match bound {
-        Some(bound) if !is_bounded(bound, request_time) => Err(Refusal::UnboundedWait),
-        _ => Ok(Lane::Own),
+
+    /// Decides by the command's name and, for a few, by its options. `args` begins with the name.
+    pub(crate) fn lane(&self, args: &[Cow<'_, str>]) -> Result<Lane, Refusal> {
+        let Some((name, rest)) = args.split_first() else { return Ok(Lane::Shared) };
+        // `CONFIG|GET` is how Redis itself spells a subcommand: what counts is what stands before.
+        let name = name.split('|').next().unwrap_or_default();
+        if let Some(refused) = REFUSED.iter().find(|refused| refused.eq_ignore_ascii_case(name)) {
+            return Err(Refusal::Command(refused));
+        }
+        let is_called = |called: &&&str| {
+            let (command, part) = called.split_once(' ').unwrap_or((called, ""));
+            name.eq_ignore_ascii_case(command) && (part.is_empty() || is(rest.first(), part))
+        };
+        if let Some(dangerous) = self.dangerous.iter().find(is_called) {
+            return Err(Refusal::Command(dangerous));
+        }
+        if name.eq_ignore_ascii_case("SCRIPT") && is(rest.first(), "DEBUG") {
+            return Err(Refusal::ScriptDebug);
+        }
+        if name.eq_ignore_ascii_case("XREAD") && blocks(rest) {
+            return Err(Refusal::Command("XREAD BLOCK"));
+        }
+        // `GROUP`, its name and the consumer stand before the options and may be any text.
+        if name.eq_ignore_ascii_case("XREADGROUP") && blocks(rest.get(3..).unwrap_or_default()) {
+            return Err(Refusal::Command("XREADGROUP BLOCK"));
+        }
+        let bound = if name.eq_ignore_ascii_case("WAIT") {
+            rest.get(1)
+        } else if name.eq_ignore_ascii_case("WAITAOF") {
+            rest.get(2)
+        } else {
+            return Ok(Lane::Shared);
+        };
+        // A wait with too few arguments is Redis' to refuse.
+        match bound {
+            Some(bound) if !is_bounded(bound, self.request_time) => Err(Refusal::UnboundedWait),
+            _ => Ok(Lane::Own),
+        }
     }
 }
 
@@ -151,13 +198,45 @@ const REFUSED: &[&str] = &[
     "SWAPDB",
 ];
 
+/// What may be allowed, each by its name or by those of command and subcommand.
+const DANGEROUS: &[&str] = &[
+    "FLUSHALL",
+    "FLUSHDB",
+    "FUNCTION DELETE",
+    "FUNCTION FLUSH",
+    "FUNCTION KILL",
+    "FUNCTION RESTORE",
+    "SCRIPT FLUSH",
+    "SCRIPT KILL",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn decide(words: &[&'static str]) -> Result<Lane, Refusal> {
+        decide_with(&[], words)
+    }
+
+    fn decide_with(allowed: &[&str], words: &[&'static str]) -> Result<Lane, Refusal> {
+        let allowed: Vec<_> = allowed.iter().map(|name| name.parse().unwrap()).collect();
         let args: Vec<_> = words.iter().copied().map(Cow::Borrowed).collect();
-        lane(&args, Duration::from_secs(10))
+        Policy::new(Duration::from_secs(10), &allowed).lane(&args)
+    }
+
+    #[test]
+    fn what_is_dangerous_is_refused_until_it_is_allowed() {
+        assert_eq!(decide(&["flushall", "ASYNC"]), Err(Refusal::Command("FLUSHALL")));
+        assert_eq!(decide(&["Script", "Flush"]), Err(Refusal::Command("SCRIPT FLUSH")));
+        assert_eq!(decide(&["FUNCTION", "kill"]), Err(Refusal::Command("FUNCTION KILL")));
+        assert_eq!(decide(&["FUNCTION", "LIST"]), Ok(Lane::Shared));
+        assert_eq!(decide_with(&["flushall"], &["FLUSHALL"]), Ok(Lane::Shared));
+        assert!(decide_with(&["flushall"], &["FLUSHDB"]).is_err());
+        assert_eq!(decide_with(&["script flush"], &["SCRIPT", "FLUSH"]), Ok(Lane::Shared));
+        assert!(decide_with(&["script flush"], &["SCRIPT", "DEBUG"]).is_err());
+        for never in ["", "CONFIG", "BLPOP", "SCRIPT", "SCRIPT DEBUG", "SHUTDOWN"] {
+            assert_eq!(never.parse::<AllowedCommand>(), Err(AllowedCommandError), "{never}");
+        }
     }
 
     #[test]

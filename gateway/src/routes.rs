@@ -19,6 +19,8 @@ use crate::cors;
 use crate::execute::{command, multi_exec, pipeline};
 use crate::failure::{Failure, json};
 use crate::link::Link;
+use crate::policy::Policy;
+use crate::scoped::ScopeKeys;
 use crate::subscribe::{psubscribe, ssubscribe, subscribe};
 use crate::tokens::Tokens;
 
@@ -29,7 +31,11 @@ pub(crate) struct Context {
     pub(crate) body_limit: usize,
     pub(crate) keep_alive: Duration,
     pub(crate) link: Arc<Link>,
+    pub(crate) pipeline_limit: usize,
+    pub(crate) policy: Policy,
     pub(crate) request_time: Duration,
+    pub(crate) scope_keys: Option<ScopeKeys>,
+    pub(crate) scope_time: Duration,
     /// Cancelled when the gateway ends: streams have no end of their own.
     pub(crate) stop: CancellationToken,
     /// One permit for each stream that may still be opened.
@@ -43,7 +49,11 @@ impl Context {
             body_limit: config.body_limit,
             keep_alive: config.keep_alive,
             link,
+            pipeline_limit: config.pipeline_limit,
+            policy: Policy::new(config.request_time, &config.allowed),
             request_time: config.request_time,
+            scope_keys: config.scope_keys.clone(),
+            scope_time: config.scope_time,
             stop,
             streams: Arc::new(Semaphore::new(config.stream_limit.min(Semaphore::MAX_PERMITS))),
             tokens: config.tokens.clone(),

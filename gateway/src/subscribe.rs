@@ -1,8 +1,11 @@
 //! Messages as server-sent events.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderValue;
@@ -12,13 +15,16 @@ use futures_util::{StreamExt as _, stream};
 use redis::Msg;
 use tokio::select;
 use tokio::sync::mpsc::{Sender, channel};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::Access;
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::link::{Messages, Topic};
 use crate::reply::ErrorText;
 use crate::routes::{Context, Shared};
+use crate::scoped::Breach;
 
 /// How many events may wait for a client that reads slowly. One that falls further behind loses
 /// its stream, not the gateway its memory: whoever listens has to cope with a lost stream anyway.
@@ -27,27 +33,30 @@ const BACKLOG: usize = 256;
 /// `/subscribe/<channel>`: `subscribe,<channel>,1`, then `message,<channel>,<payload>`.
 pub(crate) async fn subscribe(
     State(shared): State<Shared>,
+    Extension(access): Extension<Access>,
     channel: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Failure> {
-    open(&shared, Topic::Channel(name(channel)?)).await
+    open(&shared, &access, Topic::Channel(name(channel)?)).await
 }
 
 /// `/psubscribe/<pattern>`: `psubscribe,<pattern>,1`, then
 /// `pmessage,<pattern>,<channel>,<payload>`.
 pub(crate) async fn psubscribe(
     State(shared): State<Shared>,
+    Extension(access): Extension<Access>,
     pattern: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Failure> {
-    open(&shared, Topic::Pattern(name(pattern)?)).await
+    open(&shared, &access, Topic::Pattern(name(pattern)?)).await
 }
 
 /// `/ssubscribe/<channel>`: `ssubscribe,<channel>,1`, then `smessage,<channel>,<payload>`, of what
 /// is published by `SPUBLISH`.
 pub(crate) async fn ssubscribe(
     State(shared): State<Shared>,
+    Extension(access): Extension<Access>,
     channel: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Failure> {
-    open(&shared, Topic::Shard(name(channel)?)).await
+    open(&shared, &access, Topic::Shard(name(channel)?)).await
 }
 
 fn acknowledgement(topic: &Topic) -> Event {
@@ -88,8 +97,28 @@ fn name(path: Result<Path<String>, PathRejection>) -> Result<String, Failure> {
     }
 }
 
+/// When a stream ends by itself, or why there is to be none.
+fn ends(access: &Access, topic: &Topic) -> Result<Option<SystemTime>, Failure> {
+    let Access::Scoped(scope) = access else { return Ok(None) };
+    let looked = match topic {
+        Topic::Channel(channel) | Topic::Shard(channel) => scope.channel(channel),
+        // Whoever listens by one counts as a listener of every channel that fits it.
+        Topic::Pattern(_) => Err(Breach::Path),
+    };
+    looked.map(|()| Some(scope.ends())).map_err(Failure::Forbidden)
+}
+
+/// Comes when it is that late; never without an end.
+async fn ended(ends: Option<SystemTime>) {
+    match ends {
+        Some(ends) => sleep(ends.duration_since(now()).unwrap_or_default()).await,
+        None => pending().await,
+    }
+}
+
 /// Answers only after Redis has confirmed: whoever sees the status is subscribed.
-async fn open(shared: &Context, topic: Topic) -> Result<Response, Failure> {
+async fn open(shared: &Context, access: &Access, topic: Topic) -> Result<Response, Failure> {
+    let ends = ends(access, &topic)?;
     let permit =
         Arc::clone(&shared.streams).try_acquire_owned().map_err(|_| Failure::StreamsExhausted)?;
     let subscribing = shared.link.subscribe(&topic);
@@ -101,7 +130,10 @@ async fn open(shared: &Context, topic: Topic) -> Result<Response, Failure> {
     let first = stream::iter([acknowledgement(&topic)]);
     let stop = shared.stop.clone();
     tokio::spawn(async move {
-        pass_on(&topic, messages, &sender, &stop).await;
+        select! {
+            () = pass_on(&topic, messages, &sender, &stop) => {}
+            () = ended(ends) => {}
+        }
         // The stream's place is free again when its connection is.
         drop(permit);
     });

@@ -1,4 +1,11 @@
-//! The only place where a key or a channel is spelt.
+//! The only place where a key or a channel is spelt, and read again.
+
+mod reading;
+
+pub(crate) use reading::{
+    beside, channel_names, fence_keys, held_permits_names, holds_names, latch_owner,
+    read_timeout_owner, record_names,
+};
 
 use alloc::string::String;
 
@@ -16,7 +23,7 @@ pub(crate) fn token(name: &LockName) -> String {
 
 /// The channel on which a release is told: Redisson's.
 pub(crate) fn channel(name: &LockName) -> String {
-    prefixed("redisson_lock__channel", name)
+    prefixed(CHANNEL, name)
 }
 
 /// The channel on which one waiter of a fair lock is told: Redisson's.
@@ -51,7 +58,7 @@ pub(crate) fn watch(name: &LockName) -> String {
 
 /// The channel on which both sides of a read-write lock are told: Redisson's.
 pub(crate) fn rw_channel(name: &LockName) -> String {
-    prefixed("redisson_rwlock", name)
+    prefixed(RW_CHANNEL, name)
 }
 
 /// The field of a write hold: Redisson's.
@@ -61,7 +68,7 @@ pub(crate) fn write_field(owner: OwnerId) -> String {
 
 /// What lives for as long as the first entry of a read hold, and a hold of ours has but one: Redisson's.
 pub(crate) fn read_timeout(name: &LockName, owner: OwnerId) -> String {
-    read_timeouts(name) + ":" + &owner.to_text() + ":rwlock_timeout:1"
+    read_timeouts(name) + ":" + &owner.to_text() + FIRST_READ_TIMEOUT
 }
 
 /// How such keys begin, whoever's they are.
@@ -92,17 +99,17 @@ pub(crate) fn number(name: &LockName) -> String {
 
 /// The channel on which permits of either kind of semaphore are told: Redisson's.
 pub(crate) fn permits_channel(name: &LockName) -> String {
-    prefixed("redisson_sc", name)
+    prefixed(PERMITS_CHANNEL, name)
 }
 
 /// The permits of a permit-expirable semaphore that are held: Redisson's.
 pub(crate) fn held_permits(name: &LockName) -> String {
-    in_suffix_form(name) + ":timeout"
+    in_suffix_form(name) + HELD_PERMITS
 }
 
 /// What ours hold of a semaphore, of which Redisson keeps no record.
 pub(crate) fn holds(name: &LockName) -> String {
-    prefixed(OURS, name) + ":held"
+    prefixed(OURS, name) + HOLDS
 }
 
 /// The last fencing token of what has none in Redisson.
@@ -113,7 +120,7 @@ pub(crate) fn own_token(name: &LockName) -> String {
 /// The channel of a count-down latch: Redisson's, which puts braces around any name. One with braces has its own, so the
 /// channel lies in another slot: it is no key.
 pub(crate) fn count_down_channel(name: &LockName) -> String {
-    ["redisson_countdownlatch__channel__{", name.as_str(), "}"].concat()
+    [COUNT_DOWN_CHANNEL, name.as_str(), "}"].concat()
 }
 
 /// The grant latch of one owner: ours alone, in the lock's slot, gone by itself.
@@ -128,11 +135,22 @@ pub(crate) fn record(name: &LockName, request: RequestId) -> String {
 
 /// What is known of the newest write to a guarded key: ours alone, in that key's slot.
 pub(crate) fn fence(key: &GuardKey) -> String {
-    in_prefix_form(OURS, key.as_str(), key.is_tagged()) + ":fence"
+    in_prefix_form(OURS, key.as_str(), key.is_tagged()) + FENCE
 }
 
 /// Where all keys of ours begin.
 const OURS: &str = "el";
+
+const CHANNEL: &str = "redisson_lock__channel";
+const RW_CHANNEL: &str = "redisson_rwlock";
+const PERMITS_CHANNEL: &str = "redisson_sc";
+const COUNT_DOWN_CHANNEL: &str = "redisson_countdownlatch__channel__{";
+const HELD_PERMITS: &str = ":timeout";
+/// Ours have one entry.
+const FIRST_READ_TIMEOUT: &str = ":rwlock_timeout:1";
+const READ_TIMEOUT: &str = ":rwlock_timeout:";
+const HOLDS: &str = ":held";
+const FENCE: &str = ":fence";
 
 /// Redisson's prefix form, which keeps a name's own hash tag.
 fn prefixed(prefix: &str, name: &LockName) -> String {

@@ -10,5 +10,6 @@ pub mod gateway;
 mod highway;
 pub mod key;
 pub mod reply;
+pub mod scope;
 pub mod script;
 pub mod slot;

@@ -24,7 +24,7 @@ export const ways = [
   { name: "bundled for anywhere, strict policy", bundle: { platform: "neutral" }, loads: [] },
 ];
 
-/** Answers `{ results, complaints, stored }` of the suite on a page that gets to the package in this way. */
+/** Answers `{ results, complaints, stored }` of the suite, or of the way's own program, on a page that gets to the package in this way. */
 export async function runPage(browser, way, { url, token }) {
   const folder = await newProject();
   if (way.bundle) await bundle(folder, way.bundle);
@@ -87,8 +87,8 @@ async function bundle(folder, options) {
 }
 
 /** The files of a project, and the page that runs one of its programs. */
-export async function serve(folder, way, gateway, program = "page") {
-  const script = way.bundle ? "/bundle/page.mjs" : `/tests/programs/${program}.mjs`;
+export async function serve(folder, way, gateway) {
+  const script = way.bundle ? "/bundle/page.mjs" : `/tests/programs/${way.program ?? "page.mjs"}`;
   const imports = { edgelatch: way.map, "edgelatch/slim": "/node_modules/edgelatch/slim.js" };
   const map = way.bundle ? "" : `<script type="importmap">${JSON.stringify({ imports })}</script>`;
   const html = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">${map}<script type="module" src="${script}"></script>`;

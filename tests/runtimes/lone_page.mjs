@@ -9,7 +9,7 @@ import { newProject } from "./project.mjs";
 
 /** A page that holds a lock when it is told to. */
 export async function openLonePage(browser, { url, token }) {
-  const server = await serve(await newProject(), ways[0], url, "idle");
+  const server = await serve(await newProject(), { ...ways[0], program: "idle.mjs" }, url);
   const address = `${server.url}/page.html?${new URLSearchParams({ url, token })}`;
   const session = await browser.newBrowserCDPSession();
   const { browserContextId } = await session.send("Target.createBrowserContext");

@@ -2,6 +2,7 @@
  * The packed npm package in every runtime that it is for: one suite, and what only a Worker can show.
  *
  * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_TEST_URL and EDGELATCH_TEST_TOKEN (a gateway),
+ * EDGELATCH_TEST_SCOPE_KEY (by which it knows scoped tokens),
  * EDGELATCH_TOOLS (a `node_modules` with deno, bun, wrangler, esbuild and playwright-core), CHROMIUM (the browser).
  */
 
@@ -17,6 +18,7 @@ import { openFront } from "./front.mjs";
 import { startHolder } from "./holder.mjs";
 import { freeze, leave, openLonePage } from "./lone_page.mjs";
 import { newProject, removeProjects, required, runProgram } from "./project.mjs";
+import { scopedToken } from "./scoped.mjs";
 import { startStores } from "./stores.mjs";
 import { names } from "./suite.mjs";
 import { startWebdis } from "./webdis.mjs";
@@ -87,6 +89,14 @@ describe("Chromium", AT_ONCE, () => {
       assert.equal(await next.release(), "released");
     });
   }
+  test("with a scoped token", async (t) => {
+    const scoped = await scopedToken({ prefix: "own:", maxLeaseMs: 60_000, livesSeconds: 600 });
+    const way = { map: "/node_modules/edgelatch/browser.js", program: "scoped.mjs", loads: [] };
+    const page = await runPage(browser, way, { url: front.url, token: scoped });
+    assert.equal(page.results.length, 8);
+    for (const { name, error } of page.results) await t.test(name, () => assert.ok(!error, error));
+    assert.deepEqual(page.complaints, []);
+  });
 });
 
 describe("workerd", () => {

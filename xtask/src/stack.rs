@@ -23,6 +23,8 @@ pub(crate) struct Gateway {
     part: Part,
     pub(crate) url: String,
     pub(crate) token: String,
+    /// By which it knows scoped tokens.
+    pub(crate) scope_key: String,
 }
 
 impl Gateway {
@@ -33,14 +35,14 @@ impl Gateway {
 
     /// The same, told by its arguments which Redis to use.
     pub(crate) fn start_with(place: &Place, program: &Path, arguments: &[&str]) -> Result<Self> {
-        let token = random_token()?;
+        let (token, scope_key) = (random_token()?, random_token()?);
         let mut command = place.command(&program.to_string_lossy());
         command.args(["--listen", "127.0.0.1:0"]).args(arguments);
         // Not as an argument: those are for everybody on the machine to read.
-        command.env("EDGELATCH_TOKENS", &token);
+        command.env("EDGELATCH_TOKENS", &token).env("EDGELATCH_SCOPE_KEYS", &scope_key);
         let mut part = Part::start(place, "gateway", &mut command)?;
         let url = part.wait_for("listening on ")?;
-        Ok(Self { part, url, token })
+        Ok(Self { part, url, token, scope_key })
     }
 
     /// Fails if it has ended.

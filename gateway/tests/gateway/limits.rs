@@ -80,3 +80,38 @@ async fn no_more_streams_than_the_limit_are_open_at_once() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_pipeline_beyond_the_limit_is_refused_whole() {
+    let Stand { client, gateway: _gateway, redis: _redis } =
+        Stand::with(|config| config.pipeline_limit = 2).await;
+    let refused = r#"{"error":"ERR more commands than one request may hold"}"#;
+    for path in ["/pipeline", "/multi-exec"] {
+        let three = r#"[["INCR","n"],["INCR","n"],["INCR","n"]]"#;
+        assert_eq!(client.post(path, three).await, (413, refused.to_owned()), "{path}");
+        assert_eq!(client.command(r#"["EXISTS","n"]"#).await.1, r#"{"result":0}"#);
+        assert_eq!(client.post(path, r#"[["PING"],["PING"]]"#).await.0, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_deletes_everything_is_refused_until_it_is_allowed() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    client.command(r#"["SET","k","v"]"#).await;
+    for (path, body) in [
+        ("/", r#"["FLUSHALL"]"#),
+        ("/", r#"["flushdb","ASYNC"]"#),
+        ("/", r#"["SCRIPT","FLUSH"]"#),
+        ("/", r#"["FUNCTION","FLUSH"]"#),
+        ("/pipeline", r#"[["FLUSHALL"]]"#),
+        ("/multi-exec", r#"[["FLUSHALL"]]"#),
+    ] {
+        let (_, body) = client.post(path, body).await;
+        assert!(body.contains(r#"{"error":"ERR the gateway does not allow "#), "{body}");
+    }
+    assert_eq!(client.command(r#"["GET","k"]"#).await.1, r#"{"result":"v"}"#);
+    let Stand { client, gateway: _gateway, redis: _redis } =
+        Stand::with(|config| config.allowed = vec!["FLUSHALL".parse().unwrap()]).await;
+    assert_eq!(client.command(r#"["FLUSHALL"]"#).await.0, 200);
+    assert_eq!(client.command(r#"["FLUSHDB"]"#).await.0, 400);
+}

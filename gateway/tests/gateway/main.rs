@@ -5,8 +5,11 @@
 #![expect(clippy::indexing_slicing, reason = "a test ends at the first surprise")]
 
 mod access;
+mod acl;
+mod breaches;
 mod cluster;
 mod commands;
+mod hostile;
 mod limits;
 mod lost;
 mod outage;
@@ -15,8 +18,11 @@ mod pipelines;
 mod program;
 mod redirections;
 mod replicas;
+mod scoped_objects;
+mod scopes;
 mod sentinel;
 mod shutdown;
+mod slow;
 mod streams;
 mod support;
 

@@ -9,6 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
+use crate::scopes::KEY;
 use crate::support::{AT_MOST, Redis, Stream, TestClient, until};
 
 fn program(args: &[&str]) -> Command {
@@ -17,6 +18,7 @@ fn program(args: &[&str]) -> Command {
         .args(args)
         .env_remove("EDGELATCH_TOKENS")
         .env_remove("EDGELATCH_REDIS")
+        .env_remove("EDGELATCH_SCOPE_KEYS")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
@@ -200,4 +202,60 @@ async fn the_log_holds_no_secret() {
     let (_, log) = running.end().await;
     assert!(log.contains("no reply from Redis"), "the log is empty: {log}");
     assert!(!log.contains("secret"), "{log}");
+}
+
+/// A file with a key for scoped tokens.
+fn key_file(key: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), key).unwrap();
+    file
+}
+
+#[tokio::test]
+async fn a_scoped_token_is_printed_and_opens_what_it_is_for() {
+    let file = key_file(&format!("\n{KEY}\nan older key of thirty-two bytes\n"));
+    let path = file.path().to_str().unwrap();
+    let words = ["token", "--prefix", "app:", "--max-lease", "60s", "--lives", "10m"];
+    let output = program(&words).args(["--scope-key-file", path]).output().await.unwrap();
+    let from_file = String::from_utf8(output.stdout).unwrap();
+    let output = program(&words).env("EDGELATCH_SCOPE_KEYS", KEY).output().await.unwrap();
+    let from_environment = String::from_utf8(output.stdout).unwrap();
+    let mut command = program(&["--dev", "--token", "mine"]);
+    command.args(["--scope-key-file", path]);
+    let running = Running::start(command).await;
+    for token in [from_file, from_environment] {
+        let client = running.client(token.trim_end());
+        assert_eq!(client.command(r#"["SET","app:a","1"]"#).await.0, 403);
+        let channel = "/subscribe/redisson_lock__channel:%7Bapp:a%7D";
+        let mut stream = Stream::open(client.request(Method::POST, channel)).await;
+        stream.reach("data: subscribe,").await;
+    }
+    assert_eq!(running.client("mine").command(r#"["SET","app:a","1"]"#).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_scoped_token_that_cannot_be_is_not_printed() {
+    let (file, short) = (key_file(KEY), key_file("secret"));
+    let (path, short) = (file.path().to_str().unwrap(), short.path().to_str().unwrap());
+    for (prefix, max_lease, lives, path) in [
+        ("app:", "60s", "10m", short),
+        ("app:", "60s", "10m", "/no/such/file"),
+        ("", "60s", "10m", path),
+        ("el:", "60s", "10m", path),
+        ("app:", "1ms", "10m", path),
+        ("app:", "25h", "10m", path),
+        ("app:", "60", "10m", path),
+        ("app:", "60s", "-1m", path),
+    ] {
+        let words = ["--prefix", prefix, "--max-lease", max_lease, "--lives", lives];
+        let mut command = program(&["token"]);
+        let output = command.args(words).args(["--scope-key-file", path]).output().await.unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty(), "{prefix} {max_lease}");
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert!(!log.is_empty() && !log.contains("secret") && !log.contains(KEY), "{log}");
+    }
+    let mut without = program(&["token", "--prefix", "a", "--max-lease", "60s", "--lives", "10m"]);
+    assert!(!without.output().await.unwrap().status.success());
+    let serving = program(&["--dev", "--scope-key-file", short]).output().await.unwrap();
+    assert!(!serving.status.success());
 }

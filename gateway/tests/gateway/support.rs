@@ -150,7 +150,10 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) async fn open(request: RequestBuilder) -> Self {
-        let response = request.send().await.unwrap();
+        Self::of(request.send().await.unwrap())
+    }
+
+    pub(crate) fn of(response: Response) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(header(response.headers(), "content-type"), Some("text/event-stream"));
         Self { response, seen: String::new() }

@@ -91,7 +91,10 @@ fn script(runner: &Runner<'_>, file: &str, tell: impl FnOnce(&mut Command)) -> R
 }
 
 fn tell_gateway(command: &mut Command, gateway: &Gateway) {
-    command.env("EDGELATCH_TEST_URL", &gateway.url).env("EDGELATCH_TEST_TOKEN", &gateway.token);
+    command
+        .env("EDGELATCH_TEST_URL", &gateway.url)
+        .env("EDGELATCH_TEST_TOKEN", &gateway.token)
+        .env("EDGELATCH_TEST_SCOPE_KEY", &gateway.scope_key);
 }
 
 fn tell_package(command: &mut Command, tarball: &Path) {

@@ -1,0 +1,161 @@
+//! The keys that scoped tokens are signed with.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use edgelatch::error::InvalidOption;
+use edgelatch::protocol::scope::Prefix;
+use edgelatch::timing::LeaseTime;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
+
+use super::claims::{Claims, ScopedToken, seconds};
+use super::rules::Scope;
+use crate::clock::now;
+
+/// By how much the clocks of those who make tokens may be off.
+const LEEWAY: Duration = Duration::from_secs(30);
+/// Longer than any token that says no more than it needs to.
+const TOKEN_BYTES_MAX: usize = 4096;
+/// As many bytes as HS256 has bits to offer.
+const KEY_BYTES_MIN: usize = 32;
+
+/// The keys that scoped tokens are signed with: the first signs, each may have signed what comes in.
+///
+/// They are never part of the debug output.
+#[derive(Clone)]
+pub struct ScopeKeys {
+    first: EncodingKey,
+    all: Vec<DecodingKey>,
+}
+
+impl ScopeKeys {
+    /// Takes the keys as they come from a file or the environment: white space around a key is dropped, and so are empty entries.
+    /// A key is the bytes of its text.
+    ///
+    /// # Errors
+    ///
+    /// [`ScopeKeyError::None`] if no key is left, [`ScopeKeyError::Short`] if one of them has less than 32 bytes.
+    pub fn new<T: AsRef<str>>(keys: impl IntoIterator<Item = T>) -> Result<Self, ScopeKeyError> {
+        let mut first = None;
+        let mut all = Vec::new();
+        for key in keys {
+            let key = key.as_ref().trim();
+            if key.is_empty() {
+                continue;
+            }
+            if key.len() < KEY_BYTES_MIN {
+                return Err(ScopeKeyError::Short);
+            }
+            first.get_or_insert_with(|| EncodingKey::from_secret(key.as_bytes()));
+            all.push(DecodingKey::from_secret(key.as_bytes()));
+        }
+        let first = first.ok_or(ScopeKeyError::None)?;
+        Ok(Self { first, all })
+    }
+
+    /// Signs a token.
+    ///
+    /// # Errors
+    ///
+    /// [`ScopeKeyError::Token`] for a prefix or a lease that no gateway accepts.
+    pub fn sign(&self, token: &ScopedToken) -> Result<String, ScopeKeyError> {
+        let claims = token.claims(now());
+        // What every gateway would refuse is not signed.
+        Prefix::new(&claims.prefix)?;
+        lease(&claims)?;
+        encode(&Header::new(Algorithm::HS256), &claims, &self.first)
+            .map_err(|_| ScopeKeyError::Signing)
+    }
+
+    /// What a token allows now, unless it would do so for longer than `longest`.
+    pub(crate) fn admit(
+        &self,
+        token: &[u8],
+        now: SystemTime,
+        longest: Duration,
+    ) -> Result<Scope, Rejection> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(Rejection::Unknown);
+        }
+        // Its times are looked at here: a clock is nothing to reach for in passing.
+        let mut validation = Validation::new(Algorithm::HS256);
+        validation.validate_exp = false;
+        validation.required_spec_claims.clear();
+        let token = self
+            .all
+            .iter()
+            .find_map(|key| decode::<Claims>(token, key, &validation).ok())
+            // What is critical to whoever signed it would have to be understood.
+            .filter(|token| token.header.crit.is_none())
+            .ok_or(Rejection::Unknown)?;
+        let (claims, now) = (token.claims, seconds(now));
+        let ends = claims.exp.saturating_add(LEEWAY.as_secs());
+        if ends <= now {
+            return Err(Rejection::Expired);
+        }
+        if claims.nbf.is_some_and(|begins| begins > now.saturating_add(LEEWAY.as_secs())) {
+            return Err(Rejection::Early);
+        }
+        let longest = longest.as_secs().saturating_add(LEEWAY.as_secs());
+        if claims.exp > now.saturating_add(longest) {
+            return Err(Rejection::Long);
+        }
+        let ends = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(ends));
+        Ok(Scope {
+            prefix: Prefix::new(&claims.prefix).map_err(|_| Rejection::Claims)?,
+            max_lease: lease(&claims).map_err(|_| Rejection::Claims)?,
+            force: claims.force,
+            ends: ends.ok_or(Rejection::Long)?,
+        })
+    }
+}
+
+fn lease(claims: &Claims) -> Result<LeaseTime, InvalidOption> {
+    LeaseTime::new(Duration::from_millis(claims.max_lease_ms))
+}
+
+impl fmt::Debug for ScopeKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ScopeKeys({} hidden)", self.all.len())
+    }
+}
+
+/// Why a scoped token opens nothing. Only of one that was signed with a key more is said than that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rejection {
+    Claims,
+    Early,
+    Expired,
+    Long,
+    Unknown,
+}
+
+impl Rejection {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Claims => "WRONGPASS the scoped token has a prefix or a lease that cannot be",
+            Self::Early => "WRONGPASS the scoped token is not valid yet",
+            Self::Expired => "WRONGPASS the scoped token has expired",
+            Self::Long => "WRONGPASS the scoped token is valid for longer than the gateway allows",
+            Self::Unknown => "WRONGPASS invalid or missing auth token",
+        }
+    }
+}
+
+/// Why keys cannot be used, or a token cannot be signed. Never holds a key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScopeKeyError {
+    /// There is no key at all.
+    #[error("a key is needed: --scope-key-file or EDGELATCH_SCOPE_KEYS")]
+    None,
+    /// One could be guessed.
+    #[error("a key for scoped tokens must have 32 bytes or more")]
+    Short,
+    /// The signature could not be made.
+    #[error("the scoped token cannot be signed")]
+    Signing,
+    /// No gateway would accept such a token.
+    #[error("no such scoped token: {0}")]
+    Token(#[from] InvalidOption),
+}

@@ -1,0 +1,195 @@
+//! Scoped tokens: which are accepted, and for how long.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use edgelatch_gateway::{Config, ScopeKeys, ScopedToken};
+use jsonwebtoken::crypto::sign;
+use jsonwebtoken::{Algorithm, EncodingKey};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Stand, Stream, TestClient};
+
+pub(crate) const KEY: &str = "a key of thirty-two bytes or more";
+const OTHER_KEY: &str = "another key, as long as the first";
+const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
+const CHANNEL: &str = "/subscribe/redisson_lock__channel:%7Bapp:a%7D";
+
+pub(crate) fn with_scopes(config: &mut Config) {
+    config.scope_keys = Some(ScopeKeys::new([KEY]).unwrap());
+}
+
+/// A token for names that begin with `app:`, and leases of a minute.
+pub(crate) fn scoped(force: bool) -> String {
+    let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
+    let mut token = ScopedToken::new("app:", minute, hour);
+    token.force = force;
+    ScopeKeys::new([KEY]).unwrap().sign(&token).unwrap()
+}
+
+/// The seconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "tokens end by this clock")]
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// A token with this header and these claims as they stand there.
+fn signed(header: &str, claims: &str, key: &str) -> String {
+    let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
+    let message = format!("{}.{}", encode(header), encode(claims));
+    let key = EncodingKey::from_secret(key.as_bytes());
+    let signature = sign(message.as_bytes(), &key, Algorithm::HS256).unwrap();
+    format!("{message}.{signature}")
+}
+
+fn claims() -> Value {
+    json!({ "prefix": "app:", "maxLeaseMs": 60_000, "exp": now() + 3600 })
+}
+
+/// The claims with one of them changed, signed.
+fn with(name: &str, value: Value) -> String {
+    let mut claims = claims();
+    claims[name] = value;
+    signed(HEADER, &claims.to_string(), KEY)
+}
+
+fn without(name: &str) -> String {
+    let mut claims = claims();
+    claims.as_object_mut().unwrap().remove(name);
+    signed(HEADER, &claims.to_string(), KEY)
+}
+
+/// What the gateway says to a token that would allow nothing that is asked here.
+async fn told(stand: &Stand, token: &str) -> (u16, String) {
+    let client = TestClient::new(&format!("http://{}", stand.gateway.address()), token);
+    client.command(r#"["PING"]"#).await
+}
+
+#[tokio::test]
+async fn a_token_that_any_library_signs_is_accepted() {
+    let stand = Stand::with(with_scopes).await;
+    let mut richer = claims();
+    richer["iat"] = json!(now());
+    richer["sub"] = json!("user 7");
+    richer["nbf"] = json!(now());
+    for token in [
+        scoped(false),
+        signed(HEADER, &claims().to_string(), KEY),
+        signed(r#"{"alg":"HS256"}"#, &richer.to_string(), KEY),
+        // Clocks may differ by a little.
+        with("nbf", json!(now() + 10)),
+        with("nbf", Value::Null),
+    ] {
+        // It is somebody's, who may not do that.
+        assert_eq!(told(&stand, &token).await.0, 403, "{token}");
+    }
+}
+
+#[tokio::test]
+async fn every_other_token_is_refused() {
+    let stand = Stand::with(with_scopes).await;
+    let good = signed(HEADER, &claims().to_string(), KEY);
+    let (message, signature) = good.rsplit_once('.').unwrap();
+    let (header, _) = message.split_once('.').unwrap();
+    let other = signed(HEADER, &json!({ "prefix": "b" }).to_string(), KEY);
+    let other_payload = other.split('.').nth(1).unwrap();
+    let twice = claims().to_string().replacen('{', r#"{"prefix":"b","#, 1);
+    let twice_exp = claims().to_string().replacen('{', r#"{"exp":99999999999,"#, 1);
+    for token in [
+        signed(HEADER, &claims().to_string(), OTHER_KEY),
+        signed(r#"{"alg":"none"}"#, &claims().to_string(), KEY),
+        format!("{message}."),
+        message.to_owned(),
+        format!("{good}.x"),
+        format!("{header}.{other_payload}.{signature}"),
+        format!("{message}.{}", signature.chars().rev().collect::<String>()),
+        signed(r#"{"alg":"HS512","typ":"JWT"}"#, &claims().to_string(), KEY),
+        signed(r#"{"alg":"RS256","typ":"JWT"}"#, &claims().to_string(), KEY),
+        signed(r#"{"alg":"hs256"}"#, &claims().to_string(), KEY),
+        signed(r#"{"alg":"HS256","alg":"HS256"}"#, &claims().to_string(), KEY),
+        signed(r#"{"alg":"HS256","crit":["b64"],"b64":false}"#, &claims().to_string(), KEY),
+        signed(HEADER, &twice, KEY),
+        signed(HEADER, &twice_exp, KEY),
+        signed(HEADER, "[]", KEY),
+        signed(HEADER, "", KEY),
+        without("prefix"),
+        without("maxLeaseMs"),
+        without("exp"),
+        with("prefix", json!(7)),
+        with("prefix", json!(["app:"])),
+        with("maxLeaseMs", json!("60000")),
+        with("maxLeaseMs", json!(-1)),
+        with("maxLeaseMs", json!(1e300)),
+        with("exp", json!((now() + 60).to_string())),
+        with("exp", json!(-1)),
+        with("force", json!("yes")),
+        with("aud", json!("somebody else")),
+        with("note", json!("x".repeat(4096))),
+        "..".to_owned(),
+        "a.b.c".to_owned(),
+    ] {
+        let unknown = r#"{"error":"WRONGPASS invalid or missing auth token"}"#.to_owned();
+        assert_eq!(told(&stand, &token).await, (401, unknown), "{token}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_was_signed_is_told_what_is_wrong_with_it() {
+    let stand = Stand::with(with_scopes).await;
+    for (token, says) in [
+        (with("exp", json!(now() - 60)), "has expired"),
+        (with("exp", json!(0)), "has expired"),
+        (with("nbf", json!(now() + 3000)), "not valid yet"),
+        (with("exp", json!(now() + 25 * 3600)), "longer than the gateway allows"),
+        (with("exp", json!(u64::MAX)), "longer than the gateway allows"),
+        (with("prefix", json!("")), "cannot be"),
+        (with("prefix", json!("el:")), "cannot be"),
+        (with("maxLeaseMs", json!(0)), "cannot be"),
+        (with("maxLeaseMs", json!(86_400_001)), "cannot be"),
+    ] {
+        let (status, body) = told(&stand, &token).await;
+        assert_eq!(status, 401, "{says}");
+        assert!(body.starts_with(r#"{"error":"WRONGPASS "#) && body.contains(says), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn without_keys_there_are_no_scoped_tokens() {
+    let stand = Stand::new().await;
+    assert_eq!(told(&stand, &scoped(true)).await.0, 401);
+    let keys = ScopeKeys::new([OTHER_KEY, KEY]).unwrap();
+    let stand = Stand::with(|config| config.scope_keys = Some(keys)).await;
+    assert_eq!(told(&stand, &scoped(true)).await.0, 403, "an older key still counts");
+}
+
+#[test]
+fn a_key_that_could_be_guessed_is_refused() {
+    assert!(ScopeKeys::new(["", " "]).is_err());
+    assert!(ScopeKeys::new(["x".repeat(31)]).is_err());
+    let keys = ScopeKeys::new(["x".repeat(32)]).unwrap();
+    assert_eq!(format!("{keys:?}"), "ScopeKeys(1 hidden)");
+    let minute = Duration::from_secs(60);
+    assert!(keys.sign(&ScopedToken::new("", minute, minute)).is_err());
+    assert!(keys.sign(&ScopedToken::new("app:", Duration::ZERO, minute)).is_err());
+    assert!(keys.sign(&ScopedToken::new("app:", minute, Duration::MAX)).is_ok());
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_token() {
+    let stand = Stand::with(with_scopes).await;
+    let url = format!("http://{}", stand.gateway.address());
+    // Ends so soon that it may have ended before it is used: then another one.
+    let mut stream = loop {
+        let token = with("exp", json!(now() - 30 + 2));
+        let request = TestClient::new(&url, &token).request(Method::POST, CHANNEL);
+        let response = request.send().await.unwrap();
+        match response.status().as_u16() {
+            200 => break Stream::of(response),
+            status => assert_eq!(status, 401),
+        }
+    };
+    stream.reach("data: subscribe,redisson_lock__channel:{app:a},1\n\n").await;
+    stream.end().await;
+}

@@ -1,0 +1,123 @@
+//! Clients that send slowly, or say nothing, and more of them than there is room for.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::support::{AT_MOST, Stand, TOKEN, until};
+
+/// What the gateway says until it closes the connection; a connection that it resets has nothing more to say.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut said = Vec::new();
+    let reading = async {
+        let mut part = [0; 1024];
+        while let Ok(length @ 1..) = stream.read(&mut part).await {
+            said.extend_from_slice(&part[..length]);
+        }
+    };
+    timeout(AT_MOST / 2, reading).await.unwrap();
+    String::from_utf8(said).unwrap()
+}
+
+/// Sends this again and again until the gateway has closed the connection.
+async fn trickle(stream: &mut TcpStream, bytes: &[u8]) -> String {
+    let sending = async {
+        let (mut reader, mut writer) = stream.split();
+        let (mut said, mut part) = (Vec::new(), [0; 1024]);
+        loop {
+            let pause = tokio::time::sleep(Duration::from_millis(2));
+            tokio::select! {
+                read = reader.read(&mut part) => match read {
+                    Ok(length @ 1..) => said.extend_from_slice(&part[..length]),
+                    _ => return said,
+                },
+                () = pause => {
+                    // A closed connection is noticed by reading.
+                    let _: io::Result<()> = writer.write_all(bytes).await;
+                }
+            }
+        }
+    };
+    String::from_utf8(timeout(AT_MOST / 2, sending).await.unwrap()).unwrap()
+}
+
+async fn connect(address: SocketAddr, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    stream
+}
+
+fn head(rest: &str) -> String {
+    format!("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n{rest}")
+}
+
+#[tokio::test]
+async fn whoever_sends_no_head_in_time_is_hung_up_on() {
+    let stand = Stand::with(|config| config.idle_time = Duration::from_millis(100)).await;
+    let address = stand.gateway.address();
+    // One that says nothing, one that stops, one that never stops, one that has had its answer.
+    assert_eq!(rest(&mut connect(address, "").await).await, "");
+    rest(&mut connect(address, "POST / HT").await).await;
+    trickle(&mut connect(address, &head("X: ")).await, b"x").await;
+    let body = r#"["PING"]"#;
+    let whole = head(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    let answer = rest(&mut connect(address, &whole).await).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("PONG\"}"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_body_that_trickles_is_given_up() {
+    let stand = Stand::with(|config| config.request_time = Duration::from_millis(200)).await;
+    let start = head("Content-Length: 1000000\r\n\r\n[");
+    let answer = trickle(&mut connect(stand.gateway.address(), &start).await, b" ").await;
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_head_beyond_any_use_is_refused() {
+    let stand = Stand::new().await;
+    let long = head(&format!("X: {}\r\n\r\n", "x".repeat(200_000)));
+    let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
+    // The gateway may hang up before all of it is sent.
+    let _: io::Result<()> = stream.write_all(long.as_bytes()).await;
+    let answer = rest(&mut stream).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+    let fits = head(&format!(
+        "X: {}\r\nContent-Length: 8\r\nConnection: close\r\n\r\n[\"PING\"]",
+        "x".repeat(20_000)
+    ));
+    let answer = rest(&mut connect(stand.gateway.address(), &fits).await).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test]
+async fn one_connection_more_than_there_is_room_for_is_closed() {
+    let stand = Stand::with(|config| config.connection_limit = 2).await;
+    let address = stand.gateway.address();
+    let whole = head("Content-Length: 8\r\n\r\n[\"PING\"]");
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let mut stream = connect(address, &whole).await;
+        let mut start = [0; 12];
+        timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap().unwrap();
+        assert_eq!(&start, b"HTTP/1.1 200");
+        open.push(stream);
+    }
+    let answer = rest(&mut TcpStream::connect(address).await.unwrap()).await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    // Whoever leaves makes room.
+    open.pop();
+    until(async || {
+        // For whom there is no room yet may find the connection closed already.
+        let mut stream = TcpStream::connect(address).await.ok()?;
+        stream.write_all(whole.as_bytes()).await.ok()?;
+        let mut start = [0; 12];
+        let read = stream.read_exact(&mut start).await;
+        (read.is_ok() && &start == b"HTTP/1.1 200").then_some(())
+    })
+    .await;
+}

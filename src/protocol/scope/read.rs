@@ -1,0 +1,281 @@
+//! From KEYS and ARGV to what they touch.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::slice::Iter;
+use core::time::Duration;
+
+use super::Touched;
+use super::layout::{Arg, Key, Layout};
+use super::tables::{KEEP_MAX, guard_args, layout};
+use crate::name::{GuardKey, LockName, OwnerId, PermitId, RequestId};
+use crate::protocol::calls::GroupCalls;
+use crate::protocol::key;
+use crate::protocol::script::{Script, scripts};
+use crate::timing::LeaseTime;
+
+/// The most names of one call: as many as a multi-lock has members.
+const NAMES_MAX: usize = 100;
+/// The most permits of one call.
+const IDS_MAX: usize = 1000;
+/// Two words of 64 bits in base64, without padding.
+const FIELD_LENGTH: usize = 22;
+
+/// What a call of this script with these keys and arguments is about; `None` unless it is one that this library could have made.
+///
+/// A caller's own script (`eval`) is none: nobody knows what it touches.
+pub fn touched(script: &Script, keys: &[&str], args: &[&str]) -> Option<Touched> {
+    let [request, not_after, keep, "P" | "S" | "B", own @ ..] = args else { return None };
+    let request = RequestId::parse(request)?;
+    let not_after = if not_after.is_empty() { None } else { Some(number(not_after, u64::MAX)?) };
+    number(keep, KEEP_MAX)?;
+    let word = |place| own.get(place).copied().unwrap_or_default();
+    if let Some(args) = guard_args(script.name, word(4)) {
+        Said::default().all(args, args.len(), own, &[])?;
+        let key = guarded(keys, script.name == scripts::GUARD_WRITE.name)?;
+        let (lease, forces, stores) = (None, false, None);
+        return Some(Touched { subjects: vec![key], lease, forces, not_after, stores });
+    }
+    let layout = layout(script.name, word(1))?;
+    let readings = named(&layout, keys).into_iter().filter_map(|names| {
+        let mut said = Said::default();
+        said.all(layout.args, layout.least, own, &names)?;
+        said.fits(&layout, keys, &names, request)?;
+        Some((names, said))
+    });
+    let (names, said): (Vec<_>, Vec<_>) = readings.unzip();
+    let Said { lease, stores, .. } = *said.first()?;
+    let subjects = match <[_; 1]>::try_from(names) {
+        Ok([names]) => names.iter().map(|name| vec![text(name)]).collect(),
+        Err(names) => vec![names.iter().flatten().map(text).collect()],
+    };
+    Some(Touched { subjects, lease, forces: layout.forces, not_after, stores })
+}
+
+fn text(name: &LockName) -> String {
+    name.as_str().into()
+}
+
+/// The names that a call may be about: one set of them, but for calls that do not say the first key of their object.
+fn named(layout: &Layout, keys: &[&str]) -> Vec<Vec<LockName>> {
+    let parse = |name: &&str| LockName::parse(name).ok();
+    if !layout.each.is_empty() {
+        let groups = keys.get(layout.keys.len()..).unwrap_or_default().chunks(layout.each.len());
+        let names: Option<Vec<_>> = groups.map(|group| group.first().and_then(parse)).collect();
+        let names = names.filter(|names| (1..=NAMES_MAX).contains(&names.len()) && are_set(names));
+        return names.into_iter().collect();
+    }
+    let mut named = Vec::new();
+    if let Some(place) = layout.keys.iter().position(|key| matches!(key, Key::Name)) {
+        named.extend(keys.get(place).and_then(parse));
+    } else {
+        let names = keys.iter().flat_map(|key| {
+            [key::record_names(key), key::holds_names(key), key::held_permits_names(key)].concat()
+        });
+        for name in names {
+            if !named.contains(&name) {
+                named.push(name);
+            }
+        }
+    }
+    named.into_iter().map(|name| vec![name]).collect()
+}
+
+fn are_set(names: &[LockName]) -> bool {
+    (0..names.len()).all(|one| (0..one).all(|other| names.get(one) != names.get(other)))
+}
+
+/// The guarded key whose fence comes first, and which comes next where it is written to.
+fn guarded(keys: &[&str], is_written: bool) -> Option<Vec<String>> {
+    let (fence, key) = keys.split_first()?;
+    let fits = |guarded: &GuardKey| {
+        let written = is_written.then(|| guarded.as_str());
+        key::fence(guarded) == *fence && key.iter().copied().eq(written)
+    };
+    let keys = key::fence_keys(fence).into_iter().filter(fits);
+    let keys: Vec<String> = keys.map(|key| key.as_str().into()).collect();
+    (!keys.is_empty()).then_some(keys)
+}
+
+/// What was found while a call was read.
+#[derive(Clone, Copy, Default)]
+struct Said {
+    owner: Option<OwnerId>,
+    other: Option<OwnerId>,
+    lease: Option<LeaseTime>,
+    stores: Option<u64>,
+}
+
+impl Said {
+    /// Whether these are the keys of a call about these names.
+    fn fits(
+        &mut self,
+        layout: &Layout,
+        keys: &[&str],
+        names: &[LockName],
+        request: RequestId,
+    ) -> Option<()> {
+        let first = names.first()?;
+        let mut rest = keys.iter();
+        let mut take = |patterns: &[Key], name: &LockName, rest: &mut Iter<'_, &str>| {
+            patterns.iter().try_for_each(|pattern| self.key(*pattern, rest.next()?, name, request))
+        };
+        take(layout.keys, first, &mut rest)?;
+        if !layout.each.is_empty() {
+            names.iter().try_for_each(|name| take(layout.each, name, &mut rest))?;
+        } else if rest.len() > 0 {
+            take(layout.more, first, &mut rest)?;
+        }
+        rest.next().is_none().then_some(())
+    }
+
+    fn key(&mut self, key: Key, found: &str, name: &LockName, request: RequestId) -> Option<()> {
+        let fits = match key {
+            Key::Name => found == name.as_str(),
+            Key::Record => found == key::record(name, request),
+            Key::Of(spell) => found == spell(name),
+            Key::Latch => agrees(&mut self.owner, key::latch_owner(name, found)?),
+            Key::OtherLatch => agrees(&mut self.other, key::latch_owner(name, found)?),
+            Key::ReadTimeout => agrees(&mut self.owner, key::read_timeout_owner(name, found)?),
+            Key::OtherReadTimeout => agrees(&mut self.other, key::read_timeout_owner(name, found)?),
+        };
+        fits.then_some(())
+    }
+
+    /// Whether these are arguments of such a call, of which at least so many have to be there.
+    fn all(
+        &mut self,
+        args: &[Arg],
+        least: usize,
+        found: &[&str],
+        names: &[LockName],
+    ) -> Option<()> {
+        let mut rest = found.iter();
+        for (place, arg) in args.iter().enumerate() {
+            let whole = rest.as_slice();
+            let fits = match arg {
+                Arg::Ids => {
+                    whole.len() <= IDS_MAX && whole.iter().all(|id| PermitId::parse(id).is_ok())
+                }
+                Arg::Fields => {
+                    (1..=GroupCalls::VALUES_MAX).contains(&whole.len())
+                        && whole.iter().all(|field| is_field(field))
+                }
+                Arg::Channels => {
+                    whole.is_empty() || whole.iter().copied().eq(names.iter().map(key::channel))
+                }
+                _ => match rest.next() {
+                    Some(text) => {
+                        self.one(arg, text, names)?;
+                        continue;
+                    }
+                    None => return (place >= least).then_some(()),
+                },
+            };
+            return fits.then_some(());
+        }
+        rest.next().is_none().then_some(())
+    }
+
+    fn one(&mut self, arg: &Arg, found: &str, names: &[LockName]) -> Option<()> {
+        let fits = match arg {
+            Arg::Owner(endings) => {
+                let owner = endings
+                    .iter()
+                    .find_map(|ending| found.strip_suffix(ending).and_then(OwnerId::parse))?;
+                agrees(&mut self.owner, owner)
+            }
+            Arg::Other(ending) => {
+                agrees(&mut self.other, OwnerId::parse(found.strip_suffix(ending)?)?)
+            }
+            Arg::Lease(endless) => {
+                self.lease = Some(lease(found, *endless)?);
+                true
+            }
+            Arg::Stored => {
+                self.stores = Some(number(found, u64::MAX)?);
+                true
+            }
+            Arg::UpTo(most) => number(found, *most).is_some(),
+            Arg::Int => found.parse().is_ok_and(|int: i32| is_spelt(found, int)),
+            Arg::Is(words) => words.contains(&found),
+            Arg::Kinds => {
+                found.len() == names.len() && found.bytes().all(|kind| matches!(kind, b'f' | b'x'))
+            }
+            Arg::Of(spell) => names.first().is_some_and(|name| found == spell(name)),
+            Arg::Maybe(arg) => found.is_empty() || self.one(arg, found, names).is_some(),
+            Arg::Text => true,
+            Arg::Ids | Arg::Fields | Arg::Channels => false,
+        };
+        fits.then_some(())
+    }
+}
+
+/// Takes note of an owner, or compares it with the one that was noted.
+fn agrees(noted: &mut Option<OwnerId>, found: OwnerId) -> bool {
+    *noted.get_or_insert(found) == found
+}
+
+fn lease(found: &str, endless: Option<&str>) -> Option<LeaseTime> {
+    if endless == Some(found) {
+        return Some(LeaseTime::ENDLESS);
+    }
+    LeaseTime::new(Duration::from_millis(number(found, u64::MAX)?)).ok()
+}
+
+/// A whole number in its one spelling, and not above `most`.
+fn number(found: &str, most: u64) -> Option<u64> {
+    found.parse().ok().filter(|number: &u64| *number <= most && is_spelt(found, *number))
+}
+
+fn is_spelt(found: &str, number: impl alloc::string::ToString) -> bool {
+    number.to_string() == found
+}
+
+/// Whether it could be the field of a value: base64 of 128 bits.
+fn is_field(found: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    found.len() == FIELD_LENGTH && found.bytes().all(is_letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::FencingToken;
+    use crate::protocol::calls::{LockCalls, Member};
+    use crate::protocol::script::{Bound, Publish, ScriptCall};
+
+    /// A call that raises the token of two locks, as the machine of a majority makes it.
+    fn raising(token: FencingToken) -> ScriptCall {
+        let member = |name| Member { name: LockName::parse(name).unwrap(), fenced: false };
+        let members = ["app:a", "app:{x}"].map(member);
+        let calls = LockCalls::of_set(members, Publish::Plain).unwrap();
+        calls.raise(RequestId::new(1), Bound::NONE, OwnerId::new([1; 16], 1), token)
+    }
+
+    #[test]
+    fn a_token_that_is_stored_is_told() {
+        let call = raising(FencingToken::MAX);
+        let mut keys: Vec<&str> = call.keys().iter().map(String::as_str).collect();
+        let args: Vec<&str> = call.args().iter().map(String::as_str).collect();
+        let found = touched(call.script(), &keys, &args).unwrap();
+        assert_eq!(found.stores, Some(FencingToken::MAX.as_u64()));
+        assert_eq!(found.names().collect::<Vec<_>>(), ["app:a", "app:{x}"]);
+        assert!(touched(call.script(), keys.get(..4).unwrap(), &args).is_none());
+        keys.swap(1, 3);
+        assert!(touched(call.script(), &keys, &args).is_none());
+    }
+
+    #[test]
+    fn a_number_has_one_spelling_and_a_range() {
+        for text in ["", "+1", "01", "-1", "1e3", "0x1", " 1", "1 ", "1.0", "nan", "11"] {
+            assert_eq!(number(text, 10), None, "{text}");
+        }
+        assert_eq!((number("0", 10), number("10", 10)), (Some(0), Some(10)));
+        assert_eq!(lease("99", None), None);
+        assert_eq!(lease("", None), None);
+        assert_eq!(lease("", Some("")), Some(LeaseTime::ENDLESS));
+        assert_eq!(lease("100", Some("")).map(LeaseTime::get), Some(Duration::from_millis(100)));
+    }
+}

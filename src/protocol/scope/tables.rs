@@ -1,0 +1,280 @@
+//! Which keys and arguments each script takes, as its header says.
+
+use core::time::Duration;
+
+use super::layout::{Arg, Key, Layout};
+use crate::protocol::key;
+use crate::timing::{FIRST_HORIZON, HORIZON, ONCE_WINDOW, ROUND_MAX, TOKEN_KEPT};
+
+/// The layout of the script of this name; of those that do several things, of what is said in ARGV 6.
+pub(super) fn layout(script: &str, what: &str) -> Option<Layout> {
+    locks(script)
+        .or_else(|| fair(script))
+        .or_else(|| sides(script))
+        .or_else(|| groups(script))
+        .or_else(|| semaphores(script, what))
+        .or_else(|| permits(script, what))
+        .or_else(|| others(script, what))
+}
+
+const fn ms(time: Duration) -> u64 {
+    time.as_millis() as u64
+}
+
+/// The longest for which a request is remembered beyond its bound.
+pub(super) const KEEP_MAX: u64 = ms(FIRST_HORIZON);
+const INT_MAX: u64 = 0x7fff_ffff;
+const NUMBER_MAX: u64 = (1 << 53) - 1;
+
+const PLAIN: Arg = Arg::Owner(&[""]);
+const WRITER: Arg = Arg::Owner(&[":write"]);
+const LEASE: Arg = Arg::Lease(None);
+const FLAG: Arg = Arg::Is(&["0", "1"]);
+const TOLD: Arg = Arg::Is(&["1"]);
+const TOKEN: Arg = Arg::UpTo(NUMBER_MAX);
+const KEPT: Arg = Arg::UpTo(ms(TOKEN_KEPT));
+const WINDOW: Arg = Arg::UpTo(ms(ONCE_WINDOW));
+const PREVIOUS_KEPT: Arg = Arg::UpTo(ms(ROUND_MAX) + ms(HORIZON));
+/// As long as the longest lease, and what counting in whole seconds may be off.
+const DELAY: Arg = Arg::UpTo(86_400_000 + 1000);
+const SKEW: Arg = Arg::UpTo(60_000);
+const PERMITS: Arg = Arg::UpTo(INT_MAX);
+/// Ten years.
+const LIFE: Arg = Arg::UpTo(315_360_000_000);
+
+fn locks(script: &str) -> Option<Layout> {
+    use Key::{Latch, Name, Of, Record};
+    let layout = match script {
+        "lock_acquire" => Layout::new(
+            &[Latch],
+            &[
+                PLAIN,
+                LEASE,
+                FLAG,
+                KEPT,
+                Arg::Kinds,
+                Arg::Maybe(&TOKEN),
+                Arg::Maybe(&DELAY),
+                Arg::Channels,
+            ],
+        )
+        .each(&[Name, Of(key::token)])
+        .least(4),
+        "lock_raise" => {
+            Layout::new(&[Latch], &[PLAIN, Arg::Stored, KEPT]).each(&[Name, Of(key::token)])
+        }
+        "lock_renew" => {
+            Layout::new(&[Latch], &[Arg::Owner(&["", ":write"]), LEASE, TOKEN]).each(&[Name])
+        }
+        "lock_release" => Layout::new(&[Latch], &[PLAIN]).each(&[Name, Of(key::channel)]),
+        "lock_force_release" => Layout::new(&[Record, Name, Of(key::channel)], &[WINDOW]).forcing(),
+        "lock_inspect" => Layout::new(&[Name, Of(key::token)], &[Arg::Maybe(&PLAIN)]),
+        _ => return None,
+    };
+    Some(layout)
+}
+
+fn fair(script: &str) -> Option<Layout> {
+    use Key::{Latch, Name, Of, OtherLatch, Record};
+    const LIFE: Arg = Arg::UpTo(60_000);
+    const AHEAD: Arg = Arg::UpTo(3_600_000);
+    const LONG: Arg = Arg::UpTo(600_000);
+    const ALLOWANCE: Arg = Arg::UpTo(86_400_000);
+    const QUEUE: Key = Of(key::queue);
+    const TIMEOUTS: Key = Of(key::timeouts);
+    const BEATS: Key = Of(key::beats);
+    const SEATS: Key = Of(key::seats);
+    const WATCH: Key = Of(key::watch);
+    const CHANNEL: Key = Of(key::channel);
+    const PREVIOUS: Arg = Arg::Maybe(&Arg::Other(""));
+    let layout = match script {
+        "fair_acquire" => Layout::new(
+            &[Latch, Name, QUEUE, TIMEOUTS, BEATS, SEATS, WATCH, CHANNEL, Of(key::token)],
+            &[
+                PLAIN,
+                LIFE,
+                AHEAD,
+                LIFE,
+                LONG,
+                Arg::UpTo(u32::MAX as u64),
+                LEASE,
+                FLAG,
+                ALLOWANCE,
+                KEPT,
+                PREVIOUS,
+                PREVIOUS_KEPT,
+            ],
+        )
+        .more(&[OtherLatch]),
+        "fair_release" => Layout::new(
+            &[Latch, Name, QUEUE, TIMEOUTS, BEATS, SEATS, WATCH, CHANNEL],
+            &[PLAIN, LIFE, AHEAD, LIFE, LONG, PREVIOUS, PREVIOUS_KEPT],
+        )
+        .more(&[OtherLatch]),
+        "fair_force_release" => Layout::new(
+            &[Record, Name, QUEUE, TIMEOUTS, BEATS, SEATS, WATCH, CHANNEL],
+            &[WINDOW, LIFE, AHEAD, LIFE, LONG],
+        )
+        .forcing(),
+        "fair_queue" => {
+            Layout::new(&[Name, QUEUE, TIMEOUTS, BEATS], &[Arg::Maybe(&PLAIN), Arg::UpTo(16)])
+        }
+        _ => return None,
+    };
+    Some(layout)
+}
+
+fn sides(script: &str) -> Option<Layout> {
+    use Key::{Latch, Name, Of, OtherLatch, OtherReadTimeout, ReadTimeout, Record};
+    const SIDE: Arg = Arg::Is(&["read", "write"]);
+    const READERS: Arg = Arg::Of(key::read_timeouts);
+    const TOKEN_KEY: Key = Of(key::token);
+    const EPOCH: Key = Of(key::epoch);
+    const WANT: Key = Of(key::want);
+    const CHANNEL: Key = Of(key::rw_channel);
+    let layout = match script {
+        "read_acquire" => Layout::new(
+            &[Latch, Name, ReadTimeout, TOKEN_KEY, EPOCH, WANT],
+            &[PLAIN, LEASE, FLAG, KEPT, Arg::Maybe(&Arg::Other(":write"))],
+        )
+        .more(&[OtherLatch]),
+        "read_renew" => Layout::new(&[Latch, Name, ReadTimeout, EPOCH], &[PLAIN, LEASE, TOKEN]),
+        "read_release" => Layout::new(&[Latch, Name, ReadTimeout, CHANNEL], &[PLAIN, READERS]),
+        "write_acquire" => Layout::new(
+            &[Latch, Name, TOKEN_KEY, WANT, CHANNEL],
+            &[WRITER, LEASE, FLAG, KEPT, READERS, Arg::Maybe(&Arg::UpTo(5000)), TOLD],
+        )
+        .least(6),
+        "write_release" => {
+            Layout::new(&[Latch, Name, CHANNEL, TOKEN_KEY, EPOCH, WANT], &[WRITER, READERS, KEPT])
+                .more(&[OtherLatch, OtherReadTimeout])
+        }
+        "rw_force_release" => Layout::new(&[Record, Name, CHANNEL], &[WINDOW, SIDE]).forcing(),
+        "rw_inspect" => {
+            Layout::new(&[Name, TOKEN_KEY], &[Arg::Maybe(&Arg::Owner(&["", ":write"])), SIDE])
+                .more(&[ReadTimeout])
+        }
+        _ => return None,
+    };
+    Some(layout)
+}
+
+fn groups(script: &str) -> Option<Layout> {
+    use Key::{Latch, Name, Of, Record};
+    const CHANNEL: Key = Of(key::channel);
+    let layout = match script {
+        "group_acquire" => Layout::new(
+            &[Latch, Name, Of(key::token)],
+            &[PLAIN, LEASE, FLAG, KEPT, SKEW, Arg::Fields],
+        ),
+        "group_renew" => Layout::new(&[Latch, Name], &[PLAIN, LEASE, TOKEN, SKEW, Arg::Fields]),
+        "group_release" => Layout::new(&[Latch, Name, CHANNEL], &[PLAIN, Arg::Fields]),
+        "group_force_release" => {
+            Layout::new(&[Record, Name, CHANNEL], &[WINDOW, Arg::Fields]).forcing()
+        }
+        "group_inspect" => {
+            Layout::new(&[Of(key::token), Name], &[Arg::Maybe(&PLAIN), SKEW, Arg::Fields])
+        }
+        _ => return None,
+    };
+    Some(layout)
+}
+
+fn semaphores(script: &str, what: &str) -> Option<Layout> {
+    use Key::{Latch, Name, Of, Record};
+    const HOLDS: Key = Of(key::holds);
+    const CHANNEL: Key = Of(key::permits_channel);
+    const LASTING: Arg = Arg::Lease(Some(""));
+    let change = |args| Layout::new(&[Record, Name, HOLDS, CHANNEL], args);
+    let layout = match (script, what) {
+        ("semaphore_acquire", _) => Layout::new(
+            &[Latch, Name, HOLDS, CHANNEL, Of(key::own_token)],
+            &[PLAIN, LASTING, FLAG, KEPT, PERMITS, TOLD],
+        )
+        .least(5),
+        ("semaphore_renew", _) => Layout::new(&[Latch, HOLDS], &[TOKEN, LASTING, PLAIN, PERMITS]),
+        ("semaphore_release", _) => Layout::new(&[Latch, Name, HOLDS, CHANNEL], &[PLAIN, PERMITS]),
+        ("semaphore_inspect", _) => {
+            Layout::new(&[Of(key::own_token), Name, HOLDS], &[Arg::Maybe(&PLAIN), PERMITS])
+        }
+        ("semaphore_change", "add") => change(&[WINDOW, Arg::Is(&["add"]), Arg::Int]),
+        ("semaphore_change", "addx") => change(&[WINDOW, Arg::Is(&["addx"]), PERMITS]),
+        ("semaphore_change", "drain") => change(&[WINDOW, Arg::Is(&["drain"]), Arg::UpTo(0)]),
+        ("semaphore_change", "set") => {
+            change(&[WINDOW, Arg::Is(&["set"]), PERMITS, Arg::Maybe(&LIFE)])
+        }
+        ("semaphore_change", "clear") => change(&[WINDOW, Arg::Is(&["clear"])]).forcing(),
+        _ => return None,
+    };
+    Some(layout)
+}
+
+fn permits(script: &str, what: &str) -> Option<Layout> {
+    use Key::{Latch, Name, Of, Record};
+    const HELD: Key = Of(key::held_permits);
+    const CHANNEL: Key = Of(key::permits_channel);
+    const LASTING: Arg = Arg::Lease(Some(""));
+    const NONE: Arg = Arg::Is(&[""]);
+    let change = |args| Layout::new(&[Record, Name, HELD, CHANNEL], args);
+    let layout = match (script, what) {
+        ("permits_acquire", _) => Layout::new(
+            &[Latch, Name, HELD, CHANNEL, Of(key::own_token)],
+            &[SKEW, LASTING, FLAG, KEPT, FLAG, Arg::Ids],
+        ),
+        ("permits_renew", _) => Layout::new(&[Latch, HELD], &[TOKEN, LASTING, SKEW, Arg::Ids]),
+        ("permits_release", _) => Layout::new(&[Latch, Name, HELD, CHANNEL], &[Arg::Ids]),
+        ("permits_inspect", _) => Layout::new(&[Of(key::own_token), Name, HELD], &[SKEW, Arg::Ids]),
+        ("permits_change", "add") => change(&[WINDOW, Arg::Is(&["add"]), Arg::Int, NONE]),
+        ("permits_change", "set") => change(&[WINDOW, Arg::Is(&["set"]), PERMITS, NONE]),
+        ("permits_change", "new") => change(&[WINDOW, Arg::Is(&["new"]), PERMITS, NONE]),
+        ("permits_change", "free") => {
+            change(&[WINDOW, Arg::Is(&["free"]), Arg::UpTo(0), NONE, Arg::Ids])
+        }
+        ("permits_change", "lease") => {
+            change(&[WINDOW, Arg::Is(&["lease"]), Arg::Lease(Some("-1")), SKEW, Arg::Ids])
+        }
+        ("permits_change", "clear") => {
+            change(&[WINDOW, Arg::Is(&["clear"]), Arg::UpTo(0), NONE]).forcing()
+        }
+        _ => return None,
+    };
+    Some(layout)
+}
+
+fn others(script: &str, what: &str) -> Option<Layout> {
+    use Key::{Name, Record};
+    const CHANNEL: Arg = Arg::Of(key::count_down_channel);
+    const NONE: Arg = Arg::Is(&[""]);
+    let layout = match (script, what) {
+        ("cancel", _) => Layout::new(&[Record], &[WINDOW]),
+        ("latch_change", "down" | "delete") => {
+            Layout::new(&[Record, Name], &[WINDOW, Arg::Is(&["down", "delete"]), NONE, CHANNEL])
+        }
+        ("latch_change", "set") => {
+            Layout::new(&[Record, Name], &[WINDOW, Arg::Is(&["set"]), TOKEN, CHANNEL])
+        }
+        ("latch_inspect", _) => Layout::new(&[Name], &[]),
+        _ => return None,
+    };
+    Some(layout)
+}
+
+/// The arguments of the scripts about guarded keys; of the one that writes, by what is said in ARGV 9.
+pub(super) fn guard_args(script: &str, what: &str) -> Option<&'static [Arg]> {
+    Some(match (script, what) {
+        ("guard_newest", _) => &[],
+        ("guard_write", "set") => &[
+            TOKEN,
+            PLAIN,
+            Arg::UpTo(u64::MAX),
+            LIFE,
+            Arg::Is(&["set"]),
+            Arg::Text,
+            Arg::Maybe(&LIFE),
+        ],
+        ("guard_write", "del" | "claim") => {
+            &[TOKEN, PLAIN, Arg::UpTo(u64::MAX), LIFE, Arg::Is(&["del", "claim"])]
+        }
+        _ => return None,
+    })
+}
