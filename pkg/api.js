@@ -1,5 +1,6 @@
 // The public names. Everything is done in the WebAssembly module that a loader has set up: these classes give names to its
 // numbers, which are the places in the lists below, and pass on what they are given once options.js has checked it.
+import { GatewayUnreachableError } from "./errors.js";
 import * as options from "./options.js";
 import { connect as open, Thing } from "./wasm/edgelatch.js";
 
@@ -175,7 +176,13 @@ class Lease extends Base {
     return tell(this, "permitIds").split(",").filter(Boolean);
   }
   async eval(...values) {
-    return JSON.parse(await ask(this, "eval", options.lease.eval, values));
+    const result = await ask(this, "eval", options.lease.eval, values);
+    try {
+      return JSON.parse(result);
+    } catch {
+      // Our script tells a result in JSON or none at all.
+      throw new GatewayUnreachableError("the gateway's answer is not understood (HTTP 200)");
+    }
   }
   events() {
     return events(this);

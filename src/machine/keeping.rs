@@ -59,7 +59,10 @@ impl Machine for Keeping {
     type Outcome = Option<LossReason>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        self.renewals.handle(input, now);
+        // Once it is lost, what becomes of the other parts is no reason any more.
+        if self.loss().is_none() {
+            self.renewals.handle(input, now);
+        }
     }
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {

@@ -110,7 +110,10 @@ impl Once {
         self.over(match verdict {
             Verdict::Answered(reply, _) => match reply.code {
                 Code::Gone => Err(RequestError::NotDone(cause)),
-                Code::Unknown | Code::BoundRequired => Err(RequestError::Unreachable(cause)),
+                // The last two nobody says who cancels what has a bound.
+                Code::Unknown | Code::BoundRequired | Code::Late => {
+                    Err(RequestError::Unreachable(cause))
+                }
                 _ => Ok(reply),
             },
             Verdict::Refused(_) | Verdict::GaveUp(_) => Err(RequestError::Unreachable(cause)),

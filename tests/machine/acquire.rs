@@ -284,3 +284,14 @@ fn a_grant_without_a_token_is_not_believed() {
         assert!(matches!(outcome, Err(AcquireError::Unreachable(_))), "{value}: {outcome:?}");
     }
 }
+
+#[test]
+fn an_answer_that_no_acquisition_gives_is_undone() {
+    // Nothing, unknown, superseded, the script failed; and that a bound is required of what has one.
+    for code in [3, -4, -5, -7, -11] {
+        let mut it = acquire(Patience::Once);
+        it.asks("lock_acquire").hears(code, "0", 0);
+        let outcome = it.asks("lock_release").hears(0, "0", 0).done();
+        assert!(matches!(outcome, Err(AcquireError::Unreachable(_))), "{code}: {outcome:?}");
+    }
+}

@@ -385,3 +385,14 @@ fn a_long_wait_in_a_queue_goes_on_under_a_new_owner_who_takes_over_the_seat() {
     let it = it.cancelled();
     assert_eq!((it.scripts().last(), it.arg_at(0, 10)), (Some(&"fair_release"), &*owner));
 }
+
+#[test]
+fn a_part_whose_token_is_out_of_range_is_undone() {
+    // The script wrote no tombstone, so a copy is kept from being granted.
+    let asked = gathering(2, Patience::Once).asks_of(&[(0, ACQUIRE), (1, ACQUIRE)]);
+    let refused = asked.hears_from(1, says(Code::TokenRange)).hears_from(0, granted(42));
+    let undone = refused.asks_of(&[(0, RELEASE), (1, RELEASE)]);
+    let outcome = undone.hears_from(0, says(Code::Done)).hears_from(1, says(Code::No)).ends();
+    let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(refusal.kind(), RefusalKind::TokenRange);
+}

@@ -134,3 +134,12 @@ fn a_refusal_at_once_is_told() {
         force_release(clock()).asks("lock_force_release").is_refused("WRONGPASS no").done();
     assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}");
 }
+
+#[test]
+fn an_answer_that_no_cancelling_gives_proves_nothing() {
+    // Late; and that a bound is required of what has one.
+    for number in [-1, -4] {
+        let outcome = not_heard_of().hears(number, "0", 0).done();
+        assert_eq!(outcome, Err(RequestError::Unreachable(FailureKind::Broken)), "{number}");
+    }
+}

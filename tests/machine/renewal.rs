@@ -1,7 +1,9 @@
 //! Keeping a hold, and knowing when it is lost.
 
 use edgelatch::error::{FailureKind, LossReason};
-use edgelatch::machine::{Grant, Input, Lease, LeaseState, Machine, Renewal, Wake};
+use edgelatch::machine::{
+    Grant, Input, Keeping, Lease, LeaseState, Machine, Output, Renewal, Wake,
+};
 use edgelatch::time::Instant;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
@@ -211,4 +213,21 @@ fn a_hold_that_is_renewed_to_an_end_is_asked_for_no_longer() {
     assert_eq!(it.waits(Wake::LeaseEnds), left);
     it.sleeps();
     assert_eq!(it.done(), Some(LossReason::Expired));
+}
+
+#[test]
+fn the_reason_of_a_loss_stays_whatever_becomes_of_the_other_parts() {
+    let part = || renewal(true).machine;
+    let mut keeping = Keeping::new([part(), part()], 2);
+    let due = start() + ms(10_000);
+    keeping.handle(Input::Woken, due);
+    let Output::Call { call, script, .. } = keeping.poll(due) else { panic!("a renewal is due") };
+    let reply = renewal(true).reply(&script, -3, "0", 0);
+    keeping.handle(Input::Reply { call, reply }, due);
+    let gone = LeaseState::Lost(LossReason::Gone);
+    assert_eq!(keeping.state(), gone);
+    let later = start() + ms(40_000);
+    keeping.handle(Input::Woken, later);
+    assert!(matches!(keeping.poll(later), Output::Done(Some(LossReason::Gone))));
+    assert_eq!(keeping.state(), gone);
 }

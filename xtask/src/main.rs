@@ -5,6 +5,7 @@
 mod bench;
 mod build;
 mod demo;
+mod fuzz;
 mod interop;
 mod once;
 mod place;
@@ -17,6 +18,7 @@ mod stack;
 mod stamp;
 mod suite;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -72,6 +74,17 @@ enum Task {
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_080))]
         minutes: u32,
     },
+    /// Fuzz every border that data crosses, guided by coverage
+    Fuzz {
+        /// Names of targets; all of them unless some are named
+        targets: Vec<String>,
+        /// For how long each of them runs, two side by side
+        #[arg(long, default_value_t = fuzz::SECONDS, value_parser = clap::value_parser!(u32).range(1..))]
+        seconds: u32,
+        /// Only show what the one target that is named says to this input
+        #[arg(long)]
+        input: Option<PathBuf>,
+    },
     /// Measure the packages and the gateway beside others, in one run, and write what was found
     Bench {
         /// Every table from few figures, in under a minute; what is published stays as it is
@@ -120,6 +133,9 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Test { suites, list: false } => return suite::run(&place, &suites),
         Task::Interop { seconds } => return interop::run(&place, seconds),
         Task::Soak { minutes } => return soak::run(&place, minutes),
+        Task::Fuzz { targets, seconds, input } => {
+            return fuzz::run(&place, &targets, seconds, input.as_deref());
+        }
         Task::Bench { draw: true, .. } => bench::draw(&place)?,
         Task::Bench { quick, draw: false } => bench::run(&place, quick)?,
         Task::Size { record } => size::run(&place, record)?,

@@ -190,7 +190,11 @@ impl Acquire {
             Code::BoundRequired if self.round.bound.not_after.is_none() => {
                 self.abandoned(Then::AskAnew, now);
             }
-            _ => self.end(AcquireError::Unreachable(FailureKind::NO_ANSWER), now),
+            // Whoever says what no such script says may have done anything.
+            _ => {
+                self.round.open = true;
+                self.end(AcquireError::Unreachable(FailureKind::NO_ANSWER), now);
+            }
         }
     }
 

@@ -76,9 +76,10 @@ impl Part {
                 self.turn.spent = true;
                 self.ask(Ask { again: false, ..ask }, common, now);
             }
+            // No tombstone was written: a copy would be granted once the token is in its range again.
             Code::TokenRange => {
-                self.turn.spent = true;
-                self.standing = Standing::Refused(Refusal::new(RefusalKind::TokenRange, ""));
+                let refusal = Refusal::new(RefusalKind::TokenRange, "");
+                self.is_no_hold(Standing::Refused(refusal));
             }
             Code::Late | Code::Lost => self.is_no_hold(Standing::TooSlow),
             _ => self.is_no_hold(GARBLED),

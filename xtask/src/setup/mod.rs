@@ -21,6 +21,8 @@ pub(crate) enum Need {
     Webdis,
     /// `wrk`, which loads both gateways.
     Wrk,
+    /// A compiler for C++, which libFuzzer is written in.
+    Cxx,
     /// A browser and its WebDriver.
     Chromium,
     /// A compiler for Java with its runtime, and Maven.
@@ -49,6 +51,8 @@ pub(crate) enum Purpose {
     Demo,
     /// For `bench`
     Bench,
+    /// For `fuzz`
+    Fuzz,
     /// For `interop`
     Interop,
 }
@@ -57,14 +61,15 @@ impl Purpose {
     /// What is needed for it.
     pub(crate) fn needs(self) -> &'static [Need] {
         use Need::{
-            CargoDeny, Chromium, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget, Webdis,
-            Wrk,
+            CargoDeny, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget,
+            Webdis, Wrk,
         };
         match self {
             Self::All => &[
                 Redis,
                 Webdis,
                 Wrk,
+                Cxx,
                 Chromium,
                 Java,
                 WasmTarget,
@@ -75,6 +80,7 @@ impl Purpose {
             ],
             Self::Build => &[WasmTarget, WasmBindgen, NpmTools],
             Self::Demo => &[Redis, WasmTarget, WasmBindgen, NpmTools],
+            Self::Fuzz => &[Cxx, WasmTarget, WasmBindgen, NpmTools],
             Self::Bench => &[Redis, Webdis, Wrk, Java, WasmTarget, WasmBindgen, NpmTools],
             Self::Interop => &[Redis, Java, WasmTarget, WasmBindgen, NpmTools],
         }
@@ -102,9 +108,11 @@ pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, St
     let mut failed = Vec::new();
     for need in missing {
         let result = match need {
-            Need::Redis | Need::Webdis | Need::Wrk | Need::Chromium | Need::Java => from_debian
-                .as_ref()
-                .map_or_else(|error| Err(anyhow::anyhow!("{error:#}")), |()| Ok(())),
+            Need::Redis | Need::Webdis | Need::Wrk | Need::Cxx | Need::Chromium | Need::Java => {
+                from_debian
+                    .as_ref()
+                    .map_or_else(|error| Err(anyhow::anyhow!("{error:#}")), |()| Ok(()))
+            }
             Need::WasmTarget => wasm::install(place),
             Need::WasmBindgen | Need::WasmPack | Need::CargoDeny => cargo::install(place, need),
             Need::NpmTools => npm::install(place),
@@ -127,6 +135,7 @@ fn is_there(place: &Place, need: Need) -> bool {
         Need::Redis => which("redis-server").is_some(),
         Need::Webdis => which("webdis").is_some(),
         Need::Wrk => which("wrk").is_some(),
+        Need::Cxx => which("c++").is_some(),
         Need::Chromium => chromium().is_some() && which("chromedriver").is_some(),
         Need::Java => java::is_there(),
         Need::WasmTarget => wasm::compiler(place).is_some(),
@@ -140,6 +149,7 @@ fn packages(need: Need) -> &'static [&'static str] {
         Need::Redis => &["redis-server"],
         Need::Webdis => &["webdis"],
         Need::Wrk => &["wrk"],
+        Need::Cxx => &["g++"],
         Need::Chromium => &["chromium", "chromium-driver"],
         Need::Java => java::PACKAGES,
         Need::WasmTarget

@@ -2,9 +2,9 @@
 
 use super::{Suite, javascript, rust};
 use crate::setup::Need::{
-    CargoDeny, Chromium, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget, Webdis, Wrk,
+    CargoDeny, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget, Webdis, Wrk,
 };
-use crate::{bench, interop};
+use crate::{bench, fuzz, interop};
 
 /// All of them, in the order in which they run.
 pub(crate) const SUITES: &[Suite] = &[
@@ -84,6 +84,13 @@ pub(crate) const SUITES: &[Suite] = &[
         needs: &[WasmTarget, WasmBindgen, NpmTools],
         files: &[],
         run: javascript::package,
+    },
+    Suite {
+        name: "fuzz",
+        about: "every border that data crosses, each fuzzed for 30 s, and all that was found by it before",
+        needs: &[Cxx, WasmTarget, WasmBindgen, NpmTools],
+        files: &["tests/fuzz/Cargo.toml", "tests/fuzz/ffi_bytes/run.mjs"],
+        run: fuzz::suite,
     },
     Suite {
         name: "recipes",

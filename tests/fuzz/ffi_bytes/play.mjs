@@ -1,0 +1,153 @@
+/** One case: anything is called with anything, and each call ends in a result or in an error of ours. */
+
+import { passes, settled } from "./clock.mjs";
+import { EdgelatchError, InvalidOptionError, connect } from "../../../pkg/node.js";
+import { Thing, connect as open } from "../../../pkg/wasm/edgelatch.js";
+import { Gateway, good } from "./gateway.mjs";
+
+const TOKEN = "s3cret-t0ken";
+const URL_ = "https://gateway.example";
+/** So many timers may go off before a call is called off, and before it has to have ended. */
+const STEPS = 150;
+const OPTIONS = [
+  "leaseMs", "waitMs", "maxRequests", "replicas", "signal", "preferWritersMs", "peerWatchdogMs", "rejoinDelayMs", "backoff", "peerSkewMs",
+  "memoryMs", "lifeMs", "once", "keys", "args", "requestTimeoutMs", "keyLocking", "publish", "wakeups", "dialect", "fetch", "prefix",
+];
+export const ok = (holds, what) => {
+  if (!holds) throw new Error(`it does not hold: ${what}`);
+};
+
+/** Everything that was heard: which question, and what came of it. */
+export async function play(choices) {
+  const heard = new Set();
+  const gateway = new Gateway(choices);
+  const off = new AbortController();
+  const told = { heard, gateway, off, choices };
+  await (choices.byte() % 2 ? behind(told) : before(told));
+  // Whatever has happened, it goes on to work for others.
+  const locks = connect({ url: URL_, token: TOKEN, fetch: good });
+  const lease = await ended(locks.lock("job").acquire(), told);
+  ok(lease.token === 1_700_000_000_000_000, "a lock is had after this");
+  ok((await ended(lease.release(), told)) === "released", "and is given back");
+  ok(Object.keys(Object.prototype).length === 0, "prototypes stay as they are");
+  return heard;
+}
+
+/** The functions of the WebAssembly, given what options.js would have refused as well. */
+async function behind(told) {
+  const { choices, gateway } = told;
+  const numbers = (most) => Float64Array.from({ length: choices.byte() % (most + 1) }, () => choices.number());
+  const things = [attempt(told, "open", () => open(URL_, TOKEN, new Float64Array(6).fill(NaN), gateway.fetch))];
+  attempt(told, "open any", () => open(choices.text(), choices.text(), numbers(7), gateway.fetch));
+  while (choices.left > 0) {
+    const [of, other] = [choices.one(things), choices.one(things)];
+    const what = choices.byte() % 30;
+    const kind = choices.byte() % 4;
+    if (kind === 0) attempt(told, `tell ${what}`, () => of.tell(what, choices.text()));
+    if (kind === 1) {
+      const made = attempt(told, `make ${what}`, () => of.make(what, other, choices.text(), numbers(6), choices.bytes(60)));
+      if (made) things.push(made);
+    }
+    if (kind > 1) {
+      const texts = Array.from({ length: choices.byte() % 4 }, () => choices.text());
+      const asked = new Promise((resolve, reject) => {
+        attempt(told, "ask", () => of.ask(what, other, numbers(6), texts, told.off.signal, { resolve, reject }));
+      });
+      const answer = await outcome(asked, told, `ask ${what}`);
+      if (answer instanceof Thing) {
+        ok(gateway.hasGranted, "nobody has granted a lease");
+        things.push(answer);
+      }
+    }
+  }
+}
+
+/** The methods that users call, with values of any kind. */
+async function before(told) {
+  const { choices, gateway } = told;
+  const things = [connect({ url: URL_, token: TOKEN, fetch: gateway.fetch })];
+  while (choices.left > 0) {
+    const of = choices.one(things);
+    const name = choices.one(members(of));
+    const values = Array.from({ length: choices.byte() % 4 }, () => value(told, things));
+    const made = attempt(told, name, () => {
+      const member = of[name];
+      return typeof member === "function" ? member.apply(of, values) : member;
+    });
+    const answer = made instanceof Promise ? await outcome(made, told, name) : made;
+    if (name === "acquire" && answer !== undefined) ok(gateway.hasGranted, "nobody has granted a lease");
+    const parts = answer?.read && answer.write ? [answer.read, answer.write] : [answer];
+    things.push(...parts.filter((part) => members(part).some((name) => ["acquire", "release", "set", "countDown"].includes(name))));
+  }
+}
+
+/** What an object of ours has. */
+function members(of) {
+  const names = new Set();
+  for (let proto = of; typeof of === "object" && proto && proto !== Object.prototype; proto = Object.getPrototypeOf(proto)) {
+    if (!Array.isArray(of)) Object.getOwnPropertyNames(proto).forEach((name) => names.add(name));
+  }
+  return [...names].filter((name) => name !== "constructor");
+}
+
+function value({ choices, off }, things) {
+  const kind = choices.byte() % 6;
+  if (kind === 0) return choices.value();
+  if (kind === 1) return choices.text();
+  if (kind === 2) return choices.one(things);
+  if (kind === 3) return [choices.one(things), choices.one(things)];
+  const options = { signal: off.signal };
+  for (let count = choices.byte() % 4; count > 0; count--) {
+    options[choices.one(OPTIONS)] = choices.byte() % 3 ? choices.number() : choices.value();
+  }
+  return options;
+}
+
+/** Does it at once. */
+function attempt(told, name, call) {
+  try {
+    const result = call();
+    told.heard.add(`${name}: ${result === null ? null : typeof result}`);
+    return result;
+  } catch (error) {
+    isOurs(error, told, name);
+  }
+}
+
+/** Waits for what comes of it, and calls it off when it takes too long. */
+async function outcome(asked, told, name) {
+  try {
+    const answer = await ended(asked, told);
+    told.heard.add(`${name}: ${answer === null ? null : typeof answer}`);
+    return answer;
+  } catch (error) {
+    isOurs(error, told, name);
+  }
+}
+
+/** Lets time pass until it has ended. What nobody can call off may last. */
+async function ended(asked, { off }) {
+  let end;
+  asked.then(
+    (answer) => (end = { answer }),
+    (error) => (end = { error, failed: true }),
+  );
+  for (let step = 0; step < STEPS * 2; step++) {
+    await settled();
+    if (end?.failed) throw end.error;
+    if (end) return end.answer;
+    if (step === STEPS) off.abort(new InvalidOptionError("called off", "signal", "patience"));
+    if (!passes() && step > STEPS) return;
+  }
+}
+
+/** An error of ours, with nothing in it that is secret; or what the case itself has thrown. */
+function isOurs(error, { heard }, name) {
+  const isThrown = error instanceof RangeError && error.message === "thrown on purpose";
+  if (isThrown) return heard.add(`${name}: thrown`);
+  ok(!(error instanceof WebAssembly.RuntimeError), `${name} has trapped: ${error?.stack}`);
+  const isTyped = error instanceof EdgelatchError || error instanceof TypeError;
+  ok(isTyped, `${name} throws ${Object.prototype.toString.call(error)} ${error?.stack}`);
+  ok(!String(error.stack).includes(TOKEN) && !JSON.stringify(error).includes(TOKEN), `${name} tells the token`);
+  heard.add(`${name}: ${error.code ?? error.name} ${error.option ?? error.reason ?? ""}`);
+}

@@ -1,0 +1,91 @@
+/**
+ * Fuzzes what JavaScript reaches of the WebAssembly, until the time is over or something does not hold: `--seconds=30`, or one file
+ * with an input. Inputs are changed at random, and kept where something comes of them that has not come of any before.
+ */
+
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { forgetAll, settled } from "./clock.mjs";
+import { Choices } from "./choices.mjs";
+import { play } from "./play.mjs";
+
+const REGRESSIONS = fileURLToPath(new URL("../regressions/ffi_bytes", import.meta.url));
+const INPUT_MAX = 300;
+const begun = process.hrtime.bigint();
+const seconds = () => Number(process.hrtime.bigint() - begun) / 1e9;
+
+const corpus = [];
+const known = new Set();
+let executions = 0;
+let current;
+
+process.on("uncaughtException", found);
+process.on("unhandledRejection", found);
+
+/** What something was found by before, and some inputs at first. */
+function* beginning() {
+  let files = [];
+  try {
+    files = readdirSync(REGRESSIONS);
+  } catch {}
+  for (const file of files) yield Buffer.from(readFileSync(join(REGRESSIONS, file), "utf8").replace(/\s/g, ""), "hex");
+  for (let place = 0; place < 64; place++) yield Buffer.from(Array.from({ length: 120 }, (_, at) => (place * 31 + at * (2 * place + 1)) % 256));
+}
+
+async function tried(input) {
+  current = input;
+  executions++;
+  const before = known.size;
+  for (const heard of await play(new Choices(input))) known.add(heard);
+  await settled();
+  forgetAll();
+  return known.size > before;
+}
+
+/** The input, a little different. */
+function changed(input) {
+  const bytes = [...input];
+  const random = (most) => randomBytes(4).readUInt32LE() % most;
+  for (let count = 1 + random(4); count > 0; count--) {
+    const at = random(bytes.length + 1);
+    const kind = random(5);
+    if (kind === 0) bytes.splice(at, 1 + random(8));
+    else if (kind === 1) bytes.splice(at, 0, ...randomBytes(1 + random(8)));
+    else if (kind === 2) bytes.splice(at, random(20), ...corpus[random(corpus.length)].subarray(random(100), 100 + random(40)));
+    else bytes[at] = random(256);
+  }
+  return Buffer.from(bytes.slice(0, INPUT_MAX));
+}
+
+function found(error) {
+  console.error(error);
+  const folder = process.env.EDGELATCH_FUZZ_FOUND ?? ".";
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `crash-${createHash("sha1").update(current).digest("hex")}`);
+  writeFileSync(file, current);
+  console.error(`Test unit written to ${file}`);
+  process.exit(1);
+}
+
+const [given] = process.argv.slice(2);
+try {
+  if (given?.startsWith("--seconds=")) {
+    const most = Number(given.split("=")[1]);
+    for (const input of beginning()) if ((await tried(input)) || corpus.length < 1) corpus.push(input);
+    while (seconds() < most) {
+      const input = changed(corpus[randomBytes(2).readUInt16LE() % corpus.length]);
+      if (await tried(input)) corpus.push(input);
+      if (executions % 1_000 === 0) console.log(`#${executions} cov: ${known.size} corp: ${corpus.length}`);
+    }
+  } else {
+    await tried(readFileSync(given));
+  }
+  console.log(`#${executions} cov: ${known.size} corp: ${corpus.length}`);
+  console.log(`stat::number_of_executed_units: ${executions}`);
+  process.exit(0);
+} catch (error) {
+  found(error);
+}

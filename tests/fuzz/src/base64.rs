@@ -1,0 +1,78 @@
+//! What is written in base64: what a Webdis asks of whoever asks, and the name of a group's value.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use edgelatch::protocol::calls::{GroupCalls, Target};
+use edgelatch::protocol::exchange::{Exchange, Step};
+use edgelatch::protocol::gateway::{Gateway, Memory};
+use edgelatch::protocol::script::Publish;
+use edgelatch::time::Instant;
+use edgelatch::timing::{LeaseTime, PeerSkew};
+use highway::{HighwayHash as _, HighwayHasher, Key};
+
+use crate::kit::{field, granted, inspect, name};
+
+/// Redisson's.
+const KEY: Key = Key([
+    0x9e37_79b9_7f4a_7c15,
+    0xf39c_c060_5ced_c834,
+    0x1082_276b_f3a2_7251,
+    0xf86c_6a11_d0c1_8e95,
+]);
+
+pub(crate) fn run(input: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(input) {
+        password(text);
+    }
+    value(input);
+}
+
+fn password(text: &str) {
+    let told = text.trim();
+    let fits = told.contains(':') && told.len() <= 1024 && !told.chars().any(char::is_control);
+    let Ok(gateway) = Gateway::webdis("https://gateway.example", text) else {
+        assert!(!fits && !told.is_empty(), "{text:?} is refused");
+        return;
+    };
+    assert!(fits || told.is_empty(), "{text:?} is accepted");
+    let Step::Send(request) = Exchange::new(&gateway, &inspect(1), &Memory::default()).1 else {
+        panic!("nothing is sent")
+    };
+    let sent = request.authorization.map(|header| {
+        let encoded = header.strip_prefix("Basic ").expect("a scheme").to_owned();
+        STANDARD.decode(encoded).expect("padded base64, with nothing behind it")
+    });
+    assert_eq!(sent.unwrap_or_default(), told.as_bytes());
+}
+
+fn value(value: &[u8]) {
+    let group = GroupCalls::new(name("group"), [value], PeerSkew::DEFAULT, Publish::Plain).unwrap();
+    assert_eq!(group.number_of(value), Some(1));
+    let target = Target::Group(group);
+    let grant = granted(target.clone(), LeaseTime::DEFAULT, Instant::from_millis(0, 0));
+    let call = target.release(inspect(1).request, grant.bound, grant.owner);
+    let [high, low] = HighwayHasher::new(KEY).hash128(value);
+    // Redisson writes the two halves one behind the other, the largest byte first.
+    let hash = [high.to_be_bytes(), low.to_be_bytes()].concat();
+    let wanted = STANDARD_NO_PAD.encode(hash);
+    let written = call.args().contains(&wanted);
+    assert!(written, "{wanted} is not in {:?}", &call.args()[4..]);
+    assert!(call.args().contains(&field(grant.owner)));
+}
+
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
+    let texts = [
+        "",
+        " ",
+        "user:password",
+        "u:",
+        ":p",
+        "é:ü",
+        "user:pass:word",
+        " a:b\n",
+        "no colon",
+        "a:\tb",
+    ];
+    let lengths = (0..70_u8).map(|length| (0..length).map(|byte| byte.wrapping_mul(37)).collect());
+    texts.iter().map(|text| text.as_bytes().to_vec()).chain(lengths).collect()
+}

@@ -1,0 +1,177 @@
+//! Gateways, calls and conversations, made the only way in which a program can.
+
+use arbitrary::Unstructured;
+use edgelatch::LockName;
+use edgelatch::error::{FailureKind, Refusal};
+use edgelatch::machine::{
+    Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output, Pacing, Question,
+};
+use edgelatch::name::{OwnerId, RequestId};
+use edgelatch::protocol::calls::{LockCalls, Target};
+use edgelatch::protocol::exchange::{Answer, Exchange, Step};
+use edgelatch::protocol::gateway::{Gateway, Memory, Request, Response};
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch::time::Instant;
+use edgelatch::timing::{AttemptTime, LeaseTime, Patience, Replicas};
+use serde_json::Value;
+
+/// What the first request of [`inspect`] is known by, as in `tests/vectors`.
+pub(crate) const ECHO: &str = "00000000000000ff";
+
+pub(crate) fn gateway(webdis: bool) -> Gateway {
+    let new = if webdis { Gateway::webdis } else { Gateway::upstash };
+    new("https://gateway.example", "us:er").unwrap()
+}
+
+pub(crate) fn name(text: &str) -> LockName {
+    LockName::parse(text).unwrap()
+}
+
+pub(crate) fn lock(text: &str) -> Target {
+    Target::Lock(LockCalls::new(name(text), Publish::Plain))
+}
+
+/// Entropy of which the first request is known by this number.
+pub(crate) fn entropy(request: u64) -> Entropy {
+    let mut bytes = [7; 32];
+    bytes[16..24].copy_from_slice(&request.wrapping_sub(1).to_le_bytes());
+    Entropy::new(bytes)
+}
+
+/// A question about a lock, whose request has this number.
+pub(crate) fn inspect(request: u64) -> ScriptCall {
+    asked(request, |request| lock("invoice:42").inspect(request, None))
+}
+
+/// What is asked under the request id of this number.
+pub(crate) fn asked(number: u64, call: impl FnOnce(RequestId) -> ScriptCall) -> ScriptCall {
+    let mut question = Question::new(call, AttemptTime::DEFAULT, entropy(number));
+    match question.poll(Instant::from_millis(0, 0)) {
+        Output::Call { script, .. } => script,
+        other => panic!("a question begins with a call: {other:?}"),
+    }
+}
+
+/// How a call is answered whose replies name it.
+pub(crate) fn echo(call: &ScriptCall) -> &str {
+    &call.args()[0]
+}
+
+/// The field of an owner, as Redis has it.
+pub(crate) fn field(owner: OwnerId) -> String {
+    let call = asked(1, |request| lock("x").inspect(request, Some(owner)));
+    call.args()[4].clone()
+}
+
+/// A lock's acquisition that waits for nothing.
+pub(crate) fn acquisition(target: Target, lease: LeaseTime) -> AcquireSpec {
+    AcquireSpec {
+        target,
+        lease,
+        patience: Patience::Once,
+        budget: None,
+        attempt: AttemptTime::DEFAULT,
+        pacing: Pacing::Jittered,
+        replicas: None,
+        is_crowded: false,
+    }
+}
+
+/// A try of a lock that waits for one replica.
+pub(crate) fn replicated(request: u64) -> ScriptCall {
+    let spec = AcquireSpec {
+        replicas: Replicas::new(1).ok(),
+        ..acquisition(lock("invoice:42"), LeaseTime::DEFAULT)
+    };
+    let now = Instant::from_millis(0, 0);
+    match Acquire::new(spec, entropy(request), None, now).poll(now) {
+        Output::Call { script, .. } => script,
+        other => panic!("an acquisition begins with a call: {other:?}"),
+    }
+}
+
+/// What is granted at once, at this time.
+pub(crate) fn granted(target: Target, lease: LeaseTime, now: Instant) -> Grant {
+    let mut machine = Acquire::new(acquisition(target, lease), entropy(1), None, now);
+    let Output::Call { call, .. } = machine.poll(now) else { panic!("it begins by asking") };
+    let (code, value) = (Code::Done, "1700000000000000".to_owned());
+    let reply = Reply { code, value, ms: 1, server_ms: 1_700_000_000_000, acknowledged: None };
+    machine.handle(Input::Reply { call, reply }, now);
+    match machine.poll(now) {
+        Output::Done(Ok(grant)) => grant,
+        other => panic!("a grant ends an acquisition: {other:?}"),
+    }
+}
+
+/// What came of one call that is always answered alike, and how many requests it took.
+pub(crate) fn converse(
+    gateway: &Gateway,
+    call: &ScriptCall,
+    response: &Response,
+    mut sees: impl FnMut(&Request),
+) -> (Answer, usize) {
+    let mut memory = Memory::default();
+    let (mut exchange, mut step) = Exchange::new(gateway, call, &memory);
+    let mut requests = 0;
+    loop {
+        match step {
+            Step::Send(request) => {
+                sees(&request);
+                requests += 1;
+                step = exchange.answered(Ok(response.clone()), &mut memory);
+            }
+            Step::Done(answer) => return (answer, requests),
+        }
+    }
+}
+
+pub(crate) fn response(status: u16, body: &[u8]) -> Response {
+    Response { status, sync_token: None, body: body.to_vec() }
+}
+
+/// The refusal that an error of Redis is read as.
+pub(crate) fn refusal(error: &str) -> Refusal {
+    let body = serde_json::json!({ "error": error }).to_string();
+    match converse(&gateway(false), &inspect(1), &response(400, body.as_bytes()), |_| {}).0 {
+        Answer::Refused(refusal) => refusal,
+        other => panic!("{error} is no refusal: {other:?}"),
+    }
+}
+
+/// Failures of each kind.
+pub(crate) const FAILURES: [FailureKind; 6] = [
+    FailureKind::NotSent,
+    FailureKind::Broken,
+    FailureKind::TimedOut,
+    FailureKind::TooLarge,
+    FailureKind::Redirected,
+    FailureKind::Garbled { status: 200 },
+];
+
+/// The statuses and bodies that the vectors of a dialect are answered with.
+pub(crate) fn recorded(webdis: bool) -> Vec<(u16, String)> {
+    let text = if webdis {
+        include_str!("../../vectors/webdis.json")
+    } else {
+        include_str!("../../vectors/upstash.json")
+    };
+    let document: Value = serde_json::from_str(text).unwrap();
+    let conversations = document["conversations"].as_array().unwrap();
+    let answers = conversations.iter().flat_map(|one| one["answers"].as_array().unwrap());
+    let told = answers.filter_map(|answer| {
+        let status = u16::try_from(answer["status"].as_u64()?).unwrap();
+        Some((status, answer["body"].as_str()?.replace("$echo", ECHO)))
+    });
+    told.collect()
+}
+
+/// One of several, as the input says.
+pub(crate) fn one_of<T: Copy>(input: &mut Unstructured<'_>, of: &[T]) -> T {
+    input.choose(of).copied().unwrap_or(of[0])
+}
+
+/// Any number up to this, as the input says; 0 once it is used up.
+pub(crate) fn up_to(input: &mut Unstructured<'_>, most: u64) -> u64 {
+    input.int_in_range(0..=most).unwrap_or(0)
+}

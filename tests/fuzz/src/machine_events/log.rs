@@ -1,0 +1,201 @@
+//! A conversation with a machine, and what was said in it.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+
+use edgelatch::error::{FailureKind, Refusal};
+use edgelatch::machine::{CallId, Endpoint, Input, Machine, Output, Wake};
+use edgelatch::protocol::reply::{Reply, ServerClock};
+use edgelatch::protocol::script::ScriptCall;
+use edgelatch::time::Instant;
+
+/// One call, and what was heard of it in time.
+pub(super) struct Called {
+    id: CallId,
+    pub(super) place: usize,
+    pub(super) script: ScriptCall,
+    pub(super) sent_at: Instant,
+    pub(super) heard: Option<Heard>,
+}
+
+/// What was heard of a call while it was under way.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Reply(Reply),
+    Refused,
+    /// Whether it may have been done all the same.
+    Failed {
+        unsure: bool,
+    },
+}
+
+/// What was said so far, and what the clocks show.
+pub(super) struct Log {
+    pub(super) calls: Vec<Called>,
+    pub(super) now: Instant,
+    pub(super) server_ms: u64,
+    pub(super) cancelled: bool,
+    /// When the machine has ended.
+    pub(super) ended_at: Option<Instant>,
+    clocks: [u64; 2],
+}
+
+impl Log {
+    pub(super) fn new() -> Self {
+        let clocks = [5_000, 9_000_000];
+        let now = Instant::from_millis(clocks[0], clocks[1]);
+        Self {
+            calls: Vec::new(),
+            now,
+            server_ms: 1_700_000_000_000,
+            cancelled: false,
+            ended_at: None,
+            clocks,
+        }
+    }
+
+    /// What is known of Redis' clock at the beginning.
+    pub(super) const fn clock(&self) -> ServerClock {
+        ServerClock::new(self.server_ms, self.now)
+    }
+
+    /// What was asked, and what was heard of it.
+    pub(super) fn told(&self) -> Vec<(&'static str, &Option<Heard>)> {
+        self.calls.iter().map(|call| (call.script.script().name, &call.heard)).collect()
+    }
+
+    /// The replies that were heard in time, with the calls that they answer.
+    pub(super) fn replies(&self) -> impl Iterator<Item = (&Called, &Reply)> {
+        self.calls.iter().filter_map(|call| match &call.heard {
+            Some(Heard::Reply(reply)) => Some((call, reply)),
+            _ => None,
+        })
+    }
+
+    /// Whether nothing newer was sent to the same gateway, and nothing was heard of it.
+    fn is_under_way(&self, call: usize) -> bool {
+        let Called { place, heard, .. } = &self.calls[call];
+        heard.is_none() && self.calls[call + 1..].iter().all(|later| later.place != *place)
+    }
+}
+
+/// A machine and what is between it and us.
+pub(super) struct Talk<M: Machine> {
+    pub(super) machine: M,
+    pub(super) log: Log,
+    pub(super) wait: Option<(Instant, Wake)>,
+    pub(super) outcome: Option<M::Outcome>,
+    ids: HashSet<CallId>,
+}
+
+impl<M> Talk<M>
+where
+    M: Machine + Clone + Debug + PartialEq,
+    M::Outcome: Clone + Debug + PartialEq,
+{
+    pub(super) fn begin(machine: M, log: Log) -> Self {
+        let mut talk = Self { machine, log, wait: None, outcome: None, ids: HashSet::new() };
+        talk.poll();
+        talk
+    }
+
+    /// Time passes, by different amounts on the clocks of a host.
+    pub(super) fn passes(&mut self, monotonic_ms: u64, wall_ms: u64) {
+        self.log.clocks[0] += monotonic_ms;
+        self.log.clocks[1] += wall_ms;
+        self.log.server_ms += monotonic_ms;
+        self.log.now = Instant::from_millis(self.log.clocks[0], self.log.clocks[1]);
+    }
+
+    /// Time passes until what it waits for has come.
+    pub(super) fn passes_to_its_wait(&mut self) {
+        let Some((until, _)) = self.wait else { return };
+        let ms = u64::try_from(self.log.now.until(until).as_millis()).expect("an end");
+        self.passes(ms, ms);
+    }
+
+    pub(super) fn hears(&mut self, call: usize, reply: Reply) {
+        let input = Input::Reply { call: self.log.calls[call].id, reply: reply.clone() };
+        self.of(call, Heard::Reply(reply), input);
+    }
+
+    pub(super) fn fails(&mut self, call: usize, kind: FailureKind) {
+        let unsure = kind != FailureKind::NotSent;
+        self.of(
+            call,
+            Heard::Failed { unsure },
+            Input::Failed { call: self.log.calls[call].id, kind },
+        );
+    }
+
+    pub(super) fn is_refused(&mut self, call: usize, refusal: Refusal) {
+        self.of(call, Heard::Refused, Input::Refused { call: self.log.calls[call].id, refusal });
+    }
+
+    /// What is heard too late, or twice, is as good as being woken.
+    fn of(&mut self, call: usize, heard: Heard, input: Input) {
+        if self.outcome.is_none() && self.log.is_under_way(call) {
+            self.log.calls[call].heard = Some(heard);
+            return self.tell(input);
+        }
+        let mut woken = self.machine.clone();
+        woken.handle(Input::Woken, self.log.now);
+        self.machine.handle(input, self.log.now);
+        // After its end nothing matters but what it ended with.
+        let is_same = self.outcome.is_some() || self.machine == woken;
+        assert!(is_same, "a late answer has changed something:\n{:?}\n{woken:?}", self.machine);
+        self.poll();
+    }
+
+    /// One thing happens, and it is asked what to do until it waits or ends.
+    pub(super) fn tell(&mut self, input: Input) {
+        self.log.cancelled |= matches!(input, Input::Cancelled) && self.outcome.is_none();
+        self.machine.handle(input, self.log.now);
+        self.poll();
+        // Whoever drives it wakes it at once where it waits for what has come. It may not go on like that.
+        for _ in 0..100 {
+            let Some((until, _)) = self.wait.filter(|_| self.outcome.is_none()) else { return };
+            if !self.log.now.has_reached(until) {
+                return self.sleeps_well();
+            }
+            self.machine.handle(Input::Woken, self.log.now);
+            self.poll();
+        }
+        panic!("it waits for what is over: {:?}", self.wait);
+    }
+
+    /// Waking early changes nothing.
+    fn sleeps_well(&mut self) {
+        let mut woken = self.machine.clone();
+        woken.handle(Input::Woken, self.log.now);
+        assert!(woken == self.machine, "woken early it changes:\n{woken:?}\n{:?}", self.machine);
+    }
+
+    fn poll(&mut self) {
+        for _ in 0..100 {
+            match self.machine.poll(self.log.now) {
+                Output::Call { call, to: Endpoint(place), script } => {
+                    assert!(self.outcome.is_none(), "a call after the end");
+                    assert!(self.ids.insert(call), "two calls of one number");
+                    let (sent_at, heard) = (self.log.now, None);
+                    self.log.calls.push(Called { id: call, place, script, sent_at, heard });
+                }
+                Output::Listen { .. } => {
+                    assert!(self.outcome.is_none(), "it listens after the end")
+                }
+                Output::Wait { until, why } => {
+                    assert!(self.outcome.is_none(), "a wait after the end");
+                    self.wait = Some((until, why));
+                    return;
+                }
+                Output::Done(outcome) => {
+                    self.log.ended_at.get_or_insert(self.log.now);
+                    let said = self.outcome.get_or_insert_with(|| outcome.clone());
+                    assert_eq!(*said, outcome, "it says something else");
+                    return;
+                }
+            }
+        }
+        panic!("it never waits")
+    }
+}

@@ -1,0 +1,178 @@
+//! Whatever happens to a machine, in whatever order: it keeps to the contract of `src/machine`, and its outcome is one that
+//! something which was heard allows.
+//!
+//! The input is read as choices: which machine, with which terms, and then one event after the other.
+
+mod log;
+mod making;
+mod promises;
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use arbitrary::{Arbitrary as _, Unstructured};
+use edgelatch::machine::{Input, Machine};
+use edgelatch::protocol::reply::{Code, Reply};
+
+use crate::kit::{FAILURES, one_of, refusal, up_to};
+use log::{Log, Talk};
+
+/// So many events at the most; what comes after them is silence.
+const EVENTS_MAX: usize = 120;
+/// So often it may be woken in silence before it ends, whatever its wait: a budget of 40 calls and its pauses take far less.
+const WAKES_MAX: usize = 3_000;
+
+pub(crate) fn run(input: &[u8]) {
+    let mut input = Unstructured::new(input);
+    making::any(&mut input);
+}
+
+/// Lets things happen to a machine until its end, and beyond. `keeps` looks at the machine while things happen,
+/// `ends` at what it ended with.
+fn play<M>(
+    machine: M,
+    input: &mut Unstructured<'_>,
+    log: Log,
+    keeps: impl Fn(&M, &Log),
+    ends: impl Fn(&M::Outcome, &Log),
+) where
+    M: Machine + Clone + Debug + PartialEq,
+    M::Outcome: Clone + Debug + PartialEq,
+{
+    let mut talk = Talk::begin(machine, log);
+    keeps(&talk.machine, &talk.log);
+    for _ in 0..EVENTS_MAX {
+        if input.is_empty() {
+            break;
+        }
+        happens(&mut talk, input);
+        if talk.outcome.is_none() {
+            keeps(&talk.machine, &talk.log);
+        }
+    }
+    // Who is never told anything more, and wants to wait for ever, is called off.
+    let mut wakes = 0;
+    while talk.outcome.is_none() {
+        wakes += 1;
+        let calls = talk.log.calls.len();
+        assert!(wakes < WAKES_MAX, "it never ends: {:?} after {calls} calls", talk.wait);
+        talk.passes_to_its_wait();
+        talk.tell(if wakes == WAKES_MAX / 2 { Input::Cancelled } else { Input::Woken });
+    }
+    ends(talk.outcome.as_ref().unwrap(), &talk.log);
+    after_the_end(&mut talk);
+}
+
+/// Nothing that happens after its end changes what it says. `Talk` minds that it makes no call.
+fn after_the_end<M>(talk: &mut Talk<M>)
+where
+    M: Machine + Clone + Debug + PartialEq,
+    M::Outcome: Clone + Debug + PartialEq,
+{
+    let newest = talk.log.calls.len().checked_sub(1);
+    for code in [Code::Done, Code::Lost] {
+        if let Some(newest) = newest {
+            let reply = reply(code, "1700000000000001", 1, talk.log.server_ms);
+            talk.hears(newest, reply);
+        }
+    }
+    for input in [Input::Cancelled, Input::Listening, Input::Deaf, Input::Woken] {
+        talk.tell(input);
+    }
+}
+
+fn reply(code: Code, value: &str, ms: i64, server_ms: u64) -> Reply {
+    Reply { code, value: value.into(), ms, server_ms, acknowledged: None }
+}
+
+const CODES: [Code; 15] = [
+    Code::Done,
+    Code::AlreadyYours,
+    Code::No,
+    Code::Gone,
+    Code::Late,
+    Code::Lost,
+    Code::Nothing,
+    Code::BoundRequired,
+    Code::Unknown,
+    Code::TokenRange,
+    Code::TooYoung,
+    Code::Superseded,
+    Code::TooOld,
+    Code::FromTheFuture,
+    Code::ScriptFailed,
+];
+const VALUES: [&str; 8] = [
+    "1700000000000000",
+    "1700000000000001",
+    "1",
+    "0",
+    "",
+    "9007199254740992",
+    "2,150,1",
+    "nonsense",
+];
+const ERRORS: [&str; 5] = ["LOADING x", "NOPERM x", "OOM x", "WRONGTYPE x", "ERR x"];
+
+/// One thing happens, to any of the calls that were ever made or to none.
+fn happens<M>(talk: &mut Talk<M>, input: &mut Unstructured<'_>)
+where
+    M: Machine + Clone + Debug + PartialEq,
+    M::Outcome: Clone + Debug + PartialEq,
+{
+    let event = up_to(input, 15);
+    let count = talk.log.calls.len();
+    // Most of what is heard is of the newest calls.
+    let back = usize::try_from(one_of(input, &[0, 0, 0, 0, 1, 2, 5, 9])).unwrap_or(0);
+    let call = count.checked_sub(1 + back.min(count.saturating_sub(1)));
+    match (event, call) {
+        (0..=5, Some(call)) => {
+            let (code, value) = (one_of(input, &CODES), one_of(input, &VALUES));
+            let ms = one_of(input, &[30_000, -1, -2, 0, 1, 5_000, i64::MAX]);
+            let server_ms = talk.log.server_ms.saturating_add(up_to(input, 5));
+            let acknowledged = one_of(input, &[None, Some(0), Some(1), Some(2)]);
+            talk.hears(call, Reply { acknowledged, ..reply(code, value, ms, server_ms) });
+        }
+        (6 | 7, Some(call)) => talk.fails(call, one_of(input, &FAILURES)),
+        (8, Some(call)) => talk.is_refused(call, refusal(one_of(input, &ERRORS))),
+        (9 | 10, _) => {
+            // The clocks of a host need not go together.
+            let (monotonic, wall) = (up_to(input, 20_000), up_to(input, 20_000));
+            talk.passes(
+                monotonic,
+                if bool::arbitrary(input).unwrap_or(true) { monotonic } else { wall },
+            );
+            talk.tell(Input::Woken);
+        }
+        (11 | 12, _) => {
+            talk.passes_to_its_wait();
+            talk.tell(Input::Woken);
+        }
+        (13, _) => talk.tell(Input::Woken),
+        (14, _) if up_to(input, 7) == 0 => talk.tell(Input::Cancelled),
+        _ => {
+            let within = Duration::from_millis(up_to(input, 2_000));
+            let lease = Some(Duration::from_millis(up_to(input, 60_000)));
+            let news = [
+                Input::Listening,
+                Input::Hearing,
+                Input::Notified { within: Duration::ZERO },
+                Input::Notified { within },
+                Input::Taken { lease },
+                Input::Taken { lease: None },
+                Input::Deaf,
+            ];
+            let news = input.choose(&news).cloned().unwrap_or(Input::Deaf);
+            talk.tell(news);
+        }
+    }
+}
+
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
+    // Each kind of machine, and beginnings that differ: what is said after that is for the fuzzer to find.
+    let seed = |kind: u8, pace: u8| {
+        let bytes = (0..220_u8).map(|place| place.wrapping_mul(pace).wrapping_add(place >> 2));
+        [kind].into_iter().chain(bytes).collect()
+    };
+    (0..making::KINDS).flat_map(|kind| [0, 1, 7, 16, 61].map(|pace| seed(kind, pace))).collect()
+}

@@ -1,0 +1,112 @@
+//! How another library reads the answers of gateways: strictly, and with every field where it stands.
+
+use std::fmt;
+
+use edgelatch::protocol::reply::Cell;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::from_str;
+use serde_json::value::RawValue;
+
+/// How deep what is passed over may be nested.
+const DEPTH_MAX: u8 = 127;
+
+/// The fields of an object, in their order and none of them folded.
+pub(crate) struct Fields<'a>(pub(crate) Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Collect).map(Self)
+    }
+}
+
+struct Collect;
+
+impl<'de> Visitor<'de> for Collect {
+    type Value = Vec<(String, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(field) = map.next_entry()? {
+            fields.push(field);
+        }
+        Ok(fields)
+    }
+}
+
+/// What one answer says: cells, or the text of an error.
+pub(crate) type Said = Result<Vec<Cell>, String>;
+
+/// An answer in Upstash's words. Exactly one of the two fields that mean something, once; others are passed over.
+pub(crate) fn upstash(body: &str) -> Option<Said> {
+    let mut said = None;
+    for (name, raw) in from_str::<Fields<'_>>(body).ok()?.0 {
+        let part = match name.as_str() {
+            "result" => Ok(cells(raw.get())?),
+            "error" => Err(from_str(raw.get()).ok()?),
+            _ if is_json(raw.get(), DEPTH_MAX) => continue,
+            _ => return None,
+        };
+        if said.replace(part).is_some() {
+            return None;
+        }
+    }
+    said
+}
+
+/// An answer in Webdis' words: one field, of the verb. What a truth value stands before is a status or an error.
+pub(crate) fn webdis(verb: &str, body: &str) -> Option<Said> {
+    let fields = from_str::<Fields<'_>>(body).ok()?.0;
+    let [(name, raw)] = fields.as_slice() else { return None };
+    if name != verb {
+        return None;
+    }
+    let Ok(elements) = from_str::<Vec<&RawValue>>(raw.get()) else {
+        return Some(Ok(vec![cell(raw.get())?]));
+    };
+    let texts: Vec<&str> = elements.iter().map(|element| element.get()).collect();
+    match texts.as_slice() {
+        ["false", error] => Some(Err(from_str(error).ok()?)),
+        ["true", rest @ ..] => rest.iter().map(|text| cell(text)).collect::<Option<_>>().map(Ok),
+        all => all.iter().map(|text| cell(text)).collect::<Option<_>>().map(Ok),
+    }
+}
+
+/// The elements of a list, each as it stands there.
+pub(crate) fn elements(body: &str) -> Option<Vec<&str>> {
+    let elements = from_str::<Vec<&RawValue>>(body).ok()?;
+    let texts: Vec<&str> = elements.into_iter().map(RawValue::get).collect();
+    texts.iter().all(|text| is_json(text, DEPTH_MAX)).then_some(texts)
+}
+
+fn cells(raw: &str) -> Option<Vec<Cell>> {
+    match from_str::<Vec<&RawValue>>(raw) {
+        Ok(elements) => elements.into_iter().map(|element| cell(element.get())).collect(),
+        Err(_) => Some(vec![cell(raw)?]),
+    }
+}
+
+/// A text or a whole number that fits, and nothing else: no null, no truth value, no fraction.
+fn cell(raw: &str) -> Option<Cell> {
+    if raw.starts_with('"') {
+        from_str(raw).ok().map(Cell::Text)
+    } else {
+        raw.parse().ok().map(Cell::Int)
+    }
+}
+
+/// Whether it is JSON down to its last text, and not nested too deeply.
+fn is_json(raw: &str, depth: u8) -> bool {
+    let deeper =
+        |raw: &RawValue| depth.checked_sub(1).is_some_and(|depth| is_json(raw.get(), depth));
+    match raw.as_bytes()[0] {
+        b'"' => from_str::<String>(raw).is_ok(),
+        b'[' => from_str::<Vec<&RawValue>>(raw).is_ok_and(|all| all.into_iter().all(deeper)),
+        b'{' => from_str::<Fields<'_>>(raw)
+            .is_ok_and(|all| all.0.into_iter().all(|(_, raw)| deeper(raw))),
+        _ => true,
+    }
+}

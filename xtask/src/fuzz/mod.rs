@@ -1,0 +1,146 @@
+//! Fuzzing, guided by coverage: every border that data crosses, under libFuzzer; and what is behind the npm package's WebAssembly, in
+//! Node.
+//!
+//! libFuzzer is linked in by `libfuzzer-sys`, and what counts coverage is put in by passes of LLVM, which any rustc has. No
+//! sanitizer is wanted, since there is no unsafe code to sanitize, and so no nightly compiler; `cargo-fuzz` would only hand on the
+//! flags that stand here, one target at a time.
+
+mod found;
+mod session;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::build;
+use crate::place::{Place, emptied};
+use crate::progress::{logged, output_of, run as run_step, tail};
+use crate::setup::{self, Need, Purpose};
+use crate::suite::{Runner, Tally};
+use session::Session;
+
+/// For how long each target runs unless it is said.
+pub(crate) const SECONDS: u32 = 30;
+/// The one that is JavaScript's.
+const FFI: &str = "ffi_bytes";
+/// What needs nothing but the compilers.
+const RUST_NEEDS: &[Need] = &[Need::Cxx];
+/// Counts which edges were taken, and what was compared with what. The names are those of LLVM's passes.
+const FLAGS: [&str; 5] = [
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+];
+
+/// `cargo xtask fuzz`: these targets, or all; or what one of them says to one input.
+pub(crate) fn run(
+    place: &Place,
+    names: &[String],
+    seconds: u32,
+    input: Option<&Path>,
+) -> Result<ExitCode> {
+    let rust_alone = !names.is_empty() && names.iter().all(|name| name != FFI);
+    setup::ensure(place, if rust_alone { RUST_NEEDS } else { Purpose::Fuzz.needs() })?;
+    let sessions = sessions(place, names)?;
+    if let Some(input) = input {
+        let mut sessions = sessions.into_iter();
+        let (Some(session), None) = (sessions.next(), sessions.next()) else {
+            bail!("name the target that the input is for")
+        };
+        return replay(place, session, input);
+    }
+    let tally = fuzz(&Runner::new(place, "fuzz"), sessions, seconds)?;
+    println!("{tally}");
+    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The suite of `cargo xtask test`.
+pub(crate) fn suite(runner: &Runner<'_>) -> Result<Tally> {
+    fuzz(runner, sessions(runner.place, &[])?, SECONDS)
+}
+
+fn fuzz(runner: &Runner<'_>, sessions: Vec<Session>, seconds: u32) -> Result<Tally> {
+    let mut tally = Tally::default();
+    session::side_by_side(runner.place, sessions, seconds, |name, ended| {
+        tally += match ended {
+            Ok(done) => runner.finding(&format!("{name}: {done}"), &[]),
+            Err(problem) => runner.finding(name, &[problem]),
+        };
+    })?;
+    Ok(tally)
+}
+
+/// What is run for these names, or for all.
+fn sessions(place: &Place, names: &[String]) -> Result<Vec<Session>> {
+    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+    let mut sessions = Vec::new();
+    if names.is_empty() || names.iter().any(|name| name != FFI) {
+        let program = program(place)?;
+        let listed = output_of(&mut place.command(&program.to_string_lossy()))?;
+        let wanted = listed.lines().filter(|name| is_wanted(name));
+        for name in wanted {
+            sessions.push(rust(place, &program, name)?);
+        }
+    }
+    if is_wanted(FFI) {
+        sessions.push(ffi(place)?);
+    }
+    match names.iter().find(|name| sessions.iter().all(|session| session.name != **name)) {
+        Some(unknown) => bail!("there is no target `{unknown}`; without a name all of them run"),
+        None => Ok(sessions),
+    }
+}
+
+/// Builds the program that has all targets of Rust in it.
+fn program(place: &Place) -> Result<PathBuf> {
+    let version = output_of(place.command("rustc").arg("-vV"))?;
+    let triple = version.lines().find_map(|line| line.strip_prefix("host: "));
+    // Named, so that neither build scripts nor macros are built with the flags.
+    let triple = triple.context("rustc does not say what it runs on")?;
+    let mut cargo = place.command("cargo");
+    cargo
+        .args(["build", "--profile", "fuzz", "--package", "edgelatch-fuzz", "--bin", "fuzz"])
+        .args(["--features", "libfuzzer", "--target", triple])
+        .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
+    run_step(place, "fuzz targets: cargo build, with coverage", &mut cargo)?;
+    Ok(place.target.join(triple).join("fuzz/fuzz"))
+}
+
+fn rust(place: &Place, program: &Path, name: &str) -> Result<Session> {
+    let folder = place.folder("fuzzing")?;
+    let seeds = emptied(folder.join("seeds").join(name))?;
+    let corpus = place.folder(&format!("fuzzing/corpus/{name}"))?;
+    let found = emptied(folder.join("found").join(name))?;
+    let mut command = place.command(&program.to_string_lossy());
+    command.env("EDGELATCH_FUZZ_TARGET", name).env("EDGELATCH_FUZZ_SEEDS", &seeds);
+    // The place of the assertion says enough.
+    command.env("RUST_BACKTRACE", "0");
+    command.args(["-print_final_stats=1", "-timeout=60"]);
+    command.arg(format!("-artifact_prefix={}/", found.display()));
+    let name = name.to_owned();
+    // What is found goes to the first folder, and stays there for the next time.
+    Ok(Session { name, command, seconds: "-max_total_time=", inputs: vec![corpus, seeds] })
+}
+
+fn ffi(place: &Place) -> Result<Session> {
+    build::package(place)?;
+    let found = emptied(place.folder("fuzzing")?.join("found").join(FFI))?;
+    let mut command = place.node();
+    command.args(["tests/fuzz/ffi_bytes/run.mjs"]);
+    command.env("EDGELATCH_FUZZ_FOUND", found);
+    let name = FFI.to_owned();
+    Ok(Session { name, command, seconds: "--seconds=", inputs: Vec::new() })
+}
+
+/// Runs a target on one input and shows what it says.
+fn replay(place: &Place, mut session: Session, input: &Path) -> Result<ExitCode> {
+    let bytes = place.folder("fuzzing")?.join("input");
+    found::unpack(input, &bytes)?;
+    let log = place.log(&format!("fuzz-{}", session.name))?;
+    let succeeded = logged(session.command.arg(&bytes), &log)?.success();
+    println!("{}  {}: {}", tail(&log), if succeeded { "ok" } else { "FAILED" }, session.name);
+    Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,108 @@
+//! Fuzzers side by side.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::found;
+use crate::place::Place;
+use crate::process::{Group, check_stop, tick};
+use crate::progress::{read, tail};
+
+/// As many as a small machine has cores.
+const AT_ONCE: usize = 2;
+
+/// One target, and what runs it.
+pub(super) struct Session {
+    pub(super) name: String,
+    /// Without what it is to run on.
+    pub(super) command: Command,
+    /// How it is told for how many seconds it is to run.
+    pub(super) seconds: &'static str,
+    /// The folders whose inputs it begins with.
+    pub(super) inputs: Vec<PathBuf>,
+}
+
+impl Session {
+    fn start(mut self, place: &Place, seconds: u32) -> Result<Running> {
+        let log = place.log(&format!("fuzz-{}", self.name))?;
+        let file = File::create(&log)?;
+        self.command.arg(format!("{}{seconds}", self.seconds)).args(&self.inputs);
+        self.command.stdout(file.try_clone()?).stderr(file);
+        println!("→ {}", self.name);
+        let group = Group::spawn(&self.name, &mut self.command)?;
+        Ok(Running { name: self.name, group, log })
+    }
+}
+
+struct Running {
+    name: String,
+    group: Group,
+    log: PathBuf,
+}
+
+/// Runs all of them for so many seconds each. `told` hears of each how it ended: what it has done, or what is wrong.
+pub(super) fn side_by_side(
+    place: &Place,
+    sessions: Vec<Session>,
+    seconds: u32,
+    mut told: impl FnMut(&str, Result<String, String>),
+) -> Result<()> {
+    let mut waiting = VecDeque::from(sessions);
+    let mut running: Vec<Running> = Vec::new();
+    while !(waiting.is_empty() && running.is_empty()) {
+        check_stop()?;
+        while running.len() < AT_ONCE
+            && let Some(session) = waiting.pop_front()
+        {
+            running.push(session.start(place, seconds)?);
+        }
+        let mut going_on = Vec::new();
+        for mut one in running {
+            match one.group.ended()? {
+                None => going_on.push(one),
+                Some(status) => told(&one.name, ended(place, &one, status.success())),
+            }
+        }
+        running = going_on;
+        tick();
+    }
+    Ok(())
+}
+
+/// What one has done; or what it has found, or why it has done nothing.
+fn ended(place: &Place, one: &Running, succeeded: bool) -> Result<String, String> {
+    let text = read(&one.log);
+    if !succeeded {
+        let found = found::told(place, &one.name, &text);
+        return Err(format!("{}{found}", tail(&one.log)));
+    }
+    let executions = number_after(&text, "stat::number_of_executed_units:").unwrap_or(0);
+    let coverage = text.lines().rev().find_map(|line| number_after(line, " cov: ")).unwrap_or(0);
+    if executions == 0 || coverage == 0 {
+        return Err(format!("it has executed nothing:\n{}", tail(&one.log)));
+    }
+    Ok(format!("{executions} executions, coverage {coverage}"))
+}
+
+fn number_after(text: &str, title: &str) -> Option<u64> {
+    let (_, rest) = text.rsplit_once(title)?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_libfuzzer_has_done_is_read_from_what_it_says() {
+        let log = "#482541\tDONE   cov: 525 ft: 913 corp: 168/15590b lim: 3188 exec/s: 30158 rss: 30Mb\n\
+             stat::number_of_executed_units: 482541\nstat::average_exec_per_sec:     30158\n";
+        assert_eq!(number_after(log, "stat::number_of_executed_units:"), Some(482_541));
+        assert_eq!(number_after(log, " cov: "), Some(525));
+        assert_eq!(number_after("nothing", " cov: "), None);
+    }
+}
