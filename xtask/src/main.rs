@@ -11,6 +11,7 @@ mod place;
 mod process;
 mod progress;
 mod setup;
+mod sim;
 mod size;
 mod stack;
 mod stamp;
@@ -59,6 +60,8 @@ enum Task {
         #[arg(long)]
         list: bool,
     },
+    /// Play schedules in virtual time, with faults drawn by a seed; a failure prints the smallest one that shows it
+    Sim(sim::Schedules),
     /// Run the npm package and the crate beside Redisson itself, in a JVM, on the same Redis
     Interop {
         /// How long both sides contend for each kind of object
@@ -111,6 +114,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Demo { once: false, port } => demo::run(&place, port)?,
         Task::Test { list: true, .. } => suite::list(),
         Task::Test { suites, list: false } => return suite::run(&place, &suites),
+        Task::Sim(schedules) => return sim::run(&place, &schedules),
         Task::Interop { seconds } => return interop::run(&place, seconds),
         Task::Bench { draw: true, .. } => bench::draw(&place)?,
         Task::Bench { quick, draw: false } => bench::run(&place, quick)?,
