@@ -16,8 +16,9 @@ use crate::script_model::{Latches, ScriptModel};
 
 /// What its clock shows when a schedule begins, in microseconds since 1970.
 const EPOCH: u64 = 1_700_000_000_000_000;
-/// Of requests without a bound copies are reckoned with for so long: `FIRST_HORIZON`, in microseconds.
-const REMEMBERED: u64 = 600_000_000;
+/// Of requests without a bound copies are reckoned with for so long, in microseconds: `FIRST_HORIZON` from the first request of a
+/// wait, and no wait here lasts for more than 90 s.
+const REMEMBERED: u64 = 510_000_000;
 /// So many answers are kept, to be mistaken for others.
 const RECENT: usize = 4;
 
