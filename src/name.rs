@@ -183,7 +183,7 @@ impl fmt::Debug for PermitId {
     }
 }
 
-/// What ties a reply to its request: sent with it, kept over its attempts, and echoed.
+/// What ties a reply to its request: sent with it, and echoed. Kept over its attempts, except where a lease counts from one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct RequestId(u64);
 

@@ -10,7 +10,8 @@ use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
 
-/// A call that is sent again, under the same request id, until it has an answer or its attempts are spent.
+/// A call that is sent again until it has an answer or its attempts are spent: under the same request id, except where the answer is
+/// about the attempt.
 ///
 /// Only for scripts that may be sent twice, as all of ours may.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +21,8 @@ pub(super) struct Errand {
     attempt_time: Duration,
     backoff: Backoff,
     state: State,
+    /// Whether each attempt has a request id of its own.
+    tells_apart: bool,
     /// Whether an attempt ended without an answer, so that it may have been done.
     unsure: bool,
 }
@@ -52,8 +55,15 @@ impl Errand {
             attempt_time,
             backoff,
             state: State::Ready,
+            tells_apart: false,
             unsure: false,
         }
+    }
+
+    /// The same for a request whose answer begins a lease, which counts from the attempt that is answered: an answer to an earlier
+    /// one, which a gateway may hand out for it, is none.
+    pub(super) fn leasing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
+        Self { tells_apart: true, ..Self::new(script, attempts, attempt_time) }
     }
 
     /// The same for a request that ends or undoes something: its attempts are further apart.
@@ -93,6 +103,9 @@ impl Errand {
         let under_way = match self.state {
             State::Sent { call, sent_at } => Some((call, sent_at)),
             State::Pausing { until } if now.has_reached(until) => {
+                if self.tells_apart {
+                    self.script.rename(ids.request());
+                }
                 self.state = State::Ready;
                 None
             }
@@ -138,4 +151,9 @@ impl Errand {
         self.state = State::Pausing { until: now + self.backoff.next(Duration::ZERO, ids) };
         true
     }
+}
+
+/// Whether what was refused for this may be done a little later: a copy of the request that is still on its way, too.
+pub(super) const fn may_pass(kind: RefusalKind) -> bool {
+    matches!(kind, RefusalKind::Unavailable | RefusalKind::OutOfMemory)
 }

@@ -67,8 +67,11 @@ impl Lease {
     /// Takes over what a later reply confirmed: never shortens, and the lease that is renewed for stays as it was granted.
     #[must_use]
     pub fn extended_by(&self, other: &Self) -> Self {
-        // What lasts longer by both clocks; else the newer, so that a clock that was set back does not leave its mark.
-        let keeps = !other.expires_at.until(self.expires_at).is_zero();
+        // What lasts longer by both clocks; else the newer, whichever of the two that is, so that a clock that was set back does not
+        // leave its mark.
+        let is_longer = |one: &Self, two: &Self| !two.expires_at.until(one.expires_at).is_zero();
+        let is_newer = self.sent_at.is_later(other.sent_at);
+        let keeps = is_longer(self, other) || is_newer && !is_longer(other, self);
         let (sent_at, expires_at) =
             if keeps { (self.sent_at, self.expires_at) } else { (other.sent_at, other.expires_at) };
         Self { time: self.time, sent_at, expires_at }

@@ -34,12 +34,14 @@ pub struct Exchange<'a> {
     gateway: &'a Gateway,
     call: &'a ScriptCall,
     form: Form,
+    /// Whether an earlier form of it has left. It was not run, but a copy of it may be, once Redis knows the script.
+    has_left: bool,
 }
 
 impl<'a> Exchange<'a> {
     /// Begins: the request to send first, or a refusal of what the gateway has no words for.
     pub fn new(gateway: &'a Gateway, call: &'a ScriptCall, memory: &Memory) -> (Self, Step) {
-        let exchange = Self { gateway, call, form: memory.form(gateway) };
+        let exchange = Self { gateway, call, form: memory.form(gateway), has_left: false };
         let step = if gateway.can_send(call) {
             Step::Send(exchange.request(memory))
         } else {
@@ -54,6 +56,9 @@ impl<'a> Exchange<'a> {
     pub fn answered(&mut self, result: Result<Response, FailureKind>, memory: &mut Memory) -> Step {
         let response = match result {
             Ok(response) => response,
+            Err(FailureKind::NotSent) if self.has_left => {
+                return Step::Done(Answer::Failed(FailureKind::Broken));
+            }
             Err(kind) => return Step::Done(Answer::Failed(kind)),
         };
         memory.note(&response);
@@ -88,7 +93,7 @@ impl<'a> Exchange<'a> {
     }
 
     fn again(&mut self, form: Form, memory: &Memory) -> Step {
-        self.form = form;
+        (self.form, self.has_left) = (form, true);
         Step::Send(self.request(memory))
     }
 

@@ -156,6 +156,14 @@ impl ScriptCall {
         Self { request, parts: Box::new(parts) }
     }
 
+    /// The same under another request id.
+    pub(crate) fn rename(&mut self, request: RequestId) {
+        self.request = request;
+        if let Some(first) = self.parts.args.first_mut() {
+            *first = request.to_text();
+        }
+    }
+
     /// Waits for so many replicas to have what it writes, for so long at most.
     pub(crate) fn replicated(mut self, replicas: Replicas, within: Duration) -> Self {
         self.parts.replicas = Some((replicas, within));

@@ -39,6 +39,20 @@ fn answer(status: u16, body: impl Into<Vec<u8>>) -> Answer {
     })
 }
 
+/// The hash was not known when it came. A copy of that request may come once it is, so it is not as if nothing had left.
+#[test]
+fn a_second_form_that_does_not_leave_leaves_the_first_behind() {
+    let mut asked = 0;
+    let end = converse(&gateway(&Value::Null), &inspect(), &mut Memory::default(), |_| {
+        asked += 1;
+        match asked {
+            1 => Ok(response(400, r#"{"error":"NOSCRIPT No matching script."}"#)),
+            _ => Err(FailureKind::NotSent),
+        }
+    });
+    assert_eq!((asked, end), (2, Answer::Failed(FailureKind::Broken)));
+}
+
 /// S50.
 #[test]
 fn a_reply_that_is_cut_anywhere_is_no_reply() {

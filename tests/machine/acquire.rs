@@ -100,13 +100,25 @@ fn a_wait_that_is_over_ends_with_a_last_try_at_its_end() {
 
 /// S1.
 #[test]
-fn an_attempt_without_an_answer_is_repeated_under_its_request_id() {
+fn an_attempt_without_an_answer_is_repeated_for_the_same_owner() {
     let mut it = acquire(Patience::Once);
     it.asks("lock_acquire").fails(FailureKind::Broken);
     assert_eq!(it.sleeps(), Wake::BackOff);
     let grant = it.asks("lock_acquire").after(5).hears(2, TOKEN, 29_000).done().unwrap();
-    assert_eq!(it.asked[0], it.asked[1]);
+    assert_eq!(it.asked[0].keys(), it.asked[1].keys());
+    assert_eq!(it.asked[0].args()[1..], it.asked[1].args()[1..]);
     assert_eq!(grant.lease.remaining(it.now), ms(30_000 - 302 - 5), "from the answered attempt");
+}
+
+/// A gateway that hands out the answer to the first attempt as that to the second must not make the lease longer than it is.
+#[test]
+fn each_attempt_has_a_request_id_of_its_own() {
+    let mut it = acquire(Patience::Once);
+    it.asks("lock_acquire").fails(FailureKind::TimedOut);
+    it.sleeps();
+    it.asks("lock_acquire");
+    assert_ne!(it.asked[0].request, it.asked[1].request);
+    assert_ne!(it.asked[0].args()[0], it.asked[1].args()[0]);
 }
 
 #[test]
@@ -257,6 +269,15 @@ fn a_script_that_may_have_stopped_half_way_is_undone() {
 }
 
 /// S67.
+#[test]
+fn what_was_refused_for_now_is_undone_since_a_copy_may_be_granted_later() {
+    let mut it = acquire(Patience::Once);
+    it.asks("lock_acquire").is_refused("OOM command not allowed when used memory > 'maxmemory'.");
+    let outcome = it.asks("lock_release").hears(0, "0", 0).done();
+    let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(refusal.kind(), RefusalKind::OutOfMemory);
+}
+
 #[test]
 fn a_redis_that_is_not_ready_is_asked_again() {
     let mut it = acquire(up_to(30_000));

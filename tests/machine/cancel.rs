@@ -43,6 +43,14 @@ fn between_two_tries_a_late_copy_of_the_first_is_barred() {
 
 /// S59.
 #[test]
+fn after_a_redis_that_was_not_ready_a_late_copy_is_barred() {
+    let mut it = acquire(up_to(30_000));
+    it.asks("lock_acquire").is_refused("LOADING Redis is loading the dataset in memory");
+    let outcome = it.is_cancelled().asks("lock_release").hears(0, "0", 0).done();
+    assert_eq!(outcome.unwrap_err(), CANCELLED);
+}
+
+#[test]
 fn while_it_undoes_it_goes_on_undoing_and_does_not_ask_again() {
     let mut it = acquire(up_to(30_000));
     it.asks("lock_acquire").hears(-3, TOKEN, 0);

@@ -169,6 +169,21 @@ fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
     assert_eq!(it.waits(Wake::RenewalDue), ms(10_000), "nor does it renew more often");
 }
 
+/// A hold's record has the lease as it was before, and is shared with the machine before and after each input.
+#[test]
+fn what_was_known_before_a_clock_was_set_back_is_not_taken_for_news() {
+    let mut it = renewal(true);
+    let before = it.machine.lease();
+    it.now = Instant::from_millis(5_000 + 10_000, 0);
+    it.machine.handle(Input::Woken, it.now);
+    it.asks("lock_renew").hears(1, TOKEN, 30_000);
+    let renewed = it.machine.lease();
+    it.machine.adopt(before);
+    assert_eq!(it.machine.lease(), renewed);
+    assert_eq!(before.extended_by(&renewed), renewed, "in either order");
+    assert_eq!(it.waits(Wake::RenewalDue), ms(10_000));
+}
+
 #[test]
 fn news_of_a_loss_is_heard_although_another_renewal_was_adopted_meanwhile() {
     let mut it = renewal(true);

@@ -12,6 +12,7 @@ mod place;
 mod process;
 mod progress;
 mod setup;
+mod sim;
 mod size;
 mod soak;
 mod stack;
@@ -62,6 +63,8 @@ enum Task {
         #[arg(long)]
         list: bool,
     },
+    /// Play schedules in virtual time, with faults drawn by a seed; a failure prints the smallest one that shows it
+    Sim(sim::Schedules),
     /// Run the npm package and the crate beside Redisson itself, in a JVM, on the same Redis
     Interop {
         /// How long both sides contend for each kind of object
@@ -131,6 +134,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Demo { once: false, port } => demo::run(&place, port)?,
         Task::Test { list: true, .. } => suite::list(),
         Task::Test { suites, list: false } => return suite::run(&place, &suites),
+        Task::Sim(schedules) => return sim::run(&place, &schedules),
         Task::Interop { seconds } => return interop::run(&place, seconds),
         Task::Soak { minutes } => return soak::run(&place, minutes),
         Task::Fuzz { targets, seconds, input } => {

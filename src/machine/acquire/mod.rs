@@ -21,7 +21,7 @@ use core::time::Duration;
 use round::Round;
 
 use super::backoff::Backoff;
-use super::call::{Errand, Verdict};
+use super::call::{Errand, Verdict, may_pass};
 use super::ear::Ear;
 use super::ids::Ids;
 use super::replicas;
@@ -118,7 +118,8 @@ impl Acquire {
             attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
         }
         let script = replicas::awaiting(script, self.spec.replicas, attempt_time);
-        self.state = State::Asking { errand: Errand::new(script, attempts, attempt_time), last };
+        self.state =
+            State::Asking { errand: Errand::leasing(script, attempts, attempt_time), last };
     }
 
     /// What may still be asked, after keeping back what an abandon needs.
@@ -134,6 +135,9 @@ impl Acquire {
 
     fn asked(&mut self, verdict: Verdict, unsure: bool, last: bool, now: Instant) {
         self.round.open |= unsure;
+        if let Verdict::Refused(refusal) = &verdict {
+            self.round.open |= may_pass(refusal.kind());
+        }
         match verdict {
             Verdict::Answered(reply, sent_at) => self.answered(&reply, sent_at, last, now),
             Verdict::Refused(refusal) if refusal.kind() == RefusalKind::Unavailable && !last => {

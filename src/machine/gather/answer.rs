@@ -1,6 +1,6 @@
 //! What an answer to a part means for it.
 
-use super::super::call::Verdict;
+use super::super::call::{Verdict, may_pass};
 use super::super::{Lease, replicas};
 use super::part::Part;
 use super::terms::{Ask, Common, Standing};
@@ -27,7 +27,7 @@ impl Part {
                 // A script that stops half-way is refused too. One whose keys lie in several slots is not begun.
                 let begun = matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported)
                     && refusal.code() != "CROSSSLOT";
-                self.turn.open |= begun;
+                self.turn.open |= begun || may_pass(refusal.kind());
                 if refusal.kind() == RefusalKind::Unavailable {
                     self.unheard(Standing::Refused(refusal), unsure, now);
                 } else {

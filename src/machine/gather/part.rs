@@ -187,7 +187,7 @@ impl Part {
         });
         let script = replicas::awaiting(script, common.replicas, ask.attempt_time);
         self.unsent = ask.attempts;
-        let errand = Errand::new(script, ask.attempts, ask.attempt_time);
+        let errand = Errand::leasing(script, ask.attempts, ask.attempt_time);
         self.state = State::Asking { errand, ask };
     }
 

@@ -59,10 +59,12 @@ const UNCLEAR = {
   "is failing": answer('{"error":"internal"}', 500),
 };
 
+/** A no for now, to whatever is asked. */
+const FULL = answer(`{"error":"OOM command not allowed when used memory > 'maxmemory'."}`, 400);
+
 /** A clear no. */
 const REFUSED = {
   unauthorized: answer('{"error":"WRONGPASS invalid or missing auth token"}', 401),
-  "out-of-memory": answer(`{"error":"OOM command not allowed when used memory > 'maxmemory'."}`, 400),
   "wrong-type": answer('{"error":"WRONGTYPE Operation against a key holding the wrong kind of value"}', 400),
 };
 
@@ -96,6 +98,13 @@ export const hostile = {
       await rejects(lock.inspect(), world.GatewayRefusedError, { reason });
       await rejects(lock.forceRelease(), world.GatewayRefusedError, { reason });
     });
+  },
+
+  async "a no for now is undone, and unknown while that is refused too: a copy may be granted later"(world) {
+    const { lock } = meeting(world, FULL);
+    const error = await rejects(lock.tryAcquire(), world.OutcomeUnknownError);
+    ok(Number.isSafeInteger(error.freeInMs), "the time until it is free");
+    await rejects(lock.inspect(), world.GatewayRefusedError, { reason: "out-of-memory" });
   },
 
   async "a wait ends with the wait, whatever the gateway does"(world) {

@@ -85,6 +85,11 @@ impl ScriptModel {
         Self { keys: BTreeMap::new(), latches, fair: Surroundings::NONE, without: None }
     }
 
+    /// Whether its scripts keep grant latches.
+    pub(crate) const fn latches(&self) -> Latches {
+        self.latches
+    }
+
     /// Runs a script at a time of the server in whole milliseconds.
     ///
     /// A real server's clock has microseconds too, of which a fencing token may be made: see [`run_at`](Self::run_at).
@@ -107,11 +112,22 @@ impl ScriptModel {
         not_after: Option<u64>,
         micros: u64,
     ) -> Vec<Cell> {
-        let (args, now) = (call.args(), micros / 1000);
-        let keep = args[2].parse().unwrap();
-        let run = Run { keys: call.keys(), args, micros, now, not_after, keep };
+        self.run_script(call.script().name, call.keys(), call.args(), not_after, micros)
+    }
+
+    /// The same of what came over a wire: the script of this name.
+    pub(crate) fn run_script(
+        &mut self,
+        script: &str,
+        keys: &[String],
+        args: &[String],
+        not_after: Option<u64>,
+        micros: u64,
+    ) -> Vec<Cell> {
+        let (now, keep) = (micros / 1000, args[2].parse().unwrap());
+        let run = Run { keys, args, micros, now, not_after, keep };
         self.expire(now);
-        let (code, value, ms) = match call.script().name {
+        let (code, value, ms) = match script {
             "lock_acquire" => self.lock_acquire(&run),
             "lock_raise" => self.lock_raise(&run),
             "lock_renew" => self.lock_renew(&run),

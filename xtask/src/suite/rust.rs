@@ -15,6 +15,8 @@ use crate::setup::wasm::{self, Compiler};
 const PUBLISHED: [&str; 2] = ["edgelatch", "edgelatch-gateway"];
 /// Run by themselves, with optimisation.
 const MODELS: [&str; 2] = ["model", "model_multi"];
+/// The same, with flags of its own.
+const SIM: &str = "sim";
 /// What is left out by default, and no less ours.
 const FEATURES: [&str; 2] = ["--features", "edgelatch/blocking"];
 /// Runs inside JavaScript runtimes.
@@ -102,7 +104,7 @@ pub(crate) fn tests(runner: &Runner<'_>) -> Result<Tally> {
     let mut command = cargo(runner);
     command.args(["test", "--workspace", "--no-fail-fast", "--lib", "--bins"]).args(FEATURES);
     for name in integration_tests(&metadata(runner)?) {
-        if ![WASM, INTEROP].contains(&name.as_str()) && !MODELS.contains(&name.as_str()) {
+        if ![WASM, INTEROP, SIM].contains(&name.as_str()) && !MODELS.contains(&name.as_str()) {
             command.args(["--test", &name]);
         }
     }

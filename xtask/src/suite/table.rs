@@ -4,7 +4,7 @@ use super::{Suite, javascript, rust};
 use crate::setup::Need::{
     CargoDeny, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget, Webdis, Wrk,
 };
-use crate::{bench, fuzz, interop};
+use crate::{bench, fuzz, interop, sim};
 
 /// All of them, in the order in which they run.
 pub(crate) const SUITES: &[Suite] = &[
@@ -56,6 +56,13 @@ pub(crate) const SUITES: &[Suite] = &[
         needs: &[],
         files: &["tests/model.rs", "tests/model_multi.rs"],
         run: rust::model,
+    },
+    Suite {
+        name: "sim",
+        about: "a million schedules of the client in virtual time, and bugs put in on purpose",
+        needs: &[],
+        files: &["tests/sim.rs"],
+        run: sim::suite,
     },
     Suite {
         name: "wasm-node",

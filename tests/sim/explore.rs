@@ -1,0 +1,58 @@
+//! Many schedules, on all cores.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use super::plan::{Kind, Limits, Plan};
+use super::schedule::play;
+use super::seen::Seen;
+
+/// What came of many schedules.
+pub(crate) struct Explored {
+    pub(crate) played: u64,
+    pub(crate) seen: Seen,
+    /// The first that broke a promise, by its seed.
+    pub(crate) failed: Option<(u64, String)>,
+}
+
+/// So many seeds are taken at a time.
+const CHUNK: u64 = 256;
+
+/// Plays the schedules of these seeds, up to the first that breaks a promise: of all that are found, the one with the least seed.
+pub(crate) fn explore(kind: Kind, limits: Limits, seed: u64, schedules: u64) -> Explored {
+    let (next, played) = (AtomicU64::new(0), AtomicU64::new(0));
+    let found: Mutex<Option<(u64, String)>> = Mutex::new(None);
+    let work = || {
+        let seen = Seen::default();
+        loop {
+            let begin = next.fetch_add(CHUNK, Ordering::Relaxed);
+            if begin >= schedules || found.lock().unwrap().is_some() {
+                return seen;
+            }
+            for number in begin..(begin + CHUNK).min(schedules) {
+                let seed = seed.wrapping_add(number);
+                let verdict = play(Plan::draw(seed, kind, &limits), false);
+                seen.add(&verdict.seen);
+                played.fetch_add(1, Ordering::Relaxed);
+                if let Some(what) = verdict.broken {
+                    let mut found = found.lock().unwrap();
+                    if found.as_ref().is_none_or(|(other, _)| seed < *other) {
+                        *found = Some((seed, what));
+                    }
+                    return seen;
+                }
+            }
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let seen = Seen::default();
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        for thread in threads {
+            seen.add(&thread.join().unwrap());
+        }
+    });
+    let failed = found.into_inner().unwrap();
+    Explored { played: played.into_inner(), seen, failed }
+}

@@ -1,0 +1,150 @@
+//! The other end of the wire: a gateway that speaks Upstash's dialect, as bytes.
+
+use std::sync::LazyLock;
+
+use edgelatch::protocol::gateway::Request;
+use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::script::{Script, scripts};
+
+use super::engine::Sim;
+use super::seen::Sight;
+use super::wire::Letter;
+
+/// The token that it wants to see.
+pub(crate) const TOKEN: &str = "token";
+
+/// A command as it came: its words.
+pub(crate) type Command = Vec<String>;
+
+/// A command that runs a script.
+pub(crate) struct Run<'a> {
+    pub(crate) script: Known,
+    pub(crate) keys: &'a [String],
+    pub(crate) args: &'a [String],
+}
+
+/// A script, by its place among all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Known(pub(crate) usize);
+
+/// The text and the hash of each script: what a client sends, and nothing that it would tell besides.
+static SOURCES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
+    scripts::ALL.iter().map(|script| (script.sha1(false), script.source(false))).collect()
+});
+
+impl Known {
+    fn by_hash(hash: &str) -> Option<Self> {
+        SOURCES.iter().position(|(sha1, _)| *sha1 == hash).map(Self)
+    }
+
+    fn by_text(text: &str) -> Option<Self> {
+        SOURCES.iter().position(|(_, source)| source == text).map(Self)
+    }
+
+    pub(crate) fn script(self) -> &'static Script {
+        scripts::ALL[self.0]
+    }
+}
+
+/// The commands of a request: one, or a list of them.
+pub(crate) fn commands(request: &Request) -> Option<Vec<Command>> {
+    if request.url.ends_with("/pipeline") {
+        serde_json::from_str(&request.body).ok()
+    } else {
+        Some(vec![serde_json::from_str(&request.body).ok()?])
+    }
+}
+
+/// What a history says of a command.
+pub(crate) fn shown(command: &Command) -> String {
+    match run_of(command) {
+        Ok(run) => {
+            let (latch, args) = (run.keys.first(), run.args.get(4..).unwrap_or_default());
+            let bound = run.args.get(1).map_or("", String::as_str);
+            let verb = &command[0];
+            format!(
+                "{verb} {} [{}] ({}) until {bound}",
+                run.script.script().name,
+                latch.map_or("", String::as_str),
+                args.join(" ")
+            )
+        }
+        Err(error) => error.into(),
+    }
+}
+
+/// What a command asks for.
+fn run_of(command: &Command) -> Result<Run<'_>, &'static str> {
+    let [verb, text, count, rest @ ..] = command.as_slice() else {
+        return Err("ERR wrong number of arguments");
+    };
+    let script = match verb.as_str() {
+        "EVALSHA" => Known::by_hash(text),
+        "EVAL" => Known::by_text(text),
+        _ => return Err("ERR unknown command"),
+    };
+    let script = script.ok_or("NOSCRIPT No matching script. Please use EVAL.")?;
+    let count = count.parse().ok().filter(|count| *count <= rest.len());
+    let (keys, args) = rest.split_at(count.ok_or("ERR Number of keys")?);
+    Ok(Run { script, keys, args })
+}
+
+impl Sim {
+    /// Does what a request asks for; answers a status and a body.
+    pub(crate) fn executes(&self, letter: &Letter) -> (u16, Vec<u8>) {
+        let request = &letter.request;
+        let is_ours = request.authorization.as_deref().and_then(|it| it.strip_prefix("Bearer "));
+        if is_ours != Some(TOKEN) {
+            return (401, br#"{"error":"Unauthorized"}"#.into());
+        }
+        let Some(commands) = commands(request) else {
+            return (400, br#"{"error":"ERR syntax error"}"#.into());
+        };
+        let several = request.url.ends_with("/pipeline");
+        self.seen.count(Sight::Pipelines, u64::from(several));
+        let mut body = Vec::with_capacity(128 * commands.len());
+        let mut status = 200;
+        for (number, command) in commands.iter().enumerate() {
+            match number {
+                0 if several => body.push(b'['),
+                0 => {}
+                _ => body.push(b','),
+            }
+            let answer = match run_of(command) {
+                Ok(run) => self.runs(letter, &run, command[0] == "EVAL"),
+                Err(error) => Err(error),
+            };
+            match answer {
+                Ok(cells) => write_cells(&mut body, &cells),
+                Err(error) => {
+                    status = if several { 200 } else { 400 };
+                    body.extend(br#"{"error":""#);
+                    body.extend(error.as_bytes());
+                    body.extend(br#""}"#);
+                }
+            }
+        }
+        if several {
+            body.push(b']');
+        }
+        (status, body)
+    }
+}
+
+fn write_cells(body: &mut Vec<u8>, cells: &[Cell]) {
+    body.extend(br#"{"result":["#);
+    for (place, cell) in cells.iter().enumerate() {
+        if place > 0 {
+            body.push(b',');
+        }
+        match cell {
+            Cell::Int(number) => body.extend(number.to_string().as_bytes()),
+            Cell::Text(text) => {
+                body.push(b'"');
+                body.extend(text.as_bytes());
+                body.push(b'"');
+            }
+        }
+    }
+    body.extend(b"]}");
+}

@@ -1,0 +1,109 @@
+//! One schedule, from its plan to its verdict.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use edgelatch::timing::AttemptTime;
+use edgelatch::{Client, Gateway};
+use fastrand::Rng;
+
+use super::clocks::Clocks;
+use super::engine::{Sim, What};
+use super::faults::Fault;
+use super::gateway::TOKEN;
+use super::host::{Machine, Place};
+use super::plan::{Plan, Tooth};
+use super::player::Player;
+use super::redis::Node;
+use super::seen::Seen;
+use super::wire::Wire;
+
+/// What came of a schedule.
+pub(crate) struct Verdict {
+    pub(crate) broken: Option<String>,
+    pub(crate) seen: Seen,
+    pub(crate) story: Vec<String>,
+}
+
+/// Plays a schedule; `tells` its history too.
+pub(crate) fn play(plan: Plan, tells: bool) -> Verdict {
+    let mut rng = Rng::with_seed(plan.draws);
+    let machines = (0..plan.clients).map(|_| machine(&plan, &mut rng)).collect();
+    let nodes = (0..plan.nodes).map(|_| Node::new(&plan, &mut rng)).collect();
+    let strikes = plan.strikes(&mut rng);
+    let sim = Rc::new(Sim::new(plan, machines, nodes, tells));
+    sim.witness.borrow_mut().claims = !sim.plan.has(Fault::Drift);
+    for (at, strike) in strikes {
+        sim.at(at, What::Strikes(strike));
+    }
+    for host in 0..sim.plan.clients {
+        sim.settles(host, false);
+    }
+    sim.play();
+    sim.ends();
+    sim.clear();
+    let story = sim.story.as_ref().map(|story| story.borrow().lines().collect());
+    let broken = sim.witness.borrow_mut().broken.take();
+    Verdict { broken, seen: sim.seen.clone(), story: story.unwrap_or_default() }
+}
+
+/// A host's clocks run within a hundredth of Redis', unless they drift: then anyhow.
+fn machine(plan: &Plan, rng: &mut Rng) -> Machine {
+    let ppm = if plan.has(Fault::Drift) { 100_000 } else { 9_900 };
+    let ppm = match rng.u32(0..4) {
+        0 => -ppm,
+        1 => ppm,
+        _ => rng.i64(-ppm..=ppm),
+    };
+    // One of its clocks is right: what stands still is not set back as well.
+    let stands = rng.bool() && !plan.has(Fault::WallSteps);
+    let clocks = Clocks::new(rng.u64(0..1 << 40), rng.u64(1 << 50..1 << 51), ppm, stands);
+    let clocks = if plan.lacks(Tooth::StoppedClocks) { clocks.both_stand() } else { clocks };
+    Machine::new(clocks, rng.fork())
+}
+
+impl Sim {
+    /// Clients come to live on a host.
+    pub(crate) fn settles(self: &Rc<Self>, host: usize, is_clone: bool) {
+        let place = Place { sim: Rc::clone(self), host };
+        let attempt = AttemptTime::new(Duration::from_millis(self.plan.attempt)).unwrap();
+        let client = |node| {
+            let gateway = Gateway::upstash("http://localhost", TOKEN).unwrap();
+            let gateway = gateway.request_timeout(attempt).named(&format!("redis-{node}"));
+            Client::new(gateway, Wire { sim: Rc::clone(self), host, node }, place.clone())
+        };
+        let clients = Rc::new((0..self.plan.nodes).map(client).collect::<Vec<_>>());
+        let tasks = if self.plan.draws & 0xf0 == 0xf0 { 2 } else { 1 };
+        for _ in 0..tasks {
+            let rng = RefCell::new(self.machines.borrow_mut()[host].rng.fork());
+            let (sim, place, clients) = (Rc::clone(self), place.clone(), Rc::clone(&clients));
+            self.spawn(host, Player { sim, host, place, clients, rng }.plays(is_clone));
+        }
+    }
+
+    /// What must hold when everybody has gone home.
+    fn ends(&self) {
+        if self.is_broken() {
+            return;
+        }
+        let stopped = self.machines.borrow().iter().any(|machine| machine.is_dead);
+        if self.is_busy() {
+            return self.broken(|| "I7 somebody waits for ever".into());
+        }
+        if self.open.get() > 0 && !stopped {
+            let open = self.open.get();
+            self.broken(|| format!("I9 {open} timers, requests and streams are left"));
+        }
+        // Longer than any lease, and any bound that a client was told.
+        let later = self.now() + 3_600_000_000;
+        let nodes = self.nodes.borrow();
+        let mut witness = self.witness.borrow_mut();
+        let ghost =
+            witness.owners.iter().find(|owner| owner.hold.stands(&nodes[owner.node], later));
+        let ghost = ghost.map(|owner| owner.latch.clone());
+        if let Some(latch) = ghost {
+            witness.breaks(self, || format!("I4 {latch} is held for ever"));
+        }
+    }
+}

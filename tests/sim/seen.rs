@@ -1,0 +1,93 @@
+//! What came up: a run in which something never does proves nothing about it.
+
+use std::cell::Cell;
+
+use super::named::named;
+
+named! {
+    /// Something that a run is to have met.
+    Sight {
+        Requests = "requests",
+        Pipelines = "requests of several calls",
+        UnknownScripts = "scripts that Redis did not know",
+        Lost = "requests lost",
+        Unanswered = "answers lost",
+        Copies = "copies executed",
+        LateCopies = "copies executed after their owner's end",
+        NotSent = "requests that did not leave",
+        Broken = "connections broken",
+        Throttled = "requests turned away",
+        Failed = "failures of the gateway after the script had run",
+        Garbage = "answers that were none",
+        Cut = "answers cut off",
+        Swapped = "answers of others",
+        Messages = "messages heard",
+        Unheard = "messages lost",
+        Forged = "messages forged",
+        StreamsSilent = "streams that say nothing",
+        StreamsEnded = "streams that ended",
+        Suspensions = "hosts that stood still",
+        Stops = "hosts that stopped",
+        Clones = "hosts cloned",
+        WallSteps = "wall clocks set",
+        Flushes = "scripts flushed",
+        Unready = "calls refused by a Redis that was not ready",
+        NoMemory = "calls refused by a full Redis",
+        Evictions = "keys evicted",
+        Restarts = "restarts without data",
+        Failovers = "failovers with losses",
+        ServerSteps = "clocks of Redis set",
+        Java = "grants to Redisson's",
+        Grants = "grants",
+        Held = "leases held",
+        Busy = "waits that were over",
+        Cancelled = "waits given up",
+        TooSlow = "grants that came too late",
+        Unreachable = "acquisitions without an answer",
+        Unknown = "acquisitions of which nothing is known",
+        Refused = "acquisitions refused",
+        Released = "holds released",
+        WasLost = "holds found lost when released",
+        ReleaseUnknown = "releases of which nothing is known",
+        Dropped = "leases dropped",
+        Expired = "leases lost by the holder's own clocks",
+        Gone = "leases lost by what Redis said",
+        Renewals = "renewals confirmed",
+        LateAnswers = "calls refused as too late",
+        Tombstones = "calls refused by a tombstone",
+        Extended = "grants repeated",
+        Served = "waiters served after the faults had ended",
+        TasksDropped = "tasks that ended with their host",
+    }
+}
+
+const COUNT: usize = Sight::ALL.len();
+
+/// How often each came up.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen([Cell<u64>; COUNT]);
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self([const { Cell::new(0) }; COUNT])
+    }
+}
+
+impl Seen {
+    /// Counts; answers how many there were before.
+    pub(crate) fn count(&self, sight: Sight, more: u64) -> u64 {
+        let before = self.of(sight);
+        self.0[sight as usize].set(before + more);
+        before
+    }
+
+    pub(crate) fn of(&self, sight: Sight) -> u64 {
+        self.0[sight as usize].get()
+    }
+
+    pub(crate) fn add(&self, other: &Self) {
+        for (sight, count) in Sight::ALL.iter().zip(&other.0) {
+            self.count(*sight, count.get());
+        }
+    }
+}

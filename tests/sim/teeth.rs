@@ -1,0 +1,98 @@
+//! Bugs that are put in on purpose: a simulation that does not find them would find no others.
+
+use edgelatch::protocol::reply::Cell;
+
+use super::explore::explore;
+use super::gateway::Run;
+use super::plan::{Kind, Limits, Tooth};
+use crate::script_model::ScriptModel;
+
+/// Which promise is broken without a rule, of which kind of object.
+const TEETH: &[(Tooth, Kind, &[&str])] = &[
+    (Tooth::NoLatch, Kind::Lock, &["I3", "I4", "I6"]),
+    (Tooth::NoBound, Kind::Lock, &["I6"]),
+    (Tooth::SharedEntropy, Kind::Lock, &["I1", "I3", "I4", "I6", "I10"]),
+    (Tooth::FastServer, Kind::Lock, &["I1", "I3"]),
+    (Tooth::StoppedClocks, Kind::Lock, &["I1", "I3"]),
+    (Tooth::BlindGrant, Kind::Lock, &["I3"]),
+    (Tooth::BlindRelease, Kind::Fenced, &["I3"]),
+    (Tooth::BlindRenewal, Kind::Lock, &["I3"]),
+    (Tooth::LazyRelease, Kind::Lock, &["I4"]),
+    (Tooth::PlainCounter, Kind::Lock, &["I2"]),
+    (Tooth::EndlessLease, Kind::Lock, &["I4", "I7"]),
+    (Tooth::NoRecord, Kind::Latch, &["I6"]),
+    (Tooth::ForgedEcho, Kind::Spin, &["I3", "I4", "I10"]),
+    (Tooth::DeafTimers, Kind::Lock, &["I8"]),
+];
+/// Each is found within so many schedules.
+const SCHEDULES: u64 = 100_000;
+
+/// Looks for each of them; says which were found.
+pub(crate) fn bite() -> impl Iterator<Item = bool> {
+    TEETH.iter().map(|(tooth, kind, promises)| {
+        let limits = Limits { tooth: Some(*tooth), ..Limits::default() };
+        let explored = explore(*kind, limits, 1, SCHEDULES);
+        let (name, played) = (tooth.name(), explored.played);
+        match explored.failed {
+            Some((_, what)) if promises.iter().any(|promise| what.starts_with(promise)) => {
+                println!("without {name} ... ok: {what}, in {played} schedules");
+                true
+            }
+            other => {
+                println!("without {name} ... FAILED: {other:?}, in {played} schedules");
+                false
+            }
+        }
+    })
+}
+
+impl Tooth {
+    /// The rule of the model's that is left out.
+    pub(crate) fn rule(self) -> Option<&'static str> {
+        (self == Self::PlainCounter).then_some("tokens follow the clock")
+    }
+
+    /// What is done in place of a script, or before it.
+    pub(crate) fn before(
+        self,
+        model: &mut ScriptModel,
+        run: &Run<'_>,
+        now: u64,
+    ) -> Option<Vec<Cell>> {
+        match (self, run.script.script().name) {
+            (Self::BlindGrant, "lock_acquire") | (Self::BlindRelease, "lock_release") => {
+                model.delete(&run.keys[1]);
+                None
+            }
+            (Self::LazyRelease, "lock_release") => Some(answer(1, "0", now, run)),
+            (Self::BlindRenewal, "lock_renew") => Some(answer(1, &run.args[6], now, run)),
+            _ => None,
+        }
+    }
+
+    /// What is done after a script that has answered with this code.
+    pub(crate) fn after(self, model: &mut ScriptModel, run: &Run<'_>, code: &Cell, now: u64) {
+        match (self, run.script.script().name) {
+            (Self::EndlessLease, "lock_acquire") if *code == Cell::Int(1) => {
+                let lock = &run.keys[1];
+                if let Some(entry) = model.dump(now).remove(lock) {
+                    model.put(lock, entry.value, None);
+                }
+            }
+            (Self::NoRecord, "latch_change") => drop(model.delete(&run.keys[0])),
+            _ => {}
+        }
+    }
+}
+
+fn answer(code: i64, value: &str, now: u64, run: &Run<'_>) -> Vec<Cell> {
+    let echo = run.args[0].clone();
+    [
+        Cell::Int(code),
+        Cell::Text(value.into()),
+        Cell::Int(0),
+        Cell::Int(now as i64),
+        Cell::Text(echo),
+    ]
+    .into()
+}

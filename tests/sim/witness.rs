@@ -1,0 +1,272 @@
+//! Who stands beside Redis and sees everything: what was granted to whom, what has ended, and what must not have happened.
+
+use edgelatch::protocol::reply::Cell;
+
+use super::beliefs::Belief;
+use super::engine::Sim;
+use super::gateway::Run;
+use super::hold::Hold;
+use super::redis::Node;
+use super::seen::Sight;
+
+/// What is known of a schedule, from outside of all clients.
+pub(crate) struct Witness {
+    /// The first promise that was broken.
+    pub(crate) broken: Option<String>,
+    /// Which operation each task is at.
+    pub(crate) operations: Vec<u32>,
+    begun: u32,
+    /// The operation in which each piece of entropy was drawn, and when its caller was told that it has ended.
+    drawn: Vec<(u32, [u8; 32])>,
+    pub(crate) owners: Vec<Owner>,
+    /// The newest token of each name on each Redis, and whether it was a reader's.
+    newest: Vec<(usize, String, u64, bool)>,
+    /// The requests that have changed a number.
+    changes: Vec<String>,
+    /// What clients believe.
+    pub(crate) beliefs: Vec<Belief>,
+    /// Whether clocks and Redis are still as exclusion wants them (C1 to C3).
+    pub(crate) claims: bool,
+}
+
+/// What one owner field has come to on one Redis.
+pub(crate) struct Owner {
+    pub(crate) node: usize,
+    pub(crate) latch: String,
+    pub(crate) operation: u32,
+    pub(crate) grants: u32,
+    /// The tokens that it was told.
+    pub(crate) tokens: Vec<u64>,
+    pub(crate) hold: Hold,
+    /// A client was told that it holds what this owner has.
+    pub(crate) held: bool,
+    /// A release has ended its hold.
+    pub(crate) freed: bool,
+    /// From when on nothing of it may be there: what its caller was told.
+    pub(crate) over_at: Option<u64>,
+}
+
+impl Witness {
+    pub(crate) const fn new() -> Self {
+        Self {
+            broken: None,
+            operations: Vec::new(),
+            begun: 0,
+            drawn: Vec::new(),
+            owners: Vec::new(),
+            newest: Vec::new(),
+            changes: Vec::new(),
+            beliefs: Vec::new(),
+            claims: true,
+        }
+    }
+
+    /// A task begins something.
+    pub(crate) fn begins(&mut self, task: usize) -> u32 {
+        self.begun += 1;
+        self.operations[task] = self.begun;
+        self.begun
+    }
+
+    /// Entropy is drawn by a task: its number. The same bytes are the same entropy, wherever they were drawn.
+    pub(crate) fn draws(&mut self, task: usize, bytes: &[u8; 32]) -> u32 {
+        let known = self.drawn.iter().position(|(_, drawn)| drawn == bytes);
+        let number = known.unwrap_or_else(|| {
+            self.drawn.push((self.operations[task], *bytes));
+            self.drawn.len() - 1
+        });
+        number as u32
+    }
+
+    /// The owners that an operation has asked for.
+    pub(crate) fn owners_of(
+        &mut self,
+        operation: u32,
+    ) -> impl DoubleEndedIterator<Item = &mut Owner> {
+        self.owners.iter_mut().filter(move |owner| owner.operation == operation)
+    }
+
+    fn operation_of(&self, latch: &str) -> u32 {
+        let mut parts = latch.rsplit(':');
+        let uuid = parts.nth(1).unwrap_or_default();
+        let number = uuid.get(..8).and_then(|digits| usize::from_str_radix(digits, 16).ok());
+        number.and_then(|number| self.drawn.get(number)).map_or(0, |(operation, _)| *operation)
+    }
+
+    fn owner(&mut self, node: usize, run: &Run<'_>) -> Option<usize> {
+        let latch = run.keys.first()?;
+        self.owners.iter().rposition(|owner| owner.node == node && owner.latch == *latch)
+    }
+
+    /// Whether the owner's hold is there before a script of its runs.
+    pub(crate) fn before(
+        &mut self,
+        place: usize,
+        node: &mut Node,
+        run: &Run<'_>,
+        now: u64,
+    ) -> Before {
+        node.model.expire(node.millis(now));
+        let name = run.script.script().name;
+        if name.ends_with("_change") {
+            return Before { stood: false, number: node.model.number(&run.keys[1]) };
+        }
+        let asks = name.ends_with("_release") || name.ends_with("_renew");
+        let owner = asks.then(|| self.owner(place, run)).flatten();
+        let stood = owner.is_some_and(|owner| self.owners[owner].hold.is_there(node, now));
+        Before { stood, number: None }
+    }
+
+    /// A script has run.
+    pub(crate) fn executed(
+        &mut self,
+        sim: &Sim,
+        place: usize,
+        node: &mut Node,
+        run: &Run<'_>,
+        cells: &[Cell],
+        before: Before,
+    ) {
+        let (Some(Cell::Int(code)), Some(Cell::Text(value))) = (cells.first(), cells.get(1)) else {
+            return;
+        };
+        match code {
+            -1 => sim.seen.count(Sight::LateAnswers, 1),
+            -2 => sim.seen.count(Sight::Tombstones, 1),
+            _ => 0,
+        };
+        let name = run.script.script().name;
+        let broken = if name.ends_with("_acquire") {
+            self.asked(sim, place, node, run, *code, value)
+        } else if name.ends_with("_release") && !name.contains("force") {
+            self.ended(place, run, *code, &before)
+        } else if name.ends_with("_renew") {
+            self.renewed(sim, place, run, *code, &before)
+        } else if name.ends_with("_change") {
+            self.changed(node, run, &before)
+        } else {
+            None
+        };
+        if let Some(what) = broken.filter(|_| self.broken.is_none()) {
+            sim.tell(|| format!("BROKEN  {what}"));
+            self.broken = Some(what);
+        }
+    }
+
+    fn asked(
+        &mut self,
+        sim: &Sim,
+        place: usize,
+        node: &Node,
+        run: &Run<'_>,
+        code: i64,
+        value: &str,
+    ) -> Option<String> {
+        let owner = self.owner(place, run).unwrap_or_else(|| {
+            let (latch, hold) = (run.keys[0].clone(), Hold::of(run));
+            let operation = self.operation_of(&latch);
+            self.owners.push(Owner {
+                node: place,
+                latch,
+                operation,
+                grants: 0,
+                tokens: Vec::new(),
+                hold,
+                held: false,
+                freed: false,
+                over_at: None,
+            });
+            self.owners.len() - 1
+        });
+        let owner = &mut self.owners[owner];
+        let is_over = owner.over_at.is_some_and(|over_at| over_at <= sim.now());
+        if is_over || owner.freed {
+            sim.seen.count(Sight::LateCopies, 1);
+        }
+        if !matches!(code, 1 | 2) {
+            return None;
+        }
+        let token = value.parse().unwrap_or(0);
+        owner.tokens.push(token);
+        if code == 2 {
+            sim.seen.count(Sight::Extended, 1);
+            return None;
+        }
+        sim.seen.count(Sight::Grants, 1);
+        owner.grants += 1;
+        let (latch, twice) = (&owner.latch, owner.grants > 1);
+        // What is remembered is remembered by that clock, and gone when it is lost.
+        let remembers = !node.has_lost && !node.was_set;
+        if remembers && (is_over || owner.freed) {
+            return Some(format!("I6 {latch} is granted after its end"));
+        }
+        if remembers && twice {
+            return Some(format!("I6 {latch} is granted twice"));
+        }
+        let (names, shared) = (owner.hold.names(run), run.script.script().name == "read_acquire");
+        // Readers that join take the token of those who are there: after a failover, of those who were.
+        let excused = node.has_lost && (node.went_back || sim.plan.nodes > 1 || shared);
+        names.iter().find_map(|name| self.rises(place, name, token, shared, excused))
+    }
+
+    /// I2: tokens rise; readers share one, above those of all writers before them.
+    fn rises(
+        &mut self,
+        node: usize,
+        name: &str,
+        token: u64,
+        shared: bool,
+        excused: bool,
+    ) -> Option<String> {
+        let known = self.newest.iter_mut().find(|known| known.0 == node && known.1 == name);
+        let Some((.., newest, was_shared)) = known else {
+            self.newest.push((node, name.into(), token, shared));
+            return None;
+        };
+        let rises = token > *newest || shared && *was_shared && token == *newest;
+        let last = std::mem::replace(newest, token.max(*newest));
+        *was_shared = shared;
+        (!rises && !excused).then(|| format!("I2 the token of {name} is {token} after {last}"))
+    }
+
+    fn ended(&mut self, node: usize, run: &Run<'_>, code: i64, before: &Before) -> Option<String> {
+        let place = self.owner(node, run)?;
+        let owner = &mut self.owners[place];
+        owner.freed |= before.stood && code == 1;
+        None
+    }
+
+    fn renewed(
+        &self,
+        sim: &Sim,
+        _: usize,
+        run: &Run<'_>,
+        code: i64,
+        before: &Before,
+    ) -> Option<String> {
+        if code == 1 {
+            sim.seen.count(Sight::Renewals, 1);
+        }
+        (code == 1 && !before.stood)
+            .then(|| format!("I3 {} is renewed, and is not held", run.keys[0]))
+    }
+
+    /// I6: one request changes a number once.
+    fn changed(&mut self, node: &Node, run: &Run<'_>, before: &Before) -> Option<String> {
+        if node.model.number(&run.keys[1]) == before.number {
+            return None;
+        }
+        let request = &run.args[0];
+        if self.changes.contains(request) && !node.has_lost && !node.was_set {
+            return Some(format!("I6 request {request} has changed {} again", run.keys[1]));
+        }
+        self.changes.push(request.clone());
+        None
+    }
+}
+
+/// What was there before a script ran.
+pub(crate) struct Before {
+    stood: bool,
+    number: Option<i64>,
+}

@@ -1,0 +1,77 @@
+//! `cargo xtask sim`: schedules in virtual time, played by `tests/sim`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::place::Place;
+use crate::suite::{Runner, Tally};
+
+/// So many schedules of all kinds are played by the suite of `cargo xtask test`, always the same ones.
+const SCHEDULES: u64 = 1_000_000;
+
+/// What is played: whatever is not said is drawn by the seed.
+#[derive(Args)]
+pub(crate) struct Schedules {
+    /// The seed of the first schedule; the next ones follow it
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many schedules, of all kinds together
+    #[arg(long)]
+    schedules: Option<u64>,
+    /// Goes on for so long
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// How many hosts with a client each
+    #[arg(long)]
+    clients: Option<usize>,
+    /// How often each client takes something
+    #[arg(long)]
+    rounds: Option<u32>,
+    /// One kind of object only
+    #[arg(long)]
+    kind: Option<String>,
+    /// These classes of faults, with commas between them, or `none`
+    #[arg(long)]
+    faults: Option<String>,
+    /// A rule that is left out, to see that this is found
+    #[arg(long)]
+    without: Option<String>,
+}
+
+impl Schedules {
+    fn flags(&self) -> Vec<String> {
+        let text = |value: Option<String>, name: &str| value.map(|value| [name.into(), value]);
+        [
+            text(self.seed.map(|seed| seed.to_string()), "--seed"),
+            text(self.schedules.map(|schedules| schedules.to_string()), "--schedules"),
+            text(self.minutes.map(|minutes| minutes.to_string()), "--minutes"),
+            text(self.clients.map(|clients| clients.to_string()), "--clients"),
+            text(self.rounds.map(|rounds| rounds.to_string()), "--rounds"),
+            text(self.kind.clone(), "--kind"),
+            text(self.faults.clone(), "--faults"),
+            text(self.without.clone(), "--without"),
+        ]
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect()
+    }
+}
+
+/// `cargo xtask sim`.
+pub(crate) fn run(place: &Place, schedules: &Schedules) -> Result<ExitCode> {
+    let mut command = place.command("cargo");
+    command.args(["test", "--release", "--quiet", "--package", "edgelatch", "--test", "sim", "--"]);
+    let status = command.args(schedules.flags()).status()?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The suite of `cargo xtask test`.
+pub(crate) fn suite(runner: &Runner<'_>) -> Result<Tally> {
+    let mut command = runner.place.command("cargo");
+    command.args(["test", "--release", "--package", "edgelatch", "--test", "sim", "--"]);
+    command.args(["--check", "--schedules", &SCHEDULES.to_string()]);
+    runner.count("cargo test --release --test sim: a million schedules", &mut command)
+}
