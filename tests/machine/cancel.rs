@@ -41,7 +41,6 @@ fn between_two_tries_a_late_copy_of_the_first_is_barred() {
     assert_eq!(outcome.unwrap_err(), CANCELLED);
 }
 
-/// S59.
 #[test]
 fn after_a_redis_that_was_not_ready_a_late_copy_is_barred() {
     let mut it = acquire(up_to(30_000));
@@ -50,6 +49,7 @@ fn after_a_redis_that_was_not_ready_a_late_copy_is_barred() {
     assert_eq!(outcome.unwrap_err(), CANCELLED);
 }
 
+/// S59.
 #[test]
 fn while_it_undoes_it_goes_on_undoing_and_does_not_ask_again() {
     let mut it = acquire(up_to(30_000));
