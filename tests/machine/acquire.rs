@@ -268,7 +268,6 @@ fn a_script_that_may_have_stopped_half_way_is_undone() {
     assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
 }
 
-/// S67.
 #[test]
 fn what_was_refused_for_now_is_undone_since_a_copy_may_be_granted_later() {
     let mut it = acquire(Patience::Once);
@@ -278,6 +277,7 @@ fn what_was_refused_for_now_is_undone_since_a_copy_may_be_granted_later() {
     assert_eq!(refusal.kind(), RefusalKind::OutOfMemory);
 }
 
+/// S67.
 #[test]
 fn a_redis_that_is_not_ready_is_asked_again() {
     let mut it = acquire(up_to(30_000));
