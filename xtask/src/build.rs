@@ -70,7 +70,7 @@ pub(crate) fn gateway(place: &Place) -> Result<PathBuf> {
 
 /// Builds what is generated of the npm package: `pkg/wasm`.
 pub(crate) fn package(place: &Place) -> Result<()> {
-    let module = module(place)?;
+    let module = module(place, "")?;
     let digest = Digest::new()
         .path(&module)?
         .path(&place.npm_folder().join("package-lock.json"))?
@@ -232,12 +232,26 @@ fn join_scripts(place: &Place, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn module(place: &Place) -> Result<PathBuf> {
+/// Whether the module comes out byte for byte the same when everything that it is made of is built again.
+pub(crate) fn is_reproducible(place: &Place) -> Result<bool> {
+    let (first, again) = (module(place, "")?, module(place, "again")?);
+    let same = fs::read(first)? == fs::read(again)?;
+    // Half a gigabyte that nobody needs any more.
+    fs::remove_dir_all(place.folder("again")?)?;
+    Ok(same)
+}
+
+/// Builds the module, below target or in a folder there that is kept apart.
+fn module(place: &Place, apart: &str) -> Result<PathBuf> {
     let debian = wasm::linker().filter(|_| has_std_source()).map(Compiler::Linked);
     let builds_std = debian.is_some();
     let compiler = debian.or_else(|| wasm::compiler(place)).context("no compiler for wasm")?;
     // What is built for another standard library is kept apart.
-    let target = if builds_std { place.folder("npm-std")? } else { place.target.clone() };
+    let target = match (apart, builds_std) {
+        ("", true) => place.folder("npm-std")?,
+        ("", false) => place.target.clone(),
+        (apart, _) => emptied(place.folder(apart)?)?,
+    };
     let mut command = place.command(if builds_std { DEBIAN_CARGO } else { "cargo" });
     compiler.apply(&mut command);
     command

@@ -11,6 +11,7 @@ mod once;
 mod place;
 mod process;
 mod progress;
+mod sbom;
 mod setup;
 mod sim;
 mod size;
@@ -97,6 +98,8 @@ enum Task {
         #[arg(long, conflicts_with = "quick")]
         draw: bool,
     },
+    /// List what the crates and the npm package are made of, as CycloneDX, into target/sbom
+    Sbom,
     /// Print the size of each published file: raw, gzip and brotli
     Size {
         /// Keep the figures as those to compare with
@@ -142,6 +145,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         }
         Task::Bench { draw: true, .. } => bench::draw(&place)?,
         Task::Bench { quick, draw: false } => bench::run(&place, quick)?,
+        Task::Sbom => sbom::run(&place)?,
         Task::Size { record } => size::run(&place, record)?,
     }
     Ok(ExitCode::SUCCESS)

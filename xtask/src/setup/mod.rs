@@ -35,6 +35,8 @@ pub(crate) enum Need {
     WasmPack,
     /// `cargo-deny`, which checks licences and sources.
     CargoDeny,
+    /// `cargo-cyclonedx`, which lists what is in the crates.
+    CycloneDx,
     /// The programs of `xtask/tools/package.json`.
     NpmTools,
 }
@@ -114,7 +116,9 @@ pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, St
                     .map_or_else(|error| Err(anyhow::anyhow!("{error:#}")), |()| Ok(()))
             }
             Need::WasmTarget => wasm::install(place),
-            Need::WasmBindgen | Need::WasmPack | Need::CargoDeny => cargo::install(place, need),
+            Need::WasmBindgen | Need::WasmPack | Need::CargoDeny | Need::CycloneDx => {
+                cargo::install(place, need)
+            }
             Need::NpmTools => npm::install(place),
         };
         match result {
@@ -139,7 +143,9 @@ fn is_there(place: &Place, need: Need) -> bool {
         Need::Chromium => chromium().is_some() && which("chromedriver").is_some(),
         Need::Java => java::is_there(),
         Need::WasmTarget => wasm::compiler(place).is_some(),
-        Need::WasmBindgen | Need::WasmPack | Need::CargoDeny => cargo::is_there(place, need),
+        Need::WasmBindgen | Need::WasmPack | Need::CargoDeny | Need::CycloneDx => {
+            cargo::is_there(place, need)
+        }
         Need::NpmTools => npm::is_there(place),
     }
 }
@@ -156,6 +162,7 @@ fn packages(need: Need) -> &'static [&'static str] {
         | Need::WasmBindgen
         | Need::WasmPack
         | Need::CargoDeny
+        | Need::CycloneDx
         | Need::NpmTools => &[],
     }
 }

@@ -29,6 +29,8 @@ pub(crate) fn package(runner: &Runner<'_>) -> Result<Tally> {
     let (npm, crates) = (build::npm_version(runner.place)?, env!("CARGO_PKG_VERSION"));
     let differs = (npm != crates).then(|| format!("npm has {npm}, the workspace {crates}"));
     tally += runner.finding("npm package and crates are of one version", differs.as_slice());
+    let differs = (!build::is_reproducible(runner.place)?).then(|| "two builds differ".to_owned());
+    tally += runner.finding("two clean builds of the WebAssembly are equal", differs.as_slice());
     Ok(tally)
 }
 

@@ -1,0 +1,40 @@
+//! `cargo xtask sbom`: what the crates and the npm package are made of, as CycloneDX.
+
+use std::fs;
+
+use anyhow::{Context as _, Result};
+
+use crate::build;
+use crate::place::{Place, emptied};
+use crate::progress::{output_of, run as run_step};
+use crate::setup::{self, Need, Purpose};
+
+/// What is published, and the folder of each.
+const CRATES: [(&str, &str); 2] = [("edgelatch", "."), ("edgelatch-gateway", "gateway")];
+
+pub(crate) fn run(place: &Place) -> Result<()> {
+    setup::ensure(place, Purpose::Build.needs())?;
+    setup::ensure(place, &[Need::CycloneDx])?;
+    let folder = emptied(place.folder("sbom")?)?;
+    let mut list = place.command("cargo");
+    list.args(["cyclonedx", "--format", "json", "--override-filename", "sbom.cdx"]);
+    run_step(place, "crates: cargo cyclonedx", &mut list)?;
+    for (name, at) in CRATES {
+        let file = folder.join(format!("{name}.cdx.json"));
+        fs::rename(place.root.join(at).join("sbom.cdx.json"), &file)
+            .with_context(|| format!("there is no list of {name}"))?;
+        println!("{}", file.display());
+    }
+    // It writes one for each member of the workspace; the others are not published.
+    for at in ["xtask", "tests/fuzz"] {
+        fs::remove_file(place.root.join(at).join("sbom.cdx.json"))?;
+    }
+
+    build::tarball(place)?;
+    let mut list = place.command("npm");
+    list.current_dir(place.root.join("pkg")).args(["sbom", "--sbom-format", "cyclonedx"]);
+    let file = folder.join("npm.cdx.json");
+    fs::write(&file, output_of(list.arg("--package-lock-only"))?)?;
+    println!("{}", file.display());
+    Ok(())
+}
