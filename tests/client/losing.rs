@@ -46,6 +46,7 @@ async fn a_redis_that_lost_its_data_grants_a_newer_token_and_the_older_holder_is
         let next = stand.client().lock("job").unwrap().acquire().await.unwrap();
         assert!(next.token() > lease.token());
         host.pass(THIRD);
+        until_led(&stand, &host, THIRD, || kept.is_finished()).await;
         assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Gone));
         assert_eq!(lease.release().await, Ok(Released::WasLost));
         assert_eq!(next.is_held().await, Ok(true));

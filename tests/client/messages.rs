@@ -39,7 +39,7 @@ async fn a_forged_or_an_old_message_changes_nothing() {
     assert_eq!((held.is_held().await, held.state()), (Ok(true), LeaseState::Held));
     assert_eq!(values(&stand).await, before);
     // Whoever was told that somebody has it for a day asks in its own time.
-    stand.redis.ask::<u64>(&["PUBLISH", CHANNEL, "86400000000001"]).await;
+    stand.redis.ask::<u64>(&["PUBLISH", CHANNEL, "86400000001"]).await;
     stand.redis.ask::<u64>(&["DEL", "job"]).await;
     let begun = host.now();
     joined(&stand, &host, &mut waiting).await.release().await.unwrap();
