@@ -19,8 +19,10 @@ mod client {
     mod holding;
     mod kinds;
     mod losing;
+    mod messages;
     mod multi;
     mod options;
+    mod outages;
     mod owners;
     mod permits;
     mod read_write;

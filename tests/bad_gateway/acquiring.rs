@@ -56,12 +56,16 @@ async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
 /// S52, S56, S79.
 #[tokio::test]
 async fn silence_is_undone_and_said_to_be_timed_out() {
-    for fault in [Fault::instead(Said::Silence), Fault::after(Said::Silence)] {
-        let stand = Stand::with(acquiring(ALWAYS, fault)).await;
-        let lock = stand.client_within(1_000).lock("job").unwrap();
-        let error = lock.try_acquire().await.unwrap_err();
-        assert_eq!(error, AcquireError::Unreachable(FailureKind::TimedOut));
-        stand.assert_nothing_is_held("silence").await;
+    for said in [Said::Silence, Said::Slowly] {
+        for fault in [Fault::instead(said.clone()), Fault::after(said)] {
+            let stand = Stand::with(acquiring(ALWAYS, fault)).await;
+            let lock = stand.client_within(1_000).lock("job").unwrap();
+            let error = lock.try_acquire().await.unwrap_err();
+            assert_eq!(error, AcquireError::Unreachable(FailureKind::TimedOut));
+            stand.assert_nothing_is_held("silence").await;
+            // No connection is left on which more could come.
+            until(async || stand.relay.is_quiet()).await;
+        }
     }
 }
 

@@ -29,6 +29,26 @@ async fn what_arrives_twice_is_done_once() {
     assert_eq!(lease.release().await, Ok(Released::WasLost));
 }
 
+/// S18.
+#[tokio::test]
+async fn fifteen_executions_of_one_acquisition_are_one_grant() {
+    for fault in [Said::Bytes(Vec::new()), Said::HalfTheTruth].map(Fault::after) {
+        let stand = Stand::with(move |seen| match (seen.script, seen.number) {
+            ("lock_acquire", 1..=2) => Fault { executions: 5, ..fault.clone() },
+            ("lock_acquire", _) => Fault { executions: 5, ..Fault::none() },
+            _ => Fault::none(),
+        })
+        .await;
+        let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+        assert_eq!(stand.relay.count("lock_acquire"), 3);
+        assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+        let token: String = stand.redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
+        assert_eq!(token, lease.token().to_string());
+        assert_eq!(lease.release().await, Ok(Released::Released));
+        stand.assert_nothing_is_held("fifteen").await;
+    }
+}
+
 /// S5, S11.
 #[tokio::test]
 async fn copies_that_come_after_the_release_change_nothing() {

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use edgelatch::client::{AcquireOptions, LeaseEnd, RunError};
-use edgelatch::error::{LossReason, RequestError};
+use edgelatch::error::{GuardError, LossReason, RequestError};
 use edgelatch::machine::{LeaseState, Released};
+use edgelatch::protocol::calls::GuardedWrite;
+use edgelatch::timing::GuardMemory;
 
 use crate::support::misbehaviour::{Fault, Said};
-use crate::support::stand::{Stand, until};
+use crate::support::stand::{Stand, until, until_led};
 
 const THIRD: Duration = Duration::from_secs(10);
 
@@ -26,6 +28,83 @@ async fn a_hold_that_is_gone_is_found_out_by_the_next_renewal() {
     assert!(lease.remaining().is_zero());
     assert_eq!(lease.release().await, Ok(Released::WasLost));
     stand.assert_nothing_is_held("gone").await;
+}
+
+/// S62, S68.
+#[tokio::test]
+async fn a_redis_that_lost_its_data_grants_a_newer_token_and_the_older_holder_is_told() {
+    for restarts in [true, false] {
+        let mut stand = Stand::new().await;
+        let (client, host) = stand.led_client();
+        let lease = client.lock("job").unwrap().acquire().await.unwrap();
+        let kept = tokio::spawn(lease.keep());
+        if restarts {
+            stand.crash().await;
+        } else {
+            stand.redis.ask::<String>(&["FLUSHALL"]).await;
+        }
+        let next = stand.client().lock("job").unwrap().acquire().await.unwrap();
+        assert!(next.token() > lease.token());
+        host.pass(THIRD);
+        until_led(&stand, &host, THIRD, || kept.is_finished()).await;
+        assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Gone));
+        assert_eq!(lease.release().await, Ok(Released::WasLost));
+        assert_eq!(next.is_held().await, Ok(true));
+        assert_eq!(next.release().await, Ok(Released::Released));
+        stand.assert_nothing_is_held("without its data").await;
+    }
+}
+
+/// S26.
+#[tokio::test]
+async fn who_held_before_redis_clock_jumped_ahead_is_fenced_and_told() {
+    let stand = Stand::new().await;
+    let (client, host) = stand.led_client();
+    let lease = client.lock("job").unwrap().acquire().await.unwrap();
+    client
+        .guard("total", GuardMemory::DEFAULT)
+        .unwrap()
+        .write(&lease, None, &GuardedWrite::claim())
+        .await
+        .unwrap();
+    let kept = tokio::spawn(lease.keep());
+    stand.relay.set_clocks(|clocks| clocks.time = 40);
+    // As Redis does with what has ended by its clock.
+    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    let there = stand.client();
+    let next = there.lock("job").unwrap().acquire().await.unwrap();
+    assert!(next.token() > lease.token());
+    let guard = there.guard("total", GuardMemory::DEFAULT).unwrap();
+    guard.write(&next, None, &GuardedWrite::claim()).await.unwrap();
+    let refused = client.guard("total", GuardMemory::DEFAULT).unwrap();
+    let refused = refused.write(&lease, None, &GuardedWrite::claim()).await.unwrap_err();
+    assert_eq!(refused, GuardError::Stale { newest: next.token().as_u64() });
+    assert_eq!(lease.state(), LeaseState::Held);
+    // The first comes too late by that clock, and learns what time it is.
+    host.pass(THIRD);
+    until_led(&stand, &host, Duration::from_millis(10), || kept.is_finished()).await;
+    assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Gone));
+    assert!(stand.relay.count("lock_renew") <= 2);
+    assert_eq!(next.release().await, Ok(Released::Released));
+}
+
+/// S27.
+#[tokio::test]
+async fn tokens_rise_by_one_while_redis_clock_is_behind_and_a_hold_goes_on() {
+    let stand = Stand::new().await;
+    let lock = stand.client().lock("job").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    stand.relay.set_clocks(|clocks| clocks.time = -600);
+    assert_eq!(lease.renew(None).await, Ok(()));
+    let mut token = lease.token().as_u64();
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    for _ in 0..3 {
+        let next = stand.client().lock("job").unwrap().acquire().await.unwrap();
+        assert_eq!(next.token().as_u64(), token + 1);
+        token += 1;
+        assert_eq!(next.release().await, Ok(Released::Released));
+    }
+    stand.assert_nothing_is_held("set back").await;
 }
 
 /// S25.

@@ -1,15 +1,18 @@
 //! Options that are not acceptable: each is named, and nothing is sent.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Client};
+use edgelatch::client::{AcquireOptions, Client, Lock};
 use edgelatch::error::{AcquireError, InvalidOption, RequestError};
 use edgelatch::host::TokioHost;
+use edgelatch::machine::Released;
 use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
 
-use crate::support::fake_host::DullHost;
+use crate::support::fake_host::{DullHost, FakeHost};
+use crate::support::misbehaviour::Fault;
 use crate::support::stand::Stand;
 
 const BAD_TIMES: [Duration; 5] = [
@@ -89,6 +92,52 @@ fn the_time_for_a_request_is_checked() {
     for time in BAD_TIMES {
         named(&AttemptTime::new(time).unwrap_err(), "requestTimeout");
     }
+}
+
+/// S43.
+#[tokio::test]
+async fn a_copy_of_a_client_draws_ids_of_its_own() {
+    let stand = Stand::new().await;
+    let copies = [stand.led_client(), stand.led_client()];
+    // The same state: what they have drawn so far is the same.
+    let mut drawn = Vec::new();
+    for (number, (client, _)) in copies.iter().enumerate() {
+        stand.relay.plan(|_| Fault::none());
+        used(&client.lock(&format!("before-{number}")).unwrap()).await;
+        drawn.push(ids(&stand));
+    }
+    assert_eq!(drawn[0], drawn[1]);
+    // From here on their hosts give different entropy.
+    copies[1].1.draw_from(1_000);
+    let mut drawn = BTreeSet::new();
+    for (client, _) in &copies {
+        for _ in 0..2 {
+            stand.relay.plan(|_| Fault::none());
+            used(&client.lock("job").unwrap()).await;
+            for id in ids(&stand) {
+                assert!(drawn.insert(id.clone()), "{id}");
+            }
+        }
+    }
+    // An owner and two requests of each acquisition.
+    assert_eq!(drawn.len(), 4 * 3);
+}
+
+/// Takes the lock, renews and releases it.
+async fn used(lock: &Lock<Reqwest, FakeHost>) {
+    let lease = lock.acquire().await.unwrap();
+    assert_eq!(lease.renew(None).await, Ok(()));
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}
+
+/// The owners and the ids of the requests that were seen; a release's id is made of its owner.
+fn ids(stand: &Stand) -> BTreeSet<String> {
+    let drawn = stand.relay.seen().into_iter().filter(|seen| seen.script != "lock_release");
+    let ids = drawn.flat_map(|seen| {
+        let arguments = 3 + seen.words[2].parse::<usize>().unwrap();
+        [seen.words[arguments].clone(), seen.words[arguments + 4].clone()]
+    });
+    ids.collect()
 }
 
 /// S43.

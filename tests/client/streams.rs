@@ -5,14 +5,17 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use edgelatch::client::{Client, Waking, WakingEvents};
+use edgelatch::host::Host as _;
 use edgelatch::machine::SpinBackoff;
 use edgelatch::transport::Reqwest;
 use futures_core::Stream as _;
 
 use super::waking::{Led, long, settled, waiters};
 use crate::support::fake_host::FakeHost;
-use crate::support::relay::Streaming;
-use crate::support::stand::{Stand, until};
+use crate::support::stand::{Stand, until, until_led};
+use crate::support::streaming::Streaming;
+
+const STEP: Duration = Duration::from_secs(1);
 
 /// S73.
 #[tokio::test]
@@ -32,6 +35,27 @@ async fn a_gateway_without_streams_is_found_out_once_and_asked_at_intervals() {
         })
         .await;
         assert_eq!(stand.relay.streams().0, 1, "{status}");
+    }
+}
+
+/// S73.
+#[tokio::test]
+async fn streams_that_end_at_once_are_asked_for_ever_less_often_and_the_wait_goes_on() {
+    // Rests double up to a minute; but a subscription that stood is worth another try in a second.
+    for (streaming, most) in [(Streaming::Ended, 30), (Streaming::Acknowledged, 600)] {
+        let stand = Stand::new().await;
+        stand.relay.set_streaming(streaming.clone());
+        let held = stand.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
+        let (client, host) = stand.led_client();
+        let mut waiting = waiters([client.lock("job").unwrap(), client.lock("job").unwrap()]);
+        let ten_minutes = Duration::from_secs(600);
+        let begun = host.now();
+        until_led(&stand, &host, STEP, || begun.until(host.now()) >= ten_minutes).await;
+        let (streams, _) = stand.relay.streams();
+        println!("{streaming:?}: {streams} streams, {} tries", stand.relay.count("lock_acquire"));
+        assert!((8..=most).contains(&streams), "{streaming:?}: {streams}");
+        held.release().await.unwrap();
+        until_led(&stand, &host, STEP, || waiting.try_join_next().is_some()).await;
     }
 }
 

@@ -242,6 +242,32 @@ async fn of_what_has_no_answer_each_is_asked_again_and_granted_once() {
     }
 }
 
+/// S17.
+#[tokio::test]
+async fn of_what_is_executed_in_part_each_is_granted_once() {
+    for (count, said) in [1, 2].into_iter().flat_map(|count| {
+        [Said::Bytes(Vec::new()), Said::HalfTheTruth, Said::Truth].map(|said| (count, said))
+    }) {
+        let stand = Stand::with(move |seen| match (seen.script, seen.number) {
+            ("lock_acquire", 1) => Fault::in_part(count, said.clone()),
+            _ => Fault::none(),
+        })
+        .await;
+        let taken = try_all(&stand.client(), 3).await;
+        assert_eq!(stand.relay.count("lock_acquire"), 6);
+        for taken in &taken {
+            let lease = taken.as_ref().unwrap().as_ref().unwrap();
+            let name = lease.name().as_str();
+            assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", name]).await, ["1"]);
+            let key = format!("redisson_lock_token:{{{name}}}");
+            let token: String = stand.redis.ask(&["GET", &key]).await;
+            assert_eq!(token, lease.token().to_string());
+        }
+        release_all(taken).await;
+        stand.assert_nothing_is_held("in part").await;
+    }
+}
+
 #[tokio::test]
 async fn a_lost_answer_does_not_end_what_has_worked_before() {
     let stand = Stand::with(|seen| match (seen.script, seen.number) {

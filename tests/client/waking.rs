@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::support::fake_host::FakeHost;
 use crate::support::misbehaviour::{Fault, Said};
-use crate::support::stand::{NativeClient, Stand, until};
+use crate::support::stand::{NativeClient, Stand, until, until_led};
 use crate::support::webdis::Webdis;
 
 pub(crate) type Led = Client<Reqwest, FakeHost>;
@@ -150,19 +150,18 @@ async fn of_those_who_wait_in_one_client_one_wakes() {
 }
 
 /// Until this has come, with time that passes whenever nothing is under way.
-async fn joined<T: 'static>(stand: &Stand, host: &FakeHost, waiting: &mut JoinSet<T>) -> T {
-    let mut quiet = 0;
-    loop {
-        if let Some(next) = waiting.try_join_next() {
-            return next.unwrap();
-        }
-        quiet = if stand.relay.is_quiet() { quiet + 1 } else { 0 };
-        if quiet == 50 {
-            host.pass(Duration::from_millis(1));
-            quiet = 0;
-        }
-        tokio::task::yield_now().await;
-    }
+pub(crate) async fn joined<T: 'static>(
+    stand: &Stand,
+    host: &FakeHost,
+    waiting: &mut JoinSet<T>,
+) -> T {
+    let mut next = None;
+    until_led(stand, host, Duration::from_millis(1), || {
+        next = waiting.try_join_next();
+        next.is_some()
+    })
+    .await;
+    next.unwrap().unwrap()
 }
 
 /// S78.

@@ -52,14 +52,8 @@ pub(crate) fn actions() -> Vec<(Action, Times)> {
             all.extend(often(format!("{name}, not executed"), Fault::instead(said.clone()), class));
         }
         all.extend(often(format!("{name}, executed"), Fault::after(said.clone()), class));
-        let twice = Fault { executions: 2, copied: true, answer: said };
+        let twice = Fault { executions: 2, ..Fault::after(said) }.copied();
         all.extend(often(format!("{name}, executed twice, and once more later"), twice, class));
-    }
-    for (phase, fault) in
-        [("not executed", Fault::instead(Said::Reset)), ("executed", Fault::after(Said::Reset))]
-    {
-        let class = Class::TellsNothing(FailureKind::Broken);
-        all.extend(often(format!("a reset, {phase}"), fault, class));
     }
     for (phase, fault) in
         [("not executed", Fault::instead(Said::Silence)), ("executed", Fault::after(Said::Silence))]

@@ -6,6 +6,7 @@ use edgelatch::machine::Released;
 use super::actions::{Class, Times};
 use super::ground::{Cell, each_cell};
 
+/// S12, S48.
 #[tokio::test]
 async fn a_release_says_what_it_did_and_asked_again_the_same() {
     each_cell("release", |_, _, _| true, released).await;

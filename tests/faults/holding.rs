@@ -8,6 +8,7 @@ use edgelatch::machine::{LeaseState, Released};
 use super::actions::Class;
 use super::ground::{Cell, each_cell};
 
+/// S9.
 #[tokio::test]
 async fn a_hold_that_could_not_be_renewed_is_there_for_as_long_as_it_was() {
     each_cell("renew", |_, _, _| true, renewed).await;

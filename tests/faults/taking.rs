@@ -10,6 +10,7 @@ use super::objects::{Object, patient};
 use crate::support::misbehaviour::Said;
 use crate::support::stand::until;
 
+/// S1, S3, S4, S48, S49, S51.
 #[tokio::test]
 async fn what_is_tried_is_held_or_nothing_is() {
     each_cell("try", |_, _, _| true, tried).await;
@@ -43,6 +44,7 @@ async fn tried(cell: Cell) {
     cell.assert_free().await;
 }
 
+/// S1, S3, S4, S48.
 #[tokio::test]
 async fn what_is_waited_for_is_got_when_its_holder_goes() {
     // What is never survived is the matter of a try: nothing comes of waiting longer.
@@ -65,6 +67,7 @@ async fn waited_for(cell: Cell) {
     cell.assert_free().await;
 }
 
+/// S81.
 #[tokio::test]
 async fn what_is_given_up_is_not_held() {
     each_cell("give up", |_, _, _| true, given_up).await;

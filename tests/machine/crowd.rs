@@ -63,7 +63,7 @@ struct Client {
 
 impl World {
     /// So many clients that wait, each having asked and heard that its subscription stands; the lock is about to be free.
-    fn new(clients: u8, holds: u64, announces: Announces) -> Self {
+    fn new(clients: u16, holds: u64, announces: Announces) -> Self {
         let mut world = Self {
             now: 0,
             clients: (0..clients)
@@ -192,17 +192,19 @@ impl World {
     }
 }
 
-fn acquire(number: u8) -> Acquire {
+fn acquire(number: u16) -> Acquire {
+    let mut entropy = [0; 32];
+    entropy.as_chunks_mut().0.fill(number.to_le_bytes());
     Acquire::new(
         spec(Patience::UntilCancelled),
-        Entropy::new([number; 32]),
+        Entropy::new(entropy),
         None,
         Instant::from_millis(0, 0),
     )
 }
 
 /// Requests for a hand-off, and how long it takes in the mean, once it was heard how many there are.
-fn measured(clients: u8, holds: u64, announces: Announces) -> (f64, f64) {
+fn measured(clients: u16, holds: u64, announces: Announces) -> (f64, f64) {
     let mut world = World::new(clients, holds, announces);
     world.until(1);
     let (before, count) = (world.requests, usize::from(clients) / 2);
@@ -224,6 +226,21 @@ fn however_many_wait_a_hand_off_takes_few_requests_and_little_time() {
             assert!(ms <= 12.0, "{clients} clients, held for {holds} ms: {ms} ms");
         }
     }
+}
+
+/// S78.
+#[test]
+fn a_thousand_who_wait_are_served_one_after_the_other_and_few_ask() {
+    let mut world = World::new(1_000, 20, Announces::Lock);
+    world.until(1);
+    let before = world.requests;
+    world.until(1_000);
+    let requests = f64::from(world.requests - before) / 999.0;
+    let (longest, all) = (world.hand_offs.iter().max(), world.hand_offs.iter().sum::<u64>());
+    println!("{requests} {longest:?} {all}");
+    assert!(requests <= 2.5, "{requests} requests");
+    // Turns are two seconds apart at the most, and few are.
+    assert!(longest <= Some(&2_010) && all <= 25_000, "{longest:?} of {all} ms");
 }
 
 #[test]

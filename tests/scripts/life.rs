@@ -171,3 +171,41 @@ async fn an_answer_from_a_tombstone_prolongs_it() {
         assert_remembered(&redis, call, &again, life(UNBOUND, 0, &reply)).await;
     }
 }
+
+/// S65.
+#[tokio::test]
+async fn a_hold_whose_latch_is_gone_is_lost_and_taken_away_by_its_release() {
+    let redis = Redis::start().await;
+    let acquire = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
+    let grant = redis.run(&acquire).await.value.parse().unwrap();
+    redis.ask::<u64>(&["DEL", &acquire.keys()[0]]).await;
+    let renew = lock("job").renew(request(2), UNBOUND, &owner(1), lease(600_000), token(grant));
+    assert_eq!(redis.run(&renew).await.code, Code::Lost);
+    assert_eq!(redis.run(&acquire).await.code, Code::Lost);
+    assert!(redis.ask::<u64>(&["PTTL", "job"]).await <= 30_000);
+    assert_eq!(redis.ask::<u64>(&["EXISTS", &acquire.keys()[0]]).await, 0);
+    assert_eq!(
+        redis.run(&lock("job").release(request(3), UNBOUND, &owner(1))).await.code,
+        Code::Done
+    );
+    assert_eq!(redis.ask::<u64>(&["EXISTS", "job"]).await, 0);
+    let next = lock("job").acquire(request(4), UNBOUND, &owner(2), lease(30_000), false);
+    assert_eq!(redis.run(&next).await.code, Code::Done);
+}
+
+/// S70.
+#[tokio::test]
+async fn a_lock_without_an_end_is_said_to_have_none_and_gets_one_from_a_renewal() {
+    let redis = Redis::start().await;
+    let acquire = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
+    let grant = redis.run(&acquire).await.value.parse().unwrap();
+    redis.ask::<u64>(&["PERSIST", "job"]).await;
+    let other = lock("job").acquire(request(2), UNBOUND, &owner(2), lease(30_000), false);
+    let busy = redis.run(&other).await;
+    assert_eq!((busy.code, busy.ms), (Code::No, -1));
+    let renew = lock("job").renew(request(3), UNBOUND, &owner(1), lease(40_000), token(grant));
+    assert_eq!(redis.run(&renew).await.code, Code::Done);
+    let ends = 1..=40_000;
+    assert!(ends.contains(&redis.ask::<i64>(&["PTTL", "job"]).await));
+    assert!(ends.contains(&redis.run(&other).await.ms));
+}

@@ -19,6 +19,7 @@ pub(crate) fn indeterminate() -> Vec<Bad> {
     vec![
         ("a page", page(200), garbled),
         ("nothing", Said::Bytes(Vec::new()), FailureKind::Broken),
+        ("a reset", Said::Reset, FailureKind::Broken),
         ("no HTTP", Said::Bytes(b"-ERR\r\n".to_vec()), FailureKind::Broken),
         ("half a head", Said::Bytes(b"HTTP/1.1 200".to_vec()), FailureKind::Broken),
         ("half a JSON", json(200, r#"{"result":[1,"17"#), garbled),

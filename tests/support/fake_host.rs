@@ -36,6 +36,11 @@ impl FakeHost {
 }
 
 impl FakeHost {
+    /// Its entropy is what comes after so many draws.
+    pub(crate) fn draw_from(&self, drawn: u64) {
+        self.0.lock().unwrap().drawn = drawn;
+    }
+
     /// Moves both clocks on and wakes one of those who sleep: timers that are due together go off one after the other.
     pub(crate) fn pass_for_one(&self, time: Duration) {
         let sleeper = {

@@ -9,6 +9,8 @@ use tokio::sync::Notify;
 pub(crate) struct Fault {
     /// How often the real gateway gets it.
     pub(crate) executions: u8,
+    /// How many of its commands that gateway gets.
+    pub(crate) commands: usize,
     /// Whether a copy is kept for later.
     pub(crate) copied: bool,
     /// What the client hears.
@@ -30,26 +32,36 @@ pub(crate) enum Said {
     Silence,
     /// Nothing: the connection is reset.
     Reset,
+    /// One byte after the other, without an end, until the client closes the connection.
+    Slowly,
 }
 
 impl Fault {
     /// Nothing is wrong.
     pub(crate) const fn none() -> Self {
-        Self { executions: 1, copied: false, answer: Said::Truth }
+        Self::after(Said::Truth)
     }
 
     pub(crate) const fn is_none(&self) -> bool {
-        self.executions == 1 && !self.copied && matches!(self.answer, Said::Truth)
+        self.executions == 1
+            && self.commands == usize::MAX
+            && !self.copied
+            && matches!(self.answer, Said::Truth)
     }
 
     /// The request is not executed, and this is said.
     pub(crate) const fn instead(answer: Said) -> Self {
-        Self { executions: 0, copied: false, answer }
+        Self { executions: 0, commands: usize::MAX, copied: false, answer }
     }
 
     /// The request is executed, and then this is said.
     pub(crate) const fn after(answer: Said) -> Self {
-        Self { executions: 1, copied: false, answer }
+        Self::in_part(usize::MAX, answer)
+    }
+
+    /// The first commands of the request are executed, so many, and then this is said.
+    pub(crate) const fn in_part(commands: usize, answer: Said) -> Self {
+        Self { executions: 1, commands, copied: false, answer }
     }
 
     /// The request is executed twice.

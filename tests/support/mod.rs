@@ -8,4 +8,5 @@ pub(crate) mod redis;
 pub(crate) mod relay;
 pub(crate) mod script_model;
 pub(crate) mod stand;
+pub(crate) mod streaming;
 pub(crate) mod webdis;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use edgelatch::protocol::script::scripts;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -11,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::misbehaviour::{Fault, Said};
+use super::streaming::Streaming;
 
 /// Listens on loopback until it is dropped, and does what its plan says for each request.
 pub(crate) struct Relay {
@@ -57,18 +59,6 @@ struct Shared {
     cut: Notify,
 }
 
-/// What is done with a request for a stream.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Streaming {
-    /// It is passed on, both ways.
-    #[default]
-    Passed,
-    /// It is answered with this status.
-    Refused(u16),
-    /// Nothing is ever heard of it.
-    Silent,
-}
-
 impl Relay {
     /// Passes everything on to `target`, until it is told otherwise.
     pub(crate) async fn start(target: SocketAddr) -> Self {
@@ -105,6 +95,7 @@ impl Relay {
         self.shared.seen.lock().unwrap().clear();
         self.shared.copies.lock().unwrap().clear();
         self.shared.requests.store(0, Ordering::SeqCst);
+        self.shared.answered.store(0, Ordering::SeqCst);
     }
 
     /// Says this to each request for several commands, and has none of them executed.
@@ -148,9 +139,9 @@ impl Relay {
         self.shared.seen.lock().unwrap().clone()
     }
 
-    /// Whether Redis has done all that was asked since the relay began, if nothing was silenced and no plan was made.
+    /// Whether Redis has done all that was asked since the last plan was made, if nothing was silenced or under way then.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.shared.answered.load(Ordering::SeqCst) >= self.seen().len()
+        self.shared.answered.load(Ordering::SeqCst) >= self.shared.seen.lock().unwrap().len()
     }
 
     /// How many calls of this script came so far.
@@ -190,7 +181,10 @@ impl Shared {
         let Some((raw, body_at)) = read_request(&mut stream).await else { return };
         let line = raw.split(|byte| *byte == b'\r').next().unwrap_or_default();
         if String::from_utf8_lossy(line).contains("subscribe/") {
-            return self.stream(stream, &raw).await;
+            self.asked_for_streams.fetch_add(1, Ordering::SeqCst);
+            let streaming = self.streaming.lock().unwrap().clone();
+            let target = *self.target.lock().unwrap();
+            return streaming.answer(stream, &raw, target, &self.open_streams, &self.cut).await;
         }
         self.requests.fetch_add(1, Ordering::SeqCst);
         let (commands, is_pipeline) = commands(&raw[body_at..]);
@@ -202,7 +196,7 @@ impl Shared {
         if fault.copied {
             self.copies.lock().unwrap().push(raw.clone());
         }
-        let raw = self.at_its_time(raw, body_at, commands, is_pipeline);
+        let raw = self.to_pass_on(raw, body_at, commands, is_pipeline, fault.commands);
         let mut truth = Vec::new();
         for _ in 0..fault.executions {
             truth = self.pass_on(&raw).await;
@@ -218,7 +212,11 @@ impl Shared {
             Said::Silence => {
                 // Until the client has had enough.
                 let _ = stream.read(&mut [0]).await;
-                return;
+                Vec::new()
+            }
+            Said::Slowly => {
+                drip(&mut stream).await;
+                Vec::new()
             }
             Said::Reset => return stream.set_zero_linger().unwrap(),
         };
@@ -228,33 +226,6 @@ impl Shared {
         let _ = stream.shutdown().await;
         // A socket that is closed with unread bytes in it takes back what it has sent.
         while stream.read(&mut [0; 1024]).await.is_ok_and(|count| count > 0) {}
-    }
-
-    /// Passes a stream on for as long as both sides have it, or does with it what it was told.
-    async fn stream(&self, mut client: TcpStream, raw: &[u8]) {
-        self.asked_for_streams.fetch_add(1, Ordering::SeqCst);
-        let streaming = self.streaming.lock().unwrap().clone();
-        match streaming {
-            Streaming::Passed => {
-                let target = *self.target.lock().unwrap();
-                let mut gateway = TcpStream::connect(target).await.unwrap();
-                gateway.write_all(raw).await.unwrap();
-                self.open_streams.fetch_add(1, Ordering::SeqCst);
-                tokio::select! {
-                    _ = tokio::io::copy_bidirectional(&mut client, &mut gateway) => {}
-                    () = self.cut.notified() => {}
-                }
-                self.open_streams.fetch_sub(1, Ordering::SeqCst);
-            }
-            Streaming::Refused(status) => {
-                let answer = format!("HTTP/1.1 {status} No\r\ncontent-length: 2\r\n\r\n{{}}");
-                // The client may be gone by now; that is its right.
-                let _ = client.write_all(answer.as_bytes()).await;
-            }
-            Streaming::Silent => {
-                let _ = client.read(&mut [0]).await;
-            }
-        }
     }
 
     /// The whole answer of the real gateway to a request.
@@ -278,16 +249,18 @@ impl Shared {
         faults.into_iter().find(|fault| !fault.is_none()).unwrap_or_else(Fault::none)
     }
 
-    /// The same request, whose scripts read the clocks as they were set.
-    fn at_its_time(
+    /// The same request with the first of its commands, so many, whose scripts read the clocks as they were set.
+    fn to_pass_on(
         &self,
         raw: Vec<u8>,
         body_at: usize,
         mut commands: Vec<Vec<String>>,
         is_pipeline: bool,
+        count: usize,
     ) -> Vec<u8> {
         let clocks = *self.clocks.lock().unwrap();
-        let mut changed = false;
+        let mut changed = commands.len() > count;
+        commands.truncate(count);
         for words in &mut commands {
             changed |= clocks.move_in(words);
         }
@@ -345,6 +318,18 @@ fn commands(body: &[u8]) -> (Vec<Vec<String>>, bool) {
 
 fn is(script: &edgelatch::protocol::script::Script, text: &str) -> bool {
     [false, true].iter().any(|lock| script.sha1(*lock) == text || script.source(*lock) == text)
+}
+
+/// Says something that has no end, a byte at a time, for as long as somebody listens.
+async fn drip(stream: &mut TcpStream) {
+    let head = b"HTTP/1.1 200 X\r\ncontent-type: application/json\r\n\r\n";
+    let mut pace = tokio::time::interval(Duration::from_millis(10));
+    for byte in head.iter().chain(std::iter::repeat(&b' ')) {
+        if stream.write_all(&[*byte]).await.is_err() {
+            return;
+        }
+        pace.tick().await;
+    }
 }
 
 /// Reads one request; answers its bytes and where its body begins.

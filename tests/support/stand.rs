@@ -94,6 +94,26 @@ impl Stand {
     }
 }
 
+/// Asks again and again until it is so, with time that passes in such steps whenever nothing is under way. What was silenced is
+/// under way for ever.
+pub(crate) async fn until_led(
+    stand: &Stand,
+    host: &FakeHost,
+    step: Duration,
+    mut so: impl FnMut() -> bool,
+) {
+    let mut quiet = 0;
+    until(async || {
+        quiet = if stand.relay.is_quiet() { quiet + 1 } else { 0 };
+        if quiet == 50 {
+            host.pass(step);
+            quiet = 0;
+        }
+        so()
+    })
+    .await;
+}
+
 /// Asks again and again until it is so.
 pub(crate) async fn until(mut so: impl AsyncFnMut() -> bool) {
     let asking = async {
