@@ -85,6 +85,9 @@ enum Task {
         /// For how long each of them runs, two side by side
         #[arg(long, default_value_t = fuzz::SECONDS, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
+        /// Where their inputs begin; without it each run has others
+        #[arg(long)]
+        seed: Option<u32>,
         /// Only show what the one target that is named says to this input
         #[arg(long)]
         input: Option<PathBuf>,
@@ -140,8 +143,8 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Sim(schedules) => return sim::run(&place, &schedules),
         Task::Interop { seconds } => return interop::run(&place, seconds),
         Task::Soak { minutes } => return soak::run(&place, minutes),
-        Task::Fuzz { targets, seconds, input } => {
-            return fuzz::run(&place, &targets, seconds, input.as_deref());
+        Task::Fuzz { targets, seconds, seed, input } => {
+            return fuzz::run(&place, &targets, seconds, seed, input.as_deref());
         }
         Task::Bench { draw: true, .. } => bench::draw(&place)?,
         Task::Bench { quick, draw: false } => bench::run(&place, quick)?,

@@ -14,6 +14,8 @@ import { play } from "./play.mjs";
 
 const REGRESSIONS = fileURLToPath(new URL("../regressions/ffi_bytes", import.meta.url));
 const INPUT_MAX = 300;
+/** The same seed makes up the same inputs, as far as the time reaches. */
+const random = below(Number(process.env.EDGELATCH_FUZZ_SEED ?? randomBytes(4).readUInt32LE()));
 const begun = process.hrtime.bigint();
 const seconds = () => Number(process.hrtime.bigint() - begun) / 1e9;
 
@@ -45,15 +47,24 @@ async function tried(input) {
   return known.size > before;
 }
 
+/** Mulberry32: whole numbers below the one that is asked for. */
+function below(state) {
+  return (most) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % most;
+  };
+}
+
 /** The input, a little different. */
 function changed(input) {
   const bytes = [...input];
-  const random = (most) => randomBytes(4).readUInt32LE() % most;
   for (let count = 1 + random(4); count > 0; count--) {
     const at = random(bytes.length + 1);
     const kind = random(5);
     if (kind === 0) bytes.splice(at, 1 + random(8));
-    else if (kind === 1) bytes.splice(at, 0, ...randomBytes(1 + random(8)));
+    else if (kind === 1) bytes.splice(at, 0, ...Array.from({ length: 1 + random(8) }, () => random(256)));
     else if (kind === 2) bytes.splice(at, random(20), ...corpus[random(corpus.length)].subarray(random(100), 100 + random(40)));
     else bytes[at] = random(256);
   }
@@ -76,7 +87,7 @@ try {
     const most = Number(given.split("=")[1]);
     for (const input of beginning()) if ((await tried(input)) || corpus.length < 1) corpus.push(input);
     while (seconds() < most) {
-      const input = changed(corpus[randomBytes(2).readUInt16LE() % corpus.length]);
+      const input = changed(corpus[random(corpus.length)]);
       if (await tried(input)) corpus.push(input);
       if (executions % 1_000 === 0) console.log(`#${executions} cov: ${known.size} corp: ${corpus.length}`);
     }

@@ -22,6 +22,8 @@ use session::Session;
 
 /// For how long each target runs unless it is said.
 pub(crate) const SECONDS: u32 = 30;
+/// Where the inputs of the suite begin: what is tested before something lands is what is tested when it does.
+const SEED: u32 = 1;
 /// The one that is JavaScript's.
 const FFI: &str = "ffi_bytes";
 /// What needs nothing but the compilers.
@@ -40,11 +42,12 @@ pub(crate) fn run(
     place: &Place,
     names: &[String],
     seconds: u32,
+    seed: Option<u32>,
     input: Option<&Path>,
 ) -> Result<ExitCode> {
     let rust_alone = !names.is_empty() && names.iter().all(|name| name != FFI);
     setup::ensure(place, if rust_alone { RUST_NEEDS } else { Purpose::Fuzz.needs() })?;
-    let sessions = sessions(place, names)?;
+    let sessions = sessions(place, names, seed)?;
     if let Some(input) = input {
         let mut sessions = sessions.into_iter();
         let (Some(session), None) = (sessions.next(), sessions.next()) else {
@@ -59,7 +62,7 @@ pub(crate) fn run(
 
 /// The suite of `cargo xtask test`.
 pub(crate) fn suite(runner: &Runner<'_>) -> Result<Tally> {
-    fuzz(runner, sessions(runner.place, &[])?, SECONDS)
+    fuzz(runner, sessions(runner.place, &[], Some(SEED))?, SECONDS)
 }
 
 fn fuzz(runner: &Runner<'_>, sessions: Vec<Session>, seconds: u32) -> Result<Tally> {
@@ -73,8 +76,8 @@ fn fuzz(runner: &Runner<'_>, sessions: Vec<Session>, seconds: u32) -> Result<Tal
     Ok(tally)
 }
 
-/// What is run for these names, or for all.
-fn sessions(place: &Place, names: &[String]) -> Result<Vec<Session>> {
+/// What is run for these names, or for all. Without a seed each run is another.
+fn sessions(place: &Place, names: &[String], seed: Option<u32>) -> Result<Vec<Session>> {
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let mut sessions = Vec::new();
     if names.is_empty() || names.iter().any(|name| name != FFI) {
@@ -82,11 +85,11 @@ fn sessions(place: &Place, names: &[String]) -> Result<Vec<Session>> {
         let listed = output_of(&mut place.command(&program.to_string_lossy()))?;
         let wanted = listed.lines().filter(|name| is_wanted(name));
         for name in wanted {
-            sessions.push(rust(place, &program, name)?);
+            sessions.push(rust(place, &program, name, seed)?);
         }
     }
     if is_wanted(FFI) {
-        sessions.push(ffi(place)?);
+        sessions.push(ffi(place, seed)?);
     }
     match names.iter().find(|name| sessions.iter().all(|session| session.name != **name)) {
         Some(unknown) => bail!("there is no target `{unknown}`; without a name all of them run"),
@@ -109,7 +112,7 @@ fn program(place: &Place) -> Result<PathBuf> {
     Ok(place.target.join(triple).join("fuzz/fuzz"))
 }
 
-fn rust(place: &Place, program: &Path, name: &str) -> Result<Session> {
+fn rust(place: &Place, program: &Path, name: &str, seed: Option<u32>) -> Result<Session> {
     let folder = place.folder("fuzzing")?;
     let seeds = emptied(folder.join("seeds").join(name))?;
     let corpus = place.folder(&format!("fuzzing/corpus/{name}"))?;
@@ -120,17 +123,19 @@ fn rust(place: &Place, program: &Path, name: &str) -> Result<Session> {
     command.env("RUST_BACKTRACE", "0");
     command.args(["-print_final_stats=1", "-timeout=60"]);
     command.arg(format!("-artifact_prefix={}/", found.display()));
+    command.args(seed.map(|seed| format!("-seed={seed}")));
     let name = name.to_owned();
     // What is found goes to the first folder, and stays there for the next time.
     Ok(Session { name, command, seconds: "-max_total_time=", inputs: vec![corpus, seeds] })
 }
 
-fn ffi(place: &Place) -> Result<Session> {
+fn ffi(place: &Place, seed: Option<u32>) -> Result<Session> {
     build::package(place)?;
     let found = emptied(place.folder("fuzzing")?.join("found").join(FFI))?;
     let mut command = place.node();
     command.args(["tests/fuzz/ffi_bytes/run.mjs"]);
     command.env("EDGELATCH_FUZZ_FOUND", found);
+    command.envs(seed.map(|seed| ("EDGELATCH_FUZZ_SEED", seed.to_string())));
     let name = FFI.to_owned();
     Ok(Session { name, command, seconds: "--seconds=", inputs: Vec::new() })
 }
