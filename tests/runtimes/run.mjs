@@ -14,6 +14,7 @@ import { pathToFileURL } from "node:url";
 
 import { launch, runPage, ways } from "./browser.mjs";
 import { until } from "./check.mjs";
+import { openFaulty } from "./faulty.mjs";
 import { openFront } from "./front.mjs";
 import { startHolder } from "./holder.mjs";
 import { freeze, leave, openLonePage } from "./lone_page.mjs";
@@ -33,23 +34,28 @@ const env = { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token };
 const AT_ONCE = { concurrency: 3 };
 
 let front;
-before(async () => (front = await openFront(url)));
+let faulty;
+before(async () => ([front, faulty] = [await openFront(url), await openFaulty(url)]));
 after(async () => {
   front.close();
+  faulty.close();
   await removeProjects();
 });
 
 describe("programs", AT_ONCE, () => {
   const rights = ["--allow-env", "--allow-net=127.0.0.1", "--allow-read"];
   const deno = ["run", ...rights, "--no-lock", "--node-modules-dir=manual", "--v8-flags=--expose-gc"];
-  test("Node of the tools", (t) => report(t, () => runProgram(process.execPath, ["--expose-gc"], env)));
+  test("Node of the tools", (t) => {
+    const variables = { ...env, EDGELATCH_TEST_FAULTY: faulty.url };
+    return report(t, () => runProgram(process.execPath, ["--expose-gc"], variables), { faulty });
+  });
   test("Node of the machine", (t) => report(t, async () => runProgram(await nodeOfMachine(), ["--expose-gc"], env)));
   test("Deno", (t) => report(t, () => runProgram(join(tools, ".bin/deno"), deno, env)));
   test("Node on Webdis", async (t) => {
     const webdis = await startWebdis();
     t.after(() => webdis.close());
     const variables = { EDGELATCH_TEST_URL: webdis.url, EDGELATCH_TEST_TOKEN: webdis.token, EDGELATCH_TEST_DIALECT: "webdis" };
-    await report(t, () => runProgram(process.execPath, ["--expose-gc"], variables), "webdis");
+    await report(t, () => runProgram(process.execPath, ["--expose-gc"], variables), { dialect: "webdis" });
   });
   test("Bun", (t) => report(t, () => runProgram(join(tools, ".bin/bun"), ["run"], env)));
 });
@@ -104,13 +110,13 @@ describe("workerd", () => {
   let outside;
   let get;
   before(async () => {
-    worker = await startWorker({ EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token });
+    worker = await startWorker({ EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token, EDGELATCH_TEST_FAULTY: faulty.url });
     outside = await clientOutside();
     get = (page, options) => fetch(new URL(page, worker.url), options);
   });
   after(() => worker?.close());
 
-  test("suite", (t) => report(t, async () => (await get("/suite")).json()));
+  test("suite", (t) => report(t, async () => (await get("/suite")).json(), { faulty }));
 
   for (const manner of ["attentive", "heedless"]) {
     // S40, S41.
@@ -251,9 +257,9 @@ async function clientOutside() {
 }
 
 /** One subtest for each case of the suite, also for those that were not come to. */
-async function report(t, run, dialect) {
+async function report(t, run, where) {
   const results = new Map((await run()).map((result) => [result.name, result]));
-  const expected = names(dialect);
+  const expected = names(where);
   for (const name of expected) {
     await t.test(name, () => {
       const result = results.get(name);

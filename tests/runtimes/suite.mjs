@@ -1,11 +1,12 @@
 /**
  * What the packed npm package has to do, in every runtime the same.
  *
- * A case is a function of the world: `{ edgelatch, url, token, connect }`. It throws when something is not so.
+ * A case is a function of the world: `{ edgelatch, url, token, … }`. It throws when something is not so.
  */
 
 import { abort } from "./cases/abort.mjs";
 import { environment } from "./cases/environment.mjs";
+import { faults } from "./cases/faults.mjs";
 import { fencing } from "./cases/fencing.mjs";
 import { hostile } from "./cases/hostile.mjs";
 import { kinds } from "./cases/kinds.mjs";
@@ -26,7 +27,7 @@ import { secrets } from "./check.mjs";
 /** `quiet` is last: it looks at what the others have left. */
 const groups = {
   lock, kinds, readWrite, together, permits, fencing, lease, owner, abort, loss, requests, replicas, waking, environment, options,
-  hostile, quiet,
+  hostile, faults, quiet,
 };
 
 const cases = Object.entries(groups).flatMap(([group, members]) =>
@@ -36,19 +37,20 @@ const cases = Object.entries(groups).flatMap(([group, members]) =>
 /** What is not about one dialect's own words. */
 const OF_ANY_DIALECT = ["lock", "waking", "quiet"];
 
-/** The cases for a dialect. */
-const casesFor = (dialect) => cases.filter(({ group }) => dialect === "upstash" || OF_ANY_DIALECT.includes(group));
+/** The cases for a dialect, and for a world with a gateway that fails or without. */
+const casesFor = ({ dialect = "upstash", faulty }) =>
+  cases.filter(({ group }) => (dialect === "upstash" || OF_ANY_DIALECT.includes(group)) && (group !== "faults" || faulty));
 
 /** The names of all cases, so that whoever starts a runtime notices one that is missing. */
-export const names = (dialect = "upstash") => casesFor(dialect).map(({ name }) => name);
+export const names = (of = {}) => casesFor(of).map(({ name }) => name);
 
 /** Runs the cases one after the other, and answers `{ name, error }` for each; no `error` when it passed. */
-export async function run({ edgelatch, url, token, loads, dialect = "upstash" }) {
+export async function run({ edgelatch, url, token, loads, faulty, dialect = "upstash" }) {
   secrets.add(token);
   const results = [];
-  for (const { name, run } of casesFor(dialect)) {
+  for (const { name, run } of casesFor({ dialect, faulty })) {
     try {
-      await run(new World({ edgelatch, url, token, loads, dialect }));
+      await run(new World({ edgelatch, url, token, loads, faulty, dialect }));
       results.push({ name });
     } catch (error) {
       results.push({ name, error: String(error?.stack ?? error) });
@@ -59,8 +61,8 @@ export async function run({ edgelatch, url, token, loads, dialect = "upstash" })
 
 /** What a case meets: the package, a gateway, and names that nobody else uses. */
 class World {
-  constructor({ edgelatch, url, token, loads, dialect }) {
-    Object.assign(this, edgelatch, { edgelatch, url, token, loads, dialect });
+  constructor({ edgelatch, ...where }) {
+    Object.assign(this, edgelatch, { edgelatch, ...where });
     this.isWorker = globalThis.navigator?.userAgent === "Cloudflare-Workers";
   }
 

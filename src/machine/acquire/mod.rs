@@ -192,7 +192,9 @@ impl Acquire {
             }
             // Nothing was done, and the clock is known now.
             Code::BoundRequired if self.round.bound.not_after.is_none() => {
-                self.abandoned(Then::AskAnew, now);
+                let affords_try = self.budget_left().is_none_or(|left| left > 0);
+                let error = AcquireError::Unreachable(FailureKind::NO_ANSWER);
+                self.abandoned(if affords_try { Then::AskAnew } else { Then::End(error) }, now);
             }
             // Whoever says what no such script says may have done anything.
             _ => {

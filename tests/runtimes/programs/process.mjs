@@ -6,6 +6,6 @@ import { run } from "../suite.mjs";
 
 loaded();
 const [url, token] = [process.env.EDGELATCH_TEST_URL, process.env.EDGELATCH_TEST_TOKEN];
-const dialect = process.env.EDGELATCH_TEST_DIALECT;
-const results = await run({ edgelatch, url, token, loads: [], dialect });
+const [dialect, faulty] = [process.env.EDGELATCH_TEST_DIALECT, process.env.EDGELATCH_TEST_FAULTY];
+const results = await run({ edgelatch, url, token, loads: [], dialect, faulty });
 console.log(JSON.stringify(results));

@@ -23,7 +23,7 @@ export default {
     const [id, name] = [searchParams.get("id"), searchParams.get("name")];
     switch (pathname) {
       case "/suite":
-        return Response.json(await run({ edgelatch, url, token, loads: [] }));
+        return Response.json(await run({ edgelatch, url, token, loads: [], faulty: env.EDGELATCH_TEST_FAULTY }));
       case "/cycles":
         return Response.json(await cycle(locks, name, Number(searchParams.get("count"))));
       case "/keeps": {

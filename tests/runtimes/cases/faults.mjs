@@ -1,0 +1,92 @@
+/** Every way in which a gateway may fail one request of an operation, on every kind: what `tests/faults` does with the crate. */
+
+import { ok, rejects, same } from "../check.mjs";
+
+/** As `faulty.mjs` knows them. Those of the second list are answered truly. */
+const LOST = [
+  "lost-before", "lost-before-and-late", "lost-after", "lost-after-twice-and-late", "cut", "null", "empty", "ok", "another", "page",
+  ...[429, 500, 502, 503, 504].flatMap((status) => [`${status}-before`, `${status}-after`]),
+];
+const REPEATED = ["twice", "late"];
+
+const both = (locks, name) => locks.readWriteLock(name);
+const KINDS = {
+  lock: (locks, name) => locks.lock(name),
+  nonReentrantLock: (locks, name) => locks.nonReentrantLock(name),
+  spinLock: (locks, name) => locks.spinLock(name),
+  fencedLock: (locks, name) => locks.fencedLock(name),
+  fairLock: (locks, name) => locks.fairLock(name),
+  nonReentrantFairLock: (locks, name) => locks.nonReentrantFairLock(name),
+  read: (locks, name) => both(locks, name).read,
+  write: (locks, name) => both(locks, name).write,
+  groupLock: (locks, name) => locks.groupLock(name, ["one", "two"]),
+  multiLock: (locks, name) => locks.multiLock(["", "-2"].map((end) => locks.lock(`{${name}}${end}`))),
+};
+/** What excludes it: readers let each other in. */
+const RIVALS = { read: KINDS.write };
+
+const AT_ONCE = 8;
+/** One cell of so many: a prime, so that each action and each kind comes up. */
+const THIN = 3;
+
+const OPERATIONS = {
+  async acquire({ lock, rival, heal }) {
+    const lease = await lock.tryAcquire();
+    ok(lease, "it is got in the end");
+    await heal();
+    same([await rival.tryAcquire(), await lease.isHeld(), await lease.release()], [null, true, "released"]);
+  },
+
+  async renew({ lock, rival, heal, isTold }, world) {
+    const lease = await lock.acquire();
+    // One attempt: whoever renews by hand says when to try again.
+    if (isTold) await lease.renew();
+    else await rejects(lease.renew(), world.GatewayUnreachableError);
+    await heal();
+    await lease.renew({ leaseMs: 60_000 });
+    same([await rival.tryAcquire(), await lease.isHeld(), await lease.release()], [null, true, "released"]);
+  },
+
+  async inspect({ lock, rival, heal }) {
+    const lease = await lock.acquire();
+    same(await lease.isHeld(), true);
+    await heal();
+    same([await rival.tryAcquire(), await lease.release()], [null, "released"]);
+  },
+
+  async release({ lock }) {
+    const lease = await lock.acquire();
+    same([await lease.release(), await lease.release()], ["released", "released"]);
+  },
+};
+
+export const faults = Object.fromEntries(
+  Object.entries(OPERATIONS).map(([operation, run]) => [
+    `whatever becomes of one request, ${operation} does what it says`,
+    (world) => eachCell(world, operation, run),
+  ]),
+);
+
+async function eachCell(world, operation, run) {
+  const actions = [...LOST, ...REPEATED];
+  const all = Object.keys(KINDS).flatMap((kind) => actions.map((action) => ({ kind, action })));
+  const cells = all.filter((_, number) => (number + operation.length) % THIN === 0);
+  const lanes = Array.from({ length: AT_ONCE }, async () => {
+    for (let cell = cells.pop(); cell; cell = cells.pop()) await look(world, operation, run, cell);
+  });
+  await Promise.all(lanes);
+}
+
+async function look(world, operation, run, { kind, action }) {
+  const name = `fault:${action}:${operation}:${crypto.randomUUID()}`;
+  const lock = KINDS[kind](world.client({ url: world.faulty }).locks, name);
+  const rival = (RIVALS[kind] ?? KINDS[kind])(world.client().locks, name);
+  const heal = async () => (await fetch(`${world.faulty}/copies/${encodeURIComponent(name)}`, { method: "POST" })).text();
+  try {
+    await run({ lock, rival, heal, isTold: REPEATED.includes(action) }, world);
+    same(await heal(), "met");
+    same(await (await rival.acquire()).release(), "released");
+  } catch (error) {
+    throw new Error(`${operation}, ${kind}, ${action}: ${error?.stack ?? error}`);
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * A door before the gateway that fails as a lock's name says, `fault:<action>:<operation>:<anything>`: what is done to the first
+ * request of that operation about that lock. A request for `/copies/<name>` delivers what was kept of it, and is told whether that was met.
+ */
+
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+
+const NAME = /fault:([a-z0-9-]+):([a-z]+):[0-9a-f-]{36}/;
+const page = (status) => ({ status, body: "<!doctype html><title>Sorry</title>", type: "text/html" });
+const json = (body, status = 200) => ({ status, body, type: "application/json" });
+const half = ({ status, body, type }) => ({ status, body: body.slice(0, -20), type, length: body.length });
+
+/** How often the request is executed, what is said, and whether a copy is kept. Nothing said: the connection is closed. */
+export const ACTIONS = {
+  "lost-before": { executions: 0 },
+  "lost-before-and-late": { executions: 0, isKept: true },
+  "lost-after": { executions: 1 },
+  "lost-after-twice-and-late": { executions: 2, isKept: true },
+  cut: { executions: 1, say: half },
+  twice: { executions: 2, say: (truth) => truth },
+  late: { executions: 1, say: (truth) => truth, isKept: true },
+  null: { executions: 1, say: () => json('{"result":null}') },
+  empty: { executions: 1, say: () => json("") },
+  ok: { executions: 1, say: () => json('{"result":"OK"}') },
+  another: { executions: 1, say: () => json('{"result":["0","0000000000000000","1","1","1795268812119001"]}') },
+  page: { executions: 1, say: () => page(200) },
+};
+for (const status of [429, 500, 502, 503, 504]) {
+  ACTIONS[`${status}-before`] = { executions: 0, say: () => page(status) };
+  ACTIONS[`${status}-after`] = { executions: 1, say: () => page(status) };
+}
+
+const scripts = JSON.parse(readFileSync(new URL("../vectors/scripts.json", import.meta.url), "utf8"));
+const operations = new Map(
+  Object.entries(scripts).flatMap(([name, digests]) => Object.values(digests).map((digest) => [digest, name.slice(name.indexOf("_") + 1)])),
+);
+
+export async function openFaulty(gateway) {
+  const met = new Set();
+  const copies = new Map();
+  const server = createServer(async (request, response) => {
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    const pass = (body) => carry(gateway, request, body, gone.signal);
+    try {
+      if (request.url.startsWith("/copies/")) {
+        const name = decodeURIComponent(request.url.slice("/copies/".length));
+        for (const copy of copies.get(name)?.splice(0) ?? []) await copy();
+        response.end(met.has(name) ? "met" : "not met");
+        return;
+      }
+      const chunks = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const body = Buffer.concat(chunks).toString();
+      const [name, action, operation] = NAME.exec(body) ?? [];
+      if (request.url.includes("subscribe") || met.has(name) || !named(body).includes(operation)) {
+        const { status, headers, body: stream } = await pass(body);
+        response.writeHead(status, { "content-type": headers.get("content-type") });
+        for await (const chunk of stream) response.write(chunk);
+        response.end();
+        return;
+      }
+      met.add(name);
+      const { executions, say, isKept } = ACTIONS[action];
+      // A copy outlives whoever sent the first.
+      const execute = () => carry(gateway, request, body);
+      if (isKept) copies.set(name, [execute]);
+      let truth;
+      for (let i = 0; i < executions; i += 1) {
+        const answer = await execute();
+        truth = { status: answer.status, body: await answer.text(), type: answer.headers.get("content-type") };
+      }
+      if (!say) return void response.destroy();
+      const said = say(truth);
+      response.writeHead(said.status, { "content-type": said.type, "content-length": said.length ?? Buffer.byteLength(said.body) });
+      if (said.length) response.write(said.body, () => response.destroy());
+      else response.end(said.body);
+    } catch {
+      // Whoever asked has gone, or the gateway has.
+      response.destroy();
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => (server.closeAllConnections(), server.close()) };
+}
+
+/** The operations of the commands in a body, by their scripts. */
+function named(body) {
+  const parsed = JSON.parse(body);
+  const commands = Array.isArray(parsed[0]) ? parsed : [parsed];
+  return commands.map(([command, script]) => {
+    const digest = command === "EVAL" ? createHash("sha1").update(script).digest("hex") : script;
+    return operations.get(digest);
+  });
+}
+
+function carry(gateway, { url, headers: { authorization, accept } }, body, signal) {
+  const headers = { authorization, accept, "content-type": "application/json" };
+  return fetch(new URL(url, gateway), { method: "POST", headers, body, signal });
+}
