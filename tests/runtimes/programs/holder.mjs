@@ -14,6 +14,7 @@ await guard.set(lease, "first");
 say({ token: lease.token });
 for await (const _ of createInterface({ input: process.stdin })) {
   const remaining = lease.remaining();
+  if (!lease.signal.aborted) await new Promise((fired) => lease.signal.addEventListener("abort", fired));
   const written = await guard.set(lease, "late").then(() => "written", (error) => error.name);
   say({ remaining, aborted: lease.signal.aborted, written });
 }

@@ -15,9 +15,9 @@ globalThis.hold = async (name, leaseMs) => {
   return lease.token;
 };
 
-/** What it finds at once, and that the signal has fired as soon as other things had their turn. */
+/** What it finds at once, and once the signal has fired. */
 globalThis.look = async () => {
   const remaining = lease.remaining();
-  await new Promise((turn) => setTimeout(turn));
+  if (!lease.signal.aborted) await new Promise((fired) => lease.signal.addEventListener("abort", fired));
   return { remaining, aborted: lease.signal.aborted, reason: lease.signal.reason?.reason, happened };
 };
