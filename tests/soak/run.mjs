@@ -20,8 +20,8 @@ const CYCLES = Number(process.env.EDGELATCH_SOAK_CYCLES ?? 100_000);
 const MINUTES = Number(process.env.EDGELATCH_SOAK_MINUTES ?? 0);
 /** In one request of the Worker. */
 const PART = 10_000;
-/** Memory breathes. What is kept of each cycle, be it an empty object, would be more than this. */
-const BYTES_PER_CYCLE = 16;
+/** Memory breathes. What is kept of each cycle, be it the smallest object with something in it, would be more than this. */
+const BYTES_PER_CYCLE = 32;
 /** Of those who had to do with something last; each ends by itself. */
 const MOST_TIMERS = 1_000;
 /** So many locks are there, as programs/cycles.mjs has them. */
