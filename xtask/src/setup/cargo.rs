@@ -17,7 +17,9 @@ const CYCLONE_DX: &str = "0.5.9";
 pub(crate) fn is_there(place: &Place, need: Need) -> bool {
     let Ok(program) = program(place, need) else { return false };
     let file = place.cargo_tools().join("bin").join(program.name);
-    output_of(Command::new(file).arg("--version"))
+    // Some are told by cargo which of its commands they are.
+    let command = program.name.strip_prefix("cargo-").filter(|_| need == Need::CycloneDx);
+    output_of(Command::new(file).args(command).arg("--version"))
         .is_ok_and(|text| text.split_whitespace().any(|word| word == program.version))
 }
 
