@@ -34,7 +34,7 @@ pub(crate) fn run(place: &Place) -> Result<()> {
     let mut list = place.command("npm");
     list.current_dir(place.root.join("pkg")).args(["sbom", "--sbom-format", "cyclonedx"]);
     let file = folder.join("npm.cdx.json");
-    fs::write(&file, output_of(list.arg("--package-lock-only"))?)?;
+    fs::write(&file, output_of(&mut list)?)?;
     println!("{}", file.display());
     Ok(())
 }
