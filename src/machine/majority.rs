@@ -230,6 +230,8 @@ impl Majority {
             self.extended = true;
             self.ask(&short, last, now);
             self.stage = Stage::Asking((whom, last));
+            // Nodes with another token may be a majority already, once they are raised.
+            self.decide(whom, last, now);
         }
     }
 
