@@ -1,6 +1,6 @@
 /**
- * Fuzzes what JavaScript reaches of the WebAssembly, until the time is over or something does not hold: `--seconds=30`, or one file
- * with an input. Inputs are changed at random, and kept where something comes of them that has not come of any before.
+ * Fuzzes what JavaScript reaches of the WebAssembly, until the time is over or something does not hold: `--seconds=30`,
+ * `--executions=1000`, or one file with an input. Inputs are changed at random, and kept where something comes of them that has not come of any before.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -14,7 +14,7 @@ import { play } from "./play.mjs";
 
 const REGRESSIONS = fileURLToPath(new URL("../regressions/ffi_bytes", import.meta.url));
 const INPUT_MAX = 300;
-/** The same seed makes up the same inputs, as far as the time reaches. */
+/** The same seed makes up the same inputs. */
 const random = below(Number(process.env.EDGELATCH_FUZZ_SEED ?? randomBytes(4).readUInt32LE()));
 const begun = process.hrtime.bigint();
 const seconds = () => Number(process.hrtime.bigint() - begun) / 1e9;
@@ -83,10 +83,11 @@ function found(error) {
 
 const [given] = process.argv.slice(2);
 try {
-  if (given?.startsWith("--seconds=")) {
-    const most = Number(given.split("=")[1]);
+  if (given?.startsWith("--")) {
+    const [measure, most] = given.split("=");
+    const done = measure === "--seconds" ? seconds : () => executions;
     for (const input of beginning()) if ((await tried(input)) || corpus.length < 1) corpus.push(input);
-    while (seconds() < most) {
+    while (done() < Number(most)) {
       const input = changed(corpus[random(corpus.length)]);
       if (await tried(input)) corpus.push(input);
       if (executions % 1_000 === 0) console.log(`#${executions} cov: ${known.size} corp: ${corpus.length}`);

@@ -22,10 +22,9 @@ use session::Session;
 
 /// For how long each target runs unless it is said.
 pub(crate) const SECONDS: u32 = 30;
-/// Where the inputs of the suite begin: what is tested before something lands is what is tested when it does.
-const SEED: u32 = 1;
-/// The one that is JavaScript's.
+/// The one that is JavaScript's, and how many of its executions take half a minute.
 const FFI: &str = "ffi_bytes";
+const FFI_EXECUTIONS: &str = "50000";
 /// What needs nothing but the compilers.
 const RUST_NEEDS: &[Need] = &[Need::Cxx];
 /// Counts which edges were taken, and what was compared with what. The names are those of LLVM's passes.
@@ -37,6 +36,25 @@ const FLAGS: [&str; 5] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 ];
 
+/// Which inputs a target is run on.
+#[derive(Clone, Copy)]
+enum Course {
+    /// As many as take about half a minute, from one seed and from what is in the repository: the same on every machine. So what is
+    /// tested before something lands is what is tested when it does.
+    Fixed,
+    /// For so many seconds, and from what earlier runs of this checkout have found.
+    Open { seconds: u32, seed: Option<u32> },
+}
+
+impl Course {
+    const fn seed(self) -> Option<u32> {
+        match self {
+            Self::Fixed => Some(1),
+            Self::Open { seed, .. } => seed,
+        }
+    }
+}
+
 /// `cargo xtask fuzz`: these targets, or all; or what one of them says to one input.
 pub(crate) fn run(
     place: &Place,
@@ -47,7 +65,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     let rust_alone = !names.is_empty() && names.iter().all(|name| name != FFI);
     setup::ensure(place, if rust_alone { RUST_NEEDS } else { Purpose::Fuzz.needs() })?;
-    let sessions = sessions(place, names, seed)?;
+    let sessions = sessions(place, names, Course::Open { seconds, seed })?;
     if let Some(input) = input {
         let mut sessions = sessions.into_iter();
         let (Some(session), None) = (sessions.next(), sessions.next()) else {
@@ -55,19 +73,19 @@ pub(crate) fn run(
         };
         return replay(place, session, input);
     }
-    let tally = fuzz(&Runner::new(place, "fuzz"), sessions, seconds)?;
+    let tally = fuzz(&Runner::new(place, "fuzz"), sessions)?;
     println!("{tally}");
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The suite of `cargo xtask test`.
 pub(crate) fn suite(runner: &Runner<'_>) -> Result<Tally> {
-    fuzz(runner, sessions(runner.place, &[], Some(SEED))?, SECONDS)
+    fuzz(runner, sessions(runner.place, &[], Course::Fixed)?)
 }
 
-fn fuzz(runner: &Runner<'_>, sessions: Vec<Session>, seconds: u32) -> Result<Tally> {
+fn fuzz(runner: &Runner<'_>, sessions: Vec<Session>) -> Result<Tally> {
     let mut tally = Tally::default();
-    session::side_by_side(runner.place, sessions, seconds, |name, ended| {
+    session::side_by_side(runner.place, sessions, |name, ended| {
         tally += match ended {
             Ok(done) => runner.finding(&format!("{name}: {done}"), &[]),
             Err(problem) => runner.finding(name, &[problem]),
@@ -76,20 +94,20 @@ fn fuzz(runner: &Runner<'_>, sessions: Vec<Session>, seconds: u32) -> Result<Tal
     Ok(tally)
 }
 
-/// What is run for these names, or for all. Without a seed each run is another.
-fn sessions(place: &Place, names: &[String], seed: Option<u32>) -> Result<Vec<Session>> {
+/// What is run for these names, or for all.
+fn sessions(place: &Place, names: &[String], course: Course) -> Result<Vec<Session>> {
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let mut sessions = Vec::new();
     if names.is_empty() || names.iter().any(|name| name != FFI) {
         let program = program(place)?;
         let listed = output_of(&mut place.command(&program.to_string_lossy()))?;
-        let wanted = listed.lines().filter(|name| is_wanted(name));
-        for name in wanted {
-            sessions.push(rust(place, &program, name, seed)?);
+        let listed = listed.lines().filter_map(|line| line.split_once(' '));
+        for (name, executions) in listed.filter(|(name, _)| is_wanted(name)) {
+            sessions.push(rust(place, &program, name, executions, course)?);
         }
     }
     if is_wanted(FFI) {
-        sessions.push(ffi(place, seed)?);
+        sessions.push(ffi(place, course)?);
     }
     match names.iter().find(|name| sessions.iter().all(|session| session.name != **name)) {
         Some(unknown) => bail!("there is no target `{unknown}`; without a name all of them run"),
@@ -112,10 +130,21 @@ fn program(place: &Place) -> Result<PathBuf> {
     Ok(place.target.join(triple).join("fuzz/fuzz"))
 }
 
-fn rust(place: &Place, program: &Path, name: &str, seed: Option<u32>) -> Result<Session> {
+fn rust(
+    place: &Place,
+    program: &Path,
+    name: &str,
+    executions: &str,
+    course: Course,
+) -> Result<Session> {
     let folder = place.folder("fuzzing")?;
     let seeds = emptied(folder.join("seeds").join(name))?;
-    let corpus = place.folder(&format!("fuzzing/corpus/{name}"))?;
+    let (corpus, end) = match course {
+        Course::Fixed => (emptied(folder.join("suite").join(name))?, format!("-runs={executions}")),
+        Course::Open { seconds, .. } => {
+            (place.folder(&format!("fuzzing/corpus/{name}"))?, format!("-max_total_time={seconds}"))
+        }
+    };
     let found = emptied(folder.join("found").join(name))?;
     let mut command = place.command(&program.to_string_lossy());
     command.env("EDGELATCH_FUZZ_TARGET", name).env("EDGELATCH_FUZZ_SEEDS", &seeds);
@@ -123,21 +152,24 @@ fn rust(place: &Place, program: &Path, name: &str, seed: Option<u32>) -> Result<
     command.env("RUST_BACKTRACE", "0");
     command.args(["-print_final_stats=1", "-timeout=60"]);
     command.arg(format!("-artifact_prefix={}/", found.display()));
-    command.args(seed.map(|seed| format!("-seed={seed}")));
+    command.args(course.seed().map(|seed| format!("-seed={seed}")));
     let name = name.to_owned();
     // What is found goes to the first folder, and stays there for the next time.
-    Ok(Session { name, command, seconds: "-max_total_time=", inputs: vec![corpus, seeds] })
+    Ok(Session { name, command, end, inputs: vec![corpus, seeds] })
 }
 
-fn ffi(place: &Place, seed: Option<u32>) -> Result<Session> {
+fn ffi(place: &Place, course: Course) -> Result<Session> {
     build::package(place)?;
     let found = emptied(place.folder("fuzzing")?.join("found").join(FFI))?;
     let mut command = place.node();
     command.args(["tests/fuzz/ffi_bytes/run.mjs"]);
     command.env("EDGELATCH_FUZZ_FOUND", found);
-    command.envs(seed.map(|seed| ("EDGELATCH_FUZZ_SEED", seed.to_string())));
-    let name = FFI.to_owned();
-    Ok(Session { name, command, seconds: "--seconds=", inputs: Vec::new() })
+    command.envs(course.seed().map(|seed| ("EDGELATCH_FUZZ_SEED", seed.to_string())));
+    let end = match course {
+        Course::Fixed => format!("--executions={FFI_EXECUTIONS}"),
+        Course::Open { seconds, .. } => format!("--seconds={seconds}"),
+    };
+    Ok(Session { name: FFI.to_owned(), command, end, inputs: Vec::new() })
 }
 
 /// Runs a target on one input and shows what it says.

@@ -20,17 +20,17 @@ pub(super) struct Session {
     pub(super) name: String,
     /// Without what it is to run on.
     pub(super) command: Command,
-    /// How it is told for how many seconds it is to run.
-    pub(super) seconds: &'static str,
+    /// How it is told when to end.
+    pub(super) end: String,
     /// The folders whose inputs it begins with.
     pub(super) inputs: Vec<PathBuf>,
 }
 
 impl Session {
-    fn start(mut self, place: &Place, seconds: u32) -> Result<Running> {
+    fn start(mut self, place: &Place) -> Result<Running> {
         let log = place.log(&format!("fuzz-{}", self.name))?;
         let file = File::create(&log)?;
-        self.command.arg(format!("{}{seconds}", self.seconds)).args(&self.inputs);
+        self.command.arg(&self.end).args(&self.inputs);
         self.command.stdout(file.try_clone()?).stderr(file);
         println!("→ {}", self.name);
         let group = Group::spawn(&self.name, &mut self.command)?;
@@ -44,11 +44,10 @@ struct Running {
     log: PathBuf,
 }
 
-/// Runs all of them for so many seconds each. `told` hears of each how it ended: what it has done, or what is wrong.
+/// Runs all of them to their ends. `told` hears of each how it ended: what it has done, or what is wrong.
 pub(super) fn side_by_side(
     place: &Place,
     sessions: Vec<Session>,
-    seconds: u32,
     mut told: impl FnMut(&str, Result<String, String>),
 ) -> Result<()> {
     let mut waiting = VecDeque::from(sessions);
@@ -58,7 +57,7 @@ pub(super) fn side_by_side(
         while running.len() < AT_ONCE
             && let Some(session) = waiting.pop_front()
         {
-            running.push(session.start(place, seconds)?);
+            running.push(session.start(place)?);
         }
         let mut going_on = Vec::new();
         for mut one in running {

@@ -1,4 +1,5 @@
-//! Runs one target under libFuzzer: the one that `EDGELATCH_FUZZ_TARGET` names; tells what targets there are where it names none.
+//! Runs one target under libFuzzer: the one that `EDGELATCH_FUZZ_TARGET` names; tells what targets there are, and how many
+//! executions of each are enough, where it names none.
 //! `cargo xtask fuzz` builds and starts it.
 
 #![no_main]
@@ -16,7 +17,7 @@ static TARGET: OnceLock<&Target> = OnceLock::new();
 /// Looks up the target, and writes what is known of its inputs into the folder that `EDGELATCH_FUZZ_SEEDS` names.
 fn begin() {
     let Ok(name) = env::var("EDGELATCH_FUZZ_TARGET") else {
-        TARGETS.iter().for_each(|target| println!("{}", target.name));
+        TARGETS.iter().for_each(|target| println!("{} {}", target.name, target.executions));
         process::exit(0)
     };
     let target = edgelatch_fuzz::target(&name).expect("a target of this name");

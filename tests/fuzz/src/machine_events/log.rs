@@ -1,6 +1,6 @@
 //! A conversation with a machine, and what was said in it.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use edgelatch::error::{FailureKind, Refusal};
@@ -85,7 +85,7 @@ pub(super) struct Talk<M: Machine> {
     pub(super) log: Log,
     pub(super) wait: Option<(Instant, Wake)>,
     pub(super) outcome: Option<M::Outcome>,
-    ids: HashSet<CallId>,
+    ids: BTreeSet<CallId>,
 }
 
 impl<M> Talk<M>
@@ -94,7 +94,7 @@ where
     M::Outcome: Clone + Debug + PartialEq,
 {
     pub(super) fn begin(machine: M, log: Log) -> Self {
-        let mut talk = Self { machine, log, wait: None, outcome: None, ids: HashSet::new() };
+        let mut talk = Self { machine, log, wait: None, outcome: None, ids: BTreeSet::new() };
         talk.poll();
         talk
     }
