@@ -1,6 +1,6 @@
 // The public names. Everything is done in the WebAssembly module that a loader has set up: these classes give names to its
 // numbers, which are the places in the lists below, and pass on what they are given once options.js has checked it.
-import { GatewayUnreachableError } from "./errors.js";
+import { GatewayUnreachableError, waiting } from "./errors.js";
 import * as options from "./options.js";
 import { connect as open, Thing } from "./wasm/edgelatch.js";
 
@@ -37,9 +37,11 @@ class Base {
     ask = async (of, question, read, values = []) => {
       const { numbers = [], texts = [], signal, lease } = read?.(...values) ?? {};
       const what = QUESTIONS.indexOf(question);
+      let refuse;
       const answer = await new Promise((resolve, reject) => {
+        waiting.add((refuse = reject));
         of.#thing.ask(what, inside(lease) ?? of.#thing, numbers, texts, signal, { resolve, reject });
-      });
+      }).finally(() => waiting.delete(refuse));
       return answer instanceof Thing ? new Lease(answer) : answer;
     };
     tell = (of, fact, about = "") => of.#thing.tell(FACTS.indexOf(fact), about);
@@ -166,6 +168,12 @@ async function* events(of) {
 }
 
 class Lease extends Base {
+  #signal;
+
+  /** Kept here: it can be read when nothing else is answered any more. */
+  get signal() {
+    return (this.#signal ??= tell(this, "signal"));
+  }
   tokenOf(name) {
     return typeof name === "string" ? tell(this, "tokenOf", name) : null;
   }
@@ -210,7 +218,7 @@ define(Semaphore, options.semaphore, ["name"]);
 define(PermitExpirableSemaphore, options.permitExpirableSemaphore, ["name"]);
 define(CountDownLatch, options.countDownLatch, ["name"]);
 define(Guard, options.guard(held), []);
-define(Lease, options.lease, ["name", "token", "signal", "holdCount"]);
+define(Lease, options.lease, ["name", "token", "holdCount"]);
 
 export function connect(given) {
   if (!options.isObject(given)) throw options.no("options", "an object with url and token");
@@ -224,6 +232,6 @@ connect.fromEnv = (env, given) => {
 };
 
 export {
-  EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
+  BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
   NotAgainError, NotDoneError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, WaitOverError,
 } from "./errors.js";

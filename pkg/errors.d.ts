@@ -16,7 +16,8 @@ export type ErrorCode =
   | "gateway-refused"
   | "gateway-unreachable"
   | "gateway-too-slow"
-  | "outcome-unknown";
+  | "outcome-unknown"
+  | "broken";
 
 /** A value is not of the accepted kind or range. Nothing was sent. */
 export class InvalidOptionError extends EdgelatchError {
@@ -62,6 +63,14 @@ export class StaleTokenError extends EdgelatchError {
 /** Your own script failed. */
 export class ScriptFailedError extends EdgelatchError {
   readonly code: "script-failed";
+}
+/**
+ * The package has failed inside: its WebAssembly has trapped, or something of the runtime's that never throws has thrown. Nothing of it is used any more:
+ * every call ends with this error, and so do those that were under way; signals of leases abort with it. What was held ends in
+ * Redis with its lease. Load the package anew, that is, restart the program or reload the page. `cause` says what happened.
+ */
+export class BrokenError extends EdgelatchError {
+  readonly code: "broken";
 }
 /** The gateway or Redis answered no. Nothing was done. */
 export class GatewayRefusedError extends EdgelatchError {

@@ -35,10 +35,11 @@ const kinds = [
   kind("OutcomeUnknownError", "outcome-unknown", "freeInMs"),
   kind("StaleTokenError", "stale-token", "reason", "newest"),
   kind("ScriptFailedError", "script-failed"),
+  kind("BrokenError", "broken"),
 ];
 export const [
   InvalidOptionError, WaitOverError, LeaseLostError, NotAgainError, NotDoneError, GatewayRefusedError, GatewayUnreachableError,
-  GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError,
+  GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError,
 ] = kinds;
 
 /** What the WebAssembly makes its errors by. */
@@ -67,3 +68,50 @@ export const situation = (type, reason, remainingMs) => Object.freeze({ type, re
 
 /** How waits go on. */
 export const waking = (type) => Object.freeze({ type });
+
+/** Why the module is used no more, once it has failed. */
+let broken;
+/** What rejects those who wait for it. */
+export const waiting = new Set();
+/** What aborts the signals of its leases, for as long as anybody else refers to them. */
+let controllers = [];
+let many = 64;
+
+export class LossController extends AbortController {
+  constructor() {
+    super();
+    // Older Workers have none; there calls alone tell of it.
+    if (typeof WeakRef === "undefined") return;
+    controllers.push(new WeakRef(this));
+    if (controllers.length < many) return;
+    controllers = controllers.filter((one) => one.deref());
+    many = 64 + 2 * controllers.length;
+  }
+}
+
+/** Whatever is thrown through the module leaves its memory half changed: nothing may touch that again, and whoever counts on it is told. */
+function breaks(cause) {
+  broken = new BrokenError("the package has failed inside and does nothing any more; what it held ends with its lease");
+  broken.cause = cause;
+  for (const reject of waiting) reject(broken);
+  for (const one of controllers) one.deref()?.abort(broken);
+}
+
+/** The module's functions, until one of them throws. */
+export const watched = (exports) =>
+  Object.fromEntries(
+    Object.entries(exports).map(([name, value]) => {
+      if (typeof value !== "function") return [name, value];
+      // What the runtime calls by itself has nobody to tell.
+      const isAsked = /^(thing_|connect)/.test(name);
+      return [name, (...values) => {
+        try {
+          if (!broken) return value(...values);
+        } catch (thrown) {
+          broken ?? breaks(thrown);
+        }
+        if (isAsked) throw broken;
+        return [];
+      }];
+    }),
+  );

@@ -1,6 +1,8 @@
 /** A run for the lock, in which holders can be killed and come back from the dead. */
 
-import { ask, Run } from "./run.js";
+import { ask } from "./ask.js";
+import { Gateway } from "./gateway.js";
+import { Run } from "./run.js";
 import { tokenText } from "./words.js";
 
 const HOLD_MS = 4_000;
@@ -13,6 +15,7 @@ const LOOK_MS = 400;
 export class LockRun extends Run {
   /** The newest token that the guarded store has seen. */
   newestWritten = 0;
+  #gateway = new Gateway(this.name);
 
   constructor(count) {
     super("lock", { count, holdMs: HOLD_MS, leaseMs: LEASE_MS });
@@ -93,7 +96,7 @@ export class LockRun extends Run {
   async #watch(one) {
     while (one.state === "killed") {
       const asked = this.now();
-      const lock = await ask(`/api/state?run=${this.name}`).catch(() => null);
+      const lock = await this.#gateway.inspect().catch(() => null);
       const isGone = lock === null ? this.now() >= one.leaseEnd : !lock.locked || lock.lastToken !== one.token;
       if (one.state !== "killed") return;
       if (isGone && asked < one.leaseEnd - LOOK_MS) {

@@ -1,5 +1,6 @@
 /** One run: contenders for one thing, and what follows from it. No drawing here. */
 
+import { ask } from "./ask.js";
 import { Contender } from "./contender.js";
 import { requestsOf } from "./kinds.js";
 import { wordsOf } from "./words.js";
@@ -109,14 +110,6 @@ export class Run extends EventTarget {
     const sentence = `${failed.length} of ${this.contenders.length} failed: ${failed[0].failure} ${this.verdict.sentence}`;
     this.verdict = { isKept: false, sentence };
   }
-}
-
-/** Asks the Worker; throws what it says when it refuses. */
-export async function ask(address, options) {
-  const response = await fetch(address, options);
-  const body = await response.json();
-  if (!response.ok) throw new Error(body.error.message);
-  return body;
 }
 
 function randomName() {

@@ -9,8 +9,8 @@ import { contend } from "./api/contend.js";
 import { describe } from "./api/failure.js";
 import { Query } from "./api/input.js";
 import { once, reset } from "./api/once.js";
-import { state } from "./api/state.js";
 import { write } from "./api/store.js";
+import { token } from "./api/token.js";
 import { cast, verdict } from "./api/verdict.js";
 
 const routes = {
@@ -20,7 +20,7 @@ const routes = {
   "/api/write": { method: "POST", answer: write },
   "/api/cast": { method: "GET", answer: cast },
   "/api/verdict": { method: "GET", answer: verdict },
-  "/api/state": { method: "GET", answer: state },
+  "/api/token": { method: "POST", answer: token },
 };
 
 export default {

@@ -20,12 +20,12 @@ use crate::protocol::calls::OwnScript;
 use crate::timing::LeaseTime;
 use crate::transport::HostFetch;
 
-#[wasm_bindgen]
+#[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
     /// What aborts a signal of ours.
-    #[wasm_bindgen(js_name = AbortController)]
+    #[wasm_bindgen(js_name = LossController)]
     type Controller;
-    #[wasm_bindgen(constructor, js_class = "AbortController")]
+    #[wasm_bindgen(constructor, js_class = "LossController")]
     fn new() -> Controller;
     #[wasm_bindgen(method, getter)]
     fn signal(this: &Controller) -> JsValue;

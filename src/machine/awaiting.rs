@@ -56,13 +56,24 @@ impl Awaiting {
 
     fn ask(&mut self, now: Instant) {
         let last = self.is_wait_over(now) || self.left() == Some(0);
-        self.ear.asks();
+        self.ear.asks(now);
         let errand = Errand::new(
             self.calls.inspect(self.ids.request()),
             if last { ATTEMPTS } else { 1 },
             self.attempt.get(),
         );
         self.state = State::Asking { errand, last };
+    }
+
+    /// Asks, unless messages have caused too many questions already.
+    fn ask_paced(&mut self, now: Instant) {
+        match self.ear.paced(now) {
+            None => self.ask(now),
+            Some(until) => {
+                let until = self.wait_over.map_or(until, |over| until.sooner(over));
+                self.state = State::Pausing { until, why: Wake::Turn };
+            }
+        }
     }
 
     fn is_wait_over(&self, now: Instant) -> bool {
@@ -133,7 +144,7 @@ impl Machine for Awaiting {
             State::Pausing { until, .. } if now.has_reached(*until) => self.ask(now),
             State::Pausing { why, .. } => match self.ear.stirs(&input, *why, &mut self.ids, now) {
                 // It is for all who wait, so nobody takes turns.
-                Stir::Ask | Stir::Turn(_) | Stir::Deaf => self.ask(now),
+                Stir::Ask | Stir::Turn(_) | Stir::Deaf => self.ask_paced(now),
                 Stir::Calm(_) | Stir::Nothing => {}
             },
         }

@@ -9,6 +9,10 @@ use crate::time::Instant;
 
 /// How long a waiter that hears asks nobody, at the most: a stream may have died without a sign.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// What a try that a message has caused counts for: so often they come in the long run, whoever publishes how much.
+const PACE: Duration = Duration::from_millis(50);
+/// How many of them may come at once all the same: far more than a crowd around a lock makes somebody ask in vain.
+const AT_ONCE: u32 = 20;
 
 /// Listens for one machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,6 +23,10 @@ pub(super) struct Ear {
     hears: bool,
     /// Something may have been published since the last try has left; and within which time it is to ask then.
     stirred: Option<Duration>,
+    /// The next try is one that a message has caused.
+    caused: bool,
+    /// When the tries that messages have caused are made good.
+    good_at: Option<Instant>,
 }
 
 /// What an input makes of a pause.
@@ -51,8 +59,12 @@ impl Ear {
     }
 
     /// A try leaves: what was published before cannot be missed by it.
-    pub(super) const fn asks(&mut self) {
+    pub(super) fn asks(&mut self, now: Instant) {
         self.stirred = None;
+        if core::mem::take(&mut self.caused) {
+            let from = self.good_at.filter(|good| !now.has_reached(*good)).unwrap_or(now);
+            self.good_at = Some(from + PACE);
+        }
     }
 
     /// Takes note of what an input says.
@@ -62,20 +74,22 @@ impl Ear {
             Input::Listening => (self.hears, self.stirred) = (true, Some(Duration::ZERO)),
             Input::Hearing => self.hears = true,
             Input::Notified { within } => (self.hears, self.stirred) = (true, Some(*within)),
-            Input::Taken { .. } => (self.hears, self.stirred) = (true, None),
+            Input::Taken { .. } => {
+                (self.hears, self.stirred, self.caused) = (true, None, false);
+            }
             Input::Deaf => self.hears = false,
             _ => {}
         }
     }
 
     /// What an input makes of a pause that was to last for this reason.
-    pub(super) fn stirs(&self, input: &Input, why: Wake, ids: &mut Ids, now: Instant) -> Stir {
+    pub(super) fn stirs(&mut self, input: &Input, why: Wake, ids: &mut Ids, now: Instant) -> Stir {
         match (input, why) {
             (_, Wake::LastTry) | (Input::Notified { .. }, Wake::Turn) => Stir::Nothing,
             (Input::Listening, _) => Stir::Ask,
             (Input::Hearing, Wake::BackOff) => Stir::Calm(None),
             (Input::Notified { within }, _) => {
-                turn(*within, ids, now).map_or(Stir::Ask, Stir::Turn)
+                self.turn(*within, ids, now).map_or(Stir::Ask, Stir::Turn)
             }
             (Input::Taken { .. }, Wake::BackOff) => Stir::Nothing,
             (Input::Taken { lease }, _) => Stir::Calm(*lease),
@@ -85,9 +99,29 @@ impl Ear {
     }
 
     /// When to ask again although the last try was refused, if that is worth it.
-    pub(super) fn next(&self, ids: &mut Ids, now: Instant) -> Option<(Instant, Wake)> {
-        let turn = turn(self.stirred?, ids, now);
+    pub(super) fn next(&mut self, ids: &mut Ids, now: Instant) -> Option<(Instant, Wake)> {
+        let turn = self.turn(self.stirred?, ids, now);
         Some((turn.unwrap_or(now), Wake::Turn))
+    }
+
+    /// A turn within this time, or later if messages have caused too many tries already; `None` for at once.
+    fn turn(&mut self, within: Duration, ids: &mut Ids, now: Instant) -> Option<Instant> {
+        self.caused = true;
+        if within.is_zero() {
+            return self.paced(now);
+        }
+        let turn = ids.jitter(within);
+        Some(now + turn.max(self.rest(now)))
+    }
+
+    /// When a message may cause the next try; `None` for at once.
+    pub(super) fn paced(&self, now: Instant) -> Option<Instant> {
+        Some(self.rest(now)).filter(|rest| !rest.is_zero()).map(|rest| now + rest)
+    }
+
+    fn rest(&self, now: Instant) -> Duration {
+        let ahead = self.good_at.map_or(Duration::ZERO, |good| now.until(good));
+        ahead.saturating_sub(PACE * (AT_ONCE - 1))
     }
 
     /// How long to wait for a message; `None` when there will be none.
@@ -101,9 +135,4 @@ impl Ear {
         self.said = true;
         Some(Output::Listen { to: *to, topic: topic.clone() })
     }
-}
-
-/// A turn within this time; `None` for at once.
-fn turn(within: Duration, ids: &mut Ids, now: Instant) -> Option<Instant> {
-    (!within.is_zero()).then(|| now + ids.jitter(within))
 }

@@ -1,5 +1,6 @@
 //! Messages that are forged, old, or too many: a hint, and nothing else. The waiters' time stands still.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use edgelatch::host::Host as _;
@@ -44,6 +45,41 @@ async fn a_forged_or_an_old_message_changes_nothing() {
     let begun = host.now();
     joined(&stand, &host, &mut waiting).await.release().await.unwrap();
     assert!(begun.until(host.now()) <= Duration::from_secs(11));
+}
+
+/// S75.
+#[tokio::test]
+async fn messages_that_never_end_cause_tries_in_a_measured_pace() {
+    let stand = Stand::new().await;
+    let held = stand.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
+    let (client, host) = stand.led_client();
+    let mut waiting = waiters([client.lock("job").unwrap()]);
+    settled(&stand, "lock_acquire", 3, 1).await;
+    let (begun, over) = (host.now(), Cell::new(false));
+    let flood = async {
+        while !over.get() {
+            let at = host.now();
+            stand.redis.ask::<u64>(&["PUBLISH", CHANNEL, "0"]).await;
+            // One in each millisecond: more would be no more tries, and would only keep the stream busy.
+            while host.now() == at && !over.get() {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    let led = async {
+        until_led(&stand, &host, Duration::from_millis(1), || {
+            begun.until(host.now()) >= Duration::from_secs(2)
+        })
+        .await;
+        over.set(true);
+    };
+    tokio::join!(flood, led);
+    let tries = stand.relay.count("lock_acquire") - 3;
+    println!("{tries} tries");
+    // Twenty at once, and twenty in each second.
+    assert!((20..=61).contains(&tries), "{tries}");
+    assert!(waiting.try_join_next().is_none());
+    assert_eq!((held.is_held().await, held.state()), (Ok(true), LeaseState::Held));
 }
 
 /// What is stored, without when it ends.

@@ -13,6 +13,7 @@ import { test } from "node:test";
 
 import { drawnHolds, isOver, noSidewaysScroll, open, picture, url, VISITORS } from "./visit.mjs";
 import "./kinds.mjs";
+import "./token.mjs";
 import "./witness.mjs";
 
 test("the Worker refuses bad input with a reason", async () => {
@@ -37,7 +38,8 @@ test("the Worker refuses bad input with a reason", async () => {
     assert.equal(error.code, "bad-input", path);
     assert.match(error.message, /^"[a-zA-Z]+" must be /, path);
   }
-  for (const path of ["state", "verdict?kind=lock", "verdict?run=r&kind=x", "cast?run=r&kind=lock"]) {
+  assert.equal((await fetch(new URL("/api/token", url), { method: "POST" })).status, 400);
+  for (const path of ["verdict?kind=lock", "verdict?run=r&kind=x", "cast?run=r&kind=lock"]) {
     assert.equal((await fetch(new URL(`/api/${path}`, url))).status, 400, path);
   }
   assert.equal((await fetch(new URL("/api/once?id=a", url))).status, 405);
@@ -45,7 +47,7 @@ test("the Worker refuses bad input with a reason", async () => {
 });
 
 test("the Worker's own code is not served", async () => {
-  for (const path of ["/worker.js", "/api/once.js", "/api/redis.js", "/.assetsignore", "/_headers"]) {
+  for (const path of ["/worker.js", "/api/once.js", "/api/redis.js", "/api/scoped-token.js", "/.dev.vars", "/.assetsignore", "/_headers"]) {
     assert.equal((await fetch(new URL(path, url))).status, 404, path);
   }
 });

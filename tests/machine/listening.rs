@@ -182,6 +182,47 @@ fn who_hears_that_another_has_it_lets_its_turn_pass() {
     told(it, NOTIFIED).asks(ACQUIRE);
 }
 
+/// S75.
+#[test]
+fn messages_without_end_cause_no_tries_without_end() {
+    let flood = |mut it: Talk<Acquire>| {
+        let (begun, mut tries) = (it.elapsed_ms(), 0);
+        while it.elapsed_ms() < begun + 10_000 {
+            it = told(it, NOTIFIED);
+            it = it.passes(1);
+            if it.asks_now() {
+                tries += 1;
+                it = it.asks(ACQUIRE).hears(busy(50_000));
+            }
+        }
+        (it, tries)
+    };
+    let (it, tries) = flood(hearing());
+    assert!((200..=221).contains(&tries), "{tries}");
+    // After a while in which nobody publishes, it asks at once.
+    let (it, at) = (it.passes(2_000), 12_000);
+    assert!(told(it, NOTIFIED).asks(ACQUIRE).elapsed_ms() >= at);
+    // What another takes in between has cost nothing.
+    let mut it = hearing();
+    for _ in 0..100 {
+        it = told(told(it, within(5)), Input::Taken { lease: None });
+    }
+    told(it, NOTIFIED).asks(ACQUIRE);
+}
+
+/// S75.
+#[test]
+fn a_latch_is_asked_no_more_often_than_a_lock() {
+    let mut it = told(latch(60_000, None).asks(INSPECT).hears(says(CLOSED)), Input::Listening);
+    it = it.asks(INSPECT).hears(says(CLOSED));
+    for _ in 0..20 {
+        it = told(it, NOTIFIED).asks(INSPECT).hears(says(CLOSED));
+    }
+    let it = told(it, NOTIFIED).waits(Wake::Turn);
+    assert_eq!(it.wait_ms(), 50);
+    it.wakes().asks(INSPECT).hears(says(OPEN)).ends().unwrap();
+}
+
 #[test]
 fn what_is_taken_while_a_try_is_under_way_is_not_asked_for_again() {
     let lease = Duration::from_secs(600);

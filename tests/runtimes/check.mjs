@@ -14,6 +14,7 @@ const CODES = {
   NotDoneError: "not-done",
   StaleTokenError: "stale-token",
   ScriptFailedError: "script-failed",
+  BrokenError: "broken",
   GatewayRefusedError: "gateway-refused",
   GatewayUnreachableError: "gateway-unreachable",
   GatewayTooSlowError: "gateway-too-slow",

@@ -4,9 +4,9 @@
  */
 
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
+
+import { bodyOf, carry, openDoor, passOn } from "./door.mjs";
 
 const NAME = /fault:([a-z0-9-]+):([a-z]+):[0-9a-f-]{36}/;
 const page = (status) => ({ status, body: "<!doctype html><title>Sorry</title>", type: "text/html" });
@@ -41,10 +41,7 @@ const operations = new Map(
 export async function openFaulty(gateway) {
   const met = new Set();
   const copies = new Map();
-  const server = createServer(async (request, response) => {
-    const gone = new AbortController();
-    response.on("close", () => gone.abort());
-    const pass = (body) => carry(gateway, request, body, gone.signal);
+  return openDoor(async (request, response, gone) => {
     try {
       if (request.url.startsWith("/copies/")) {
         const name = decodeURIComponent(request.url.slice("/copies/".length));
@@ -52,16 +49,10 @@ export async function openFaulty(gateway) {
         response.end(met.has(name) ? "met" : "not met");
         return;
       }
-      const chunks = [];
-      for await (const chunk of request) chunks.push(chunk);
-      const body = Buffer.concat(chunks).toString();
+      const body = await bodyOf(request);
       const [name, action, operation] = NAME.exec(body) ?? [];
       if (request.url.includes("subscribe") || met.has(name) || !named(body).includes(operation)) {
-        const { status, headers, body: stream } = await pass(body);
-        response.writeHead(status, { "content-type": headers.get("content-type") });
-        for await (const chunk of stream) response.write(chunk);
-        response.end();
-        return;
+        return await passOn(await carry(gateway, request, body, gone), response);
       }
       met.add(name);
       const { executions, say, isKept } = ACTIONS[action];
@@ -83,9 +74,6 @@ export async function openFaulty(gateway) {
       response.destroy();
     }
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return { url: `http://127.0.0.1:${server.address().port}`, close: () => (server.closeAllConnections(), server.close()) };
 }
 
 /** The operations of the commands in a body, by their scripts. */
@@ -96,9 +84,4 @@ function named(body) {
     const digest = command === "EVAL" ? createHash("sha1").update(script).digest("hex") : script;
     return operations.get(digest);
   });
-}
-
-function carry(gateway, { url, headers: { authorization, accept } }, body, signal) {
-  const headers = { authorization, accept, "content-type": "application/json" };
-  return fetch(new URL(url, gateway), { method: "POST", headers, body, signal });
 }

@@ -40,17 +40,28 @@ export async function openLonePage(browser, { url, token }) {
     await until(isThere, `the page has ${name}`);
     return evaluate(`globalThis.${name}(${values.map((value) => JSON.stringify(value)).join()})`);
   };
+  const behind = async () => {
+    const other = await session.send("Target.createTarget", { url: "about:blank", browserContextId });
+    await session.send("Target.activateTarget", { targetId: other.targetId });
+  };
+  const front = () => session.send("Target.activateTarget", { targetId });
   const close = async () => {
     await session.send("Target.disposeBrowserContext", { browserContextId });
     server.close();
   };
-  return { send, call, close };
+  return { send, call, close, behind, front };
 }
 
 /** Freezes a page as browsers do with one that nobody looks at; answers how to let it go on. */
 export async function freeze({ send }) {
   await send("Page.setWebLifecycleState", { state: "frozen" });
   return () => send("Page.setWebLifecycleState", { state: "active" });
+}
+
+/** Shows another tab in front of it, as users do; answers how to look at it again. */
+export async function hide({ behind, front }) {
+  await behind();
+  return front;
 }
 
 /** Goes somewhere else; answers how to come back. */

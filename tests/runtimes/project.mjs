@@ -31,12 +31,12 @@ export async function removeProjects() {
   await Promise.all(made.map((folder) => rm(folder, { recursive: true, force: true })));
 }
 
-/** Runs the suite with a program of this machine; answers its results once the program has ended by itself. */
-export async function runProgram(program, args, env) {
+/** Runs the suite, or another file, with a program of this machine; answers its results once the program has ended by itself. */
+export async function runProgram(program, args, env, file = "process.mjs") {
   const cwd = await newProject();
   const clean = { PATH: process.env.PATH, HOME: cwd, NO_COLOR: "1", ...env };
   const options = { cwd, env: clean, timeout: PATIENCE_MS, maxBuffer: 16 << 20 };
-  const { stdout, stderr } = await start(program, [...args, "tests/programs/process.mjs"], options);
+  const { stdout, stderr } = await start(program, [...args, `tests/programs/${file}`], options);
   if (stderr.trim()) throw new Error(`it complained: ${stderr}`);
   return JSON.parse(stdout);
 }

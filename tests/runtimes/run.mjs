@@ -17,7 +17,7 @@ import { until } from "./check.mjs";
 import { openFaulty } from "./faulty.mjs";
 import { openFront } from "./front.mjs";
 import { startHolder } from "./holder.mjs";
-import { freeze, leave, openLonePage } from "./lone_page.mjs";
+import { freeze, hide, leave, openLonePage } from "./lone_page.mjs";
 import { newProject, removeProjects, required, runProgram } from "./project.mjs";
 import { scopedToken } from "./scoped.mjs";
 import { startStores } from "./stores.mjs";
@@ -57,6 +57,23 @@ describe("programs", AT_ONCE, () => {
     const variables = { EDGELATCH_TEST_URL: webdis.url, EDGELATCH_TEST_TOKEN: webdis.token, EDGELATCH_TEST_DIALECT: "webdis" };
     await report(t, () => runProgram(process.execPath, ["--expose-gc"], variables), { dialect: "webdis" });
   });
+  // What is frozen there, we do not need to change.
+  test("Node with frozen intrinsics", async () => {
+    const flags = ["--frozen-intrinsics", "--disable-proto=throw", "--no-warnings"];
+    assert.deepEqual(await runProgram(process.execPath, flags, env, "frozen.mjs"), ["released", true]);
+  });
+  // S84.
+  for (const trap of ["clock", "memory"]) {
+    test(`a module that fails inside (${trap}) is used no more, and everybody is told`, async () => {
+      const told = await runProgram(process.execPath, [], { ...env, TRAP: trap }, "trap.mjs");
+      assert.deepEqual(told, ["first", "told", "asked", "again", "atOnce"].map((what) => [what, true]));
+    });
+  }
+  test("Node shows no token of any object", async () => {
+    const shown = await runProgram(process.execPath, [], env, "inspect.mjs");
+    assert.ok(shown.length > 10 && shown.every((text) => text.length > 0));
+    for (const text of shown) assert.ok(!text.includes(token) && !/[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-/.test(text), text);
+  });
   test("Bun", (t) => report(t, () => runProgram(join(tools, ".bin/bun"), ["run"], env)));
 });
 
@@ -78,8 +95,8 @@ describe("Chromium", AT_ONCE, () => {
     });
   }
 
-  for (const [what, way] of Object.entries({ frozen: freeze, "put into the back/forward cache": leave })) {
-    // S35, S37.
+  for (const [what, way] of Object.entries({ frozen: freeze, hidden: hide, "put into the back/forward cache": leave })) {
+    // S31, S35, S37.
     test(`a page that was ${what} for longer than its lease finds it lost`, async (t) => {
       const page = await openLonePage(browser, { url: front.url, token });
       t.after(page.close);
@@ -91,7 +108,7 @@ describe("Chromium", AT_ONCE, () => {
       await comeBack();
       const { remaining, aborted, reason, happened } = await page.call("look");
       assert.deepEqual([remaining, aborted, reason], [0, true, "expired"]);
-      assert.ok(happened.includes(way === freeze ? "freeze" : "came back"), `the browser did it: ${happened}`);
+      assert.ok(happened.includes({ frozen: "freeze", hidden: "hidden" }[what] ?? "came back"), `the browser did it: ${happened}`);
       assert.equal(await next.release(), "released");
     });
   }
@@ -117,6 +134,28 @@ describe("workerd", () => {
   after(() => worker?.close());
 
   test("suite", (t) => report(t, async () => (await get("/suite")).json(), { faulty }));
+
+  // S39.
+  test("a hold that outlives its request is renewed for as long as waitUntil keeps that, and no longer", async () => {
+    const name = `outlives:${crypto.randomUUID()}`;
+    await (await get(`/outlives?name=${name}:gone`)).json();
+    await (await get(`/outlives?name=${name}:stays&stays`)).json();
+    // Sooner than the minute that was asked for, and later than what is there without renewals.
+    const next = await outside.readWriteLock(`${name}:gone`).write.acquire({ waitMs: 30_000 });
+    assert.equal(await next.release(), "released");
+    assert.equal(await outside.readWriteLock(`${name}:stays`).write.tryAcquire(), null);
+    assert.equal(await outside.readWriteLock(`${name}:stays`).read.forceRelease(), true);
+  });
+
+  for (const [what, page] of [["has ended", "/lends"], ["is under way", "/lends?stays"]]) {
+    test(`the signal of a request that ${what} is no signal of this one, and the package goes on`, async (t) => {
+      const client = new AbortController();
+      t.after(() => client.abort());
+      assert.equal((await get(page, { signal: client.signal })).status, 200);
+      const answer = await (await get(`/borrows?name=borrows:${crypto.randomUUID()}`)).json();
+      assert.deepEqual(answer, { first: "released", now: "released" });
+    });
+  }
 
   for (const manner of ["attentive", "heedless"]) {
     // S40, S41.

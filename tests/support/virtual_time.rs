@@ -270,6 +270,11 @@ impl<M: Machine> Talk<M> {
         self.wait.is_some_and(|(until, _)| self.now().has_reached(until))
     }
 
+    /// Whether it has made a call that nobody has looked at.
+    pub(crate) fn asks_now(&self) -> bool {
+        !self.unheard.is_empty()
+    }
+
     pub(crate) const fn why(&self) -> Option<Wake> {
         match self.wait {
             Some((_, why)) => Some(why),

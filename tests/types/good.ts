@@ -6,7 +6,7 @@ import type {
   LockState, PermitExpirableSemaphore, PermitsState, ReadWriteLock, Semaphore, SemaphoreState, SpinOptions,
 } from "edgelatch";
 import {
-  EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
+  BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
   NotAgainError, NotDoneError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, WaitOverError,
 } from "edgelatch";
 import { connect as connectSlim, init } from "edgelatch/slim";
@@ -145,6 +145,7 @@ export function errors(error: unknown): string {
   if (error instanceof OutcomeUnknownError) return error.freeInMs.toFixed();
   if (error instanceof GatewayUnreachableError) return error.code satisfies "gateway-unreachable";
   if (error instanceof GatewayTooSlowError) return error.code satisfies "gateway-too-slow";
+  if (error instanceof BrokenError) return error.code satisfies "broken";
   if (error instanceof EdgelatchError) return kind(error.code);
   throw error;
 }
@@ -180,6 +181,7 @@ function kind(code: ErrorCode): string {
     case "gateway-unreachable":
     case "gateway-too-slow":
     case "outcome-unknown":
+    case "broken":
       return code;
     default:
       return code satisfies never;

@@ -3,9 +3,9 @@
 import { connect } from "edgelatch";
 
 import { describe } from "./failure.js";
+import { pageKey } from "./names.js";
 import { LeftError } from "./queue.js";
 import { ROLES } from "./roles.js";
-import { pageKey } from "./state.js";
 import { Story } from "./story.js";
 import { Witness } from "./witness.js";
 

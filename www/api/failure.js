@@ -4,12 +4,14 @@ import { EdgelatchError } from "edgelatch";
 
 import { BadInputError } from "./input.js";
 import { RedisError } from "./redis.js";
+import { NoKeyError } from "./token.js";
 import { NoShowError } from "./witness.js";
 
 /** The HTTP status, a stable code and a message for people. */
 export function describe(error) {
   if (error instanceof BadInputError) return { status: 400, code: "bad-input", message: error.message };
   if (error instanceof RedisError) return { status: 502, code: "redis", message: error.message };
+  if (error instanceof NoKeyError) return { status: 501, code: "no-key", message: error.message };
   if (error instanceof NoShowError) return { status: 409, code: "no-show", message: error.message };
   if (error instanceof EdgelatchError) {
     const status = { "wait-over": 409, "invalid-option": 500 }[error.code] ?? 502;

@@ -127,7 +127,12 @@ fn use_package_s_own(wasm: &Path) -> Result<()> {
         };
         lines.push(line.replace(path, &own));
     }
-    fs::write(&glue, lines.join("\n"))?;
+    let text = lines.join("\n");
+    // Once one of the module's functions has thrown, none is called any more.
+    let watched = text.replace("wasm = instance.exports;", "wasm = watched(instance.exports);");
+    ensure!(watched != text, "the glue takes the module's functions in another way");
+    let watched = format!("import {{ watched }} from '../errors.js';\n{watched}");
+    fs::write(&glue, watched)?;
     fs::remove_dir_all(copies).context("wasm-bindgen copied nothing")
 }
 

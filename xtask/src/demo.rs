@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::build;
 use crate::place::Place;
@@ -22,13 +22,18 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// Sets up, builds and starts all of it.
+    /// Sets up, builds and starts all of it; port 0 is any free one.
     pub(crate) fn start(place: &Place, port: u16) -> Result<Self> {
         setup::ensure(place, Purpose::Demo.needs())?;
         let program = build::gateway(place)?;
         let project = build::consumer(place, "demo")?;
+        let port = if port == 0 { free_port()? } else { port };
         let gateway = step("starting a private redis-server and the gateway", || {
-            Gateway::start(place, &program)
+            // The page asks it too, and comes from the Worker's port; by which name of this machine, the browser says.
+            let origin = format!("http://127.0.0.1:{port}");
+            let also = format!("http://localhost:{port}");
+            let pages = ["--allow-origin", &origin, "--allow-origin", &also];
+            Gateway::start_with(place, &program, &[&["--dev"], &pages[..]].concat())
         })?;
         let worker = step("starting the Worker in workerd", || {
             Worker::start(place, &project, &gateway, port)
@@ -41,6 +46,12 @@ impl Stack {
         self.worker.check()?;
         self.gateway.check()
     }
+}
+
+/// A port that nobody listens at just now.
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).context("no free port")?;
+    Ok(listener.local_addr()?.port())
 }
 
 /// Shows the demo until the user has seen enough.

@@ -63,8 +63,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Puts the Worker into a folder that has the packed npm package installed, and serves it by wrangler; port 0 is
-    /// any free one.
+    /// Puts the Worker into a folder that has the packed npm package installed, and serves it by wrangler.
     pub(crate) fn start(
         place: &Place,
         folder: &Path,
@@ -173,8 +172,8 @@ fn stage(place: &Place, folder: &Path, gateway: &Gateway) -> Result<()> {
     fs::copy(place.root.join("wrangler.toml"), folder.join("wrangler.toml"))
         .context("cannot copy wrangler.toml")?;
     let secrets = format!(
-        "UPSTASH_REDIS_REST_URL=\"{}\"\nUPSTASH_REDIS_REST_TOKEN=\"{}\"\n",
-        gateway.url, gateway.token
+        "UPSTASH_REDIS_REST_URL=\"{}\"\nUPSTASH_REDIS_REST_TOKEN=\"{}\"\nSCOPE_KEY=\"{}\"\n",
+        gateway.url, gateway.token, gateway.scope_key
     );
     fs::write(folder.join(".dev.vars"), secrets).context("cannot write the Worker's secrets")
 }

@@ -98,7 +98,7 @@ impl Acquire {
     fn ask(&mut self, now: Instant) {
         let last = self.is_wait_over(now) || !self.affords_another();
         self.round.tries += 1;
-        self.ear.asks();
+        self.ear.asks(now);
         let lease = self.spec.lease;
         let script = self.spec.target.acquire(&Try {
             request: self.ids.request(),

@@ -153,7 +153,7 @@ impl Parts {
         longest: Option<Duration>,
         now: Instant,
     ) {
-        self.ear.asks();
+        self.ear.asks(now);
         // A try that is not the last one is itself repeated by the wait.
         let calls = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let reserve = if last { 0 } else { self.reserve };

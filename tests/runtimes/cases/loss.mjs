@@ -49,6 +49,17 @@ export const loss = {
     await lease.release();
   },
 
+  // S31.
+  async "whose timers come once a minute keeps a lease of three minutes by renewing it each time"(world) {
+    const lease = await world.lock().acquire({ leaseMs: 180_000 });
+    for (let minute = 0; minute < 5; minute += 1) {
+      putForward(60_000);
+      await lease.renew();
+      ok(!lease.signal.aborted && lease.remaining() > 150_000, "it is there, and long again");
+    }
+    same(await lease.release(), "released");
+  },
+
   // S24.
   async "a host whose monotonic clock stood still while it slept is told by the other clock, at once"(world) {
     const lease = await world.lock().acquire();

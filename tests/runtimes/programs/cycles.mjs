@@ -14,6 +14,22 @@ export async function cycle(locks, name, count) {
   await Promise.all(lanes.map(async (lock, lane) => {
     for (let i = lane; i < count; i += TOGETHER) await once(lock, Math.floor(i / TOGETHER));
   }));
+  return inUse(count);
+}
+
+/** The same number of holds, so many at a time: all of them are there before the first is given back. */
+export async function crowd(locks, name, count, together) {
+  const all = Array.from({ length: together }, (_, lane) => locks.lock(`${name}:${lane}`));
+  for (let done = 0; done < count; done += together) {
+    const leases = await Promise.all(all.map((lock) => lock.acquire()));
+    if (leases.some((lease) => lease.remaining() === 0)) throw new Error("one of them is lost");
+    const ends = await Promise.all(leases.map((lease) => lease.release()));
+    if (ends.some((end) => end !== "released")) throw new Error("one of them was not there");
+  }
+  return inUse(count);
+}
+
+async function inUse(count) {
   for (let i = 0; i < 3; i += 1) await globalThis.gc?.({ execution: "async" });
   const wasm = memories.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
   const heap = globalThis.gc ? process.memoryUsage().heapUsed : null;

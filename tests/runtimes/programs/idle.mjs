@@ -6,6 +6,7 @@ const query = new URLSearchParams(location.search);
 const locks = connect({ url: query.get("url"), token: query.get("token") });
 const happened = [];
 for (const name of ["freeze", "resume"]) document.addEventListener(name, () => happened.push(name));
+document.addEventListener("visibilitychange", () => happened.push(document.visibilityState));
 addEventListener("pageshow", ({ persisted }) => persisted && happened.push("came back"));
 
 let lease;

@@ -2,14 +2,15 @@
 
 import { loaded } from "../watch.mjs";
 import { connect } from "edgelatch";
-import { cycle } from "./cycles.mjs";
+import { crowd, cycle } from "./cycles.mjs";
 
 loaded();
-const { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, SOAK_NAME: name, SOAK_CYCLES, SOAK_MINUTES } = process.env;
+const { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, SOAK_NAME: name, SOAK_CYCLES, SOAK_MINUTES, SOAK_TOGETHER } = process.env;
 const PART = 10_000;
 
 const locks = connect({ url, token });
 const end = Date.now() + Number(SOAK_MINUTES) * 60_000;
 for (let done = 0; done < Number(SOAK_CYCLES) || Date.now() < end; done += PART) {
-  console.log(JSON.stringify(await cycle(locks, name, PART)));
+  const part = SOAK_TOGETHER ? crowd(locks, name, PART, Number(SOAK_TOGETHER)) : cycle(locks, name, PART);
+  console.log(JSON.stringify(await part));
 }

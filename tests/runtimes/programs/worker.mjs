@@ -14,6 +14,9 @@ const locks = edgelatch.connect({ url, token });
 
 const PULSE_MS = 20;
 
+/** The signal of another request. */
+let lent;
+
 /** How each request for a lock ended, by its id. Plain text: nothing here belongs to a request. */
 const ended = {};
 
@@ -28,6 +31,22 @@ export default {
         return Response.json(await cycle(locks, name, Number(searchParams.get("count"))));
       case "/keeps": {
         const lease = await locks.lock(name).acquire({ leaseMs: 2_000, waitMs: 120_000 });
+        return Response.json({ token: lease.token });
+      }
+      case "/lends":
+        lent = request.signal;
+        return new Response(searchParams.has("stays") ? pulsing(request.signal).readable : "lent");
+      case "/borrows": {
+        const first = await locks.lock(name).acquire({ signal: lent }).then((lease) => lease.release(), (error) => error.name);
+        const now = await locks.lock(name).acquire({ signal: request.signal });
+        return Response.json({ first, now: await now.release() });
+      }
+      case "/outlives": {
+        // Renewed each second, and would be for a minute.
+        const { read } = locks.readWriteLock(name, { peerWatchdogMs: 2_000 });
+        const lease = await read.acquire({ leaseMs: 60_000 });
+        const stays = new Promise((lost) => lease.signal.addEventListener("abort", lost));
+        if (searchParams.has("stays")) context.waitUntil(stays);
         return Response.json({ token: lease.token });
       }
       case "/ended":

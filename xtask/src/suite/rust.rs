@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+use super::advisories;
 use super::runner::Runner;
 use super::tally::Tally;
 use crate::progress::output_of;
@@ -69,7 +70,10 @@ pub(crate) fn deny(runner: &Runner<'_>) -> Result<Tally> {
     output_of(cargo(runner).args(["fetch", "--locked"]))?;
     let mut command = cargo(runner);
     command.args(["deny", "--offline", "check", "bans", "licenses", "sources"]);
-    runner.check("cargo deny check bans licenses sources", &mut command)
+    let mut tally = runner.check("cargo deny check bans licenses sources", &mut command)?;
+    tally += advisories::crates(runner)?;
+    tally += advisories::npm(runner)?;
+    Ok(tally)
 }
 
 pub(crate) fn msrv(runner: &Runner<'_>) -> Result<Tally> {

@@ -17,7 +17,7 @@ pub(crate) const SUITES: &[Suite] = &[
     },
     Suite {
         name: "deny",
-        about: "licences and sources of every dependency (advisories want the network: not asked here)",
+        about: "licences and sources of every dependency, and advisories where the network answers",
         needs: &[CargoDeny],
         files: &["deny.toml"],
         run: rust::deny,

@@ -1,0 +1,35 @@
+/** What the doors before the gateway have in common: a server, the body of a request, and the way on. */
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+
+/** Opens a door; `handle` gets each request, its response, and a signal that says when whoever asked has gone. */
+export async function openDoor(handle) {
+  const server = createServer((request, response) => {
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    return handle(request, response, gone.signal);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => (server.closeAllConnections(), server.close()) };
+}
+
+export async function bodyOf(request) {
+  const chunks = [];
+  for await (const chunk of request) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+/** Sends a request on to the gateway, with this body and no more headers than needed. */
+export function carry(gateway, { url, headers: { authorization, accept } }, body, signal) {
+  const headers = { authorization, accept, "content-type": "application/json" };
+  return fetch(new URL(url, gateway), { method: "POST", headers, body, signal });
+}
+
+/** Passes an answer on as it comes: it may be a stream. */
+export async function passOn({ status, headers, body }, response, more = {}) {
+  response.writeHead(status, { ...more, "content-type": headers.get("content-type") ?? "text/plain" });
+  for await (const chunk of body ?? []) response.write(chunk);
+  response.end();
+}

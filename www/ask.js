@@ -1,0 +1,7 @@
+/** Asks the Worker; throws what it says when it refuses. */
+export async function ask(address, options) {
+  const response = await fetch(address, options);
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error.message);
+  return body;
+}
