@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every suite, what it counted, and what could not run.
 
+mod compared;
 mod javascript;
 mod runner;
 mod rust;
