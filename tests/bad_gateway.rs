@@ -13,6 +13,7 @@ mod support;
 
 mod bad_gateway {
     mod acquiring;
+    mod certificate;
     mod copies;
     mod releasing;
     mod renewing;

@@ -21,6 +21,8 @@ mod contract;
 mod conversation;
 #[path = "machine/crowd.rs"]
 mod crowd;
+#[path = "machine/drifting.rs"]
+mod drifting;
 #[path = "machine/every_machine.rs"]
 mod every_machine;
 #[path = "machine/gather.rs"]

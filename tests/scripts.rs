@@ -11,6 +11,10 @@
 #[expect(dead_code, reason = "each test binary uses its part")]
 mod support;
 
+/// A sixth of the time of the random calls would go into the system's allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod scripts {
     mod access;
     mod counted;
@@ -26,6 +30,7 @@ mod scripts {
     mod pinned;
     mod publishing;
     mod raise;
+    mod raise_random;
     mod random;
     mod read_write;
     mod several;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use edgelatch::protocol::reply::{Cell, Reply};
 use edgelatch::protocol::script::ScriptCall;
 
-use crate::support::redis::{Content, Redis, Stored};
+use crate::support::redis::{Content, Keyspace, Redis, Stored, Watched};
 use crate::support::script_model::{Entry, Latches, ScriptModel, Value};
 
 /// Times above this are microseconds.
@@ -17,45 +17,54 @@ pub(crate) struct Pair<'a> {
     pub(crate) model: ScriptModel,
     /// The longest that one call took: Redis reads its clock for a script's `TIME` and for its expiries one after the other.
     slowest: u64,
+    /// Redis' clock in milliseconds when it was last seen.
+    now: u64,
     /// Whether two values of replies say the same, given by how much times may differ.
     pub(crate) says_the_same: fn(&str, &str, u64) -> bool,
 }
 
 impl<'a> Pair<'a> {
     pub(crate) async fn new(redis: &'a Redis) -> Self {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.ask::<String>(&["FLUSHDB"]).await;
+        let now = redis.now_ms().await;
         Self {
             redis,
+            now,
             model: ScriptModel::new(Latches::On),
             slowest: 0,
             says_the_same: |real, model, _| real == model,
         }
     }
 
+    /// Redis' clock in milliseconds, or what it was a moment ago.
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
     /// Runs a call on both. `what` is for the message when they differ.
     pub(crate) async fn call(&mut self, call: &ScriptCall, what: &str) -> Reply {
-        let before = self.redis.now_ms().await;
-        let cells = self.redis.cells(call).await.unwrap_or_else(|error| panic!("{what}: {error}"));
-        self.slowest = self.slowest.max(self.redis.now_ms().await - before);
+        let watched =
+            self.redis.watch(call).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        let Watched { began, ended, cells, keys } = watched;
+        (self.now, self.slowest) = (ended, self.slowest.max(ended - began));
         let reply = Reply::read(&cells, call.request)
             .unwrap_or_else(|| panic!("{what}: no reply: {cells:?}"));
         let modelled = self.model.run_at(call, micros(&reply));
+        let allowance = self.allowance() + reply.server_ms.abs_diff(began);
         assert_eq!(cells.len(), modelled.len(), "{what}");
         for (place, (real, model)) in cells.iter().zip(&modelled).enumerate() {
             match (place, real, model) {
                 (1, Cell::Text(real), Cell::Text(model)) => {
-                    let allowance = self.allowance() + reply.server_ms.abs_diff(before);
                     let same = (self.says_the_same)(real, model, allowance);
                     assert!(same, "{what}: {real} {model}");
                 }
                 (2, Cell::Int(real), Cell::Int(model)) => {
-                    let allowance = self.allowance() + reply.server_ms.abs_diff(before);
                     assert!(real.abs_diff(*model) <= allowance, "{what}: {real} {model}");
                 }
                 _ => assert_eq!(real, model, "{what}: element {place}"),
             }
         }
-        self.noted(before, what).await;
+        self.compare(&keys, ended, what);
         reply
     }
 
@@ -101,12 +110,9 @@ impl<'a> Pair<'a> {
 
     /// Something else was done to both that began at this time of Redis.
     pub(crate) async fn took(&mut self, before: u64, what: &str) {
-        self.noted(before, what).await;
-    }
-
-    async fn noted(&mut self, before: u64, what: &str) {
-        self.slowest = self.slowest.max(self.redis.now_ms().await - before);
-        self.compare_keys(what).await;
+        let (real, now) = self.redis.look().await;
+        (self.now, self.slowest) = (now, self.slowest.max(now - before));
+        self.compare(&real, now, what);
     }
 
     fn allowance(&self) -> u64 {
@@ -115,8 +121,12 @@ impl<'a> Pair<'a> {
 
     /// Compares everything that is stored.
     pub(crate) async fn compare_keys(&self, what: &str) {
-        let real = self.redis.dump().await;
-        let model = self.model.dump(self.redis.now_ms().await);
+        let (real, now) = self.redis.look().await;
+        self.compare(&real, now, what);
+    }
+
+    fn compare(&self, real: &Keyspace, now: u64, what: &str) {
+        let model = self.model.dump(now);
         assert!(real.keys().eq(model.keys()), "{what}: {real:?} {model:?}");
         for ((key, stored), entry) in real.iter().zip(model.values()) {
             assert!(self.alike(&stored.value, &entry.value), "{what}: {key}: {stored:?} {entry:?}");

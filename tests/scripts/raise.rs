@@ -17,15 +17,15 @@ use crate::support::redis::{Content, Redis};
 use crate::support::script_model::Value;
 use crate::support::stand::until;
 
-const TOKEN_KEY: &str = "redisson_lock_token:{job}";
+pub(super) const TOKEN_KEY: &str = "redisson_lock_token:{job}";
 const START: Instant = Instant::from_millis(0, 0);
 
 fn node() -> LockCalls {
     LockCalls::new(LockName::parse("job").unwrap(), Publish::Plain)
 }
 
-/// A vote of three nodes and its first calls. Each vote has the same owners; the clock that it knows makes its proposal.
-fn vote(node: LockCalls, clock_ms: Option<u64>) -> (Majority, Vec<(CallId, ScriptCall)>) {
+/// A vote of three nodes and its first calls. Each vote by `who` has the same owners; the clock that it knows makes its proposal.
+fn vote(who: u8, node: LockCalls, clock_ms: Option<u64>) -> (Majority, Vec<(CallId, ScriptCall)>) {
     let spec = MajoritySpec {
         parts: vec![node; 3],
         lease: LeaseTime::DEFAULT,
@@ -37,7 +37,7 @@ fn vote(node: LockCalls, clock_ms: Option<u64>) -> (Majority, Vec<(CallId, Scrip
         is_crowded: false,
     };
     let clocks = vec![clock_ms.map(|ms| ServerClock::new(ms, START)); 3];
-    let mut vote = Majority::new(spec, Entropy::new([7; 32]), clocks, START);
+    let mut vote = Majority::new(spec, Entropy::new([who; 32]), clocks, START);
     let mut calls = Vec::new();
     while let Output::Call { call, script, .. } = vote.poll(START) {
         calls.push((call, script));
@@ -47,12 +47,28 @@ fn vote(node: LockCalls, clock_ms: Option<u64>) -> (Majority, Vec<(CallId, Scrip
 
 /// The acquisition of the first node, with the proposal that a clock of this time makes.
 fn acquire(node: LockCalls, clock_ms: Option<u64>) -> ScriptCall {
-    vote(node, clock_ms).1.swap_remove(0).1
+    acquire_for(7, node, clock_ms)
+}
+
+/// The same for one of several.
+pub(super) fn acquire_for(who: u8, node: LockCalls, clock_ms: Option<u64>) -> ScriptCall {
+    vote(who, node, clock_ms).1.swap_remove(0).1
 }
 
 /// What raises the first node, which has answered so, to `token`.
 fn raise(node: LockCalls, clock_ms: Option<u64>, granted: &Reply, token: u64) -> ScriptCall {
-    let (mut vote, calls) = vote(node, clock_ms);
+    raise_for(7, node, clock_ms, granted, token)
+}
+
+/// The same for one of several.
+pub(super) fn raise_for(
+    who: u8,
+    node: LockCalls,
+    clock_ms: Option<u64>,
+    granted: &Reply,
+    token: u64,
+) -> ScriptCall {
+    let (mut vote, calls) = vote(who, node, clock_ms);
     vote.handle(Input::Reply { call: calls[0].0, reply: granted.clone() }, START);
     let reply = Reply { value: token.to_string(), ..granted.clone() };
     vote.handle(Input::Reply { call: calls[1].0, reply }, START);

@@ -25,7 +25,7 @@ const VERDICTS: [(&str, &[Code]); 6] = [
 /// S65, S70.
 #[test]
 fn random_calls_do_to_redis_what_they_do_to_the_model() {
-    hear_all(200, &VERDICTS, &vec(step(), 1..40), async |redis, steps, heard| {
+    hear_all(&VERDICTS, &vec(step(), 1..40), async |redis, steps, heard| {
         let mut world = World { pair: Pair::new(redis).await, tokens: BTreeMap::new() };
         for step in &steps {
             heard.extend(world.take(step).await);
@@ -43,7 +43,7 @@ struct World<'a> {
 impl World<'_> {
     /// Does it to both, and compares all that can be seen.
     async fn take(&mut self, step: &Step) -> Option<(&'static str, Code)> {
-        let now = self.pair.redis.now_ms().await;
+        let now = self.pair.now();
         match step {
             Step::Call { .. } => return Some(self.call(step, now).await),
             Step::Java { lock, ends_in } => {

@@ -10,10 +10,12 @@ local content_of = {
   list = function(key) return redis.call('LRANGE', key, 0, -1) end,
   zset = function(key) return redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end,
 }
-local all = {}
+local all, t = {}, redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local kind = redis.call('TYPE', key).ok
-  local entry = {key, kind, redis.call('PTTL', key), redis.call('PEXPIRETIME', key)}
+  local ends = redis.call('PEXPIRETIME', key)
+  local entry = {key, kind, ends < 0 and ends or math.max(0, ends - now), ends}
   for _, part in ipairs(content_of[kind](key)) do entry[#entry + 1] = part end
   all[#all + 1] = entry
 end

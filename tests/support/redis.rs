@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::iter;
+use std::sync::Arc;
 
 use edgelatch::protocol::reply::{Cell, Reply};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch::protocol::script::{ScriptCall, scripts};
 use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
 use redis::aio::MultiplexedConnection;
 use redis::{
@@ -16,11 +17,30 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 /// The token that opens the gateway in front of a test's Redis. It must show up nowhere.
 pub(crate) const TOKEN: &str = "canary-token-0123456789";
 
+/// Tells everything that is stored.
+const DUMP: &str = include_str!("dump.lua");
+
 /// A `redis-server` of the test's own, behind a gateway of the test's own; both end with the value.
 pub(crate) struct Redis {
-    gateway: Gateway,
+    gateway: Arc<Gateway>,
     connection: MultiplexedConnection,
     messages: UnboundedReceiver<PushInfo>,
+    /// Which of its databases is meant, where others on the same connection mean another.
+    database: Option<usize>,
+    /// The hash of `dump.lua`, where all scripts are known.
+    dump_sha1: Option<String>,
+}
+
+/// What a Redis has that nobody configured.
+pub(crate) const DATABASES: usize = 16;
+
+/// A call, and everything that there is afterwards.
+pub(crate) struct Watched {
+    /// Redis' clock in milliseconds, right before and right after it.
+    pub(crate) began: u64,
+    pub(crate) ended: u64,
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) keys: Keyspace,
 }
 
 /// A key's value and how it ends.
@@ -56,7 +76,23 @@ impl Redis {
         let mut connection =
             client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
         connection.psubscribe("*").await.unwrap();
-        Self { gateway, connection, messages }
+        let gateway = Arc::new(gateway);
+        Self { gateway, connection, messages, database: None, dump_sha1: None }
+    }
+
+    /// The same for who works in one of its databases beside others. Nothing that is published is heard there.
+    pub(crate) fn beside(&self, database: usize) -> Self {
+        let (gateway, connection) = (self.gateway.clone(), self.connection.clone());
+        let (messages, dump_sha1) = (unbounded_channel().1, self.dump_sha1.clone());
+        Self { gateway, connection, messages, database: Some(database), dump_sha1 }
+    }
+
+    /// From now on all scripts are known there.
+    pub(crate) async fn learn(&mut self) {
+        for script in scripts::ALL {
+            self.ask::<String>(&["SCRIPT", "LOAD", &script.source(false)]).await;
+        }
+        self.dump_sha1 = Some(self.ask(&["SCRIPT", "LOAD", DUMP]).await);
     }
 
     /// The gateway in front of it.
@@ -109,7 +145,39 @@ impl Redis {
 
     /// Runs a command that may fail.
     pub(crate) async fn try_ask<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
-        command(words).query_async(&mut self.connection.clone()).await
+        self.send(command(words)).await
+    }
+
+    /// Runs a command that was put together elsewhere.
+    pub(crate) async fn send<T: FromRedisValue>(&self, command: redis::Cmd) -> RedisResult<T> {
+        if self.database.is_none() {
+            return command.query_async(&mut self.connection.clone()).await;
+        }
+        let mut pipe = self.pipe();
+        let answer: (T,) =
+            pipe.add_command(command).query_async(&mut self.connection.clone()).await?;
+        Ok(answer.0)
+    }
+
+    /// Commands that nobody's come between, in its database.
+    fn pipe(&self) -> redis::Pipeline {
+        let mut pipe = redis::Pipeline::new();
+        if let Some(database) = self.database {
+            pipe.cmd("SELECT").arg(database).ignore();
+        }
+        pipe
+    }
+
+    /// Runs a call, and looks at all that there is then; nothing comes between.
+    pub(crate) async fn watch(&self, call: &ScriptCall) -> RedisResult<Watched> {
+        let mut pipe = self.pipe();
+        pipe.cmd("TIME").add_command(evaluation(call, self.dump_sha1.is_some())).cmd("TIME");
+        pipe.add_command(self.dumps());
+        let (began, cells, ended, keys): (_, Vec<Value>, _, Vec<Vec<Value>>) =
+            pipe.query_async(&mut self.connection.clone()).await?;
+        let cells = cells.into_iter().map(cell).collect::<Result<_, _>>()?;
+        let keys = keys.into_iter().map(stored).collect();
+        Ok(Watched { began: millis(began), ended: millis(ended), cells, keys })
     }
 
     /// Runs a call; answers what its script said, its echo checked.
@@ -143,15 +211,33 @@ impl Redis {
 
     /// Everything that is stored.
     pub(crate) async fn dump(&self) -> Keyspace {
-        let all: Vec<Vec<Value>> = self.ask(&["EVAL", include_str!("dump.lua"), "0"]).await;
-        all.into_iter().map(stored).collect()
+        self.look().await.0
+    }
+
+    /// Everything that is stored, and Redis' clock in milliseconds right after.
+    pub(crate) async fn look(&self) -> (Keyspace, u64) {
+        let mut pipe = self.pipe();
+        pipe.add_command(self.dumps()).cmd("TIME");
+        let (keys, now): (Vec<Vec<Value>>, _) =
+            pipe.query_async(&mut self.connection.clone()).await.unwrap();
+        (keys.into_iter().map(stored).collect(), millis(now))
+    }
+
+    fn dumps(&self) -> redis::Cmd {
+        match &self.dump_sha1 {
+            Some(sha1) => redis::cmd("EVALSHA").arg(sha1).arg(0).take(),
+            None => redis::cmd("EVAL").arg(DUMP).arg(0).take(),
+        }
     }
 
     /// Redis' clock in milliseconds.
     pub(crate) async fn now_ms(&self) -> u64 {
-        let (seconds, micros): (u64, u64) = self.ask(&["TIME"]).await;
-        seconds * 1000 + micros / 1000
+        millis(self.ask(&["TIME"]).await)
     }
+}
+
+fn millis((seconds, micros): (u64, u64)) -> u64 {
+    seconds * 1000 + micros / 1000
 }
 
 /// The rights to keys and channels, and to all of these commands but one.
@@ -181,11 +267,18 @@ pub(crate) async fn run_on(
     connection: &mut MultiplexedConnection,
     call: &ScriptCall,
 ) -> RedisResult<Vec<Cell>> {
-    let mut command = redis::cmd("EVAL");
-    command.arg(call.source(false)).arg(call.keys().len());
-    let values: Vec<Value> =
-        command.arg(call.keys()).arg(call.args()).query_async(connection).await?;
+    let values: Vec<Value> = evaluation(call, false).query_async(connection).await?;
     values.into_iter().map(cell).collect()
+}
+
+/// A call as a command; by its hash where that has one and `is_known`.
+fn evaluation(call: &ScriptCall, is_known: bool) -> redis::Cmd {
+    let mut command = match call.sha1(false).filter(|_| is_known) {
+        Some(sha1) => redis::cmd("EVALSHA").arg(sha1).take(),
+        None => redis::cmd("EVAL").arg(call.source(false)).take(),
+    };
+    command.arg(call.keys().len()).arg(call.keys()).arg(call.args());
+    command
 }
 
 /// One key, as `dump.lua` tells it.

@@ -133,7 +133,7 @@ impl Link {
     pub(crate) async fn keep(self: Arc<Self>) {
         let mut ticks = interval(CHECK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut was_alive = true;
+        let (mut was_alive, mut was_asked) = (true, false);
         loop {
             ticks.tick().await;
             let is_alive = match &*self {
@@ -147,8 +147,34 @@ impl Link {
                 _ => {}
             }
             was_alive = is_alive;
+            if is_alive && !was_asked {
+                was_asked = true;
+                self.warn_of_eviction().await;
+            }
         }
     }
+
+    /// Whoever runs a Redis that may evict locks is to know. Of a cluster one node is asked; one that may not be asked has said
+    /// no.
+    async fn warn_of_eviction(&self) {
+        let mut memory = redis::cmd("INFO");
+        memory.arg("memory");
+        let Ok(told) = self.command(&memory, Lane::Shared).await else { return };
+        if let Ok(told) = redis::from_redis_value::<String>(told)
+            && evicts(&told)
+        {
+            warn!(
+                "Redis evicts keys when its memory is full, locks too: set maxmemory-policy to noeviction"
+            );
+        }
+    }
+}
+
+/// Whether what `INFO memory` tells has a limit, and a way to stay below it that takes keys away.
+fn evicts(told: &str) -> bool {
+    let field = |name: &str| told.lines().find_map(|line| line.strip_prefix(name));
+    field("maxmemory:").is_some_and(|limit| limit != "0")
+        && field("maxmemory_policy:").is_some_and(|policy| policy != "noeviction")
 }
 
 /// All commands for one connection; if one of them makes it wait, for a connection of its own.

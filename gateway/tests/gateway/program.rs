@@ -204,6 +204,46 @@ async fn the_log_holds_no_secret() {
     assert!(!log.contains("secret"), "{log}");
 }
 
+/// What a gateway logs in front of a Redis that was told so about its memory.
+async fn log_with_memory(settings: [(&str, &str); 2]) -> String {
+    let redis = Redis::start().await;
+    let mut connection = redis.connect().await;
+    for (name, value) in settings {
+        let mut set = redis::cmd("CONFIG");
+        set.arg("SET").arg(name).arg(value).exec_async(&mut connection).await.unwrap();
+    }
+    let mut command = program(&["--redis", &redis.url(), "--token", "mine"]);
+    command.env("EDGELATCH_LOG", "info");
+    let running = Running::start(command).await;
+    // It has asked once it has looked whether Redis lives, and that is counted.
+    until(async || {
+        let info = redis::cmd("INFO").arg("commandstats").take();
+        let stats: String = info.query_async(&mut connection.clone()).await.unwrap();
+        let line = stats.lines().find(|line| line.starts_with("cmdstat_ping:"));
+        line.and_then(|line| line.split("calls=").nth(1))
+            .and_then(|rest| rest.split(',').next())
+            .and_then(|calls| calls.parse::<u32>().ok())
+            .filter(|calls| *calls > 1)
+    })
+    .await;
+    assert!(send_signal("-TERM", &running.child.id().unwrap().to_string()).await);
+    running.end().await.1
+}
+
+/// S64.
+#[tokio::test]
+async fn a_redis_that_evicts_is_warned_of() {
+    for (limit, policy, warned) in [
+        ("100mb", "allkeys-lru", true),
+        ("100mb", "volatile-ttl", true),
+        ("100mb", "noeviction", false),
+        ("0", "allkeys-lru", false),
+    ] {
+        let log = log_with_memory([("maxmemory", limit), ("maxmemory-policy", policy)]).await;
+        assert_eq!(log.contains("noeviction"), warned, "{limit} {policy}: {log}");
+    }
+}
+
 /// A file with a key for scoped tokens.
 fn key_file(key: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();

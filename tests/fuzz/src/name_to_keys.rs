@@ -149,3 +149,39 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     seeds.push("é".repeat(257).into_bytes());
     seeds
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// What names and keys are made of.
+    const PARTS: [&str; 14] = [
+        "a", "b", ":", "{a}", "{b}", "{a:b}", "held", "timeout", "beat", "seat", "watch", "epoch",
+        "token", "fence",
+    ];
+
+    #[test]
+    fn no_two_names_of_up_to_three_such_parts_have_a_key_in_common() {
+        let mut texts = vec![String::new()];
+        let mut owners: BTreeMap<String, Vec<LockName>> = BTreeMap::new();
+        let mut names = 0;
+        for _ in 0..3 {
+            texts =
+                texts.iter().flat_map(|text| PARTS.map(|part| format!("{text}{part}"))).collect();
+            for name in texts.iter().filter_map(|text| LockName::parse(text).ok()) {
+                names += 1;
+                for key in keys(&name) {
+                    let others = owners.entry(key).or_default();
+                    for other in others.iter().filter(|other| **other != name) {
+                        let inside = is_inside(&name, other) || is_inside(other, &name);
+                        assert!(inside, "{name:?} and {other:?}");
+                    }
+                    others.push(name.clone());
+                }
+            }
+        }
+        assert!(names > 2_000, "{names}");
+    }
+}

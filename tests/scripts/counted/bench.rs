@@ -42,7 +42,7 @@ pub(super) async fn java(redis: &Redis, name: &str, keys: &[String], args: &[Str
             None => command.arg(arg),
         };
     }
-    command.query_async(&mut redis.connect().await).await.unwrap()
+    redis.send(command).await.unwrap()
 }
 
 fn bytes(hex: &str) -> Vec<u8> {

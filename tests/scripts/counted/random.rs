@@ -42,7 +42,7 @@ const SKEW: u64 = 500;
 #[test]
 fn random_calls_do_to_what_is_counted_what_they_do_to_the_model() {
     let steps = vec(step(changes(1).len()), 1..50);
-    hear_all(150, &VERDICTS, &steps, async |redis, steps, heard| {
+    hear_all(&VERDICTS, &steps, async |redis, steps, heard| {
         let mut world = World { pair: Pair::new(redis).await, tokens: BTreeMap::new() };
         world.begin().await;
         for step in &steps {
@@ -102,7 +102,7 @@ impl World<'_> {
 
     /// Does it to both, and compares all that can be seen.
     async fn take(&mut self, step: &Step) -> Option<(&'static str, Code)> {
-        let now = self.pair.redis.now_ms().await;
+        let now = self.pair.now();
         let what = format!("{step:?}");
         match step {
             Step::Hold { .. } | Step::Once { .. } | Step::Cancel { .. } | Step::Ask { .. } => {
@@ -185,7 +185,7 @@ impl World<'_> {
                     let mut over = redis::cmd("ZADD");
                     let Raw::BulkString(member) = member else { panic!("{member:?}") };
                     over.arg(set).arg(1).arg(member);
-                    over.exec_async(&mut self.pair.redis.connect().await).await.unwrap();
+                    self.pair.redis.send::<u64>(over).await.unwrap();
                 }
             }
             self.pair.model.run_out(set);

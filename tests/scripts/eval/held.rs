@@ -184,16 +184,19 @@ const VERDICTS: &[Code] = &[
 #[test]
 fn random_scripts_under_leases_do_to_redis_what_they_do_to_the_model() {
     let steps = vec((step(), 0..3_usize), 1..30);
-    hear_all(200, &[("eval", VERDICTS)], &steps, async |redis, steps, heard| {
-        let mut pair = Pair::new(redis).await;
-        let mut grants = [1; 2];
-        // Of one kind in a run: a lock, several, or values of a group.
-        let kind = [0, 1, 5][steps[0].1];
-        for (step, _) in &steps {
-            let code = take(&mut pair, step, &mut grants, kind).await;
-            heard.extend(code.map(|code| ("eval", code)));
-        }
-    });
+    hear_all(
+        &[("eval", VERDICTS), ("cancel", &[Code::Done])],
+        &steps,
+        async |redis, steps, heard| {
+            let mut pair = Pair::new(redis).await;
+            let mut grants = [1; 2];
+            // Of one kind in a run: a lock, several, or values of a group.
+            let kind = [0, 1, 5][steps[0].1];
+            for (step, _) in &steps {
+                heard.extend(take(&mut pair, step, &mut grants, kind).await);
+            }
+        },
+    );
 }
 
 async fn take(
@@ -201,8 +204,8 @@ async fn take(
     step: &Step,
     grants: &mut [u64; 2],
     kind: usize,
-) -> Option<Code> {
-    let (what, now) = (format!("{step:?}"), pair.redis.now_ms().await);
+) -> Option<(&'static str, Code)> {
+    let (what, now) = (format!("{step:?}"), pair.now());
     let calls = Calls(targets().swap_remove(kind));
     let at = |limit: &Option<i64>| Bound {
         not_after: limit.map(|ms| now.saturating_add_signed(ms)),
@@ -213,12 +216,11 @@ async fn take(
         Step::Eval { request: id, owner: who, once, most, limit } => {
             let script = if *once { count(*most) } else { count(*most).repeatable() };
             let eval = calls.0.eval(owner(*who), token(grant(*who)), &script).unwrap();
-            Some(pair.call(&eval.call(request(*id), at(limit)), &what).await.code)
+            Some(("eval", pair.call(&eval.call(request(*id), at(limit)), &what).await.code))
         }
         Step::Cancel { request: id, limit } => {
             let eval = calls.0.eval(owner(1), token(grant(1)), &count(9)).unwrap();
-            pair.call(&eval.cancel(request(*id), at(limit)), &what).await;
-            None
+            Some(("cancel", pair.call(&eval.cancel(request(*id), at(limit)), &what).await.code))
         }
         Step::Acquire { owner: who } => {
             let take = calls.acquire(request(7), UNBOUND, &owner(*who), lease(200_000), false);
@@ -226,11 +228,11 @@ async fn take(
             if matches!(reply.code, Code::Done | Code::AlreadyYours) {
                 grants[usize::from(*who) - 1] = reply.value.parse().unwrap();
             }
-            None
+            Some((take.script().name, reply.code))
         }
         Step::Release { owner: who } => {
-            pair.call(&calls.release(request(8), UNBOUND, &owner(*who)), &what).await;
-            None
+            let release = calls.release(request(8), UNBOUND, &owner(*who));
+            Some((release.script().name, pair.call(&release, &what).await.code))
         }
         Step::Touch { of, away } => {
             pair.touch(*of, *away).await;

@@ -28,7 +28,7 @@ const VERDICTS: [(&str, &[Code]); 5] = [
 #[test]
 fn random_calls_do_to_redis_what_they_do_to_the_model() {
     let calls = (select(vec!["job", "x{a}b"]), vec(step(), 1..50));
-    hear_all(120, &VERDICTS, &calls, async |redis, (name, steps), heard| {
+    hear_all(&VERDICTS, &calls, async |redis, (name, steps), heard| {
         let mut world = World::new(redis, name).await;
         for step in &steps {
             heard.extend(world.take(step).await);
@@ -56,7 +56,7 @@ impl<'a> World<'a> {
         match step {
             Step::Ours { what, publish, limit } => {
                 let lock = Fair::announced(self.lock.name, *publish);
-                let bound = limit.bound(self.pair.redis.now_ms().await, 90_000);
+                let bound = limit.bound(self.pair.now(), 90_000);
                 let call = self.make(&lock, what, bound);
                 let reply = self.pair.call(&call, &format!("{step:?}")).await;
                 self.note(what, &reply);

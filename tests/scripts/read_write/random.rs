@@ -31,7 +31,7 @@ const VERDICTS: [(&str, &[Code]); 8] = [
 
 #[test]
 fn random_calls_on_both_sides_do_to_redis_what_they_do_to_the_model() {
-    hear_all(300, &VERDICTS, &vec(step(), 1..40), async |redis, steps, heard| {
+    hear_all(&VERDICTS, &vec(step(), 1..40), async |redis, steps, heard| {
         let mut world = World { pair: Pair::new(redis).await, tokens: BTreeMap::new() };
         for step in &steps {
             heard.extend(world.take(step).await);
@@ -49,7 +49,7 @@ struct World<'a> {
 impl World<'_> {
     /// Does it to both, and compares all that can be seen.
     async fn take(&mut self, step: &Step) -> Option<(&'static str, Code)> {
-        let now = self.pair.redis.now_ms().await;
+        let now = self.pair.now();
         match step {
             Step::Ours { lock, call, .. } => {
                 let script = self.make(step, now);
@@ -64,8 +64,9 @@ impl World<'_> {
                 return Some((script.script().name, reply.code));
             }
             Step::Java { lock, holder, act } => {
+                let before = self.pair.redis.now_ms().await;
                 self.java(LOCKS[*lock], HOLDERS[*holder], act).await;
-                self.pair.took(now, &format!("{step:?}")).await;
+                self.pair.took(before, &format!("{step:?}")).await;
             }
             Step::Token { lock, value, ends_in } => {
                 let value = Value::Text(value.to_string());

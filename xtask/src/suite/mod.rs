@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every suite, what it counted, and what could not run.
 
 mod advisories;
+mod compared;
 mod javascript;
 mod runner;
 mod rust;

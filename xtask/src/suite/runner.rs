@@ -31,13 +31,22 @@ impl<'p> Runner<'p> {
 
     /// A command that counts its tests.
     pub(crate) fn count(&self, what: &str, command: &mut Command) -> Result<Tally> {
+        Ok(self.count_and_read(what, command)?.0)
+    }
+
+    /// The same, and what it printed.
+    pub(crate) fn count_and_read(
+        &self,
+        what: &str,
+        command: &mut Command,
+    ) -> Result<(Tally, String)> {
         let (succeeded, output) = self.run(what, command)?;
         let mut tally = Tally::read(&output);
         if !succeeded && tally.failed == 0 {
             tally.failed = 1;
         }
         ensure!(tally != Tally::default(), "no test was counted: {what}");
-        Ok(tally)
+        Ok((tally, output))
     }
 
     /// A finding of our own.

@@ -1,6 +1,6 @@
 //! The suites, from fast to slow.
 
-use super::{Suite, javascript, rust};
+use super::{Suite, compared, javascript, rust};
 use crate::setup::Need::{
     CargoDeny, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget, Webdis, Wrk,
 };
@@ -49,6 +49,13 @@ pub(crate) const SUITES: &[Suite] = &[
         needs: &[Redis, Webdis],
         files: &["tests"],
         run: rust::tests,
+    },
+    Suite {
+        name: "compared",
+        about: "a million random calls of the scripts, on a real Redis and on the model of it",
+        needs: &[Redis],
+        files: &["tests/scripts.rs"],
+        run: compared::suite,
     },
     Suite {
         name: "model",
