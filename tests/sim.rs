@@ -15,6 +15,10 @@
 #[path = "support/script_model/mod.rs"]
 mod script_model;
 
+#[expect(dead_code, reason = "each test binary uses its part")]
+#[path = "support/history/mod.rs"]
+mod history;
+
 mod sim {
     mod beliefs;
     mod clocks;
@@ -31,6 +35,7 @@ mod sim {
     mod objects;
     mod plan;
     mod player;
+    mod record;
     mod redis;
     pub(crate) mod run;
     mod schedule;

@@ -8,6 +8,7 @@ use super::engine::Sim;
 use super::faults::Fault;
 use super::host::{Place, SLEEP_MAX_MS};
 use super::wire::Wire;
+use crate::history::Claim;
 
 /// A lease in the hands of a client.
 pub(crate) struct Belief {
@@ -24,23 +25,6 @@ pub(crate) struct Belief {
     pub(crate) late_max: u64,
 }
 
-/// What of a name is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
-    pub(crate) name: u8,
-    pub(crate) share: Share,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Share {
-    /// All of it.
-    Alone,
-    /// Beside others who read.
-    Beside,
-    /// So many permits.
-    Some(u32),
-}
-
 /// How late a timer may be that is exact, in microseconds: clocks are read in whole milliseconds.
 pub(crate) const LATE_MAX: u64 = 2_500;
 /// The same where the clock that timers go by has stood still, or another has run ahead of it: as long as the longest sleep.
@@ -48,18 +32,11 @@ const DISTURBED: u64 = SLEEP_MAX_MS * 1_100;
 
 impl Belief {
     fn clashes(&self, other: &Self) -> bool {
-        let clash = |one: &Claim, two: &Claim| {
-            let alone = one.share == Share::Alone || two.share == Share::Alone;
-            one.name == two.name && alone
-        };
-        self.claims.iter().any(|one| other.claims.iter().any(|two| clash(one, two)))
+        self.claims.iter().any(|one| other.claims.iter().any(|two| one.clashes(two)))
     }
 
     fn permits(&self) -> u32 {
-        self.claims
-            .iter()
-            .map(|claim| if let Share::Some(permits) = claim.share { permits } else { 0 })
-            .sum()
+        self.claims.iter().map(Claim::permits).sum()
     }
 }
 

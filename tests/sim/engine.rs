@@ -17,6 +17,7 @@ use super::story::Story;
 use super::strikes::Strike;
 use super::wire::{Feed, Letter, Mailbox, Outcome};
 use super::witness::Witness;
+use crate::history::History;
 
 /// More happens in no schedule that ends.
 const EVENTS_MAX: u32 = 60_000;
@@ -34,6 +35,8 @@ pub(crate) struct Sim {
     pub(crate) machines: RefCell<Vec<Machine>>,
     pub(crate) nodes: RefCell<Vec<Node>>,
     pub(crate) witness: RefCell<Witness>,
+    /// What clients see.
+    pub(crate) history: RefCell<History>,
     pub(crate) seen: Seen,
     pub(crate) story: Option<RefCell<Story>>,
     pub(crate) healed: Cell<bool>,
@@ -113,6 +116,7 @@ impl Sim {
             polled: Cell::new(0),
             machines: RefCell::new(machines),
             witness: RefCell::new(Witness::new()),
+            history: RefCell::default(),
             nodes: RefCell::new(nodes),
             seen: Seen::default(),
             story: tells.then(RefCell::default),
@@ -170,7 +174,7 @@ impl Sim {
     }
 
     pub(crate) fn is_broken(&self) -> bool {
-        self.witness.borrow().broken.is_some()
+        !self.plan.is_blind && self.witness.borrow().broken.is_some()
     }
 
     /// Plays until nothing is left to do.

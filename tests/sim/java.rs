@@ -27,6 +27,7 @@ impl Sim {
         let hash = BTreeMap::from([(FIELD.to_owned(), "1".to_owned())]);
         let lease = (time / 1_000).max(1);
         node.model.put(LOCK, Value::Hash(hash), Some(millis + lease));
+        self.java_may_hold(time);
         self.after(time, What::Strikes(Strike::JavaLeaves { node: place }));
     }
 

@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
+use edgelatch::AcquireOptions;
 use edgelatch::client::ReadWriteSettings;
+use edgelatch::error::AcquireError;
 use edgelatch::machine::SpinBackoff;
 use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::{PeerSkew, WantTime};
 
-use super::beliefs::{Claim, Share};
 use super::plan::Kind;
 use super::player::{Player, Wanted};
+use crate::history::{Act, Claim, Share};
 
-const NAMES: [&str; 3] = ["a", "b", "c"];
+pub(crate) const NAMES: [&str; 3] = ["a", "b", "c"];
 
 impl Player {
     /// What has to be there before anything can be taken: permits.
@@ -21,12 +23,16 @@ impl Player {
         match self.sim.plan.kind {
             Kind::Semaphore => {
                 let semaphore = client.semaphore(NAMES[0]).unwrap();
-                drop(semaphore.try_set_permits(permits, None).await);
+                if semaphore.try_set_permits(permits, None).await.is_ok() {
+                    self.sim.has_permits();
+                }
             }
             Kind::Permits => {
                 let semaphore =
                     client.permit_expirable_semaphore(NAMES[0], PeerSkew::DEFAULT).unwrap();
-                drop(semaphore.try_set_permits(permits).await);
+                if semaphore.try_set_permits(permits).await.is_ok() {
+                    self.sim.has_permits();
+                }
             }
             _ => {}
         }
@@ -113,17 +119,28 @@ impl Player {
     pub(crate) async fn counts_down(&self) {
         self.begins();
         let latch = self.clients[0].count_down_latch(NAMES[0]).unwrap();
+        let sim = &self.sim;
         match self.draw(3) {
-            0 => drop(latch.try_set_count(1 + self.draw(3)).await),
-            1 => drop(
-                latch
-                    .wait_with(
-                        edgelatch::AcquireOptions::new()
-                            .wait(Duration::from_millis(1 + self.draw(5_000))),
-                    )
-                    .await,
-            ),
-            _ => drop(latch.count_down().await),
+            0 => {
+                let count = 1 + self.draw(3);
+                let number = sim.counts(Act::PerhapsSet(count));
+                let answer = latch.try_set_count(count).await;
+                sim.has_counted(number, answer, |done| Act::Set(count, done));
+            }
+            1 => {
+                let wait = Duration::from_millis(1 + self.draw(5_000));
+                let number = sim.counts(Act::Nothing);
+                let act = match latch.wait_with(AcquireOptions::new().wait(wait)).await {
+                    Ok(()) => Act::Read(0),
+                    Err(AcquireError::Busy { .. }) => Act::Closed,
+                    Err(_) => Act::Nothing,
+                };
+                sim.has_counted(number, Ok(()), |()| act);
+            }
+            _ => {
+                let number = sim.counts(Act::PerhapsDown);
+                sim.has_counted(number, latch.count_down().await, Act::Down);
+            }
         }
     }
 }

@@ -64,6 +64,8 @@ pub(crate) struct Limits {
     pub(crate) rounds: Option<u32>,
     pub(crate) faults: Option<Faults>,
     pub(crate) tooth: Option<Tooth>,
+    /// Whether only what clients saw is judged.
+    pub(crate) is_blind: bool,
 }
 
 /// A schedule before it is played.
@@ -75,6 +77,7 @@ pub(crate) struct Plan {
     pub(crate) rounds: u32,
     pub(crate) faults: Faults,
     pub(crate) tooth: Option<Tooth>,
+    pub(crate) is_blind: bool,
     /// How likely one message meets a fault that is on, of 256.
     pub(crate) odds: u32,
     /// How many Redis there are.
@@ -140,6 +143,7 @@ impl Plan {
             rounds: limits.rounds.unwrap_or(rounds),
             faults: limits.faults.unwrap_or(faults),
             tooth: limits.tooth,
+            is_blind: limits.is_blind,
             odds,
             nodes,
             way,
@@ -170,8 +174,9 @@ impl Plan {
     pub(crate) fn command(&self) -> String {
         let tooth =
             self.tooth.map_or_else(String::new, |tooth| format!(" --without {}", tooth.name()));
+        let blind = if self.is_blind { " --blind" } else { "" };
         format!(
-            "cargo xtask sim --kind {} --seed {} --schedules 1 --clients {} --rounds {} --faults {}{tooth}",
+            "cargo xtask sim --kind {} --seed {} --schedules 1 --clients {} --rounds {} --faults {}{tooth}{blind}",
             self.kind.name(),
             self.seed,
             self.clients,

@@ -8,13 +8,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use edgelatch::client::LeaseEnd;
-use edgelatch::error::{AcquireError, LossReason, ReleaseError};
+use edgelatch::error::{AcquireError, LossReason, ReleaseError, RequestError};
 use edgelatch::host::Host as _;
 use edgelatch::machine::Released;
 use edgelatch::{AcquireOptions, Client, Lease, Lock};
 use fastrand::Rng;
 
-use super::beliefs::{Belief, Claim, LATE_MAX};
+use super::beliefs::{Belief, LATE_MAX};
 use super::engine::Sim;
 use super::faults::Fault;
 use super::host::Place;
@@ -22,6 +22,7 @@ use super::plan::Kind;
 use super::seen::Sight;
 use super::wire::Wire;
 use super::witness::Owner;
+use crate::history::Claim;
 
 /// A task of a host, and what it does everything with.
 pub(crate) struct Player {
@@ -99,12 +100,15 @@ impl Player {
         sim.tell(|| {
             format!("host {} wants {:?} (operation {operation})", self.host, wanted.claims)
         });
-        let mut options = self.options();
+        let (mut options, mut time) = self.options();
+        if must {
+            self.prepares().await;
+            time = Duration::from_millis(sim.plan.lease.max(4_000));
+        }
+        let take = sim.invokes(&wanted.claims, time);
         let result = match self.draw(3) {
             _ if must => {
-                self.prepares().await;
-                let lease = Duration::from_millis(self.sim.plan.lease.max(4_000));
-                options = options.lease(lease).wait(SERVED_WITHIN).max_requests(10_000);
+                options = options.lease(time).wait(SERVED_WITHIN).max_requests(10_000);
                 wanted.lock.acquire_with(options).await
             }
             0 => {
@@ -124,28 +128,31 @@ impl Player {
         match result {
             Ok(lease) => {
                 sim.tell(|| format!("host {} holds it, token {}", self.host, lease.token()));
+                sim.is_told_held(take, &lease);
                 if must {
                     sim.seen.count(Sight::Served, 1);
                 }
-                self.holds(Rc::new(lease), wanted, operation).await;
+                self.holds(Rc::new(lease), wanted, operation, take).await;
             }
             Err(error) => {
                 sim.tell(|| format!("host {} has not got it: {error}", self.host));
                 if must {
                     sim.broken(|| format!("I7 host {} was not served: {error}", self.host));
                 }
+                sim.is_told_no(take, &error);
                 self.told(operation, &error);
             }
         }
     }
 
-    fn options(&self) -> AcquireOptions {
+    /// For how long, and how.
+    fn options(&self) -> (AcquireOptions, Duration) {
         let options = AcquireOptions::new();
         match self.draw(2) {
-            0 if self.sim.plan.lease == 30_000 => options.renewed(),
+            0 if self.sim.plan.lease == 30_000 => (options.renewed(), Duration::from_secs(30)),
             _ => {
-                let lease = 100 + self.draw(self.sim.plan.lease);
-                options.lease(Duration::from_millis(lease))
+                let lease = Duration::from_millis(100 + self.draw(self.sim.plan.lease));
+                (options.lease(lease), lease)
             }
         }
     }
@@ -166,7 +173,13 @@ impl Player {
     }
 
     /// A hold from its grant to its end.
-    async fn holds(&self, lease: Rc<Lease<Wire, Place>>, wanted: Wanted, operation: u32) {
+    async fn holds(
+        &self,
+        lease: Rc<Lease<Wire, Place>>,
+        wanted: Wanted,
+        operation: u32,
+        take: usize,
+    ) {
         let sim = &self.sim;
         sim.seen.count(Sight::Held, 1);
         sim.granted(operation, self.host, wanted.parts, lease.token().as_u64());
@@ -182,13 +195,16 @@ impl Player {
             late_max: LATE_MAX,
         });
         sim.look();
-        self.works(&lease, kept).await;
+        self.works(&lease, kept, take).await;
         if self.one_in(16) {
             sim.seen.count(Sight::Dropped, 1);
             return self.gives_up(operation);
         }
         self.gives_up(operation);
+        sim.sees(take, &lease);
+        sim.asks_to_release(take);
         let verdict = lease.release().await;
+        sim.is_told_of_release(take, &verdict);
         sim.tell(|| format!("host {} has released: {verdict:?}", self.host));
         match &verdict {
             Ok(released) => {
@@ -202,6 +218,7 @@ impl Player {
             Err(_) => {}
         }
         let again = lease.release().await;
+        sim.is_told_of_release(take, &again);
         if verdict.is_ok() && again != verdict {
             sim.broken(|| format!("I4 released twice: {verdict:?}, then {again:?}"));
         }
@@ -217,14 +234,24 @@ impl Player {
     }
 
     /// Works for a while under a lease, that is kept meanwhile or is not.
-    async fn works(&self, lease: &Rc<Lease<Wire, Place>>, kept: bool) {
+    async fn works(&self, lease: &Rc<Lease<Wire, Place>>, kept: bool, take: usize) {
         let mut work = pin!(async {
             for _ in 0..=self.draw(2) {
                 let time = self.draw(self.sim.plan.lease * 3 / 2) >> self.draw(5);
                 self.sleeps(Duration::from_millis(time)).await;
+                self.sim.sees(take, lease);
+                let asked = self.sim.now();
                 match self.draw(7) {
-                    0 => drop(lease.renew(None).await),
-                    1 => drop(lease.is_held().await),
+                    0 => match lease.renew(None).await {
+                        Ok(()) => self.sim.stood(take, asked),
+                        Err(RequestError::Lost(LossReason::Gone)) => self.sim.is_gone(take),
+                        Err(_) => {}
+                    },
+                    1 => match lease.is_held().await {
+                        Ok(true) => self.sim.stood(take, asked),
+                        Ok(false) => self.sim.is_gone(take),
+                        Err(_) => {}
+                    },
                     _ => {}
                 }
             }
@@ -238,7 +265,7 @@ impl Player {
             if lost.is_none()
                 && let Poll::Ready(end) = keep.as_mut().poll(cx)
             {
-                self.ends(lease, end);
+                self.ends(lease, end, take);
                 lost = Some(end);
             }
             Pin::new(&mut work).poll(cx)
@@ -247,12 +274,15 @@ impl Player {
     }
 
     /// It was told that its hold has ended.
-    fn ends(&self, lease: &Rc<Lease<Wire, Place>>, end: LeaseEnd) {
+    fn ends(&self, lease: &Rc<Lease<Wire, Place>>, end: LeaseEnd, take: usize) {
         let sim = &self.sim;
         sim.tell(|| format!("host {} has lost it: {end:?}", self.host));
         match end {
             LeaseEnd::Lost(LossReason::Expired) => sim.seen.count(Sight::Expired, 1),
-            LeaseEnd::Lost(LossReason::Gone) => sim.seen.count(Sight::Gone, 1),
+            LeaseEnd::Lost(LossReason::Gone) => {
+                sim.is_gone(take);
+                sim.seen.count(Sight::Gone, 1)
+            }
             LeaseEnd::Released => {
                 return sim.broken(|| format!("I10 host {} is told of a release", self.host));
             }

@@ -23,7 +23,7 @@ struct Arguments {
 }
 
 const USAGE: &str = "flags: --seed S  --schedules K  --minutes M  --clients N  --rounds R  --kind NAME  --faults NAME,NAME|none  \
-                     --without RULE  --check";
+                     --without RULE  --check  --blind";
 
 impl Arguments {
     fn read(mut args: impl Iterator<Item = String>) -> Option<Self> {
@@ -36,8 +36,9 @@ impl Arguments {
             checks: false,
         };
         while let Some(flag) = args.next() {
-            if flag == "--check" {
-                read.checks = true;
+            if flag == "--check" || flag == "--blind" {
+                read.checks |= flag == "--check";
+                read.limits.is_blind |= flag == "--blind";
                 continue;
             }
             let value = args.next()?;

@@ -15,6 +15,7 @@ use super::gateway::TOKEN;
 use super::host::{Machine, Place};
 use super::plan::{Plan, Tooth};
 use super::player::Player;
+use super::record::lines;
 use super::redis::Node;
 use super::seen::Seen;
 use super::wire::Wire;
@@ -34,6 +35,7 @@ pub(crate) fn play(plan: Plan, tells: bool) -> Verdict {
     let strikes = plan.strikes(&mut rng);
     let sim = Rc::new(Sim::new(plan, machines, nodes, tells));
     sim.witness.borrow_mut().claims = !sim.plan.has(Fault::Drift);
+    sim.lays_ground();
     for (at, strike) in strikes {
         sim.at(at, What::Strikes(strike));
     }
@@ -43,8 +45,11 @@ pub(crate) fn play(plan: Plan, tells: bool) -> Verdict {
     sim.play();
     sim.ends();
     sim.clear();
-    let story = sim.story.as_ref().map(|story| story.borrow().lines().collect());
     let broken = sim.witness.borrow_mut().broken.take();
+    let broken = broken.filter(|_| !sim.plan.is_blind).or_else(|| sim.judge());
+    let mut story: Option<Vec<_>> =
+        sim.story.as_ref().map(|story| story.borrow().lines().collect());
+    story.iter_mut().for_each(|story| story.extend(lines(&sim.history.borrow())));
     Verdict { broken, seen: sim.seen.clone(), story: story.unwrap_or_default() }
 }
 

@@ -7,7 +7,8 @@ use fastrand::Rng;
 use super::engine::{Sim, What};
 use super::faults::Fault;
 use super::host::Machine;
-use super::plan::{Plan, Tooth};
+use super::plan::{Kind, Plan, Tooth};
+use super::redis::Node;
 use super::seen::Sight;
 
 /// Something that strikes: whom, and by how much.
@@ -207,6 +208,12 @@ impl Sim {
                 claims = false;
             }
             _ => {}
+        }
+        if !claims {
+            // Readers that join take the token of those who are there: after a failover, of those who were.
+            let shared = self.plan.kind == Kind::ReadWrite || self.plan.nodes > 1;
+            let excused = |node: &Node| node.has_lost && (node.went_back || shared);
+            self.loses(!nodes.iter().any(excused));
         }
         drop(nodes);
         self.witness.borrow_mut().claims &= claims;

@@ -38,6 +38,9 @@ pub(crate) struct Schedules {
     /// A rule that is left out, to see that this is found
     #[arg(long)]
     without: Option<String>,
+    /// Only what clients saw is judged
+    #[arg(long)]
+    blind: bool,
 }
 
 impl Schedules {
@@ -56,6 +59,7 @@ impl Schedules {
         .into_iter()
         .flatten()
         .flatten()
+        .chain(self.blind.then(|| "--blind".into()))
         .collect()
     }
 }

@@ -1,0 +1,20 @@
+//! The judge of histories: what it has to refuse, each for its reason, and what it has to let pass.
+
+#![cfg(not(target_arch = "wasm32"))]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test ends at the first surprise"
+)]
+
+#[path = "support/history/mod.rs"]
+mod judge;
+
+mod history {
+    mod counted;
+    mod held;
+    mod past;
+    mod refused;
+    mod shared;
+}
