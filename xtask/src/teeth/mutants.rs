@@ -2,31 +2,35 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
+use super::tree::Tree;
 use crate::place::Place;
 use crate::process::Group;
+
+/// For how long the tests may run when it is not looked at first how long they take: whatever takes longer hangs.
+const SECONDS_MAX: &str = "400";
 
 /// Which of how many parts, as in `0/40`.
 pub(super) fn part(text: &str) -> Result<(usize, usize)> {
     let numbers = text.split_once('/').map(|(part, parts)| (part.parse().ok(), parts.parse().ok()));
     match numbers {
         Some((Some(part), Some(parts))) if part < parts => Ok((part, parts)),
-        _ => anyhow::bail!("no part: {text}; the first of forty is 0/40"),
+        _ => bail!("no part: {text}; the first of forty is 0/40"),
     }
 }
 
-/// Runs it over what `.cargo/mutants.toml` names. It works in a copy of the checkout and lists what nothing has found.
-pub(super) fn run(place: &Place, shard: Option<&str>) -> Result<ExitCode> {
-    let output = place.folder("teeth")?;
-    let mut command = place.command("cargo");
+/// Runs it in the copy over what `.cargo/mutants.toml` names; it lists what nothing has found.
+pub(super) fn run(place: &Place, shard: Option<&str>, sound: bool) -> Result<ExitCode> {
+    let tree = Tree::of(place)?;
+    let mut command = tree.cargo();
+    // In the copy, where all is built already that the faults have needed. A part is a sample from everywhere.
     command
-        .args(["mutants", "--no-shuffle", "--jobs", "1", "--output"])
-        .arg(output)
-        // Its builds are its own; what they leave is not worth keeping.
-        .env_remove("CARGO_TARGET_DIR")
-        .env("CARGO_INCREMENTAL", "1")
-        .env("CARGO_PROFILE_DEV_DEBUG", "0");
+        .args(["mutants", "--in-place", "--sharding", "round-robin", "--output"])
+        .arg(place.folder("teeth")?);
+    if sound {
+        command.args(["--baseline", "skip", "--timeout", SECONDS_MAX]);
+    }
     if let Some(shard) = shard {
         part(shard)?;
         command.args(["--shard", shard]);

@@ -101,12 +101,12 @@ impl<'p> Tree<'p> {
     /// Builds and runs a storey; ends it at the first test that fails.
     pub(super) fn run(&self, storey: &Storey, title: &str) -> Result<Finding> {
         let built = self.place.log(&format!("teeth-{title}-{}-build", storey.name))?;
-        let mut build = self.cargo(storey);
+        let mut build = self.test(storey);
         let status = logged(build.arg("--no-run"), &built)?;
         ensure!(status.success(), "{title} does not compile:\n{}", tail(&built));
 
         let log = self.place.log(&format!("teeth-{title}-{}", storey.name))?;
-        let mut run = self.cargo(storey);
+        let mut run = self.test(storey);
         run.arg("--").args(storey.run);
         let mut failed = None;
         let mut hung = false;
@@ -127,16 +127,20 @@ impl<'p> Tree<'p> {
         })
     }
 
-    fn cargo(&self, storey: &Storey) -> Command {
+    fn test(&self, storey: &Storey) -> Command {
+        let mut command = self.cargo();
+        command.arg("test").args(storey.build);
+        command
+    }
+
+    /// Cargo in the copy. Only what was changed is built, and without what nobody looks at.
+    pub(super) fn cargo(&self) -> Command {
         let mut command = self.place.command("cargo");
         command
             .current_dir(&self.folder)
             .env("CARGO_TARGET_DIR", self.place.target.join("teeth/build"))
-            // Only what was changed is built, and without what nobody looks at.
             .env("CARGO_INCREMENTAL", "1")
-            .env("CARGO_PROFILE_DEV_DEBUG", "0")
-            .arg("test")
-            .args(storey.build);
+            .env("CARGO_PROFILE_DEV_DEBUG", "0");
         command
     }
 }
