@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use edgelatch::client::LeaseEnd;
-use edgelatch::error::{LossReason, ReleaseError};
+use edgelatch::error::{AcquireError, LossReason, RefusalKind, ReleaseError};
 use edgelatch::machine::{LeaseState, Released};
 
 use crate::support::misbehaviour::{Fault, Said, json};
@@ -90,4 +90,20 @@ async fn whose_release_never_arrives_is_renewed_no_more() {
     // It is still there, and ends by itself.
     assert!(stand.redis.ask::<i64>(&["PTTL", "job"]).await > 0);
     drop(lease);
+}
+
+/// S66.
+#[tokio::test]
+async fn in_a_redis_that_is_full_what_is_held_is_renewed_and_released() {
+    let stand = Stand::new().await;
+    let job = stand.client().lock("job").unwrap();
+    let lease = job.acquire().await.unwrap();
+    stand.redis.fill().await;
+    lease.renew(None).await.unwrap();
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    stand.assert_nothing_is_held("full").await;
+    match job.acquire().await.unwrap_err() {
+        AcquireError::Refused(refusal) => assert_eq!(refusal.kind(), RefusalKind::OutOfMemory),
+        other => panic!("{other:?}"),
+    }
 }

@@ -36,6 +36,22 @@ fn a_renewal_is_due_a_third_after_the_sending() {
     assert_eq!(it.waits(Wake::RenewalDue), ms(9_950), "again from the sending");
 }
 
+/// S9.
+#[test]
+fn a_renewal_without_an_answer_leaves_time_for_another() {
+    let attempt = AttemptTime::new(ms(60_000)).unwrap();
+    let grant = grant(lease(6_000));
+    let machine = Renewal::new(target(), grant, true, attempt, entropy(), clock());
+    let mut it = Conversation::new(machine);
+    for _ in 0..3 {
+        it.sleeps();
+        let left = it.machine.lease().remaining(it.now);
+        it.asks("lock_renew");
+        assert!(it.waits(Wake::ReplyDue) * 2 <= left, "{left:?}");
+        it.sleeps();
+    }
+}
+
 /// The machine of a hold that was asked for so long after the start, and when.
 fn begun_after(wait: u64, time: LeaseTime) -> (Conversation<Renewal>, Instant) {
     let sent_at = start() + ms(wait);

@@ -19,6 +19,7 @@ mod soak;
 mod stack;
 mod stamp;
 mod suite;
+mod teeth;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -78,6 +79,8 @@ enum Task {
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_080))]
         minutes: u32,
     },
+    /// Put faults into a copy of the product, one at a time: the tests have to find each of them
+    Teeth(teeth::Faults),
     /// Fuzz every border that data crosses, guided by coverage
     Fuzz {
         /// Names of targets; all of them unless some are named
@@ -142,6 +145,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Test { suites, list: false } => return suite::run(&place, &suites),
         Task::Sim(schedules) => return sim::run(&place, &schedules),
         Task::Interop { seconds } => return interop::run(&place, seconds),
+        Task::Teeth(faults) => return teeth::run(&place, &faults),
         Task::Soak { minutes } => return soak::run(&place, minutes),
         Task::Fuzz { targets, seconds, seed, input } => {
             return fuzz::run(&place, &targets, seconds, seed, input.as_deref());

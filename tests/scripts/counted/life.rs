@@ -137,6 +137,18 @@ async fn what_comes_after_its_bound_is_not_done() {
     }
 }
 
+/// S93.
+#[tokio::test]
+async fn what_is_almost_over_is_not_taken_from_its_holder() {
+    let redis = redis_with_permits().await;
+    for target in targets() {
+        let take = target.acquire(request(1), UNBOUND, &owner(1), lease(4_500), false);
+        assert_eq!(verdict(&redis.cells(&take).await.unwrap()).0, 1);
+        let other = target.acquire(request(2), UNBOUND, &owner(2), lease(30_000), false);
+        assert_eq!(verdict(&redis.cells(&other).await.unwrap()).0, 0);
+    }
+}
+
 /// S10, S11.
 #[tokio::test]
 async fn a_renewal_is_for_its_grant_and_shortens_nothing() {

@@ -117,7 +117,10 @@ impl World<'_> {
                 return Some((call.script().name, reply.code));
             }
             Step::Java(step) => self.java(*step, &what).await,
-            Step::RunOut => self.run_out().await,
+            Step::RunOut { from_now } => {
+                let now = i64::try_from(now).unwrap();
+                self.run_out(from_now.map_or(1, |ms| now + ms)).await;
+            }
             Step::Loss { of } => self.pair.touch(*of, true).await,
             Step::Gone { object } => {
                 self.pair.redis.ask::<u64>(&["DEL", NAMES[*object]]).await;
@@ -176,7 +179,7 @@ impl World<'_> {
     }
 
     /// As if much time had passed for those who hold with a lease.
-    async fn run_out(&mut self) {
+    async fn run_out(&mut self, at: i64) {
         for set in SETS {
             let scores: Vec<(Raw, f64)> =
                 self.pair.redis.ask(&["ZRANGE", set, "0", "-1", "WITHSCORES"]).await;
@@ -184,11 +187,11 @@ impl World<'_> {
                 if score < 1e14 {
                     let mut over = redis::cmd("ZADD");
                     let Raw::BulkString(member) = member else { panic!("{member:?}") };
-                    over.arg(set).arg(1).arg(member);
+                    over.arg(set).arg(at).arg(member);
                     self.pair.redis.send::<u64>(over).await.unwrap();
                 }
             }
-            self.pair.model.run_out(set);
+            self.pair.model.run_out(set, at);
         }
     }
 

@@ -31,8 +31,8 @@ pub(super) enum Step {
     Ask { object: usize, owner: u8 },
     /// Redisson does something.
     Java(Java),
-    /// The lease of everything that has one runs out.
-    RunOut,
+    /// The lease of everything that has one runs out: so many ms from now, or long ago.
+    RunOut { from_now: Option<i64> },
     /// One of the keys is gone: expired, evicted, or deleted.
     Loss { of: usize },
     /// An object is gone.
@@ -158,7 +158,9 @@ pub(super) fn step(changes: usize) -> impl Strategy<Value = Step> {
         }),
         3 => (0..3_usize, 1..4_u8).prop_map(|(object, owner)| Step::Ask { object, owner }),
         6 => java(),
-        1 => Just(Step::RunOut),
+        1 => Just(Step::RunOut { from_now: None }),
+        // Not over yet, or within what clocks may be off.
+        1 => prop_oneof![Just(2_000), Just(-250)].prop_map(|ms| Step::RunOut { from_now: Some(ms) }),
         1 => any::<usize>().prop_map(|of| Step::Loss { of }),
         1 => (0..3_usize).prop_map(|object| Step::Gone { object }),
         2 => (0..3_usize, 60_000..600_000_u64).prop_map(|(object, ms)| Step::End { object, ms }),

@@ -107,10 +107,10 @@ impl ScriptModel {
         freed
     }
 
-    /// The lease of every hold that has one runs out.
-    pub(crate) fn run_out(&mut self, set: &str) {
+    /// The lease of every hold that has one ends then.
+    pub(crate) fn run_out(&mut self, set: &str, at: i64) {
         for (member, _) in self.members(set).into_iter().filter(|(_, at)| *at < NEVER) {
-            self.set_score(set, &member, 1);
+            self.set_score(set, &member, at);
         }
     }
 

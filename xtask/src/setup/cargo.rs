@@ -11,6 +11,7 @@ use crate::progress::{output_of, run};
 
 const WASM_PACK: &str = "0.15.1";
 const CARGO_DENY: &str = "0.20.2";
+const CARGO_MUTANTS: &str = "27.1.0";
 const CYCLONE_DX: &str = "0.5.9";
 
 /// Whether the program is there in the wanted version.
@@ -18,7 +19,10 @@ pub(crate) fn is_there(place: &Place, need: Need) -> bool {
     let Ok(program) = program(place, need) else { return false };
     let file = place.cargo_tools().join("bin").join(program.name);
     // Some are told by cargo which of its commands they are.
-    let command = program.name.strip_prefix("cargo-").filter(|_| need == Need::CycloneDx);
+    let command = program
+        .name
+        .strip_prefix("cargo-")
+        .filter(|_| matches!(need, Need::CycloneDx | Need::CargoMutants));
     output_of(Command::new(file).args(command).arg("--version"))
         .is_ok_and(|text| text.split_whitespace().any(|word| word == program.version))
 }
@@ -75,6 +79,7 @@ fn program(place: &Place, need: Need) -> Result<Program> {
     let (package, name, version) = match need {
         Need::WasmPack => ("wasm-pack", "wasm-pack", WASM_PACK.to_owned()),
         Need::CargoDeny => ("cargo-deny", "cargo-deny", CARGO_DENY.to_owned()),
+        Need::CargoMutants => ("cargo-mutants", "cargo-mutants", CARGO_MUTANTS.to_owned()),
         Need::CycloneDx => ("cargo-cyclonedx", "cargo-cyclonedx", CYCLONE_DX.to_owned()),
         // The generated glue and the program that generates it have to be of one version.
         _ => ("wasm-bindgen-cli", "wasm-bindgen", locked_version(place, "wasm-bindgen")?),

@@ -35,6 +35,8 @@ pub(crate) enum Need {
     WasmPack,
     /// `cargo-deny`, which checks licences and sources.
     CargoDeny,
+    /// `cargo-mutants`, which changes one operator at a time.
+    CargoMutants,
     /// `cargo-cyclonedx`, which lists what is in the crates.
     CycloneDx,
     /// The programs of `xtask/tools/package.json`.
@@ -57,14 +59,18 @@ pub(crate) enum Purpose {
     Fuzz,
     /// For `interop`
     Interop,
+    /// For `teeth`
+    Teeth,
+    /// For `teeth --mutants`
+    Mutants,
 }
 
 impl Purpose {
     /// What is needed for it.
     pub(crate) fn needs(self) -> &'static [Need] {
         use Need::{
-            CargoDeny, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget,
-            Webdis, Wrk,
+            CargoDeny, CargoMutants, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen, WasmPack,
+            WasmTarget, Webdis, Wrk,
         };
         match self {
             Self::All => &[
@@ -84,6 +90,8 @@ impl Purpose {
             Self::Demo => &[Redis, WasmTarget, WasmBindgen, NpmTools],
             Self::Fuzz => &[Cxx, WasmTarget, WasmBindgen, NpmTools],
             Self::Bench => &[Redis, Webdis, Wrk, Java, WasmTarget, WasmBindgen, NpmTools],
+            Self::Teeth => &[Redis],
+            Self::Mutants => &[Redis, CargoMutants],
             Self::Interop => &[Redis, Java, WasmTarget, WasmBindgen, NpmTools],
         }
     }
@@ -116,9 +124,11 @@ pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, St
                     .map_or_else(|error| Err(anyhow::anyhow!("{error:#}")), |()| Ok(()))
             }
             Need::WasmTarget => wasm::install(place),
-            Need::WasmBindgen | Need::WasmPack | Need::CargoDeny | Need::CycloneDx => {
-                cargo::install(place, need)
-            }
+            Need::WasmBindgen
+            | Need::WasmPack
+            | Need::CargoDeny
+            | Need::CargoMutants
+            | Need::CycloneDx => cargo::install(place, need),
             Need::NpmTools => npm::install(place),
         };
         match result {
@@ -143,9 +153,11 @@ fn is_there(place: &Place, need: Need) -> bool {
         Need::Chromium => chromium().is_some() && which("chromedriver").is_some(),
         Need::Java => java::is_there(),
         Need::WasmTarget => wasm::compiler(place).is_some(),
-        Need::WasmBindgen | Need::WasmPack | Need::CargoDeny | Need::CycloneDx => {
-            cargo::is_there(place, need)
-        }
+        Need::WasmBindgen
+        | Need::WasmPack
+        | Need::CargoDeny
+        | Need::CargoMutants
+        | Need::CycloneDx => cargo::is_there(place, need),
         Need::NpmTools => npm::is_there(place),
     }
 }
@@ -162,6 +174,7 @@ fn packages(need: Need) -> &'static [&'static str] {
         | Need::WasmBindgen
         | Need::WasmPack
         | Need::CargoDeny
+        | Need::CargoMutants
         | Need::CycloneDx
         | Need::NpmTools => &[],
     }
