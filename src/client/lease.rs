@@ -216,7 +216,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
                 None => part.target.clone(),
             };
             let (attempt, clock) = (client.attempt(), client.link().clock());
-            Release::new(&target, &part.grant, reach, attempt, clock)
+            (Release::new(&target, &part.grant, reach, attempt, clock), part.counts)
         });
         let mut release = ReleaseAll::new(releases, hold.quorum);
         let links = self.clients.links(hold.parts.iter().map(|part| part.place));

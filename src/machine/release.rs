@@ -118,20 +118,27 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// The machine that ends a hold of one or several parts: one [`Release`] for each.
 ///
+/// Parts may have been asked for that do not count for the hold: their ends are asked for as well, but say nothing of it. What is
+/// recorded there may be the end of an earlier try.
+///
 /// Of a redLock, whose quorum is not all of its parts, it does not wait for silent nodes: what a minority still holds blocks
 /// nobody, and runs out by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseAll {
     releases: Together<Release>,
+    /// Which of them count.
+    counts: Vec<bool>,
     quorum: usize,
     /// Until when those are heard whose answers change nothing any more.
     heard_until: Option<Instant>,
 }
 
 impl ReleaseAll {
-    /// Runs these side by side. It counts as held until here if `quorum` of the parts were.
-    pub fn new(releases: impl IntoIterator<Item = Release>, quorum: usize) -> Self {
-        Self { releases: Together::new(releases), quorum, heard_until: None }
+    /// Runs these side by side, each with whether its part counts for the hold. That was held until here if `quorum` of the
+    /// parts that count were.
+    pub fn new(releases: impl IntoIterator<Item = (Release, bool)>, quorum: usize) -> Self {
+        let (releases, counts): (Vec<_>, Vec<_>) = releases.into_iter().unzip();
+        Self { releases: Together::new(releases), counts, quorum, heard_until: None }
     }
 
     /// What the reads that go on have from now on, of whichever part is a write around some: see [`Release::handed_on`].
@@ -166,8 +173,8 @@ impl Machine for ReleaseAll {
 
     fn handle(&mut self, input: Input, now: Instant) {
         self.releases.handle(input, now);
-        let released = self.releases.iter().filter(|part| part.has_released()).count();
-        if released >= self.quorum {
+        let counting = self.releases.iter().zip(&self.counts).filter(|(_, counts)| **counts);
+        if counting.filter(|(part, _)| part.has_released()).count() >= self.quorum {
             self.heard_until.get_or_insert(now + GRACE);
         }
     }

@@ -75,9 +75,14 @@ fn cancelling_does_not_stop_it() {
 
 /// Releases three parts of which so many make the hold.
 fn release_three(quorum: usize) -> Talk<ReleaseAll> {
+    release_those([true; 3], quorum)
+}
+
+/// Releases three parts of which these count.
+fn release_those(counts: [bool; 3], quorum: usize) -> Talk<ReleaseAll> {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
-    let part = || Release::new(&target(), &grant, grant.reach(), attempt, clock());
-    let all = talk(ReleaseAll::new([part(), part(), part()], quorum));
+    let part = |counts| (Release::new(&target(), &grant, grant.reach(), attempt, clock()), counts);
+    let all = talk(ReleaseAll::new(counts.map(part), quorum));
     all.asks_of(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)])
 }
 
@@ -119,4 +124,13 @@ fn a_majority_that_had_lost_it_waits_for_no_grace() {
     let it = release_three(2).hears_from(0, says(Code::No)).hears_from(1, says(Code::No));
     assert!(it.wait_ms() > 1_000);
     assert_eq!(it.hears_from(2, done()).ends(), Ok(Released::WasLost));
+}
+
+/// S94.
+#[test]
+fn a_node_that_was_given_back_before_the_hold_began_does_not_count() {
+    let it = release_those([true, true, false], 2).hears_from(0, done()).hears_from(2, done());
+    assert_eq!(it.hears_from(1, says(Code::No)).ends(), Ok(Released::WasLost));
+    let it = release_those([true, true, false], 2).hears_from(0, done()).hears_from(2, done());
+    assert_eq!(it.hears_from(1, done()).ends(), Ok(Released::Released));
 }

@@ -135,7 +135,7 @@ impl Client {
         let targets = plan.targets();
         let releases = targets.iter().zip(&gathered.parts).map(|(target, part)| {
             let (grant, attempt) = (&part.grant, AttemptTime::DEFAULT);
-            Release::new(target, grant, grant.reach(), attempt, self.clock)
+            (Release::new(target, grant, grant.reach(), attempt, self.clock), part.counts)
         });
         let releases = ReleaseAll::new(releases, plan.quorum());
         self.go(Stage::Releasing(releases));

@@ -322,8 +322,9 @@ impl Sim {
     fn released(&self, operation: u32, parts: usize, verdict: Released) {
         let has_lost = self.nodes.borrow().iter().any(|node| node.has_lost);
         let mut witness = self.witness.borrow_mut();
-        let freed = witness.owners_of(operation).filter(|owner| owner.freed).count();
-        let held = witness.owners_of(operation).filter(|owner| owner.held && owner.freed).count();
+        // What was given back before the hold began, or granted too late to count for it, says nothing of it.
+        let held = witness.owners_of(operation).filter(|owner| owner.held).count();
+        let freed = witness.owners_of(operation).filter(|owner| owner.held && owner.freed).count();
         match verdict {
             Released::Released => {
                 self.seen.count(Sight::Released, 1);
@@ -334,7 +335,7 @@ impl Sim {
             }
             Released::WasLost => {
                 self.seen.count(Sight::WasLost, 1);
-                if held >= parts && !has_lost {
+                if held >= parts && freed == held && !has_lost {
                     witness.breaks(self, || "I4 it was lost, and its release has freed it".into());
                 }
             }

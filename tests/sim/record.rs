@@ -39,7 +39,7 @@ impl Sim {
             losses: drifts.then_some(Loss { from: 0, to: NEVER }).into_iter().collect(),
             tokens_until: None,
             queues: matches!(self.plan.kind, Kind::Fair | Kind::ReadWrite),
-            lingers: matches!(self.plan.kind, Kind::Group | Kind::Red),
+            lingers: self.plan.kind == Kind::Group,
             partial: self.plan.kind == Kind::Red,
         };
     }

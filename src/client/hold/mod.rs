@@ -1,10 +1,13 @@
 //! A hold: what is known of it, in one place for all the leases that share it.
 
+mod failures;
 mod turns;
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use std::sync::{Mutex, PoisonError};
+
+use failures::taken_together;
 
 use super::notice::Notice;
 use super::plan::Term;
@@ -290,17 +293,11 @@ impl Hold {
                 self.settle(record);
             }
         });
-        let is_lost = |error: &RequestError| matches!(error, RequestError::Lost(_));
-        let spare = self.counting().count() - self.quorum;
-        if errors.iter().filter(|error| is_lost(error)).count() > spare {
+        let outcome = taken_together(errors, self.counting().count() - self.quorum);
+        if matches!(outcome, Err(RequestError::Lost(_))) {
             self.lose(LossReason::Gone);
         }
-        if errors.len() <= spare {
-            return Ok(());
-        }
-        // A loss says more than that somebody did not answer.
-        let first = errors.iter().position(is_lost).unwrap_or(0);
-        Err(errors.swap_remove(first))
+        outcome
     }
 
     /// What is known of the parts, taken together.

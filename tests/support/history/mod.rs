@@ -34,8 +34,7 @@ pub(crate) struct Ground {
     pub(crate) queues: bool,
     /// What has run out can be given back for as long as nobody else has come.
     pub(crate) lingers: bool,
-    /// Each takes a majority of nodes: a refusal may have other reasons than a hold of somebody, and a release that finds a majority
-    /// may count nodes that were given back before the hold began.
+    /// Each takes a majority of nodes: a refusal may have other reasons than a hold of somebody.
     pub(crate) partial: bool,
 }
 
@@ -229,11 +228,7 @@ impl Take {
         let good = hold.good(last);
         let end = match hold.end {
             // What was released had been there until then, whatever its holder thought.
-            Some(End { asked, told, verdict: Verdict::Released })
-                if told <= last && !ground.partial =>
-            {
-                asked
-            }
+            Some(End { asked, told, verdict: Verdict::Released }) if told <= last => asked,
             Some(End { asked, .. }) => good.min(asked),
             None => good,
         };

@@ -273,7 +273,7 @@ fn release_all(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let (count, quorum) = one_of(input, &[(1, 1), (2, 2), (3, 2)]);
     let target = target(input);
     let grant = held(&target, &terms, &log);
-    let part = |_| Release::new(&target, &grant, grant.reach(), terms.attempt, terms.clock);
+    let part = |_| (Release::new(&target, &grant, grant.reach(), terms.attempt, terms.clock), true);
     let machine = ReleaseAll::new((0..count).map(part), quorum);
     play(machine, input, log, |_, _| {}, |outcome, log| ended(outcome, terms.lease, log));
 }

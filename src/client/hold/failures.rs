@@ -1,0 +1,50 @@
+//! What it means for a hold of several parts that something failed for some of them.
+
+use alloc::vec::Vec;
+
+use crate::error::{LossReason, RequestError};
+
+/// What the failures come to of a request about each part, when the hold stands without `spare` of them.
+///
+/// [`RequestError::Lost`] if and only if so many are lost that the others are not enough: that one part is lost says nothing of the
+/// whole while enough of those that were not heard of may stand.
+pub(super) fn taken_together(
+    failures: Vec<RequestError>,
+    spare: usize,
+) -> Result<(), RequestError> {
+    if failures.len() <= spare {
+        return Ok(());
+    }
+    let is_lost = |error: &RequestError| matches!(error, RequestError::Lost(_));
+    if failures.iter().filter(|error| is_lost(error)).count() > spare {
+        return Err(RequestError::Lost(LossReason::Gone));
+    }
+    failures.into_iter().find(|error| !is_lost(error)).map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+    use crate::error::FailureKind;
+
+    const LOST: RequestError = RequestError::Lost(LossReason::Gone);
+    const SILENT: RequestError = RequestError::Unreachable(FailureKind::TimedOut);
+
+    #[test]
+    fn what_can_be_spared_is_no_failure() {
+        assert_eq!(taken_together(vec![], 0), Ok(()));
+        assert_eq!(taken_together(vec![LOST], 1), Ok(()));
+        assert_eq!(taken_together(vec![SILENT, LOST], 2), Ok(()));
+    }
+
+    #[test]
+    fn it_is_lost_when_too_few_parts_can_be_left_and_not_before() {
+        assert_eq!(taken_together(vec![SILENT, LOST], 0), Err(LOST));
+        assert_eq!(taken_together(vec![LOST, LOST], 1), Err(LOST));
+        // One of three is gone and one has not answered: it may be there, and with the third that is a majority.
+        assert_eq!(taken_together(vec![LOST, SILENT], 1), Err(SILENT));
+        assert_eq!(taken_together(vec![SILENT, LOST, LOST], 2), Err(SILENT));
+    }
+}
