@@ -7,7 +7,7 @@ use std::{env, fmt};
 use edgelatch::protocol::reply::Code::{self, *};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{RngSeed, TestRunner};
 use tokio::runtime::Builder;
 use tokio::task::{JoinError, LocalSet};
 
@@ -33,6 +33,8 @@ const LUCK: u64 = 20;
 const CALLS: u64 = 4_000;
 /// Says how many.
 const HOW_MANY: &str = "EDGELATCH_CALLS";
+/// Says where they begin: the same ones each time unless it does.
+const SEED: &str = "EDGELATCH_SEED";
 
 /// Does `act` to a Redis with random cases of `given`, some of them side by side, and on until every one of `verdicts` was heard
 /// and every script was called so often.
@@ -44,7 +46,8 @@ pub(crate) fn hear_all<S: Strategy<Value: Clone + 'static>>(
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let mut redis = runtime.block_on(Redis::start());
     runtime.block_on(redis.learn());
-    let config = ProptestConfig { failure_persistence: None, ..Default::default() };
+    let seed = RngSeed::Fixed(env::var(SEED).map_or(1, |text| text.parse().unwrap()));
+    let config = ProptestConfig { failure_persistence: None, rng_seed: seed, ..Default::default() };
     let mut runner = TestRunner::new(config);
     let mut calls = Calls::of(verdicts);
     let act = Rc::new(act);

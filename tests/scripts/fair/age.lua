@@ -2,9 +2,9 @@
 --
 -- KEYS  1 seats, 2 watch
 -- ARGV  1 by how much in ms
--- Reply how many keys are left
+-- Reply which keys are gone by that: all whose end is not after now
 local ms = tonumber(ARGV[1])
-local left = 0
+local gone = {}
 for _, key in ipairs(redis.call('KEYS', '*')) do
   if redis.call('TYPE', key).ok == 'zset' then
     local less = key == KEYS[1] and ms * 1000 or ms
@@ -18,6 +18,6 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   end
   local ends = redis.call('PEXPIRETIME', key)
   if ends >= 0 then redis.call('PEXPIREAT', key, ends - ms) end
-  left = left + redis.call('EXISTS', key)
+  if redis.call('EXISTS', key) == 0 then gone[#gone + 1] = key end
 end
-return left
+return gone

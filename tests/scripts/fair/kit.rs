@@ -138,10 +138,10 @@ impl Fair {
         format!("el:{}:{}", self.form, field_of(owner))
     }
 
-    /// Lets time pass.
-    pub(crate) async fn age(&self, redis: &Redis, ms: u64) {
+    /// Lets time pass; tells which keys have ended by that.
+    pub(crate) async fn age(&self, redis: &Redis, ms: u64) -> Vec<String> {
         let (script, ms) = (include_str!("age.lua"), ms.to_string());
-        redis.ask::<u64>(&["EVAL", script, "2", &self.seats(), &self.watch(), &ms]).await;
+        redis.ask(&["EVAL", script, "2", &self.seats(), &self.watch(), &ms]).await
     }
 
     pub(crate) fn java(&self) -> JavaKeys {

@@ -140,7 +140,8 @@ impl<'a> World<'a> {
     }
 
     async fn age(&mut self, ms: u64) {
-        self.lock.age(self.pair.redis, ms).await;
+        // The moment in which a key ends may be this one: whether it has then, Redis says.
+        let gone = self.lock.age(self.pair.redis, ms).await;
         let (seats, watch) = (self.lock.seats(), self.lock.watch());
         let less = i64::try_from(ms).unwrap();
         for (key, entry) in self.pair.model.dump(0) {
@@ -154,6 +155,9 @@ impl<'a> World<'a> {
                 other => other,
             };
             self.pair.model.put(&key, value, entry.expires_at.map(|at| at.saturating_sub(ms)));
+        }
+        for key in gone {
+            self.pair.model.delete(&key);
         }
     }
 }
