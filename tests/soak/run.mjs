@@ -38,13 +38,6 @@ describe("cycles", { concurrency: 2 }, () => {
     await checkKeys(name, LANES);
   });
 
-  // S86.
-  test("Node, a hundred thousand holds, a thousand at a time", async () => {
-    const name = newName();
-    check(await soakNode(name, { SOAK_TOGETHER: 1_000, SOAK_MINUTES: 0 }), true);
-    await checkKeys(name, 1_000);
-  });
-
   test("workerd", async (t) => {
     const name = newName();
     const worker = await startWorker({ EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token });
@@ -52,6 +45,13 @@ describe("cycles", { concurrency: 2 }, () => {
     check(await soakWorker(worker.url, name), false);
     await checkKeys(name, LANES);
   });
+});
+
+// S86. Alone, since a thousand at a time leave others nothing.
+test("Node, a hundred thousand holds, a thousand at a time", async () => {
+  const name = newName();
+  check(await soakNode(name, { SOAK_TOGETHER: 1_000, SOAK_MINUTES: 0 }), true);
+  await checkKeys(name, 1_000);
 });
 
 async function soakNode(name, more = {}) {

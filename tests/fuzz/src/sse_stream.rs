@@ -76,8 +76,9 @@ fn lines(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
             if payload.len() <= 20 {
                 let payload = payload.strip_prefix(b"\"").unwrap_or(payload);
                 let digits = payload.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                let number =
-                    std::str::from_utf8(&payload[..digits]).unwrap().parse().unwrap_or_default();
+                // What no number of ours can be is the largest.
+                let all = std::str::from_utf8(&payload[..digits]).unwrap();
+                let number = if digits == 0 { 0 } else { all.parse().unwrap_or(u64::MAX) };
                 assert_eq!((usize::from(read.digits), read.number), (digits, number));
             }
         }

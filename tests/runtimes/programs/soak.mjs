@@ -8,7 +8,8 @@ loaded();
 const { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, SOAK_NAME: name, SOAK_CYCLES, SOAK_MINUTES, SOAK_TOGETHER } = process.env;
 const PART = 10_000;
 
-const locks = connect({ url, token });
+// How long an answer takes is not the question here.
+const locks = connect({ url, token, requestTimeoutMs: 60_000 });
 const end = Date.now() + Number(SOAK_MINUTES) * 60_000;
 for (let done = 0; done < Number(SOAK_CYCLES) || Date.now() < end; done += PART) {
   const part = SOAK_TOGETHER ? crowd(locks, name, PART, Number(SOAK_TOGETHER)) : cycle(locks, name, PART);
