@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use edgelatch::client::Client;
 use edgelatch::protocol::gateway::Gateway;
-use edgelatch::protocol::script::scripts;
 use edgelatch::timing::AttemptTime;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet, spawn_local};
@@ -53,12 +52,10 @@ async fn run<F>(operation: &str, sense: fn(Object, &Action, Times) -> bool, look
 where
     F: Future<Output = ()> + 'static,
 {
-    let ground = [Redis::start().await, Redis::start().await, Redis::start().await];
-    for redis in &ground {
+    let mut ground = [Redis::start().await, Redis::start().await, Redis::start().await];
+    for redis in &mut ground {
         // Known already, so that each call is one request.
-        for script in scripts::ALL {
-            redis.ask::<String>(&["SCRIPT", "LOAD", &script.source(false)]).await;
-        }
+        redis.learn().await;
     }
     let all = env::var("EDGELATCH_FAULTS").is_ok_and(|cells| cells == "all");
     let cells: Vec<(Object, Action, Times)> = Object::ALL

@@ -5,7 +5,6 @@ use std::time::Duration;
 use edgelatch::client::Client;
 use edgelatch::host::TokioHost;
 use edgelatch::protocol::gateway::Gateway;
-use edgelatch::protocol::script::scripts;
 use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
 
@@ -28,11 +27,9 @@ pub(crate) struct Stand {
 impl Stand {
     /// A gateway that does everything right, until it is told otherwise.
     pub(crate) async fn new() -> Self {
-        let redis = Redis::start().await;
+        let mut redis = Redis::start().await;
         // Known already, so that each call is one request.
-        for script in scripts::ALL {
-            redis.ask::<String>(&["SCRIPT", "LOAD", &script.source(false)]).await;
-        }
+        redis.learn().await;
         let relay = Relay::start(redis.address()).await;
         Self { redis, relay }
     }
