@@ -56,10 +56,12 @@ pub enum FailureKind {
         /// The HTTP status it came with.
         status: u16,
     },
-    /// The gateway said that it failed (HTTP 429 or 5xx, without a word of Redis).
+    /// The gateway said that it failed (HTTP 408, 429 or 5xx, without a word of Redis).
     Gateway {
         /// The HTTP status it came with.
         status: u16,
+        /// For how long it asked to be left alone (`Retry-After`), if it did. A wait heeds that by itself, for up to a minute at a time.
+        retry_after: Option<Duration>,
     },
     /// A request had no answer, and then the gateway or Redis said no to its next attempt, or to undoing it.
     RefusedLater(RefusalKind),
@@ -68,6 +70,11 @@ pub enum FailureKind {
 impl FailureKind {
     /// What has the form of a reply, but is none that its script can give.
     pub(crate) const NO_ANSWER: Self = Self::Garbled { status: 200 };
+
+    /// For how long the gateway asked to be left alone.
+    pub(crate) const fn retry_after(self) -> Option<Duration> {
+        if let Self::Gateway { retry_after, .. } = self { retry_after } else { None }
+    }
 }
 
 impl FailureKind {
@@ -82,7 +89,7 @@ impl FailureKind {
             Self::Garbled { status } => {
                 ["the gateway's answer is not understood (HTTP ", &status.to_string(), ")"].concat()
             }
-            Self::Gateway { status } => {
+            Self::Gateway { status, .. } => {
                 ["the gateway failed (HTTP ", &status.to_string(), ")"].concat()
             }
             Self::RefusedLater(_) => {

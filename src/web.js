@@ -141,6 +141,7 @@ async function carry(pending, fetch, url, init, most) {
     // A redirection that is not followed is shown as what it is, or by browsers as status 0.
     if (status <= 0 || (status >= 300 && status < 400)) return { failure: REDIRECTED };
     const told = answer.headers.get("upstash-sync-token");
+    const rest = status < 400 ? undefined : restOf(answer.headers);
     const reader = answer.body?.getReader();
     pending.giveUp = () => {
       abort.abort();
@@ -148,11 +149,18 @@ async function carry(pending, fetch, url, init, most) {
       reader?.cancel().catch(() => {});
     };
     if (abort.signal.aborted) pending.giveUp();
-    const head = { status, token: typeof told === "string" ? told : undefined, reader };
+    const head = { status, token: typeof told === "string" ? told : undefined, rest, reader };
     return most ? { ...head, ...(await whole(reader, most, abort.signal)) } : head;
   } catch {
     return { failure: GARBLED };
   }
+}
+
+/** For how many seconds the gateway wants to be left alone: it names a number, or a time by its own clock. */
+function restOf(headers) {
+  const told = headers.get("retry-after");
+  const seconds = /^\d+$/.test(told) ? Number(told) : (Date.parse(told) - Date.parse(headers.get("date"))) / 1000;
+  return seconds >= 0 ? Math.min(Math.ceil(seconds), 1e9) : undefined;
 }
 
 /** Takes a place for a stream until it is given up, if one is free: what browsers call a lock, which all pages of an origin share. */

@@ -27,6 +27,9 @@ extern "C" {
     pub(crate) fn status(this: &Pending) -> u16;
     #[wasm_bindgen(method, getter)]
     pub(crate) fn token(this: &Pending) -> Option<String>;
+    /// For how many seconds the gateway wants to be left alone, if it says so.
+    #[wasm_bindgen(method, getter)]
+    pub(crate) fn rest(this: &Pending) -> Option<u32>;
     #[wasm_bindgen(method, getter)]
     pub(crate) fn bytes(this: &Pending) -> Option<Vec<u8>>;
     /// Why a signal was aborted.

@@ -49,6 +49,8 @@ mod release;
 mod renewal;
 #[path = "machine/replicas.rs"]
 mod replicas;
+#[path = "machine/retry_after.rs"]
+mod retry_after;
 #[path = "machine/several.rs"]
 mod several;
 #[path = "support/virtual_time.rs"]

@@ -255,7 +255,7 @@ mod tests {
         type Stream = Never;
 
         fn send(&self, request: Request) -> Echoing {
-            let answer = Response { status: 200, sync_token: None, body: request.body.into() };
+            let answer = Response::new(200, request.body);
             Echoing { answer: Some(answer), was_polled: false }
         }
 

@@ -1,5 +1,7 @@
 //! Waiting for a count-down latch to open. Nothing is held, so nothing has to be undone.
 
+use core::time::Duration;
+
 use super::backoff::{Backoff, Pacing, Told, next_try, stretch};
 use super::call::{Errand, Verdict};
 use super::ear::{Ear, Stir};
@@ -101,11 +103,14 @@ impl Awaiting {
         if last {
             return self.state = State::Over(Err(error));
         }
-        let is_closed = matches!(error, AcquireError::Busy { .. });
-        self.pause(is_closed, now);
+        match error {
+            AcquireError::Unreachable(kind) => self.pause(false, kind.retry_after(), now),
+            error => self.pause(matches!(error, AcquireError::Busy { .. }), None, now),
+        }
     }
 
-    fn pause(&mut self, is_closed: bool, now: Instant) {
+    /// `rest`: for how long the gateway wants to be left alone.
+    fn pause(&mut self, is_closed: bool, rest: Option<Duration>, now: Instant) {
         if is_closed {
             self.ear.turn_to(Endpoint::ONLY, self.calls.topic());
         }
@@ -118,7 +123,7 @@ impl Awaiting {
             return self.state = State::Pausing { until, why };
         }
         let stretch = stretch(self.wait_over, self.left(), now);
-        let told = Told { silence, ..Told::default() };
+        let told = Told { silence, rest, ..Told::default() };
         let (backoff, ids) = (&mut self.backoff, &mut self.ids);
         let (until, why) = next_try(told, backoff, stretch, ids, self.wait_over, now);
         self.state = State::Pausing { until, why };

@@ -13,6 +13,8 @@ const FIRST: Duration = Duration::from_millis(50);
 const FIRST_OF_UNDOING: Duration = Duration::from_millis(500);
 /// The largest step by itself: a waiter asks once a second in the mean.
 const STEP_MAX: Duration = Duration::from_secs(2);
+/// For how long a gateway is left alone that asks for it, at the most: it may name any time, and a wait may have no end.
+const REST_MAX: Duration = Duration::from_secs(60);
 /// The shortest pause: jitter may come out as nothing, and nobody is helped by asking at once.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 
@@ -137,6 +139,8 @@ pub(super) struct Told {
     pub(super) silence: Option<Duration>,
     /// How long the hold that is in the way lasts, where that counts.
     pub(super) remaining: Option<Duration>,
+    /// For how long the gateway wants to be left alone.
+    pub(super) rest: Option<Duration>,
 }
 
 /// When to ask again, and why then. `stretch` as for [`Backoff::next`].
@@ -155,8 +159,14 @@ pub(super) fn next_try(
         (None, Some(silence)) => silence.max(stretch),
         (None, None) => backoff.next(stretch, ids),
     };
-    let (until, why) = ask_again(pause, told.remaining, over, now);
-    (until, if told.silence.is_some() && why == Wake::BackOff { Wake::Silence } else { why })
+    let rest = told.rest.map(|rest| rest.min(REST_MAX)).filter(|rest| *rest > pause);
+    let (until, why) = ask_again(rest.unwrap_or(pause), told.remaining, over, now);
+    let why = match why {
+        _ if rest.is_some() => Wake::RetryAfter,
+        Wake::BackOff if told.silence.is_some() => Wake::Silence,
+        why => why,
+    };
+    (until, why)
 }
 
 /// When to ask again: after the pause, or when the hold that is in the way ends, but not beyond the end of the wait.

@@ -131,12 +131,14 @@ impl Errand {
 
     fn refused(&mut self, refusal: Refusal, now: Instant, ids: &mut Ids) -> Option<Verdict> {
         let passes = refusal.kind() == RefusalKind::Unavailable;
-        if passes && self.pauses(now, ids) { None } else { self.over(Verdict::Refused(refusal)) }
+        let pauses = passes && self.pauses(None, now, ids);
+        if pauses { None } else { self.over(Verdict::Refused(refusal)) }
     }
 
     fn failed(&mut self, kind: FailureKind, now: Instant, ids: &mut Ids) -> Option<Verdict> {
         self.unsure |= kind != FailureKind::NotSent;
-        if self.pauses(now, ids) { None } else { self.over(Verdict::GaveUp(kind)) }
+        let pauses = self.pauses(kind.retry_after(), now, ids);
+        if pauses { None } else { self.over(Verdict::GaveUp(kind)) }
     }
 
     fn over(&mut self, verdict: Verdict) -> Option<Verdict> {
@@ -144,11 +146,15 @@ impl Errand {
         Some(verdict)
     }
 
-    fn pauses(&mut self, now: Instant, ids: &mut Ids) -> bool {
+    /// `rest`: for how long the gateway wants to be left alone. It gets no more than an attempt that hangs would have taken: everything
+    /// may hang on this errand.
+    fn pauses(&mut self, rest: Option<Duration>, now: Instant, ids: &mut Ids) -> bool {
         if self.attempts_left == 0 {
             return false;
         }
-        self.state = State::Pausing { until: now + self.backoff.next(Duration::ZERO, ids) };
+        let rest = rest.unwrap_or_default().min(self.attempt_time);
+        let pause = self.backoff.next(Duration::ZERO, ids).max(rest);
+        self.state = State::Pausing { until: now + pause };
         true
     }
 }

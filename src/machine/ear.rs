@@ -85,7 +85,9 @@ impl Ear {
     /// What an input makes of a pause that was to last for this reason.
     pub(super) fn stirs(&mut self, input: &Input, why: Wake, ids: &mut Ids, now: Instant) -> Stir {
         match (input, why) {
-            (_, Wake::LastTry) | (Input::Notified { .. }, Wake::Turn) => Stir::Nothing,
+            (_, Wake::LastTry | Wake::RetryAfter) | (Input::Notified { .. }, Wake::Turn) => {
+                Stir::Nothing
+            }
             (Input::Listening, _) => Stir::Ask,
             (Input::Hearing, Wake::BackOff) => Stir::Calm(None),
             (Input::Notified { within }, _) => {

@@ -167,6 +167,8 @@ pub enum Wake {
     ReplyDue,
     /// The pause between two tries is over.
     BackOff,
+    /// The gateway wanted to be left alone until then: nothing that is heard comes before it.
+    RetryAfter,
     /// Nothing was heard for as long as a subscription is trusted.
     Silence,
     /// Something was heard, which others have heard too: its turn to ask has come, unless somebody else has it by then.

@@ -197,7 +197,13 @@ impl Renewal {
         }
         // Late, refused or unheard of: not lost, but not known either. Ask again, for as long as the lease lasts.
         self.lease_state = LeaseState::Unknown;
-        let pause = self.backoff.next(Duration::ZERO, &mut self.ids);
+        let rest = match verdict {
+            Verdict::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
+            Verdict::Answered(..) | Verdict::Refused(_) => Duration::ZERO,
+        };
+        // A gateway that wants to be left alone is asked all the same before the lease ends.
+        let rest = rest.min(self.lease.remaining(now) / 2);
+        let pause = self.backoff.next(Duration::ZERO, &mut self.ids).max(rest);
         self.state = State::Resting { until: now + pause };
     }
 }

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 
 use js_sys::Function;
 
@@ -67,7 +68,9 @@ impl HostFetch {
         let answer = self.ask(&request, None).await?;
         let answer = answer.result();
         let body = answer.bytes().unwrap_or_default();
-        Ok(Response { status: answer.status(), sync_token: answer.token(), body })
+        let (status, sync_token) = (answer.status(), answer.token());
+        let retry_after = answer.rest().map(|s| Duration::from_secs(s.into()));
+        Ok(Response { status, sync_token, retry_after, body })
     }
 }
 

@@ -6,9 +6,12 @@ use alloc::vec::Vec;
 use core::future::poll_fn;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
+use core::time::Duration;
 
 use futures_core::Stream;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, AsHeaderName, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER,
+};
 
 use super::{Carried, Chunks, Streams, Transport, platform};
 use crate::error::FailureKind;
@@ -75,9 +78,9 @@ impl Transport for Reqwest {
         ReqwestSending(Box::pin(async move {
             let response = transport.ask(request, false).await?;
             let status = response.status().as_u16();
-            let token = response.headers().get(Request::SYNC_TOKEN);
-            let sync_token = token.and_then(|value| value.to_str().ok()).map(ToString::to_string);
-            Ok(Response { status, sync_token, body: read(response).await? })
+            let sync_token = text(response.headers(), Request::SYNC_TOKEN).map(ToString::to_string);
+            let retry_after = retry_after(response.headers());
+            Ok(Response { status, sync_token, retry_after, body: read(response).await? })
         }))
     }
 
@@ -129,6 +132,20 @@ where
         };
         self.0.as_mut().poll_next(cx).map(|next| next.map(piece))
     }
+}
+
+/// For how long the gateway wants to be left alone (RFC 9110, section 10.2.3): so many seconds, or until a time by its own clock.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let told = text(headers, RETRY_AFTER)?;
+    let time = |text: &str| httpdate::parse_http_date(text).ok();
+    match told.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => time(told)?.duration_since(time(text(headers, DATE)?)?).ok(),
+    }
+}
+
+fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
 }
 
 async fn read(response: reqwest::Response) -> Result<Vec<u8>, FailureKind> {

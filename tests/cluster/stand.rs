@@ -121,7 +121,7 @@ impl Transport for Noted {
         Box::pin(async move {
             if noted.no_lists && request.url.ends_with("/pipeline") {
                 let body = br#"{"error":"ERR no such path"}"#.to_vec();
-                return Ok(Response { status: 404, sync_token: None, body });
+                return Ok(Response::new(404, body));
             }
             let scripts = scripts_of(&request.body);
             let answer = noted.transport.send(request).await;

@@ -8,6 +8,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
+/// What its clock shows.
+const DATE: &str = "Sun, 22 Nov 2026 10:00:00 GMT";
+
 /// Listens on loopback until it is dropped.
 pub(crate) struct Peer {
     url: String,
@@ -72,6 +75,11 @@ async fn serve(mut stream: TcpStream, url: &str, counts: &Counts) -> std::io::Re
         "says" => {
             let token = format!("upstash-sync-token: after-{rest}\r\n");
             response(rest, &token, b"said")
+        }
+        "rests" => {
+            let told = rest.replace("%20", " ");
+            let headers = format!("date: {DATE}\r\nretry-after: {told}\r\n");
+            response("429", &headers, b"")
         }
         "mirror" => response("200", "", mirror(line, &head, &body).to_string().as_bytes()),
         "bytes" => response("200", "", &vec![b'x'; rest.parse().unwrap_or(0)]),

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::gateway::{Request, Response};
@@ -27,6 +28,7 @@ const TOKEN: &str = "Bearer a-token_=+/.-~:";
 pub(crate) async fn check(transport: &impl Transport, around: &Surroundings<'_>) {
     the_request_is_sent_as_it_is(transport, around).await;
     a_status_of_any_kind_is_a_response(transport, around).await;
+    a_gateway_says_for_how_long_it_wants_to_be_left_alone(transport, around).await;
     a_body_has_a_limit(transport, around).await;
     a_redirection_is_reported_and_not_followed(transport, around).await;
     a_connection_that_breaks_is_broken(transport, around).await;
@@ -128,6 +130,35 @@ async fn a_status_of_any_kind_is_a_response(transport: &impl Transport, around: 
     }
     let bare = send(transport, around, "/bytes/0").await.unwrap();
     assert_eq!((bare.status, bare.sync_token, bare.body.len()), (200, None, 0));
+}
+
+/// S47.
+async fn a_gateway_says_for_how_long_it_wants_to_be_left_alone(
+    transport: &impl Transport,
+    around: &Surroundings<'_>,
+) {
+    // The peer's own clock shows ten o'clock, wherever that is.
+    let told = [
+        ("0", Some(0)),
+        ("5", Some(5)),
+        ("Sun, 22 Nov 2026 10:00:07 GMT", Some(7)),
+        ("Sun, 22 Nov 2026 10:00:00 GMT", Some(0)),
+        ("Sun, 22 Nov 2026 09:00:00 GMT", None),
+        ("1e12", None),
+        ("-1", None),
+        ("soon", None),
+        ("", None),
+    ];
+    for (value, seconds) in told {
+        let path = format!("/rests/{}", value.replace(' ', "%20"));
+        let response = send(transport, around, &path).await.unwrap();
+        let wanted = seconds.map(Duration::from_secs);
+        assert_eq!((response.status, response.retry_after), (429, wanted), "{value}");
+    }
+    let for_ever = send(transport, around, "/rests/1000000000000").await.unwrap();
+    assert!(for_ever.retry_after.unwrap() >= Duration::from_secs(1_000_000_000));
+    let undated = send(transport, around, "/says/429").await.unwrap();
+    assert_eq!(undated.retry_after, None);
 }
 
 /// S53.

@@ -95,7 +95,7 @@ pub(crate) fn form(request: &Request, call: &ScriptCall) -> String {
 }
 
 pub(crate) fn response(status: u16, body: impl Into<Vec<u8>>) -> Response {
-    Response { status, sync_token: None, body: body.into() }
+    Response::new(status, body)
 }
 
 /// An answer in the form of the vectors.

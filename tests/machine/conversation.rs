@@ -94,7 +94,7 @@ pub(crate) fn refusal(error: &str) -> Refusal {
     let call = target().inspect(calls_request(), None);
     let (mut exchange, _) = Exchange::new(&gateway, &call, &memory);
     let body = format!("{{\"error\":\"{error}\"}}").into_bytes();
-    let response = Response { status: 400, sync_token: None, body };
+    let response = Response::new(400, body);
     match exchange.answered(Ok(response), &mut memory) {
         Step::Done(Answer::Refused(refusal)) => refusal,
         other => panic!("not refused: {other:?}"),

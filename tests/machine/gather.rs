@@ -55,7 +55,7 @@ pub(crate) fn machine(spec: GatherSpec) -> Gather {
     Gather::new(spec, Entropy::new([7; 32]), clocks, START)
 }
 
-fn gathering(count: usize, patience: Patience) -> Talk<Gather> {
+pub(crate) fn gathering(count: usize, patience: Patience) -> Talk<Gather> {
     talk(machine(spec((0..count).map(plain).collect(), patience)))
 }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::gateway::{Request, Response};
@@ -172,6 +173,9 @@ fn channel_of(url: &str) -> Option<String> {
 /// The end of an answer to one call: sixteen digits and what closes it.
 const ECHO: usize = 19;
 
+/// For how many seconds a gateway that turns a request away wants to be left alone.
+const RESTS: [Option<u64>; 5] = [None, Some(0), Some(1), Some(30), Some(u64::MAX)];
+
 /// Bodies that are no answer.
 const GARBAGE: [&str; 10] = [
     "",
@@ -225,7 +229,9 @@ impl Sim {
             self.tell(|| format!("#{number} of host {host} is turned away"));
             if let Some(mailbox) = mailbox {
                 let status = if number & 1 == 0 { 429 } else { 503 };
-                let response = Response { status, sync_token: None, body: Vec::new() };
+                let rest = RESTS[usize::try_from(number >> 1).unwrap() % RESTS.len()];
+                let retry_after = rest.map(Duration::from_secs);
+                let response = Response { retry_after, ..Response::new(status, []) };
                 self.after(fate.returns.unwrap_or(1_000), What::Answers(mailbox, Ok(response)));
             }
             return;
@@ -280,7 +286,7 @@ impl Sim {
                 }
             },
         };
-        Response { status, sync_token: None, body }
+        Response::new(status, body)
     }
 
     /// A stream is opened: it stands after a while, if it does.

@@ -10,7 +10,7 @@ pub(crate) type Bad = (&'static str, Said, FailureKind);
 /// Everything but silence.
 pub(crate) fn indeterminate() -> Vec<Bad> {
     let garbled = FailureKind::Garbled { status: 200 };
-    let failed = |status| FailureKind::Gateway { status };
+    let failed = |status| FailureKind::Gateway { status, retry_after: None };
     let large = "x".repeat(10_000_000);
     let wrong_echo = r#"{"result":[1,"1",30000,1700000000000,"0000000000000000"]}"#;
     let chunked = b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"res\r\n".to_vec();

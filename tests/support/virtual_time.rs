@@ -347,7 +347,7 @@ fn refusal(script: &ScriptCall, error: &str) -> Refusal {
     let mut memory = Memory::default();
     let (mut exchange, _) = Exchange::new(&gateway, script, &memory);
     let body = format!("{{\"error\":\"{error}\"}}").into_bytes();
-    match exchange.answered(Ok(Response { status: 400, sync_token: None, body }), &mut memory) {
+    match exchange.answered(Ok(Response::new(400, body)), &mut memory) {
         Step::Done(Answer::Refused(refusal)) => refusal,
         other => panic!("`{error}` is no refusal: {other:?}"),
     }

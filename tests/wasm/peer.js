@@ -23,10 +23,12 @@ const givenUp = (signal) =>
       reject(signal.reason);
     });
   });
+const date = "Sun, 22 Nov 2026 10:00:00 GMT";
 const text = (string) => new TextEncoder().encode(string);
 
 const paths = {
   says: (status) => new Response("said", { status, headers: { "upstash-sync-token": `after-${status}` } }),
+  rests: (told) => new Response("", { status: 429, headers: { date, "retry-after": decodeURIComponent(told) } }),
   mirror: (rest, { method, headers, body }) =>
     Response.json({ line: `${method} /mirror/${rest} HTTP/1.1`, headers: Object.fromEntries(new Headers(headers)), body }),
   bytes: (length) => new Response(new Uint8Array(Number(length)).fill(120)),

@@ -141,7 +141,7 @@ impl Acquire {
         match verdict {
             Verdict::Answered(reply, sent_at) => self.answered(&reply, sent_at, last, now),
             Verdict::Refused(refusal) if refusal.kind() == RefusalKind::Unavailable && !last => {
-                self.pause(None, now);
+                self.pause_unheard(None, now);
             }
             Verdict::Refused(refusal) => {
                 // A script that stops half-way (a command that the user may not run) is refused too.
@@ -149,7 +149,9 @@ impl Acquire {
                     matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported);
                 self.end(AcquireError::Refused(refusal), now);
             }
-            Verdict::GaveUp(_) if !last && !self.is_wait_over(now) => self.pause(None, now),
+            Verdict::GaveUp(kind) if !last && !self.is_wait_over(now) => {
+                self.pause_unheard(kind.retry_after(), now);
+            }
             Verdict::GaveUp(kind) => self.end(AcquireError::Unreachable(kind), now),
         }
     }
@@ -169,7 +171,7 @@ impl Acquire {
             Code::No => {
                 self.round.open = true;
                 self.spec.target.learn(reply);
-                self.pause(Some(reply), now);
+                self.pause(reply, now);
             }
             Code::Gone => {
                 self.round.open = false;

@@ -10,35 +10,52 @@ use crate::protocol::reply::Reply;
 use crate::time::Instant;
 
 impl Acquire {
-    pub(super) fn pause(&mut self, busy: Option<&Reply>, now: Instant) {
-        // Only the last try is left: it belongs to the end of the wait.
-        if let Some(over) = self.wait_over.filter(|_| !self.affords_another()) {
-            self.state = State::Pausing { until: over, why: Wake::LastTry };
+    /// Pauses since somebody else has it.
+    pub(super) fn pause(&mut self, busy: &Reply, now: Instant) {
+        if self.waits_for_the_last() {
             return;
         }
         let spins = matches!(self.spec.pacing, Pacing::Spin(_));
-        let silence = busy.filter(|_| !spins).and_then(|busy| {
+        let silence = if spins {
+            None
+        } else {
             self.ear.turn_to(Endpoint::ONLY, self.spec.target.topic(self.round.owner, busy));
             self.ear.patience(&mut self.ids)
-        });
-        let paced = |pacing| busy.filter(|_| self.spec.pacing == pacing);
+        };
+        let paced = |pacing| Some(busy).filter(|_| self.spec.pacing == pacing);
         let queue = paced(Pacing::Queue).and_then(Reply::place_in_queue);
         let remaining = paced(Pacing::Jittered).and_then(Reply::remaining);
         self.holder_ends = remaining.map(|remaining| now + remaining);
         match silence.and_then(|_| self.ear.next(&mut self.ids, now)) {
             Some((until, why)) => self.pause_until(until, why),
-            None => self.rest(queue, silence, now),
+            None => self.pause_for(Told { queue, silence, ..Told::default() }, now),
         }
     }
 
-    /// Pauses for as long as what is known allows.
-    fn rest(&mut self, queue: Option<(u64, Duration)>, silence: Option<Duration>, now: Instant) {
-        let stretch = match queue {
+    /// Pauses since nothing was learnt. `rest`: for how long the gateway wants to be left alone.
+    pub(super) fn pause_unheard(&mut self, rest: Option<Duration>, now: Instant) {
+        if !self.waits_for_the_last() {
+            self.holder_ends = None;
+            self.pause_for(Told { rest, ..Told::default() }, now);
+        }
+    }
+
+    /// Whether only the last try is left, which belongs to the end of the wait: then it waits for that.
+    fn waits_for_the_last(&mut self) -> bool {
+        let over = self.wait_over.filter(|_| !self.affords_another());
+        if let Some(over) = over {
+            self.state = State::Pausing { until: over, why: Wake::LastTry };
+        }
+        over.is_some()
+    }
+
+    /// Pauses for as long as what is known allows, which includes when the holder's lease ends.
+    fn pause_for(&mut self, told: Told, now: Instant) {
+        let stretch = match told.queue {
             Some(_) => Duration::ZERO,
             None => stretch(self.wait_over, self.budget_left(), now),
         };
-        let remaining = self.holder_ends.map(|ends| now.until(ends));
-        let told = Told { queue, silence, remaining };
+        let told = Told { remaining: self.holder_ends.map(|ends| now.until(ends)), ..told };
         let (backoff, ids) = (&mut self.backoff, &mut self.ids);
         let (until, why) = next_try(told, backoff, stretch, ids, self.wait_over, now);
         self.state = State::Pausing { until, why };
@@ -60,9 +77,9 @@ impl Acquire {
             Stir::Calm(lease) => {
                 self.holder_ends = lease.map_or(self.holder_ends, |lease| Some(now + lease));
                 let silence = self.ear.patience(&mut self.ids);
-                self.rest(None, silence, now);
+                self.pause_for(Told { silence, ..Told::default() }, now);
             }
-            Stir::Deaf => self.rest(None, None, now),
+            Stir::Deaf => self.pause_for(Told::default(), now),
         }
     }
 }

@@ -254,9 +254,14 @@ impl Parts {
             self.backoff = (waits_for, Backoff::new(pacing));
         }
         let spins = matches!(pacing, Pacing::Spin(_));
-        let (remaining, told, topic) = match self.get(waits_for).map(Part::standing) {
+        let standing = self.get(waits_for).map(Part::standing);
+        let (remaining, told, topic) = match standing {
             Some(Standing::Busy { remaining, told, topic }) => (*remaining, *told, topic.clone()),
             _ => (None, None, None),
+        };
+        let rest = match standing {
+            Some(Standing::Unheard(kind)) => kind.retry_after(),
+            _ => None,
         };
         let silence = topic.filter(|_| !spins).and_then(|topic| {
             self.ear.turn_to(Endpoint(waits_for), topic);
@@ -268,7 +273,7 @@ impl Parts {
         let remaining = remaining.filter(|_| told.is_none() && !spins);
         let (stretch, over) = (self.stretch(asked, now), self.common.wait_over);
         let (backoff, ids) = (&mut self.backoff.1, &mut self.common.ids);
-        next_try(Told { queue: told, silence, remaining }, backoff, stretch, ids, over, now)
+        next_try(Told { queue: told, silence, remaining, rest }, backoff, stretch, ids, over, now)
     }
 
     /// What an input makes of a pause that was to last for this reason: when to ask again then, and why. `None`: nothing.

@@ -17,6 +17,7 @@ pub use stream::{Frames, Heard};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use base64ct::{Base64, Encoding as _};
 
@@ -235,10 +236,14 @@ impl Gateway {
 
     pub(crate) fn decode(&self, call: &ScriptCall, form: Form, response: &Response) -> Decoded {
         let Response { status, body, .. } = response;
-        match (self.dialect, call.replicas()) {
+        let decoded = match (self.dialect, call.replicas()) {
             (Dialect::Webdis, _) => webdis::decode(call, form, *status, body),
             (Dialect::Upstash, None) => upstash::decode(*status, body),
             (Dialect::Upstash, Some(_)) => upstash::decode_replicated(*status, body),
+        };
+        match decoded {
+            Decoded::Indeterminate(kind) => Decoded::Indeterminate(response.told_of(kind)),
+            decoded => decoded,
         }
     }
 }
@@ -315,6 +320,9 @@ pub struct Response {
     pub status: u16,
     /// The `upstash-sync-token` header, when there is one.
     pub sync_token: Option<String>,
+    /// For how long the gateway wants to be left alone: its `Retry-After` header, which is a number of seconds or a date, the latter
+    /// by the answer's own `Date`. `None` when there is none, or none that can be read.
+    pub retry_after: Option<Duration>,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -323,6 +331,21 @@ impl Response {
     /// The most bytes of a body that are read. A script of ours answers with some hundred; a caller's own with 60 000 when all
     /// its result has to be escaped.
     pub const BODY_MAX: usize = 64 * 1024;
+
+    /// A response without any headers that matter.
+    pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, sync_token: None, retry_after: None, body: body.into() }
+    }
+
+    /// What went wrong, with what the headers say of it.
+    const fn told_of(&self, kind: FailureKind) -> FailureKind {
+        match kind {
+            FailureKind::Gateway { status, .. } => {
+                FailureKind::Gateway { status, retry_after: self.retry_after }
+            }
+            kind => kind,
+        }
+    }
 }
 
 /// What a response says: one of three outcomes, and the two errors that ask for another form of the same call.

@@ -97,12 +97,12 @@ impl Memory {
                 return Answers::All(Err(kind));
             }
         };
-        let Response { status, sync_token, body } = &response;
+        let Response { status, sync_token, retry_after, body } = &response;
         if let Some(bodies) = Body::elements(body).filter(|bodies| bodies.len() == count) {
             self.pipeline = Pipeline { works: true, ..Pipeline::default() };
             let answer = |body: &[u8]| {
                 let (sync_token, body) = (sync_token.clone(), body.to_vec());
-                Response { status: *status, sync_token, body }
+                Response { status: *status, sync_token, retry_after: *retry_after, body }
             };
             return Answers::Each(bodies.into_iter().map(answer).collect());
         }
@@ -116,7 +116,7 @@ impl Memory {
             return Answers::NotTaken;
         }
         // An error that is nobody's in particular: whoever said it may have executed some of them before.
-        let kind = failure(*status);
+        let kind = response.told_of(failure(*status));
         if !self.pipeline.works || matches!(kind, FailureKind::Garbled { .. }) {
             self.pipeline.doubt();
         }

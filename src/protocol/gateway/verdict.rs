@@ -7,7 +7,7 @@ use crate::error::{FailureKind, Refusal, RefusalKind};
 pub(super) const fn failure(status: u16) -> FailureKind {
     match status {
         300..400 => FailureKind::Redirected,
-        408 | 429 | 500.. => FailureKind::Gateway { status },
+        408 | 429 | 500.. => FailureKind::Gateway { status, retry_after: None },
         _ => FailureKind::Garbled { status },
     }
 }

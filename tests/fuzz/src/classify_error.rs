@@ -104,7 +104,7 @@ fn clear_no(kind: RefusalKind, code: &str, status: u16, text: &str) {
 fn unclear(kind: FailureKind, status: u16) {
     match kind {
         FailureKind::Redirected => assert!((300..400).contains(&status)),
-        FailureKind::Gateway { status: told } => {
+        FailureKind::Gateway { status: told, .. } => {
             assert_eq!(told, status);
             assert!(status >= 500 || [408, 429].contains(&status));
         }

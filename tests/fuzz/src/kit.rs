@@ -127,7 +127,7 @@ pub(crate) fn converse(
 }
 
 pub(crate) fn response(status: u16, body: &[u8]) -> Response {
-    Response { status, sync_token: None, body: body.to_vec() }
+    Response::new(status, body)
 }
 
 /// The refusal that an error of Redis is read as.
