@@ -83,6 +83,7 @@ export class GatewayRefusedError extends EdgelatchError {
     | "unavailable"
     | "unsupported"
     | "not-replicated"
+    | "token-fell"
     | "other";
 }
 /** No usable answer came. After an acquisition nothing is held; a renewal or a forced release may have been done. */

@@ -67,7 +67,7 @@ export const snapshot = (place, numbers) =>
 export const situation = (type, reason, remainingMs) => Object.freeze({ type, reason, remainingMs });
 
 /** How waits go on. */
-export const waking = (type) => Object.freeze({ type });
+export const noticed = (type, byMs) => Object.freeze(byMs === undefined ? { type } : { type, byMs });
 
 /** Why the module is used no more, once it has failed. */
 let broken;

@@ -2,6 +2,10 @@
 //!
 //! No message holds a gateway's token, an owner id, a script or a lock's name.
 
+mod failure;
+
+pub use failure::FailureKind;
+
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -34,68 +38,6 @@ impl InvalidOption {
     /// What is shown of it.
     pub(crate) fn message(&self) -> String {
         ["`", self.option(), "` is not acceptable: expected ", self.accepted()].concat()
-    }
-}
-
-/// Why a request ended without a usable answer. Whether it was done is not known, except for [`NotSent`](Self::NotSent).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum FailureKind {
-    /// The request did not leave: no connection. Safe to ask again.
-    NotSent,
-    /// The connection broke, or the body ended early. Ask again only what may be done twice.
-    Broken,
-    /// No answer within the time for one attempt.
-    TimedOut,
-    /// The gateway pointed elsewhere. Not followed, since the token must not travel; most likely a wrong address.
-    Redirected,
-    /// The answer is larger than any script's reply and was not read to its end.
-    TooLarge,
-    /// The answer is not what the protocol says: no JSON, another shape, no echo of the request's id.
-    Garbled {
-        /// The HTTP status it came with.
-        status: u16,
-    },
-    /// The gateway said that it failed (HTTP 408, 429 or 5xx, without a word of Redis).
-    Gateway {
-        /// The HTTP status it came with.
-        status: u16,
-        /// For how long it asked to be left alone (`Retry-After`), if it did. A wait heeds that by itself, for up to a minute at a time.
-        retry_after: Option<Duration>,
-    },
-    /// A request had no answer, and then the gateway or Redis said no to its next attempt, or to undoing it.
-    RefusedLater(RefusalKind),
-}
-
-impl FailureKind {
-    /// What has the form of a reply, but is none that its script can give.
-    pub(crate) const NO_ANSWER: Self = Self::Garbled { status: 200 };
-
-    /// For how long the gateway asked to be left alone.
-    pub(crate) const fn retry_after(self) -> Option<Duration> {
-        if let Self::Gateway { retry_after, .. } = self { retry_after } else { None }
-    }
-}
-
-impl FailureKind {
-    /// What is shown of it.
-    pub(crate) fn message(&self) -> String {
-        match self {
-            Self::NotSent => "the gateway could not be reached".into(),
-            Self::Broken => "the connection to the gateway broke".into(),
-            Self::TimedOut => "the gateway did not answer in time".into(),
-            Self::Redirected => "the gateway redirects, which is never followed".into(),
-            Self::TooLarge => "the gateway's answer is too large".into(),
-            Self::Garbled { status } => {
-                ["the gateway's answer is not understood (HTTP ", &status.to_string(), ")"].concat()
-            }
-            Self::Gateway { status, .. } => {
-                ["the gateway failed (HTTP ", &status.to_string(), ")"].concat()
-            }
-            Self::RefusedLater(_) => {
-                "the gateway did not answer, and refused when it was asked again".into()
-            }
-        }
     }
 }
 
@@ -194,6 +136,13 @@ pub enum AcquireError {
         /// How many had it.
         acknowledged: u32,
     },
+    /// Granted, but with a fencing token that is older than one that this client was granted before, so it was given back. Nothing is
+    /// held. Redis' clock was set back and its tokens are lost, or another Redis answers, which is behind: whoever guards by tokens
+    /// would refuse what is done with this one.
+    TokenFell {
+        /// The newest token that this client was granted for it. It remembers those of the last 64 names.
+        newest: u64,
+    },
     /// No usable answer came, also not to the undoing: a hold may be there.
     Unknown {
         /// After this time, from now on, no hold of this acquisition is left, and none can be granted any more.
@@ -230,6 +179,10 @@ impl AcquireError {
                 " replicas had the grant in time; it was given back",
             ]
             .concat(),
+            Self::TokenFell { .. } => {
+                "the fencing token is older than one that was granted before; it was given back"
+                    .into()
+            }
             Self::Unknown { cause, .. } => {
                 cause.message() + "; whether a hold is left is not known"
             }
@@ -398,9 +351,3 @@ macro_rules! show {
 }
 
 show!(InvalidOption, Refusal, AcquireError, RequestError, GuardError, EvalError, ReleaseError);
-
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message())
-    }
-}

@@ -48,6 +48,7 @@
 //!     attempt: AttemptTime::DEFAULT,
 //!     pacing: Pacing::Jittered,
 //!     replicas: None,
+//!     newest: None,
 //!     is_crowded: false,
 //! };
 //! // 1. Time is an argument: what your clocks read, a monotonic one and the wall's. So is entropy.

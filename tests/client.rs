@@ -27,6 +27,7 @@ mod client {
     mod permits;
     mod read_write;
     mod red_lock;
+    mod regress;
     mod renewing;
     mod streams;
     mod together;

@@ -43,6 +43,8 @@ mod once;
 mod pacing;
 #[path = "machine/question.rs"]
 mod question;
+#[path = "machine/regress.rs"]
+mod regress;
 #[path = "machine/release.rs"]
 mod release;
 #[path = "machine/renewal.rs"]

@@ -1,13 +1,15 @@
-//! What becomes of a lease, and how waits go on, as streams.
+//! What becomes of a lease, and what a client notices, as streams.
 
 use alloc::sync::Arc;
 use core::fmt;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
+use core::time::Duration;
 
 use futures_core::Stream;
 
 use super::hold::{Hold, Situation};
+use super::notice::{First, first};
 use super::{Client, Lease, Waking};
 use crate::transport::Transport;
 
@@ -50,43 +52,76 @@ impl Stream for Events {
     }
 }
 
-/// How waits go on at a client's gateway, whenever that changes: by a stream, or by polling.
-///
-/// Nothing is told before somebody has waited, and there is no last: what is wanted of it is taken. It only listens; what is
-/// told holds until the next.
-#[must_use = "a stream does nothing unless it is polled"]
-pub struct WakingEvents<T: Transport, H> {
-    client: Client<T, H>,
-    seen: Option<Waking>,
+/// What a client notices of its gateway, and of the Redis behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientEvent {
+    /// How those who wait learn of releases, from now on.
+    Waking(Waking),
+    /// Redis' clock shows less than it did: it was set back, or another Redis answers than before. What is held there, by whomever,
+    /// lasts longer by that time unless it is released; tokens still rise.
+    ClockSetBack {
+        /// By how much at least. Less than a second is not told: clocks of which one takes over from another may be so far apart.
+        by: Duration,
+    },
 }
 
-impl<T: Transport, H> fmt::Debug for WakingEvents<T, H> {
+/// What a client notices, whenever there is something.
+///
+/// How waits go on is not told before somebody has waited; clocks are looked at with each answer. There is no last event: what is wanted of
+/// them is taken. It only listens, and what comes faster than it is looked at is told as one.
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct ClientEvents<T: Transport, H> {
+    client: Client<T, H>,
+    seen: Seen,
+}
+
+/// What was told already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    waking: Option<Waking>,
+    set_back: u32,
+}
+
+impl<T: Transport, H> fmt::Debug for ClientEvents<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WakingEvents").field("seen", &self.seen).finish_non_exhaustive()
+        f.debug_struct("ClientEvents").field("seen", &self.seen).finish_non_exhaustive()
     }
 }
 
 impl<T: Transport, H> Client<T, H> {
-    /// How those who wait learn of releases, whenever that changes.
-    pub fn events(&self) -> WakingEvents<T, H> {
-        WakingEvents { client: self.clone(), seen: None }
+    /// What it notices of its gateway and of Redis.
+    pub fn events(&self) -> ClientEvents<T, H> {
+        ClientEvents { client: self.clone(), seen: Seen::default() }
     }
 
-    /// The next such change after `seen`.
-    pub(crate) async fn waking(&self, seen: Option<Waking>) -> Waking {
-        self.link().subscriptions().waking(seen).await
+    /// The next event after what was seen; and what is seen by then.
+    pub(crate) async fn event(&self, mut seen: Seen) -> (ClientEvent, Seen) {
+        let link = self.link();
+        let waking = link.subscriptions().waking(seen.waking);
+        let event = match first(waking, link.set_back(seen.set_back)).await {
+            First::A(waking) => {
+                seen.waking = Some(waking);
+                ClientEvent::Waking(waking)
+            }
+            First::B((times, by)) => {
+                seen.set_back = times;
+                ClientEvent::ClockSetBack { by }
+            }
+        };
+        (event, seen)
     }
 }
 
-impl<T: Transport, H> Stream for WakingEvents<T, H> {
-    type Item = Waking;
+impl<T: Transport, H> Stream for ClientEvents<T, H> {
+    type Item = ClientEvent;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Waking>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ClientEvent>> {
         // The waker stays noted when this future is dropped.
-        let waking = pin!(self.client.waking(self.seen)).poll(cx);
-        waking.map(|waking| {
-            self.seen = Some(waking);
-            Some(waking)
+        let event = pin!(self.client.event(self.seen)).poll(cx);
+        event.map(|(event, seen)| {
+            self.seen = seen;
+            Some(event)
         })
     }
 }

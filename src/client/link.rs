@@ -1,11 +1,15 @@
 //! The way to one gateway, and what was learned on it.
 
+use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use super::alarm::Alarm;
 use super::batch::{self, Batches, Joined};
 use super::listening::Subscriptions;
+use super::notice::Notice;
+use super::regress::Regress;
 use crate::host::Host;
+use crate::name::FencingToken;
 use crate::protocol::calls::Target;
 use crate::protocol::exchange::{Answer, Exchange, Step};
 use crate::protocol::gateway::{Gateway, Memory};
@@ -21,6 +25,8 @@ pub(super) struct Link<T: Transport> {
     gateway: Gateway,
     transport: T,
     learned: Mutex<Learned>,
+    /// Tells of what was learned.
+    news: Notice,
     subscriptions: Subscriptions<T::Stream>,
     batches: Batches<T::Sending>,
     /// `None` where each lease has to wait by itself, as in a Worker, where what one request waits for must not be done in the name of
@@ -31,7 +37,7 @@ pub(super) struct Link<T: Transport> {
 #[derive(Debug, Default)]
 pub(super) struct Learned {
     pub(super) memory: Memory,
-    clock: Option<ServerClock>,
+    pub(super) regress: Regress,
     /// It has refused what lies in two slots.
     is_cluster: bool,
 }
@@ -40,7 +46,8 @@ impl<T: Transport> Link<T> {
     pub(super) fn new(gateway: Gateway, transport: T) -> Self {
         let (subscriptions, batches) = (Subscriptions::default(), Batches::default());
         let (learned, alarm) = (Mutex::default(), transport.streams().shared.then(Alarm::default));
-        Self { gateway, transport, learned, subscriptions, batches, alarm }
+        let news = Notice::default();
+        Self { gateway, transport, learned, news, subscriptions, batches, alarm }
     }
 
     pub(super) const fn gateway(&self) -> &Gateway {
@@ -71,7 +78,22 @@ impl<T: Transport> Link<T> {
 
     /// What is known of Redis' clock.
     pub(super) fn clock(&self) -> Option<ServerClock> {
-        self.learned(|learned| learned.clock)
+        self.learned(|learned| learned.regress.clock())
+    }
+
+    /// The newest fencing token that is remembered of what this takes.
+    pub(super) fn newest(&self, target: &Target) -> Option<FencingToken> {
+        self.learned(|learned| learned.regress.newest(target))
+    }
+
+    /// Remembers that this was granted with that token.
+    pub(super) fn granted(&self, target: &Target, token: FencingToken) {
+        self.learned(|learned| learned.regress.granted(target, token));
+    }
+
+    /// By how much Redis' clock was set back, and how often it was by now, once that is another number than `seen`.
+    pub(super) async fn set_back(&self, seen: u32) -> (u32, Duration) {
+        self.news.until(|| self.learned(|learned| learned.regress.set_back(seen))).await
     }
 
     /// Whether it is known to be in front of a Redis Cluster.
@@ -93,6 +115,7 @@ impl<T: Transport> Link<T> {
     /// Brings one call to an answer.
     pub(super) async fn call(&self, call: ScriptCall, host: &impl Host) -> Answer {
         let may_share = self.gateway.may_share(&call);
+        let known_clock = self.clock();
         let (mut exchange, mut step) =
             self.learned(|learned| Exchange::new(&self.gateway, &call, &learned.memory));
         loop {
@@ -113,7 +136,9 @@ impl<T: Transport> Link<T> {
                 Step::Done(answer) => {
                     if let Answer::Reply(reply) = &answer {
                         let clock = ServerClock::new(reply.server_ms, host.now());
-                        self.learned(|learned| learned.clock = Some(clock));
+                        if self.learned(|learned| learned.regress.shows(clock, known_clock)) {
+                            self.news.notify();
+                        }
                     }
                     return answer;
                 }

@@ -267,10 +267,12 @@ impl<T: Transport, H: Host> Lock<T, H> {
             attempt: client.attempt(),
             pacing: self.inner.plan.pacing,
             replicas: terms.replicas,
+            newest: client.link().newest(&target),
             is_crowded: client.link().is_crowded(&target, now),
         };
         let mut machine = Acquire::new(spec, entropy, client.link().clock(), now);
         let grant = drive_until(&mut machine, &[client.link()], host, cancel).await?;
+        client.link().granted(&target, grant.token);
         let part = Part { place: 0, target, grant, counts: true };
         Hold::new([part].into(), 1, term)
     }

@@ -21,13 +21,16 @@ mod owner;
 mod permits;
 mod plan;
 mod red_lock;
+mod regress;
 mod semaphore;
 
 #[cfg(all(feature = "reqwest", feature = "tokio", not(target_arch = "wasm32")))]
 mod native;
 
 pub use count_down_latch::CountDownLatch;
-pub use events::{Events, WakingEvents};
+#[cfg(all(feature = "js", target_arch = "wasm32"))]
+pub(crate) use events::Seen;
+pub use events::{ClientEvent, ClientEvents, Events};
 pub use guard::Guard;
 pub use hold::{LeaseEnd, Situation};
 pub use lease::Lease;

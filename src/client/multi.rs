@@ -187,6 +187,10 @@ impl<T: Transport, H: Host> Clients<T, H> {
                 keeps: KEPT_MAX.min(lease.get() / 4),
                 replicas: terms.replicas,
                 pacing: parts.iter().map(|part| part.pacing).collect(),
+                newest: parts
+                    .iter()
+                    .map(|part| self.at(part.place).link().newest(&part.target))
+                    .collect(),
                 is_crowded: parts.iter().any(|Share { place, target, .. }| {
                     self.at(*place).link().is_crowded(target, now)
                 }),
@@ -197,6 +201,9 @@ impl<T: Transport, H: Host> Clients<T, H> {
             let mut machine = Gather::new(spec, entropy, clocks, now);
             match drive_until(&mut machine, &links, client.host(), cancel.as_mut()).await {
                 Ok(gathered) => {
+                    for (Share { place, target, .. }, part) in parts.iter().zip(&gathered.parts) {
+                        self.at(*place).link().granted(target, part.grant.token);
+                    }
                     let (all, parts) = (parts.len(), parts.into_iter());
                     let targets = parts.map(|part| (part.place, part.target));
                     return held(targets, gathered, all, term);

@@ -101,6 +101,9 @@ pub(super) fn acquire(error: &AcquireError, reason: &JsValue) -> JsValue {
         AcquireError::NotReplicated { .. } => {
             new(REFUSED, &error.message(), &"not-replicated".into(), &NONE)
         }
+        AcquireError::TokenFell { .. } => {
+            new(REFUSED, &error.message(), &"token-fell".into(), &NONE)
+        }
         AcquireError::Unknown { held_at_most, .. } => unknown(&error.message(), *held_at_most),
         AcquireError::NoEntropy => no_entropy(),
     }

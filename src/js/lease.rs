@@ -12,7 +12,7 @@ use super::counts::as_number;
 use super::numbers::{ask, tell};
 use super::options::first;
 use super::{Given, Of, error};
-use crate::client::{self, LeaseEnd, Situation, Waking};
+use crate::client::{self, ClientEvent, LeaseEnd, Seen, Situation, Waking};
 use crate::error::{InvalidOption, LossReason, RequestError};
 use crate::host::JsHost;
 use crate::machine::{LeaseState, Released};
@@ -38,9 +38,8 @@ extern "C" {
 extern "C" {
     /// What has become of a lease.
     fn situation(kind: &str, reason: Option<&str>, remaining: f64) -> JsValue;
-    /// How waits go on.
-    #[wasm_bindgen(js_name = waking)]
-    fn how_waits_go_on(kind: &str) -> JsValue;
+    /// What a client has noticed.
+    fn noticed(kind: &str, by: Option<f64>) -> JsValue;
 }
 
 /// A lease, and the signal that tells of its loss.
@@ -173,16 +172,16 @@ impl Held {
     }
 }
 
-/// What becomes of a lease, or how the waits of a client go on, one after the other.
+/// What becomes of a lease, or what a client notices, one after the other.
 pub(super) struct Events {
     of: Rc<Of>,
     seen: Cell<Option<Situation>>,
-    waking: Cell<Option<Waking>>,
+    noticed: Cell<Seen>,
 }
 
 impl Events {
     pub(super) const fn new(of: Rc<Of>) -> Self {
-        Self { of, seen: Cell::new(None), waking: Cell::new(None) }
+        Self { of, seen: Cell::new(None), noticed: Cell::default() }
     }
 
     /// The next; undefined after the last.
@@ -190,10 +189,15 @@ impl Events {
         let lease = match &*self.of {
             Of::Lease(Held { lease, .. }) => lease,
             Of::Client(client) => {
-                let waking = client.waking(self.waking.get()).await;
-                self.waking.set(Some(waking));
-                let kind = if waking == Waking::Stream { "stream" } else { "polling" };
-                return how_waits_go_on(kind);
+                let (event, seen) = client.event(self.noticed.get()).await;
+                self.noticed.set(seen);
+                return match event {
+                    ClientEvent::Waking(Waking::Stream) => noticed("stream", None),
+                    ClientEvent::Waking(Waking::Polling) => noticed("polling", None),
+                    ClientEvent::ClockSetBack { by } => {
+                        noticed("clock-set-back", Some(error::as_ms(by)))
+                    }
+                };
             }
             _ => return JsValue::UNDEFINED,
         };

@@ -1,19 +1,18 @@
 //! What is done once, whatever is resent: a forced release, a count down, permits that are added.
 //!
 //! ```text
-//!   Doing ──answered─────────────────────────────────────────► Over(Ok)
+//!   Doing ──answered, or refused─────────────────────────────► Over
 //!     │ ▲ └─too late, bound missing─┐
 //!     │ └───────────(new id)────────┘
-//!     └─nothing that tells─► Cancelling ──recorded answer────► Over(Ok)
-//!                                 ├─cancelled: never done────► Over(Err)
-//!                                 └─nothing that tells───────► Over(Err)
+//!     └─nothing that tells, or refused for now─► Cancelling ──► Over: the recorded answer; never done, and
+//!                                                               never will be; or nothing that tells
 //! ```
 //!
 //! No lease heals what is done too late or twice, so nothing is done without a bound, and its answer is recorded.
 
 use core::time::Duration;
 
-use super::call::{Errand, Verdict};
+use super::call::{Errand, Verdict, may_pass};
 use super::ids::Ids;
 use super::question::{garbled, no_answer};
 use super::{Entropy, Input, Machine, Output};
@@ -48,8 +47,8 @@ pub struct Once {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Doing(Errand),
-    /// `FailureKind`: why it is not known.
-    Cancelling(Errand, FailureKind),
+    /// Whether it was done is not known, or it may still be: why, and what is told once it is certain that it never will be.
+    Cancelling(Errand, FailureKind, RequestError),
     Over(Result<Reply, RequestError>),
 }
 
@@ -80,9 +79,17 @@ impl Once {
     fn done(&mut self, verdict: Verdict, unsure: bool, now: Instant) {
         let reply = match verdict {
             Verdict::Answered(reply, _) => reply,
-            Verdict::GaveUp(kind) if unsure => return self.cancel(kind),
+            Verdict::GaveUp(kind) if unsure => {
+                return self.cancel(kind, RequestError::NotDone(kind));
+            }
             Verdict::Refused(refusal) if unsure => {
-                return self.cancel(FailureKind::RefusedLater(refusal.kind()));
+                let kind = FailureKind::RefusedLater(refusal.kind());
+                return self.cancel(kind, RequestError::NotDone(kind));
+            }
+            // A copy that is still on its way would be done a little later.
+            Verdict::Refused(refusal) if may_pass(refusal.kind()) => {
+                let kind = FailureKind::RefusedLater(refusal.kind());
+                return self.cancel(kind, RequestError::Refused(refusal));
             }
             other => return self.over(Err(no_answer(other, unsure))),
         };
@@ -96,20 +103,20 @@ impl Once {
         }
     }
 
-    fn cancel(&mut self, cause: FailureKind) {
+    fn cancel(&mut self, cause: FailureKind, never_done: RequestError) {
         // A request without a bound is never done, so there is nothing to find out.
         if self.bound.not_after.is_none() {
-            return self.over(Err(RequestError::NotDone(cause)));
+            return self.over(Err(never_done));
         }
         let script = self.call.cancel(self.request, self.bound);
-        self.state =
-            State::Cancelling(Errand::undoing(script, ATTEMPTS, self.attempt.get()), cause);
+        let errand = Errand::undoing(script, ATTEMPTS, self.attempt.get());
+        self.state = State::Cancelling(errand, cause, never_done);
     }
 
-    fn cancelled(&mut self, verdict: Verdict, cause: FailureKind) {
+    fn cancelled(&mut self, verdict: Verdict, cause: FailureKind, never_done: RequestError) {
         self.over(match verdict {
             Verdict::Answered(reply, _) => match reply.code {
-                Code::Gone => Err(RequestError::NotDone(cause)),
+                Code::Gone => Err(never_done),
                 // The last two nobody says who cancels what has a bound.
                 Code::Unknown | Code::BoundRequired | Code::Late => {
                     Err(RequestError::Unreachable(cause))
@@ -137,10 +144,10 @@ impl Machine for Once {
                     self.done(verdict, unsure, now);
                 }
             }
-            State::Cancelling(errand, cause) => {
-                let cause = *cause;
+            State::Cancelling(errand, cause, never_done) => {
                 if let Some(verdict) = errand.handle(input, now, &mut self.ids) {
-                    self.cancelled(verdict, cause);
+                    let (cause, never_done) = (*cause, never_done.clone());
+                    self.cancelled(verdict, cause, never_done);
                 }
             }
             State::Over(_) => {}
@@ -149,7 +156,7 @@ impl Machine for Once {
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         match &mut self.state {
-            State::Doing(errand) | State::Cancelling(errand, _) => errand.poll(now, &mut self.ids),
+            State::Doing(errand) | State::Cancelling(errand, ..) => errand.poll(now, &mut self.ids),
             State::Over(outcome) => Output::Done(outcome.clone()),
         }
     }

@@ -148,6 +148,11 @@ impl ServerClock {
         Self { server_ms, seen_at }
     }
 
+    /// By how much it shows less than `earlier` did; `None` when it does not.
+    pub(crate) fn behind(self, earlier: Self) -> Option<Duration> {
+        earlier.server_ms.checked_sub(self.server_ms).map(Duration::from_millis)
+    }
+
     /// What Redis' clock will show `later` from now, in milliseconds: never more than a reply's way too little.
     pub(crate) fn after(self, later: Duration, now: Instant) -> u64 {
         self.server_ms.saturating_add(millis(now.since(self.seen_at).saturating_add(later)))

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
-use edgelatch::client::{Client, Waking, WakingEvents};
+use edgelatch::client::{Client, ClientEvent, ClientEvents, Waking};
 use edgelatch::host::Host as _;
 use edgelatch::machine::SpinBackoff;
 use edgelatch::transport::Reqwest;
@@ -143,8 +143,11 @@ async fn it_is_told_how_waits_go_on() {
     held.release().await.unwrap();
 }
 
-async fn next(events: &mut WakingEvents<Reqwest, FakeHost>) -> Option<Waking> {
-    poll_fn(|cx| Pin::new(&mut *events).poll_next(cx)).await
+async fn next(events: &mut ClientEvents<Reqwest, FakeHost>) -> Option<Waking> {
+    match poll_fn(|cx| Pin::new(&mut *events).poll_next(cx)).await {
+        Some(ClientEvent::Waking(waking)) => Some(waking),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// S72.

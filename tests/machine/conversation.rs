@@ -56,6 +56,7 @@ pub(crate) fn spec(patience: Patience) -> AcquireSpec {
         attempt,
         pacing: Pacing::Jittered,
         replicas: None,
+        newest: None,
         is_crowded: false,
     }
 }
@@ -120,7 +121,7 @@ pub(crate) struct Conversation<M: Machine> {
     pub(crate) asked: Vec<ScriptCall>,
 }
 
-impl<M: Machine> Conversation<M>
+impl<M: Machine + Clone> Conversation<M>
 where
     M::Outcome: std::fmt::Debug,
 {
@@ -198,6 +199,15 @@ where
     pub(crate) fn is_cancelled(&mut self) -> &mut Self {
         self.machine.handle(Input::Cancelled, self.now);
         self
+    }
+
+    /// Whether it has nothing to do now.
+    pub(crate) fn is_waiting(&mut self) -> bool {
+        // Asked of a copy: to be asked for a call is to have made it.
+        let machine = self.machine.clone();
+        let mut copy = Self::new(machine);
+        copy.now = self.now;
+        matches!(copy.poll(), Output::Wait { .. })
     }
 
     /// It waits for this reason; how long?

@@ -46,6 +46,7 @@ pub(crate) fn spec(parts: Vec<Target>, patience: Patience) -> GatherSpec {
         keeps,
         replicas: None,
         pacing,
+        newest: Vec::new(),
         is_crowded,
     }
 }
@@ -70,7 +71,7 @@ fn keeps_two(patience: Patience) -> Talk<Gather> {
 
 /// What it ended with, whatever was asked before.
 #[track_caller]
-fn end(it: &Talk<Gather>) -> Result<Gathered, AcquireError> {
+pub(crate) fn end(it: &Talk<Gather>) -> Result<Gathered, AcquireError> {
     it.outcome().cloned().unwrap_or_else(|| panic!("after {:?}: {:?}", it.scripts(), it.why()))
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn acquiring_within(requests: u32, patience: Patience) -> Acquire {
         attempt,
         pacing: Pacing::Jittered,
         replicas: None,
+        newest: None,
         is_crowded: false,
     };
     Acquire::new(spec, entropy(), Some(known_clock()), START)

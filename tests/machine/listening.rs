@@ -39,6 +39,7 @@ fn spec(target: Target, patience: Patience, pacing: Pacing) -> AcquireSpec {
         attempt,
         pacing,
         replicas: None,
+        newest: None,
         is_crowded: false,
     }
 }

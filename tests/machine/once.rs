@@ -128,6 +128,35 @@ fn a_refusal_after_an_attempt_that_was_not_heard_of_proves_nothing() {
     assert!(matches!(outcome, Err(RequestError::Unreachable(_))), "{outcome:?}");
 }
 
+/// S66, S67.
+#[test]
+fn what_is_refused_for_now_is_cancelled_since_a_copy_may_be_done_a_little_later() {
+    for error in ["LOADING Redis is loading the dataset in memory", "OOM command not allowed"] {
+        let refused = || {
+            let mut it = force_release(clock());
+            it.asks("lock_force_release").is_refused(error);
+            while it.is_waiting() {
+                it.sleeps();
+                it.asks("lock_force_release").is_refused(error);
+            }
+            it.asks("cancel");
+            it
+        };
+        let outcome = refused().hears(-2, "0", 0).done();
+        assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}");
+        // A copy was quicker.
+        assert_eq!(code(refused().hears(1, "0", 1).done()), Ok(Code::Done));
+        let mut it = refused();
+        it.fails(FailureKind::Broken);
+        for _ in 0..2 {
+            it.sleeps();
+            it.asks("cancel").fails(FailureKind::Broken);
+        }
+        let outcome = it.done();
+        assert!(matches!(outcome, Err(RequestError::Unreachable(_))), "{outcome:?}");
+    }
+}
+
 #[test]
 fn a_refusal_at_once_is_told() {
     let outcome =

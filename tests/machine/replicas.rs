@@ -33,6 +33,7 @@ fn spec(patience: Patience) -> AcquireSpec {
         attempt: AttemptTime::DEFAULT,
         pacing: Pacing::Jittered,
         replicas: replicas(2),
+        newest: None,
         is_crowded: false,
     }
 }
@@ -130,6 +131,7 @@ fn of_several_parts_each_has_to_be_with_replicas() {
             keeps: ms(1_000),
             replicas: replicas(1),
             pacing: Vec::new(),
+            newest: Vec::new(),
             is_crowded: false,
         };
         let clocks = vec![Some(known_clock()); 3];

@@ -144,6 +144,7 @@ impl Client {
             attempt,
             pacing: self.does.pacing(),
             replicas: None,
+            newest: None,
             is_crowded: false,
         };
         self.stage =

@@ -259,6 +259,7 @@ impl Plan {
                     keeps,
                     replicas,
                     pacing,
+                    newest: Vec::new(),
                     is_crowded,
                 };
                 Stage::Gathering(Gather::new(spec, entropy, clocks, now))

@@ -181,8 +181,10 @@ impl Sim {
         count.completed = self.now();
         match answer {
             Ok(answer) => count.act = act(answer),
-            Err(RequestError::NotDone(_)) if !has_lost => count.act = Act::Nothing,
-            // A copy of what was refused may still be done; and Redis may have lost with the rest that it had done it.
+            Err(RequestError::NotDone(_) | RequestError::Refused(_)) if !has_lost => {
+                count.act = Act::Nothing;
+            }
+            // Redis may have lost with the rest that it had done it.
             Err(_) => {}
         }
     }

@@ -125,7 +125,17 @@ pub(crate) fn replicated(number: u64, name: &str, replicas: u8) -> ScriptCall {
 fn spec(target: Target, patience: Patience) -> AcquireSpec {
     let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
     let (budget, pacing, replicas) = (None, Pacing::Jittered, None);
-    AcquireSpec { target, lease, patience, budget, attempt, pacing, replicas, is_crowded: false }
+    AcquireSpec {
+        target,
+        lease,
+        patience,
+        budget,
+        attempt,
+        pacing,
+        replicas,
+        newest: None,
+        is_crowded: false,
+    }
 }
 
 /// A lease of so many milliseconds.

@@ -160,6 +160,7 @@ function refusal(reason: GatewayRefusedError["reason"]): string {
     case "unavailable":
     case "unsupported":
     case "not-replicated":
+    case "token-fell":
     case "other":
       return reason;
     default:

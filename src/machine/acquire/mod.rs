@@ -215,6 +215,9 @@ impl Acquire {
         if let Some(error) = replicas::missing(reply, self.spec.replicas) {
             return self.end(error, now);
         }
+        if let Some(newest) = self.spec.newest.filter(|newest| token < *newest) {
+            return self.end(AcquireError::TokenFell { newest: newest.as_u64() }, now);
+        }
         if lease.remaining(now) < self.spec.lease.validity_min() {
             return self.anew(AcquireError::TooSlow, now);
         }

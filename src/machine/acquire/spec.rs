@@ -1,6 +1,7 @@
 //! What an acquisition is told.
 
 use crate::machine::Pacing;
+use crate::name::FencingToken;
 use crate::protocol::calls::Target;
 use crate::timing::{AttemptTime, LeaseTime, Patience, Replicas, RequestBudget};
 
@@ -21,6 +22,8 @@ pub struct AcquireSpec {
     pub pacing: Pacing,
     /// How many replicas must have the grant; `None` to wait for none.
     pub replicas: Option<Replicas>,
+    /// The newest fencing token that is known to have been granted for it: who is granted an older one gives it back.
+    pub newest: Option<FencingToken>,
     /// Whether others are known to want it as well: its grant is told to them even if it is had at once.
     pub is_crowded: bool,
 }

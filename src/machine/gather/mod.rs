@@ -59,6 +59,8 @@ pub struct GatherSpec {
     /// How a wait for each part is paced, in the order of the parts; a part that has none here is asked with jittered pauses. One
     /// that has a queue is asked as its queue tells.
     pub pacing: Vec<Pacing>,
+    /// For each part the newest fencing token that is known to have been granted for it: who is granted an older one gives all back.
+    pub newest: Vec<Option<FencingToken>>,
     /// Whether others are known to want one of them as well: what is granted is told to them even if it is had at once.
     pub is_crowded: bool,
 }
@@ -93,6 +95,7 @@ const LAST: u32 = 3;
 pub struct Gather {
     parts: Parts,
     keeps: Duration,
+    newest: Vec<Option<FencingToken>>,
     /// Until when the kept parts are kept.
     kept_until: Option<Instant>,
     /// Whether parts that were held for too long were asked to be extended already.
@@ -122,8 +125,8 @@ impl Gather {
         };
         let parts = Parts::new(spec.parts, &outline, entropy, &clocks, now).paced(spec.pacing);
         let stage = Stage::Asking(false);
-        let mut machine =
-            Self { parts, keeps: spec.keeps, kept_until: None, extended: false, stage };
+        let (keeps, newest) = (spec.keeps, spec.newest);
+        let mut machine = Self { parts, keeps, newest, kept_until: None, extended: false, stage };
         machine.ask_all(now);
         machine
     }
@@ -184,6 +187,9 @@ impl Gather {
         let short = self
             .parts
             .places(|part| part.held(now).is_none_or(|(lease, _)| lease.remaining(now) < least));
+        if let Some(newest) = self.fell(now) {
+            return self.end(AcquireError::TokenFell { newest: newest.as_u64() });
+        }
         let token = self.parts.get(0).and_then(|part| part.held(now)).map(|(_, token)| token);
         match token {
             Some(token) if short.is_empty() => {
@@ -202,6 +208,15 @@ impl Gather {
             }
             _ => self.too_slow(last, now),
         }
+    }
+
+    /// The newest token that is known of a part that is held with an older one.
+    fn fell(&self, now: Instant) -> Option<FencingToken> {
+        let older = |(place, part): (usize, &Part)| {
+            let newest = (*self.newest.get(place)?)?;
+            part.held(now).filter(|(_, token)| *token < newest).map(|_| newest)
+        };
+        self.parts.iter().find_map(older)
     }
 
     /// Round trips take too much of the lease: begins anew, if the wait allows it.

@@ -129,6 +129,11 @@ impl Target {
         matches!(self, Self::Fair(_))
     }
 
+    /// Whether one has it at a time, whatever is asked for: of a group others have other values.
+    pub const fn is_exclusive(&self) -> bool {
+        matches!(self, Self::Lock(_) | Self::Fair(_) | Self::Write(_))
+    }
+
     /// Whether it is permits, which many hold at once and which need no lease.
     pub const fn holds_permits(&self) -> bool {
         matches!(self, Self::Semaphore(_) | Self::Permits(_))

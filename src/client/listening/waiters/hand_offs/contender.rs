@@ -82,6 +82,7 @@ impl Contender {
                 attempt,
                 pacing,
                 replicas,
+                newest: None,
                 is_crowded,
             };
             AnyMachine::One(Box::new(Acquire::new(spec, entropy, clock, now)))
@@ -97,6 +98,7 @@ impl Contender {
                 keeps,
                 replicas,
                 pacing,
+                newest: Vec::new(),
                 is_crowded,
             };
             AnyMachine::Several(Box::new(Gather::new(spec, entropy, [clock].into(), now)))

@@ -1,0 +1,121 @@
+//! What must not go back, and whether it has: Redis' clock, and the fencing tokens of a name.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::name::{FencingToken, LockName};
+use crate::protocol::calls::Target;
+use crate::protocol::reply::ServerClock;
+
+/// So far clocks may be apart of which one takes over from another, as in a failover, without a word about it.
+const APART: Duration = Duration::from_secs(1);
+/// Of so many names the newest token is remembered: plain data, and not much of it.
+const NAMES_MAX: usize = 64;
+
+/// What is remembered of one Redis.
+#[derive(Debug, Default)]
+pub(super) struct Regress {
+    clock: Option<ServerClock>,
+    /// How often its clock was found to have been set back, and by how much last.
+    set_back: Option<(u32, Duration)>,
+    /// The newest tokens that were granted, those of the names that were taken last at the end.
+    newest: Vec<(LockName, FencingToken)>,
+}
+
+impl Regress {
+    pub(super) const fn clock(&self) -> Option<ServerClock> {
+        self.clock
+    }
+
+    /// Its clock showed this in an answer to what was asked when `before` was known. Answers whether it was set back meanwhile.
+    ///
+    /// Answers overtake each other, so it takes both: it was behind already when that was asked for, and nobody has noticed since.
+    pub(super) fn shows(&mut self, clock: ServerClock, before: Option<ServerClock>) -> bool {
+        let behind = |known: Option<ServerClock>| known.and_then(|known| clock.behind(known));
+        let by = behind(before).min(behind(self.clock)).filter(|by| *by > APART);
+        self.clock = Some(clock);
+        if let Some(by) = by {
+            let times = self.set_back.map_or(0, |(times, _)| times);
+            self.set_back = Some((times.wrapping_add(1), by));
+        }
+        by.is_some()
+    }
+
+    /// By how much it was set back last, and how often it was, once that is another number than `seen`.
+    pub(super) fn set_back(&self, seen: u32) -> Option<(u32, Duration)> {
+        self.set_back.filter(|(times, _)| *times != seen)
+    }
+
+    /// The newest token of all that this takes, as far as it is remembered; of what is granted to one at a time. Grants to
+    /// several may be heard of in another order than they were made.
+    pub(super) fn newest(&self, target: &Target) -> Option<FencingToken> {
+        let names = target.is_exclusive().then(|| target.names()).unwrap_or_default();
+        let known = self.newest.iter().filter(|(name, _)| names.contains(&name));
+        known.map(|(_, token)| *token).max()
+    }
+
+    /// This was granted with that token.
+    pub(super) fn granted(&mut self, target: &Target, token: FencingToken) {
+        if !target.is_exclusive() {
+            return;
+        }
+        for name in target.names() {
+            let known = self.newest.iter().position(|(known, _)| known == name);
+            let before = known.map(|at| self.newest.remove(at).1);
+            if self.newest.len() >= NAMES_MAX {
+                self.newest.remove(0);
+            }
+            self.newest.push((name.clone(), before.map_or(token, |before| before.max(token))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::*;
+    use crate::protocol::calls::LockCalls;
+    use crate::protocol::script::Publish;
+    use crate::time::Instant;
+
+    fn at(server_ms: u64) -> ServerClock {
+        ServerClock::new(server_ms, Instant::from_millis(0, 0))
+    }
+
+    /// S27.
+    #[test]
+    fn a_clock_that_is_set_back_is_noticed_once_and_answers_that_overtake_each_other_are_not() {
+        let mut regress = Regress::default();
+        assert!(!regress.shows(at(700_000), None));
+        // Executed before the last one, and heard of after it.
+        assert!(!regress.shows(at(690_000), None));
+        assert!(!regress.shows(at(700_000), Some(at(690_000))));
+        // Another node took over, whose clock is as good as clocks are.
+        assert!(!regress.shows(at(699_000), Some(at(700_000))));
+        assert_eq!(regress.set_back(0), None);
+        assert!(regress.shows(at(100_000), Some(at(699_000))));
+        assert!(!regress.shows(at(100_005), Some(at(699_000))), "asked before that was known");
+        assert_eq!(regress.set_back(0), Some((1, Duration::from_secs(599))));
+        assert_eq!(regress.set_back(1), None);
+    }
+
+    #[test]
+    fn the_newest_tokens_are_those_of_the_names_that_were_taken_last() {
+        let lock = |name: &str| {
+            Target::Lock(LockCalls::new(LockName::parse(name).unwrap(), Publish::Plain))
+        };
+        let token = |number: u64| FencingToken::parse(&number.to_string()).unwrap();
+        let mut regress = Regress::default();
+        regress.granted(&lock("a"), token(9));
+        regress.granted(&lock("a"), token(7));
+        assert_eq!(regress.newest(&lock("a")), Some(token(9)));
+        for number in 0..NAMES_MAX {
+            regress.granted(&lock(&number.to_string()), token(1));
+            regress.granted(&lock("b"), token(1));
+        }
+        assert_eq!(regress.newest.len(), NAMES_MAX);
+        assert_eq!(regress.newest(&lock("a")), None);
+        assert_eq!(regress.newest(&lock("b")), Some(token(1)));
+    }
+}
