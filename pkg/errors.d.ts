@@ -72,7 +72,11 @@ export class ScriptFailedError extends EdgelatchError {
 export class BrokenError extends EdgelatchError {
   readonly code: "broken";
 }
-/** The gateway or Redis answered no. Nothing was done. */
+/**
+ * The gateway or Redis answered no. Nothing was done. For two reasons what was granted was given back: `not-replicated`, and `token-fell`,
+ * where the fencing token is older than one that this client was granted before for the same name. Then Redis' clock was set back and its
+ * tokens are lost, or another Redis answers, which is behind.
+ */
 export class GatewayRefusedError extends EdgelatchError {
   readonly code: "gateway-refused";
   readonly reason:

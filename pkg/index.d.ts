@@ -171,20 +171,30 @@ export interface Locks {
    */
   owner(): Locks;
   /**
-   * How waits go on at this gateway, whenever that changes. Nothing is told before somebody has waited, and there is no end: leave the
-   * loop. It asks nobody, and keeps no program alive.
+   * What is noticed of this gateway and of the Redis behind it. How waits go on is not told before somebody has waited; clocks are looked
+   * at with each answer. There is no end: leave the loop. It asks nobody, and keeps no program alive.
    */
-  events(): AsyncGenerator<WakingEvent, void, void>;
+  events(): AsyncGenerator<ClientEvent, void, void>;
 }
 
-/** How those who wait learn that it may be worth to ask. */
-export interface WakingEvent {
-  /**
-   * `stream`: they are told, and ask nobody meanwhile. `polling`: they ask at intervals, since the gateway has no streams or not now, or
-   * this runtime opens none, or it is not wanted.
-   */
-  readonly type: "stream" | "polling";
-}
+/** What a client notices. */
+export type ClientEvent =
+  | {
+      /**
+       * How those who wait learn of releases from now on. `stream`: they are told, and ask nobody meanwhile. `polling`: they ask at
+       * intervals, since the gateway has no streams or not now, or this runtime opens none, or it is not wanted.
+       */
+      readonly type: "stream" | "polling";
+    }
+  | {
+      /**
+       * Redis' clock shows less than it did: it was set back, or another Redis answers than before. What is held there, by whomever,
+       * lasts longer by that time unless it is released; tokens still rise.
+       */
+      readonly type: "clock-set-back";
+      /** By how much at least. Less than a second is not told. */
+      readonly byMs: number;
+    };
 
 /** How a spin lock pauses between two tries. Redisson's defaults. */
 export interface SpinOptions {

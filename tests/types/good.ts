@@ -114,7 +114,10 @@ export async function fencing(locks: Locks, lease: Lease): Promise<void> {
     is<Same<typeof event, LeaseEvent>>();
     if (event.type === "lost") console.log(event.reason, event.remainingMs);
   }
-  for await (const { type } of locks.events()) is<Same<typeof type, "stream" | "polling">>();
+  for await (const event of locks.events()) {
+    if (event.type === "clock-set-back") is<Same<typeof event.byMs, number>>();
+    else is<Same<typeof event.type, "stream" | "polling">>();
+  }
 }
 
 export async function leases(lease: Lease): Promise<void> {

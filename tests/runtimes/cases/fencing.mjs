@@ -114,4 +114,40 @@ export const fencing = {
     same(await Promise.all(both), [["held", "gone"], ["held", "gone"]]);
     same((await lease.events().next()).value.type, "lost", "who comes late");
   },
+
+  // S27, S57.
+  async "a Redis that is behind is noticed, and what it grants with an older token is given back"(world) {
+    let behindMs = 0;
+    const turned = async (...call) => {
+      const { result, ...rest } = await (await fetch(...call)).json();
+      if (!result) return Response.json(rest, { status: 400 });
+      const [code, value, ms, serverMs, echo] = result;
+      const token = value > 1e12 ? String(value - 1000 * behindMs) : value;
+      return Response.json({ result: [code, token, ms, String(serverMs - behindMs), echo] });
+    };
+    const { locks } = world.client({ fetch: turned, wakeups: "off" });
+    const lock = locks.lock(world.name());
+    same(await lock.run(() => "done"), "done");
+    behindMs = 600_000;
+    await rejects(lock.tryAcquire(), world.GatewayRefusedError, { reason: "token-fell" });
+    const { type, byMs } = (await locks.events().next()).value;
+    same(type, "clock-set-back");
+    ok(byMs > 500_000 && byMs <= 600_000, `by ${byMs} ms`);
+    same((await lock.inspect()).locked, false);
+    behindMs = 0;
+    same(await lock.run(() => "done"), "done");
+  },
+
+  // S47.
+  async "a gateway that wants to be left alone is, for as long as it says"(world) {
+    const now = 1_800_000_000_000;
+    const at = (ms) => new Date(ms).toUTCString();
+    for (const told of ["60", at(now + 60_000)]) {
+      const away = async () => new Response("", { status: 429, headers: { "retry-after": told, date: at(now) } });
+      const { locks, sent } = world.client({ fetch: away, wakeups: "off", requestTimeoutMs: 50 });
+      await rejects(locks.lock(world.name()).acquire({ waitMs: 1_000 }), world.OutcomeUnknownError);
+      // One try, and three attempts at the last one and at undoing it; otherwise there are five tries at the least.
+      same(sent.length, 7, told);
+    }
+  },
 };
