@@ -57,7 +57,11 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// `name` says which of several locks that were taken together protects the key; `None` for the first.
     ///
     /// # Errors
-    /// [`GuardError`].
+    /// [`GuardError`]. What was not heard of, or refused for now ([`OutOfMemory`], [`Unavailable`]), a copy that the network still has
+    /// may do within a minute and a half, unless a newer write has come before it: whoever asks again makes one.
+    ///
+    /// [`OutOfMemory`]: crate::error::RefusalKind::OutOfMemory
+    /// [`Unavailable`]: crate::error::RefusalKind::Unavailable
     pub async fn write<T2: Transport, H2: Host>(
         &self,
         lease: &Lease<T2, H2>,

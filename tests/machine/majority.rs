@@ -76,6 +76,18 @@ fn a_majority_that_stores_the_proposed_token_is_a_hold_in_one_round_trip() {
 }
 
 #[test]
+fn half_of_an_even_number_is_no_majority() {
+    let four = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE), (3, ACQUIRE)];
+    let it = talk(machine(spec(4, Patience::Once))).asks_of(&four);
+    let it = it.hears_from(0, granted(5)).hears_from(1, granted(5));
+    assert!(!it.is_over());
+    let it = it.hears_from(2, busy(4_000)).hears_from(3, busy(4_000));
+    let it = it.asks_of(&[(0, RELEASE), (1, RELEASE)]);
+    let it = it.hears_from(0, says(Code::Done)).hears_from(1, says(Code::Done));
+    assert_eq!(it.ends().unwrap_err(), AcquireError::Busy { remaining: Some(ms(4_000)) });
+}
+
+#[test]
 fn the_proposal_is_of_the_clock_that_is_ahead_and_there_is_none_without_a_clock() {
     let ahead = ServerClock::new(SERVER_START + 700, START);
     let clocks = vec![Some(known_clock()), None, Some(ahead)];

@@ -136,7 +136,7 @@ impl Player {
             }
             Err(error) => {
                 sim.tell(|| format!("host {} has not got it: {error}", self.host));
-                if must {
+                if must && !matches!(error, AcquireError::TokenFell { .. }) {
                     sim.broken(|| format!("I7 host {} was not served: {error}", self.host));
                 }
                 sim.is_told_no(take, &error);
@@ -166,6 +166,9 @@ impl Player {
             AcquireError::Unreachable(_) => (Sight::Unreachable, None),
             AcquireError::Refused(_) => (Sight::Refused, None),
             AcquireError::Unknown { held_at_most, .. } => (Sight::Unknown, Some(*held_at_most)),
+            AcquireError::TokenFell { .. } if self.sim.tokens_may_fall() => {
+                (Sight::TokenFell, None)
+            }
             other => return self.sim.broken(|| format!("I10 an acquisition ends with {other}")),
         };
         self.sim.seen.count(sight, 1);
@@ -320,7 +323,7 @@ impl Sim {
 
     /// I4: what a release answers is what has happened.
     fn released(&self, operation: u32, parts: usize, verdict: Released) {
-        let has_lost = self.nodes.borrow().iter().any(|node| node.has_lost);
+        let has_lost = self.has_lost();
         let mut witness = self.witness.borrow_mut();
         // What was given back before the hold began, or granted too late to count for it, says nothing of it.
         let held = witness.owners_of(operation).filter(|owner| owner.held).count();

@@ -8,7 +8,6 @@ use super::engine::{Sim, What};
 use super::faults::Fault;
 use super::host::Machine;
 use super::plan::{Kind, Plan, Tooth};
-use super::redis::Node;
 use super::seen::Sight;
 
 /// Something that strikes: whom, and by how much.
@@ -209,14 +208,24 @@ impl Sim {
             }
             _ => {}
         }
+        drop(nodes);
         if !claims {
             // Readers that join take the token of those who are there: after a failover, of those who were.
-            let shared = self.plan.kind == Kind::ReadWrite || self.plan.nodes > 1;
-            let excused = |node: &Node| node.has_lost && (node.went_back || shared);
-            self.loses(!nodes.iter().any(excused));
+            let shared = self.plan.kind == Kind::ReadWrite;
+            self.loses(!self.tokens_may_fall() && !(shared && self.has_lost()));
         }
-        drop(nodes);
         self.witness.borrow_mut().claims &= claims;
+    }
+
+    /// Whether a token may be older than one before: something was lost, and a clock was set back or tokens are of several clocks.
+    pub(crate) fn tokens_may_fall(&self) -> bool {
+        let several = self.plan.nodes > 1;
+        self.nodes.borrow().iter().any(|node| node.has_lost && (node.went_back || several))
+    }
+
+    /// Whether any Redis has lost what it had acknowledged.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.nodes.borrow().iter().any(|node| node.has_lost)
     }
 
     /// From here on nothing goes wrong.
