@@ -55,6 +55,7 @@ async fn what_a_lost_master_had_told_no_replica_is_lost_tokens_rise_and_the_olde
         stand.link.cut();
         until(|| (stand.sentinels.master() != former).then_some(()));
         load.has_lost(from);
+        load.goes_on(1).await;
         forgotten.are_told(&stand.door).await;
     })
     .await;

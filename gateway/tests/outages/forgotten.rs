@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use edgelatch::client::LeaseEnd;
-use edgelatch::error::LossReason;
+use edgelatch::error::{EvalError, LossReason, RequestError};
 use edgelatch::machine::{LeaseState, Released};
 use edgelatch::transport::Reqwest;
 use edgelatch::{AcquireOptions, Client, Lease};
@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::door::Door;
 use super::load::{AT_MOST, make_permits};
 use super::object::{Object, PERMITS};
+use super::proofs::Proofs;
 use crate::fake_host::FakeHost;
 
 /// Of the lease that everything has unless another is asked for.
@@ -54,18 +55,25 @@ impl Forgotten {
         Self { host, held }
     }
 
-    /// Redis has forgotten them: others get newer tokens beside them, and they hear of it with the first renewal that is answered.
+    /// Redis has forgotten them: others get newer tokens beside them, they can do nothing there, and they hear of it with the first
+    /// renewal that is answered, if not before.
     pub(crate) async fn are_told(self, door: &Door) {
         make_permits(door, TAG).await;
         let client = Client::connect(door.gateway());
         let mut next = Vec::new();
-        for held in &self.held {
+        for (number, held) in self.held.iter().enumerate() {
             let (_, lock) = held.object.ways(&client, TAG).swap_remove(0);
             let lease = lock.acquire().await.unwrap();
             assert!(lease.token() > held.lease.token(), "{:?}", held.object);
             // Now there are two who trust theirs.
             assert_eq!(held.lease.state(), LeaseState::Held, "{:?}", held.object);
             next.push(lease);
+            if number % 2 == 0 {
+                let proofs = Proofs::new(held.object, TAG, door.url());
+                let lost = EvalError::Request(RequestError::Lost(LossReason::Gone));
+                let done = timeout(AT_MOST, proofs.add(number, &held.lease)).await.unwrap();
+                assert_eq!(done, Err(lost), "{:?}", held.object);
+            }
         }
         self.host.pass(THIRD);
         let telling = async {

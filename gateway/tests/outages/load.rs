@@ -152,6 +152,6 @@ pub(crate) async fn make_permits(door: &Door, tag: &str) {
     let client = Client::connect(door.gateway());
     let seats = client.permit_expirable_semaphore(&Object::Permits.name(tag), PeerSkew::DEFAULT);
     let seats = seats.unwrap();
-    let making = async { while seats.try_set_permits(PERMITS.into()).await.is_err() {} };
+    let making = async { while seats.try_set_permits(PERMITS).await.is_err() {} };
     timeout(AT_MOST, making).await.unwrap();
 }

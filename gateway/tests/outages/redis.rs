@@ -77,6 +77,7 @@ async fn a_redis_that_comes_back_without_its_data_gives_newer_tokens_and_the_old
             stand.redis.restart();
             load.has_lost(from);
             make_permits(&stand.door, TAG).await;
+            load.goes_on(1).await;
             forgotten.are_told(&stand.door).await;
         },
     )
