@@ -1,5 +1,7 @@
 //! A master that is lost with what its replicas were never told.
 
+use std::time::Duration;
+
 use super::door::Door;
 use super::forgotten::Forgotten;
 use super::link::Link;
@@ -22,6 +24,8 @@ impl Watched {
             link = Some(way);
             own
         });
+        // Nobody is voted out who was not ended, however busy the machine is.
+        sentinels.set_patience(Duration::from_secs(30));
         let folder = Folder::new();
         let door = Door::start(&folder, sentinels.url());
         Self { door, sentinels, link: link.unwrap(), _folder: folder }
@@ -51,6 +55,7 @@ async fn what_a_lost_master_had_told_no_replica_is_lost_tokens_rise_and_the_olde
         load.goes_on(grants).await;
         load.judge_proofs(stand.redis());
         let former = stand.sentinels.master();
+        stand.sentinels.set_patience(Duration::from_secs(2));
         stand.sentinels.server(former).kill();
         stand.link.cut();
         until(|| (stand.sentinels.master() != former).then_some(()));

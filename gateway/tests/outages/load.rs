@@ -9,7 +9,7 @@ use edgelatch::timing::PeerSkew;
 use fastrand::Rng;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::door::Door;
 use super::object::{Object, PERMITS};
@@ -60,6 +60,11 @@ impl Load {
     /// A number up to this one, drawn.
     pub(crate) fn draw(&mut self, most: usize) -> usize {
         self.rng.usize(1..=most)
+    }
+
+    /// Lets a time pass, drawn up to this.
+    pub(crate) async fn rests(&mut self, most: Duration) {
+        sleep(most.mul_f64(self.rng.f64())).await;
     }
 
     /// Waits until everybody was granted what they take so many times more.

@@ -1,5 +1,7 @@
 //! One Redis, and the gateway in front of it.
 
+use std::time::Duration;
+
 use edgelatch::machine::Released;
 use edgelatch::{AcquireOptions, Client};
 
@@ -17,6 +19,11 @@ const KEEPS: &[&str] = &["--save", "", "--appendonly", "yes", "--appendfsync", "
 const FORGETS: &[&str] = &["--save", ""];
 /// At the most so many calls have no good end before a fault is over.
 const FAILURES: usize = 8;
+
+/// So often at the most something hangs for a moment more.
+const FLUTTERS: usize = 6;
+/// No such moment is longer: by then some attempts were given up, and some were not.
+const FLUTTER: Duration = Duration::from_millis(1_500);
 
 struct Single {
     door: Door,
@@ -92,6 +99,12 @@ async fn a_redis_that_hangs_and_goes_on_costs_nothing_but_time() {
             stand.redis.hang();
             fails(load).await;
             stand.redis.go_on();
+            for _ in 0..load.draw(FLUTTERS) {
+                load.hears(&["granted"], 1).await;
+                stand.redis.hang();
+                load.rests(FLUTTER).await;
+                stand.redis.go_on();
+            }
         },
     )
     .await;
@@ -110,6 +123,12 @@ async fn a_gateway_that_is_killed_or_hangs_costs_nothing_but_time() {
             stand.door.hang();
             fails(load).await;
             stand.door.go_on();
+            for _ in 0..load.draw(FLUTTERS) {
+                load.hears(&["granted"], 1).await;
+                stand.door.hang();
+                load.rests(FLUTTER).await;
+                stand.door.go_on();
+            }
         },
     )
     .await;

@@ -1,6 +1,7 @@
 //! A master, two replicas, and three Sentinels that watch over them.
 
 use std::collections::HashMap;
+use std::time::Duration;
 use std::{fs, iter};
 
 use super::server::{Folder, Server, until};
@@ -57,6 +58,15 @@ impl Sentinels {
             "redis+sentinel://:{PASSWORD_IN_URL}@{sentinels}/{NAME}/0\
              ?sentinel-password={PASSWORD_IN_URL}"
         )
+    }
+
+    /// From now on a master is voted out when it has not answered for so long.
+    pub(crate) fn set_patience(&self, patience: Duration) {
+        let after = patience.as_millis().to_string();
+        let set = ["SENTINEL", "SET", NAME, "down-after-milliseconds", &after];
+        for sentinel in &self.sentinels {
+            sentinel.ask::<()>(&set).unwrap();
+        }
     }
 
     pub(crate) fn server(&mut self, number: usize) -> &mut Server {
