@@ -26,6 +26,6 @@ mod slow;
 mod streams;
 mod support;
 
-#[expect(unused_imports, reason = "each test binary uses its part")]
+#[expect(dead_code, unused_imports, reason = "each test binary uses its part")]
 #[path = "../servers/mod.rs"]
 mod servers;
