@@ -8,6 +8,7 @@
     reason = "a test ends at the first surprise"
 )]
 
+#[expect(dead_code, reason = "what keeps a history of clients is used where there are clients")]
 #[path = "support/history/mod.rs"]
 mod judge;
 

@@ -12,22 +12,10 @@ use super::host::Place;
 use super::objects::NAMES;
 use super::plan::Kind;
 use super::wire::Wire;
-use crate::history::{
-    Act, Claim, Count, End, Ground, History, Hold, Loss, NEVER, Share, Take, Told, Verdict,
-};
+use crate::history::{Act, Claim, Count, Ground, Hold, Loss, NEVER, Share, Take, Told};
 
 /// Owners of Redisson's have numbers from here on.
 const JAVA: u32 = 1 << 20;
-
-/// What a holder's clock calls so long, at the least: its own one per cent is not the only one.
-fn at_least(time: Duration) -> u64 {
-    (time.as_micros() as u64 * 98 / 100).saturating_sub(2_000)
-}
-
-/// The same at the most.
-fn at_most(time: Duration) -> u64 {
-    time.as_micros() as u64 * 102 / 100 + 10_000
-}
 
 impl Sim {
     /// The ground as it is before anything strikes.
@@ -63,16 +51,7 @@ impl Sim {
 
     /// Somebody begins to acquire; answers the number of it.
     pub(crate) fn invokes(&self, claims: &[Claim], lease: Duration) -> usize {
-        let takes = &mut self.history.borrow_mut().takes;
-        takes.push(Take {
-            owner: takes.len() as u32,
-            claims: claims.into(),
-            invoked: self.now(),
-            completed: NEVER,
-            lease: lease.as_micros() as u64,
-            told: Told::Nothing,
-        });
-        takes.len() - 1
+        self.history.borrow_mut().invokes(self.now(), claims, lease)
     }
 
     /// Redisson takes a lock, for so long at the most.
@@ -88,11 +67,6 @@ impl Sim {
         });
     }
 
-    fn is_told(&self, take: usize, told: Told) {
-        let take = &mut self.history.borrow_mut().takes[take];
-        (take.completed, take.told) = (self.now(), told);
-    }
-
     pub(crate) fn is_told_held(&self, take: usize, lease: &Lease<Wire, Place>) {
         let several = self.plan.kind == Kind::Multi;
         let token = |claim: &Claim| match several {
@@ -101,65 +75,36 @@ impl Sim {
         };
         let tokens = self.history.borrow().takes[take].claims.iter().map(token).collect();
         let count = Some(lease.hold_count());
-        self.is_told(take, Told::Held(Hold { tokens, count, ..Hold::default() }));
+        let hold = Hold { tokens, count, ..Hold::default() };
+        self.history.borrow_mut().is_told(self.now(), take, Told::Held(hold));
         self.sees(take, lease);
     }
 
     pub(crate) fn is_told_no(&self, take: usize, error: &AcquireError) {
-        let told = match error {
-            AcquireError::Busy { .. } => Told::Busy,
-            AcquireError::Cancelled { held_at_most: Some(time) }
-            | AcquireError::Unknown { held_at_most: time, .. } => {
-                Told::Unknown { over: self.now() + at_most(*time) }
-            }
-            _ => Told::Not,
-        };
-        self.is_told(take, told);
-    }
-
-    fn hold(&self, take: usize, change: impl FnOnce(&mut Hold)) {
-        if let Some(hold) = self.history.borrow_mut().hold(take) {
-            change(hold);
-        }
+        self.history.borrow_mut().is_told_no(self.now(), take, error);
     }
 
     /// A holder looks at its lease.
     pub(crate) fn sees(&self, take: usize, lease: &Lease<Wire, Place>) {
-        let left = lease.remaining();
-        if !left.is_zero() {
-            self.hold(take, |hold| hold.sees(self.now(), at_least(left)));
-        }
+        self.history.borrow_mut().sees(self.now(), take, lease.remaining());
     }
 
     /// Redis has said that a hold was there after this.
     pub(crate) fn stood(&self, take: usize, after: u64) {
-        self.hold(take, |hold| hold.stood(self.now(), after));
+        self.history.borrow_mut().stood(self.now(), take, after);
     }
 
     /// Redis has said that a hold is not there any more.
     pub(crate) fn is_gone(&self, take: usize) {
-        let now = self.now();
-        self.hold(take, |hold| hold.gone = hold.gone.or(Some(now)));
+        self.history.borrow_mut().is_gone(self.now(), take);
     }
 
     pub(crate) fn asks_to_release(&self, take: usize) {
-        let end = End { asked: self.now(), told: NEVER, verdict: Verdict::Nothing };
-        self.hold(take, |hold| hold.end = Some(end));
+        self.history.borrow_mut().asks_to_release(self.now(), take);
     }
 
-    pub(crate) fn is_told_of_release(&self, take: usize, verdict: &Result<Released, ReleaseError>) {
-        let told = self.now();
-        let verdict = match verdict {
-            Ok(Released::Released) => Verdict::Released,
-            Ok(Released::WasLost) => Verdict::WasLost,
-            Err(ReleaseError::Unknown { held_at_most, .. }) => {
-                Verdict::Unknown { over: told + at_most(*held_at_most) }
-            }
-            Err(_) => Verdict::Nothing,
-        };
-        self.hold(take, |hold| {
-            hold.end = hold.end.map(|end| End { told, verdict, ..end });
-        });
+    pub(crate) fn is_told_of_release(&self, take: usize, answer: &Result<Released, ReleaseError>) {
+        self.history.borrow_mut().is_told_of_release(self.now(), take, answer);
     }
 
     /// Somebody begins something about a latch, that may have been done if it is never heard of again.
@@ -193,11 +138,4 @@ impl Sim {
     pub(crate) fn judge(&self) -> Option<String> {
         self.history.borrow().judge().err().map(|what| format!("{what} (by its history)"))
     }
-}
-
-/// A history in few words, for people.
-pub(crate) fn lines(history: &History) -> impl Iterator<Item = String> {
-    let takes = history.takes.iter().enumerate();
-    let counts = history.counts.iter().map(|count| format!("{count:?}"));
-    takes.map(|(number, take)| format!("{number}: {take:?}")).chain(counts)
 }

@@ -15,7 +15,6 @@ use super::gateway::TOKEN;
 use super::host::{Machine, Place};
 use super::plan::{Plan, Tooth};
 use super::player::Player;
-use super::record::lines;
 use super::redis::Node;
 use super::seen::Seen;
 use super::wire::Wire;
@@ -49,7 +48,7 @@ pub(crate) fn play(plan: Plan, tells: bool) -> Verdict {
     let broken = broken.filter(|_| !sim.plan.is_blind).or_else(|| sim.judge());
     let mut story: Option<Vec<_>> =
         sim.story.as_ref().map(|story| story.borrow().lines().collect());
-    story.iter_mut().for_each(|story| story.extend(lines(&sim.history.borrow())));
+    story.iter_mut().for_each(|story| story.extend(sim.history.borrow().lines()));
     Verdict { broken, seen: sim.seen.clone(), story: story.unwrap_or_default() }
 }
 

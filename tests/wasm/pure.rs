@@ -116,6 +116,7 @@ fn spec(patience: Patience) -> AcquireSpec {
         patience,
         budget: None,
         attempt: AttemptTime::DEFAULT,
+        newest: None,
         is_crowded: false,
     }
 }

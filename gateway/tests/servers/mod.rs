@@ -9,7 +9,7 @@ mod server;
 
 pub(crate) use self::cluster::Cluster;
 pub(crate) use self::sentinels::Sentinels;
-pub(crate) use self::server::{Folder, Server, until};
+pub(crate) use self::server::{Folder, Server, signal, until};
 
 /// What every server here asks for.
 pub(crate) const PASSWORD: &str = "a password/with @ signs";

@@ -1,7 +1,8 @@
 //! A master, two replicas, and three Sentinels that watch over them.
 
 use std::collections::HashMap;
-use std::fs;
+use std::time::Duration;
+use std::{fs, iter};
 
 use super::server::{Folder, Server, until};
 use super::{PASSWORD, PASSWORD_IN_URL};
@@ -13,6 +14,8 @@ const COUNT: usize = 3;
 /// Three servers, of which the first begins as the master, and three Sentinels.
 pub(crate) struct Sentinels {
     servers: Vec<Server>,
+    /// At which port each is found by the others.
+    ports: Vec<u16>,
     sentinels: Vec<Server>,
     // Last: servers must be gone before it.
     _folder: Folder,
@@ -21,9 +24,15 @@ pub(crate) struct Sentinels {
 impl Sentinels {
     /// Ready to vote. A master that has not answered for two seconds is voted out.
     pub(crate) fn start() -> Self {
+        Self::start_behind(|port| port)
+    }
+
+    /// The same; the first master is found, by replicas, Sentinels and clients, at what leads to its port.
+    pub(crate) fn start_behind(lead: impl FnOnce(u16) -> u16) -> Self {
         let folder = Folder::new();
         let master = Server::start(&folder, &common());
-        let address = format!("127.0.0.1 {}", master.port());
+        let port = lead(master.port());
+        let address = format!("127.0.0.1 {port}");
         let mut servers = vec![master];
         for _ in 1..COUNT {
             let options = [&common()[..], &["--replicaof", &address]].concat();
@@ -33,9 +42,10 @@ impl Sentinels {
             let replication = servers[0].ask::<String>(&["INFO", "replication"]).ok()?;
             (replication.matches("state=online").count() == COUNT - 1).then_some(())
         });
-        let port = servers[0].port();
+        let replicas = servers[1..].iter().map(Server::port);
+        let ports = iter::once(port).chain(replicas).collect();
         let sentinels: Vec<_> = (0..COUNT).map(|_| sentinel(&folder, port)).collect();
-        let all = Self { servers, sentinels, _folder: folder };
+        let all = Self { servers, ports, sentinels, _folder: folder };
         until(|| all.sentinels.iter().all(is_ready).then_some(()));
         all
     }
@@ -48,6 +58,15 @@ impl Sentinels {
             "redis+sentinel://:{PASSWORD_IN_URL}@{sentinels}/{NAME}/0\
              ?sentinel-password={PASSWORD_IN_URL}"
         )
+    }
+
+    /// From now on a master is voted out when it has not answered for so long.
+    pub(crate) fn set_patience(&self, patience: Duration) {
+        let after = patience.as_millis().to_string();
+        let set = ["SENTINEL", "SET", NAME, "down-after-milliseconds", &after];
+        for sentinel in &self.sentinels {
+            sentinel.ask::<()>(&set).unwrap();
+        }
     }
 
     pub(crate) fn server(&mut self, number: usize) -> &mut Server {
@@ -66,7 +85,7 @@ impl Sentinels {
                 let named: Option<(String, u16)> =
                     sentinel.ask(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME]).unwrap_or(None);
                 let (_, port) = named.unwrap_or_default();
-                if let Some(at) = self.servers.iter().position(|server| server.port() == port) {
+                if let Some(at) = self.ports.iter().position(|known| *known == port) {
                     votes[at] += 1;
                 }
             }

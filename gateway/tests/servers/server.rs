@@ -40,7 +40,8 @@ impl Folder {
         Self { folder, warden: warden.spawn().unwrap() }
     }
 
-    fn below(&self) -> PathBuf {
+    /// A folder in it. What writes its process number to `pid` there ends with the test's process.
+    pub(crate) fn below(&self) -> PathBuf {
         let number = fs::read_dir(self.folder.path()).unwrap().count();
         let folder = self.folder.path().join(number.to_string());
         fs::create_dir(&folder).unwrap();
@@ -124,7 +125,7 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Starts the server again where it was, without its data.
+    /// Starts the server again where it was, without its data unless its options have it keep them.
     pub(crate) fn restart(&mut self) {
         self.child = spawn(&self.folder, self.port, &self.options);
         assert!(self.comes_up(), "redis-server does not start again: {}", log(&self.folder));
@@ -132,16 +133,11 @@ impl Server {
 
     /// Makes it hang with its connections open, until [`go_on`](Self::go_on).
     pub(crate) fn hang(&self) {
-        self.signal("-STOP");
+        signal(&self.child, "-STOP");
     }
 
     pub(crate) fn go_on(&self) {
-        self.signal("-CONT");
-    }
-
-    fn signal(&self, signal: &str) {
-        let process = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &process]).status().unwrap().success());
+        signal(&self.child, "-CONT");
     }
 
     fn connect(&self) -> RedisResult<Connection> {
@@ -167,6 +163,11 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+pub(crate) fn signal(child: &Child, signal: &str) {
+    let process = child.id().to_string();
+    assert!(Command::new("kill").args([signal, &process]).status().unwrap().success());
 }
 
 /// Asks again until there is an answer.

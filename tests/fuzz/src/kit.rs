@@ -74,6 +74,7 @@ pub(crate) fn acquisition(target: Target, lease: LeaseTime) -> AcquireSpec {
         attempt: AttemptTime::DEFAULT,
         pacing: Pacing::Jittered,
         replicas: None,
+        newest: None,
         is_crowded: false,
     }
 }

@@ -5,6 +5,7 @@
 
 mod counts;
 mod holds;
+mod record;
 mod refusals;
 
 /// Microseconds by the test's one clock.

@@ -89,8 +89,17 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     };
     let Terms { lease, patience, budget, attempt, replicas, clock, is_crowded, entropy } = terms;
     let has_queue = target.has_queue();
-    let spec =
-        AcquireSpec { target, lease, patience, budget, attempt, pacing, replicas, is_crowded };
+    let spec = AcquireSpec {
+        target,
+        lease,
+        patience,
+        budget,
+        attempt,
+        pacing,
+        replicas,
+        newest: None,
+        is_crowded,
+    };
     let machine = Acquire::new(spec, entropy, clock, log.now);
     play(
         machine,
@@ -119,8 +128,18 @@ fn gather(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
         .collect();
     let (count, queues) = (parts.len(), parts.iter().any(Target::has_queue));
     let keeps = Duration::from_millis(one_of(input, &[0, 1_500, 100_000]));
-    let spec =
-        GatherSpec { parts, lease, patience, budget, attempt, keeps, replicas, pacing, is_crowded };
+    let spec = GatherSpec {
+        parts,
+        lease,
+        patience,
+        budget,
+        attempt,
+        keeps,
+        replicas,
+        pacing,
+        newest: Vec::new(),
+        is_crowded,
+    };
     let machine = Gather::new(spec, entropy, vec![clock; count], log.now);
     play(
         machine,

@@ -1,0 +1,96 @@
+//! The gateway as the program that people run: killed, started again where it was, made to hang.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use edgelatch::Gateway;
+use edgelatch::timing::AttemptTime;
+
+use crate::servers::{Folder, signal, until};
+
+pub(crate) const TOKEN: &str = "the-token";
+
+/// For how long a client waits for an answer: short, for what hangs here does so for longer.
+const ATTEMPT: Duration = Duration::from_millis(500);
+
+/// A gateway in a process of its own; ends with the value.
+pub(crate) struct Door {
+    child: Child,
+    redis: String,
+    address: String,
+    folder: PathBuf,
+}
+
+impl Door {
+    /// In front of the Redis of this URL.
+    pub(crate) fn start(folder: &Folder, redis: String) -> Self {
+        let folder = folder.below();
+        let (child, address) = run(&folder, &redis, "127.0.0.1:0").unwrap();
+        Self { child, redis, address, folder }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What a client has to know of it.
+    pub(crate) fn gateway(&self) -> Gateway {
+        let attempt = AttemptTime::new(ATTEMPT).unwrap();
+        Gateway::upstash(&self.url(), TOKEN).unwrap().request_timeout(attempt)
+    }
+
+    pub(crate) fn kill(&mut self) {
+        let _ = fs::remove_file(self.folder.join("pid"));
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it again where it was.
+    pub(crate) fn restart(&mut self) {
+        // Somebody's connection may have its port for a moment.
+        (self.child, _) = until(|| run(&self.folder, &self.redis, &self.address));
+    }
+
+    /// Makes it hang with its connections open, until [`go_on`](Self::go_on).
+    pub(crate) fn hang(&self) {
+        signal(&self.child, "-STOP");
+    }
+
+    pub(crate) fn go_on(&self) {
+        signal(&self.child, "-CONT");
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A gateway that listens, and where; `None` when it has ended before.
+fn run(folder: &Path, redis: &str, listen: &str) -> Option<(Child, String)> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_edgelatch-gateway"))
+        .args(["--redis", redis, "--token", TOKEN, "--listen", listen])
+        .env_remove("EDGELATCH_TOKENS")
+        .env_remove("EDGELATCH_REDIS")
+        .env_remove("EDGELATCH_SCOPE_KEYS")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    fs::write(folder.join("pid"), child.id().to_string()).unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let address = |line: String| Some(line.strip_prefix("listening on http://")?.to_owned());
+    let Some(address) = lines.find_map(address) else {
+        child.wait().unwrap();
+        return None;
+    };
+    Some((child, address))
+}

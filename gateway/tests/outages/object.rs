@@ -1,0 +1,69 @@
+//! What is taken under load.
+
+use std::time::Duration;
+
+use edgelatch::host::Host;
+use edgelatch::protocol::calls::FairSettings;
+use edgelatch::timing::PeerSkew;
+use edgelatch::transport::Reqwest;
+use edgelatch::{Client, Lock};
+
+use crate::history::{Ground, Share};
+
+/// How many permits there are.
+pub(crate) const PERMITS: u32 = 2;
+
+/// One kind of each sort: what excludes, what is counted, what queues, what is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Object {
+    Lock,
+    Fenced,
+    Fair,
+    ReadWrite,
+    Permits,
+}
+
+impl Object {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Lock, Self::Fenced, Self::Fair, Self::ReadWrite, Self::Permits];
+
+    /// What histories of it rest on, before anything strikes.
+    pub(crate) fn ground(self) -> Ground {
+        Ground {
+            permits: (self == Self::Permits).then_some((PERMITS, 0)),
+            queues: matches!(self, Self::Fair | Self::ReadWrite),
+            ..Ground::default()
+        }
+    }
+
+    /// Every way to take it, and what of it that is. Of a name each has its own.
+    pub(crate) fn ways<H: Host>(
+        self,
+        client: &Client<Reqwest, H>,
+        tag: &str,
+    ) -> Vec<(Share, Lock<Reqwest, H>)> {
+        let name = &self.name(tag);
+        let alone = |lock| vec![(Share::Alone, lock)];
+        match self {
+            Self::Lock => alone(client.lock(name).unwrap()),
+            Self::Fenced => alone(client.fenced_lock(name).unwrap()),
+            Self::Fair => {
+                // Who died in the queue is not waited for.
+                let settings = FairSettings::default().life(Duration::from_secs(1)).unwrap();
+                alone(client.fair_lock(name, settings).unwrap())
+            }
+            Self::ReadWrite => {
+                let both = client.read_write_lock(name, Default::default()).unwrap();
+                vec![(Share::Alone, both.write().clone()), (Share::Beside, both.read().clone())]
+            }
+            Self::Permits => {
+                let seats = client.permit_expirable_semaphore(name, PeerSkew::DEFAULT).unwrap();
+                vec![(Share::Some(1), seats.permits(1).unwrap())]
+            }
+        }
+    }
+
+    pub(crate) fn name(self, tag: &str) -> String {
+        format!("{tag}:{self:?}")
+    }
+}

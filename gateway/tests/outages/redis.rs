@@ -1,0 +1,182 @@
+//! One Redis, and the gateway in front of it.
+
+use std::time::Duration;
+
+use edgelatch::machine::Released;
+use edgelatch::{AcquireOptions, Client};
+
+use super::door::Door;
+use super::forgotten::Forgotten;
+use super::load::{Load, make_permits};
+use super::object::Object;
+use super::rounds::{Stand, TAG, rounds};
+use super::servers::{Folder, PASSWORD_IN_URL, Server};
+use super::watch::FAILED;
+
+/// What it has confirmed it keeps, even if it is killed.
+const KEEPS: &[&str] = &["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
+/// It keeps nothing.
+const FORGETS: &[&str] = &["--save", ""];
+/// At the most so many calls have no good end before a fault is over.
+const FAILURES: usize = 8;
+
+/// So often at the most something hangs for a moment more.
+const FLUTTERS: usize = 6;
+/// No such moment is longer: by then some attempts were given up, and some were not.
+const FLUTTER: Duration = Duration::from_millis(1_500);
+
+struct Single {
+    door: Door,
+    redis: Server,
+    // Last: what lies in it must be gone before it.
+    _folder: Folder,
+}
+
+impl Single {
+    fn new(options: &[&str]) -> Self {
+        let folder = Folder::new();
+        let redis = Server::start(&folder, options);
+        let url = format!("redis://:{PASSWORD_IN_URL}@{}", redis.address());
+        Self { door: Door::start(&folder, url), redis, _folder: folder }
+    }
+}
+
+impl Stand for Single {
+    fn door(&self) -> &Door {
+        &self.door
+    }
+
+    fn redis(&mut self) -> &Server {
+        &self.redis
+    }
+}
+
+/// Goes on until some calls had no good end.
+async fn fails(load: &mut Load) {
+    let calls = load.draw(FAILURES);
+    load.hears(&FAILED, calls).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_that_is_killed_and_keeps_its_data_costs_nothing_but_time() {
+    rounds(
+        async || Single::new(KEEPS),
+        async |stand, load| {
+            stand.redis.kill();
+            fails(load).await;
+            stand.redis.restart();
+        },
+    )
+    .await;
+}
+
+/// S62.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_that_comes_back_without_its_data_gives_newer_tokens_and_the_older_are_told() {
+    rounds(
+        async || Single::new(FORGETS),
+        async |stand, load| {
+            let forgotten = Forgotten::hold(&stand.door).await;
+            assert!(load.judge_proofs(&stand.redis) > 0);
+            let from = load.now();
+            stand.redis.kill();
+            fails(load).await;
+            stand.redis.restart();
+            load.has_lost(from);
+            make_permits(&stand.door, TAG).await;
+            load.goes_on(1).await;
+            forgotten.are_told(&stand.door).await;
+        },
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_that_hangs_and_goes_on_costs_nothing_but_time() {
+    rounds(
+        async || Single::new(FORGETS),
+        async |stand, load| {
+            stand.redis.hang();
+            fails(load).await;
+            stand.redis.go_on();
+            for _ in 0..load.draw(FLUTTERS) {
+                load.hears(&["granted"], 1).await;
+                stand.redis.hang();
+                load.rests(FLUTTER).await;
+                stand.redis.go_on();
+            }
+        },
+    )
+    .await;
+}
+
+/// S55.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_that_is_killed_or_hangs_costs_nothing_but_time() {
+    rounds(
+        async || Single::new(FORGETS),
+        async |stand, load| {
+            stand.door.kill();
+            fails(load).await;
+            stand.door.restart();
+            load.goes_on(1).await;
+            stand.door.hang();
+            fails(load).await;
+            stand.door.go_on();
+            for _ in 0..load.draw(FLUTTERS) {
+                load.hears(&["granted"], 1).await;
+                stand.door.hang();
+                load.rests(FLUTTER).await;
+                stand.door.go_on();
+            }
+        },
+    )
+    .await;
+}
+
+/// S61.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_that_forgets_its_scripts_again_and_again_grants_as_ever() {
+    rounds(
+        async || Single::new(FORGETS),
+        async |stand, load| {
+            for _ in 0..load.draw(8) {
+                for _ in 0..load.draw(40) {
+                    stand.redis.ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
+                    load.hears(&["granted"], 1).await;
+                }
+                load.goes_on(1).await;
+            }
+        },
+    )
+    .await;
+}
+
+/// S66.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_that_is_full_refuses_who_comes_and_lets_renew_and_release() {
+    rounds(
+        async || Single::new(FORGETS),
+        async |stand, load| {
+            make_permits(&stand.door, "kept").await;
+            let client = Client::connect(stand.door.gateway());
+            let mut kept = Vec::new();
+            for object in Object::ALL {
+                let options = AcquireOptions::new().renewed();
+                let (_, lock) = object.ways(&client, "kept").swap_remove(0);
+                kept.push(lock.acquire_with(options).await.unwrap());
+            }
+            let sets =
+                |limit| stand.redis.ask::<()>(&["CONFIG", "SET", "maxmemory", limit]).unwrap();
+            sets("1");
+            let calls = load.draw(FAILURES);
+            load.hears(&["full"], calls).await;
+            for lease in kept {
+                lease.renew(None).await.unwrap();
+                assert_eq!(lease.release().await, Ok(Released::Released), "{:?}", lease.name());
+            }
+            sets("0");
+        },
+    )
+    .await;
+}

@@ -1,0 +1,85 @@
+//! One of those who take an object again and again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use edgelatch::error::{AcquireError, LossReason, RequestError};
+use edgelatch::host::TokioHost;
+use edgelatch::transport::Reqwest;
+use edgelatch::{AcquireOptions, Lease, Lock};
+use fastrand::Rng;
+use tokio::time::sleep;
+
+use super::watch::Watch;
+use crate::history::Share;
+
+/// Leases, in milliseconds: shorter than what hangs here may hang, and longer.
+const LEASES: std::ops::RangeInclusive<u64> = 1_200..=3_000;
+/// For how long somebody waits: longer than any of them.
+const WAIT: Duration = Duration::from_secs(6);
+/// Nobody pauses for longer inside, in milliseconds.
+const PAUSE: u64 = 20;
+/// One lease of so many is dropped, as if its holder had died.
+const DROPPED: u32 = 200;
+
+pub(crate) struct Visitor {
+    pub(crate) number: usize,
+    pub(crate) watch: Arc<Watch>,
+    /// Every way to take it.
+    pub(crate) ways: Vec<(Share, Lock<Reqwest, TokioHost>)>,
+    pub(crate) rng: Rng,
+}
+
+impl Visitor {
+    /// Takes it, if it can be had, and lets it go.
+    pub(crate) async fn visits(&mut self) {
+        let watch = &self.watch;
+        let (share, lock) = &self.ways[self.rng.usize(..self.ways.len())];
+        let lease = Duration::from_millis(self.rng.u64(LEASES));
+        let options = AcquireOptions::new().lease(lease).wait(WAIT);
+        let take = watch.invokes(*share, lease);
+        let taken = match self.rng.bool() {
+            true => lock.acquire_with(options).await,
+            false => {
+                let tried = lock.try_acquire_with(options).await;
+                tried.and_then(|lease| lease.ok_or(AcquireError::Busy { remaining: None }))
+            }
+        };
+        match taken {
+            Ok(lease) => {
+                watch.is_told_held(self.number, take, &lease);
+                self.holds(take, lease).await;
+            }
+            Err(error) => watch.is_told_no(take, &error),
+        }
+    }
+
+    async fn holds(&mut self, take: usize, lease: Lease<Reqwest, TokioHost>) {
+        self.proves(take, &lease).await;
+        for _ in 0..self.rng.u8(..3) {
+            sleep(Duration::from_millis(self.rng.u64(..PAUSE))).await;
+            let asked = self.watch.now();
+            let answer = match self.rng.bool() {
+                true => lease.renew(None).await,
+                false => lease.is_held().await.and_then(there),
+            };
+            self.watch.is_told(take, &lease, asked, answer.map_err(Into::into));
+        }
+        self.proves(take, &lease).await;
+        if self.rng.u32(..DROPPED) > 0 {
+            self.watch.asks_to_release(take, &lease);
+            self.watch.is_told_of_release(take, &lease.release().await);
+        }
+    }
+
+    /// Has its hold written down in Redis.
+    async fn proves(&self, take: usize, lease: &Lease<Reqwest, TokioHost>) {
+        let asked = self.watch.now();
+        let answer = self.watch.proofs.add(take, lease).await;
+        self.watch.is_told(take, lease, asked, answer);
+    }
+}
+
+fn there(is_held: bool) -> Result<(), RequestError> {
+    if is_held { Ok(()) } else { Err(RequestError::Lost(LossReason::Gone)) }
+}

@@ -1,0 +1,205 @@
+//! What all who take an object were told, in order.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use edgelatch::Lease;
+use edgelatch::error::{
+    AcquireError, EvalError, LossReason, Refusal, RefusalKind, ReleaseError, RequestError,
+};
+use edgelatch::host::Host;
+use edgelatch::machine::Released;
+use edgelatch::transport::Reqwest;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::object::Object;
+use super::proofs::{Proofs, is_full};
+use super::servers::Server;
+use crate::history::{Claim, History, Hold, Loss, NEVER, Share, Time, Told};
+
+/// How often something was told.
+pub(crate) type Tally = BTreeMap<&'static str, usize>;
+
+/// What is told of a call that may have been done or not, or was not.
+pub(crate) const FAILED: [&str; 3] = ["refused", "unreachable", "unknown"];
+
+/// What those who take one object know together.
+pub(crate) struct Watch {
+    pub(crate) object: Object,
+    pub(crate) proofs: Proofs,
+    clock: Instant,
+    news: Arc<Notify>,
+    notes: Mutex<Notes>,
+}
+
+struct Notes {
+    history: History,
+    told: Tally,
+    /// Of each visitor.
+    grants: Vec<usize>,
+}
+
+impl Watch {
+    pub(crate) fn new(
+        object: Object,
+        proofs: Proofs,
+        visitors: usize,
+        clock: Instant,
+        news: Arc<Notify>,
+    ) -> Self {
+        let history = History { ground: object.ground(), ..History::default() };
+        let notes = Notes { history, told: Tally::new(), grants: vec![0; visitors] };
+        Self { object, proofs, clock, news, notes: Mutex::new(notes) }
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        Time::try_from(self.clock.elapsed().as_micros()).unwrap()
+    }
+
+    fn note<R>(&self, note: impl FnOnce(&mut History) -> R) -> R {
+        note(&mut self.notes.lock().unwrap().history)
+    }
+
+    fn tells(&self, what: &'static str) {
+        *self.notes.lock().unwrap().told.entry(what).or_default() += 1;
+        self.news.notify_waiters();
+    }
+
+    /// Redis may have lost what it had confirmed between these times.
+    pub(crate) fn loses(&self, mut loss: Loss) {
+        self.note(|history| {
+            if history.ground.permits.is_some() {
+                // How many there are is not certain any more.
+                loss.to = NEVER;
+            }
+            if self.object == Object::ReadWrite {
+                // Readers that join take the token of those who are there: of those who were.
+                history.ground.tokens_until.get_or_insert(loss.from);
+            }
+            history.ground.losses.push(loss);
+        });
+    }
+
+    pub(crate) fn invokes(&self, share: Share, lease: Duration) -> usize {
+        let now = self.now();
+        self.note(|history| history.invokes(now, &[Claim { name: 0, share }], lease))
+    }
+
+    pub(crate) fn is_told_held<H: Host>(
+        &self,
+        visitor: usize,
+        take: usize,
+        lease: &Lease<Reqwest, H>,
+    ) {
+        let (tokens, count) = (vec![Some(lease.token().as_u64())], Some(lease.hold_count()));
+        let hold = Hold { tokens, count, ..Hold::default() };
+        let now = self.now();
+        self.note(|history| history.is_told(now, take, Told::Held(hold)));
+        self.sees(take, lease);
+        self.notes.lock().unwrap().grants[visitor] += 1;
+        self.tells("granted");
+    }
+
+    pub(crate) fn is_told_no(&self, take: usize, error: &AcquireError) {
+        let now = self.now();
+        self.note(|history| history.is_told_no(now, take, error));
+        self.tells(match error {
+            AcquireError::Busy { .. } => "busy",
+            AcquireError::TooSlow => "too slow",
+            AcquireError::Unreachable(_) => "unreachable",
+            AcquireError::Unknown { .. } => "unknown",
+            AcquireError::Refused(no) if no.kind() == RefusalKind::OutOfMemory => "full",
+            AcquireError::Refused(no) => refused(no),
+            other => panic!("{:?}: {other:?}", self.object),
+        });
+    }
+
+    /// A holder looks at its lease.
+    pub(crate) fn sees<H: Host>(&self, take: usize, lease: &Lease<Reqwest, H>) -> Time {
+        // The test's clock first: what passes in between makes the lease no longer.
+        let (now, left) = (self.now(), lease.remaining());
+        self.note(|history| history.sees(now, take, left));
+        now
+    }
+
+    /// A holder has asked for something that says as well whether its hold is there.
+    pub(crate) fn is_told<H: Host>(
+        &self,
+        take: usize,
+        lease: &Lease<Reqwest, H>,
+        asked: Time,
+        answer: Result<(), EvalError>,
+    ) {
+        let now = self.now();
+        let error = match answer {
+            Ok(()) => None,
+            Err(EvalError::Request(error)) => Some(error),
+            Err(EvalError::ScriptFailed(text)) if is_full(&text) => return self.tells("full"),
+            Err(other) => panic!("{:?}: {other:?}", self.object),
+        };
+        self.tells(match error {
+            None => {
+                self.note(|history| history.stood(now, take, asked));
+                "stood"
+            }
+            Some(RequestError::Lost(LossReason::Gone)) => {
+                self.note(|history| history.is_gone(now, take));
+                "gone"
+            }
+            Some(RequestError::Lost(LossReason::Expired)) => "expired",
+            Some(RequestError::NotDone(_) | RequestError::Unreachable(_)) => "unreachable",
+            Some(RequestError::Refused(no)) => refused(&no),
+            Some(other) => panic!("{:?}: {other:?}", self.object),
+        });
+        self.sees(take, lease);
+    }
+
+    pub(crate) fn asks_to_release<H: Host>(&self, take: usize, lease: &Lease<Reqwest, H>) {
+        let now = self.sees(take, lease);
+        self.note(|history| history.asks_to_release(now, take));
+    }
+
+    pub(crate) fn is_told_of_release(&self, take: usize, answer: &Result<Released, ReleaseError>) {
+        let now = self.now();
+        self.note(|history| history.is_told_of_release(now, take, answer));
+        self.tells(match answer {
+            Ok(Released::Released) => "released",
+            Ok(Released::WasLost) => "was lost",
+            Err(ReleaseError::Unknown { .. }) => "unknown",
+            Err(ReleaseError::Refused(no)) => refused(no),
+            Err(other) => panic!("{:?}: {other:?}", self.object),
+        });
+    }
+
+    /// How often each visitor was granted it.
+    pub(crate) fn grants(&self) -> Vec<usize> {
+        self.notes.lock().unwrap().grants.clone()
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        self.notes.lock().unwrap().told.clone()
+    }
+
+    /// What Redis has noted can have been; answers how much that was.
+    pub(crate) fn judge_proofs(&self, redis: &Server) -> usize {
+        self.note(|history| self.proofs.judge(redis, history))
+            .unwrap_or_else(|what| panic!("{:?}: {what}", self.object))
+    }
+
+    /// What clients were told can have been.
+    pub(crate) fn judge(&self) {
+        let verdict = self.note(|history| {
+            let lines = || history.lines().collect::<Vec<_>>().join("\n");
+            history.judge().map_err(|what| format!("{what}, by its history:\n{}", lines()))
+        });
+        verdict.unwrap_or_else(|what| panic!("{:?}: {what}", self.object));
+    }
+}
+
+/// Redis is not ready. It says no other no: what is full lets renewals and releases pass.
+fn refused(no: &Refusal) -> &'static str {
+    assert_eq!(no.kind(), RefusalKind::Unavailable, "{no:?}");
+    "refused"
+}
