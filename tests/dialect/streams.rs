@@ -27,6 +27,7 @@ fn topic(target: Target) -> Topic {
         attempt: AttemptTime::DEFAULT,
         pacing,
         replicas: None,
+        newest: None,
         is_crowded: false,
     };
     let mut machine = Acquire::new(spec, Entropy::new([1; 32]), None, now);

@@ -211,8 +211,8 @@ impl Sim {
         drop(nodes);
         if !claims {
             // Readers that join take the token of those who are there: after a failover, of those who were.
-            let shared = self.plan.kind == Kind::ReadWrite;
-            self.loses(!self.tokens_may_fall() && !(shared && self.has_lost()));
+            let shared = self.plan.kind == Kind::ReadWrite && self.has_lost();
+            self.loses(!(shared || self.tokens_may_fall()));
         }
         self.witness.borrow_mut().claims &= claims;
     }
