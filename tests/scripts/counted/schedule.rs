@@ -156,6 +156,7 @@ impl Schedule {
             attempt,
             pacing,
             replicas: None,
+            newest: None,
             is_crowded: false,
         };
         let machine =
