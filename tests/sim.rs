@@ -30,7 +30,6 @@ mod sim {
     mod hold;
     mod host;
     mod java;
-    mod messages;
     mod named;
     mod objects;
     mod plan;

@@ -203,7 +203,7 @@ impl World {
     /// Redis as it is at the start.
     fn redis(&self) -> ScriptModel {
         let mut redis = ScriptModel::new(self.latches);
-        (redis.without, redis.fair.off) = (self.without, self.off);
+        (redis.without, redis.unfair) = (self.without, self.off);
         if let Some(number) = self.number {
             redis.put(NAME, Value::Text(number.to_string()), None);
         }
@@ -307,7 +307,7 @@ impl World {
         let before = Arc::clone(&state.redis);
         let redis = Arc::make_mut(&mut state.redis);
         let cells = redis.run_until(&script, letter.not_after, now * 1000);
-        redis.fair.told.clear();
+        redis.published.clear();
         let run = Executed::new(to.0, &script, &cells, [&before, redis], now);
         let seen = Arc::make_mut(&mut state.seen);
         seen.executed(&run);

@@ -37,15 +37,17 @@ const HOW_MANY: &str = "EDGELATCH_CALLS";
 const SEED: &str = "EDGELATCH_SEED";
 
 /// Does `act` to a Redis with random cases of `given`, some of them side by side, and on until every one of `verdicts` was heard
-/// and every script was called so often.
+/// and every script was called so often. Somebody listens to these channels.
 pub(crate) fn hear_all<S: Strategy<Value: Clone + 'static>>(
     verdicts: &Verdicts,
+    channels: &[String],
     given: &S,
     act: impl AsyncFn(&Redis, S::Value, &mut Heard) + 'static,
 ) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let mut redis = runtime.block_on(Redis::start());
     runtime.block_on(redis.learn());
+    runtime.block_on(redis.listen(channels));
     let seed = RngSeed::Fixed(env::var(SEED).map_or(1, |text| text.parse().unwrap()));
     let config = ProptestConfig { failure_persistence: None, rng_seed: seed, ..Default::default() };
     let mut runner = TestRunner::new(config);

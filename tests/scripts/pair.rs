@@ -1,11 +1,13 @@
-//! A real Redis and the model of the scripts, told the same and compared: what is answered, and everything that is stored.
+//! A real Redis and the model of the scripts, told the same and compared: what is answered, everything that is stored, and what is published.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use edgelatch::protocol::reply::{Cell, Reply};
 use edgelatch::protocol::script::ScriptCall;
 
 use crate::support::redis::{Content, Keyspace, Redis, Stored, Watched};
+use crate::support::script_model::audience::Message;
 use crate::support::script_model::{Entry, Latches, ScriptModel, Value};
 
 /// Times above this are microseconds.
@@ -27,13 +29,9 @@ impl<'a> Pair<'a> {
     pub(crate) async fn new(redis: &'a Redis) -> Self {
         redis.ask::<String>(&["FLUSHDB"]).await;
         let now = redis.now_ms().await;
-        Self {
-            redis,
-            now,
-            model: ScriptModel::new(Latches::On),
-            slowest: 0,
-            says_the_same: |real, model, _| real == model,
-        }
+        let mut model = ScriptModel::new(Latches::On);
+        model.audience = redis.audience();
+        Self { redis, now, model, slowest: 0, says_the_same: |real, model, _| real == model }
     }
 
     /// Redis' clock in milliseconds, or what it was a moment ago.
@@ -45,7 +43,7 @@ impl<'a> Pair<'a> {
     pub(crate) async fn call(&mut self, call: &ScriptCall, what: &str) -> Reply {
         let watched =
             self.redis.watch(call).await.unwrap_or_else(|error| panic!("{what}: {error}"));
-        let Watched { began, ended, cells, keys } = watched;
+        let Watched { began, ended, cells, keys, published } = watched;
         (self.now, self.slowest) = (ended, self.slowest.max(ended - began));
         let reply = Reply::read(&cells, call.request)
             .unwrap_or_else(|| panic!("{what}: no reply: {cells:?}"));
@@ -64,8 +62,16 @@ impl<'a> Pair<'a> {
                 _ => assert_eq!(real, model, "{what}: element {place}"),
             }
         }
+        assert_eq!(published, self.heard(), "{what}: published");
         self.compare(&keys, ended, what);
         reply
+    }
+
+    /// What somebody hears of what the model has published.
+    fn heard(&mut self) -> Vec<Message> {
+        let mut messages = mem::take(&mut self.model.published);
+        messages.retain(|message| self.model.audience.hears(&message.channel, message.sharded));
+        messages
     }
 
     /// Writes a text or a hash past the scripts.

@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use super::coverage::hear_all;
 use super::pair::Pair;
 use super::raise::{TOKEN_KEY, acquire_for, raise_for};
-use crate::support::calls::{bound, lock, request};
+use super::steps::Aloud;
+use crate::support::calls::{announced_lock, bound, request};
 use crate::support::script_model::Value;
 
 /// All that a node says to a vote, and to what clears it.
@@ -66,11 +67,17 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[test]
 fn random_votes_do_to_a_node_what_they_do_to_the_model() {
-    let steps = (any::<bool>(), vec(step(), 1..40));
-    hear_all(&VERDICTS, &steps, async |redis, (fenced, steps), heard| {
+    let channel = "redisson_lock__channel:{job}".to_owned();
+    let given = (any::<bool>(), Aloud::any(), vec(step(), 1..40));
+    hear_all(&VERDICTS, &[channel], &given, async |redis, (fenced, aloud, steps), heard| {
         let member = Member { name: LockName::parse("job").unwrap(), fenced };
-        let node = LockCalls::of_several(member, Vec::new(), Publish::Plain);
-        let mut votes = Votes { pair: Pair::new(redis).await, node, grants: [NEVER; 3] };
+        let node = LockCalls::of_several(member, Vec::new(), aloud.publish);
+        let mut votes = Votes {
+            pair: Pair::new(redis).await,
+            publish: aloud.publish,
+            node,
+            grants: [NEVER; 3],
+        };
         for step in &steps {
             heard.extend(votes.take(step).await);
         }
@@ -80,6 +87,7 @@ fn random_votes_do_to_a_node_what_they_do_to_the_model() {
 /// What the steps are done to.
 struct Votes<'a> {
     pair: Pair<'a>,
+    publish: Publish,
     node: LockCalls,
     /// The newest token of each.
     grants: [u64; 3],
@@ -95,7 +103,7 @@ impl Votes<'_> {
             Step::Raise { who, ahead, by } => self.raise(*who, *ahead, *by),
             Step::Clear { id } => {
                 let bound = bound(self.pair.now() + 600_000, 90_000);
-                lock("job").force_release(request(*id), bound)
+                announced_lock("job", self.publish).force_release(request(*id), bound)
             }
             Step::Token { value } => {
                 self.pair.write(TOKEN_KEY, Value::Text(value.to_string()), None).await;

@@ -8,8 +8,8 @@ use proptest::collection::vec;
 
 use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};
 use super::pair::Pair;
-use super::steps::{LOCKS, Step, TOKEN_KEYS, step};
-use crate::support::calls::{lease, lock, owner, request, token};
+use super::steps::{Aloud, LOCKS, Step, TOKEN_KEYS, step};
+use crate::support::calls::{announced_lock, lease, owner, request, token};
 use crate::support::script_model::Value;
 
 /// All that the scripts can say.
@@ -25,8 +25,10 @@ const VERDICTS: [(&str, &[Code]); 6] = [
 /// S65, S70.
 #[test]
 fn random_calls_do_to_redis_what_they_do_to_the_model() {
-    hear_all(&VERDICTS, &vec(step(), 1..40), async |redis, steps, heard| {
-        let mut world = World { pair: Pair::new(redis).await, tokens: BTreeMap::new() };
+    let channels = ["redisson_lock__channel:{job}".to_owned()];
+    let given = (Aloud::any(), vec(step(), 1..40));
+    hear_all(&VERDICTS, &channels, &given, async |redis, (aloud, steps), heard| {
+        let mut world = World { pair: Pair::new(redis).await, aloud, tokens: BTreeMap::new() };
         for step in &steps {
             heard.extend(world.take(step).await);
         }
@@ -36,6 +38,7 @@ fn random_calls_do_to_redis_what_they_do_to_the_model() {
 /// What the steps are done to.
 struct World<'a> {
     pair: Pair<'a>,
+    aloud: Aloud,
     /// The newest token of each owner on each lock.
     tokens: BTreeMap<(usize, u8), u64>,
 }
@@ -88,9 +91,10 @@ impl World<'_> {
             unreachable!("only calls are made")
         };
         let bound = bound.bound(now, *keep);
-        let (lock, owner, id) = (lock(LOCKS[*number]), owner(*who), request(*id));
+        let lock = announced_lock(LOCKS[*number], self.aloud.publish);
+        let (owner, id) = (owner(*who), request(*id));
         match script {
-            0 => lock.acquire(id, bound, &owner, lease(*ms), *last),
+            0 => lock.acquire_aloud(id, bound, &owner, lease(*ms), *last, self.aloud.grants),
             1 => lock.release(id, bound, &owner),
             2 => {
                 let grant = self.tokens.get(&(*number, *who)).copied().unwrap_or(9);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::script::Bound;
+use edgelatch::protocol::script::{Bound, Publish};
 use proptest::prelude::*;
 
 pub(crate) const LOCKS: [&str; 2] = ["job", "x{a}b"];
@@ -31,6 +31,22 @@ pub(crate) enum Step {
     Token { lock: usize, value: u64, ends_in: Option<u64> },
     /// The end of one of the keys is taken away.
     Persist { of: usize },
+}
+
+/// What others are told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aloud {
+    pub(crate) publish: Publish,
+    /// Whether of grants too.
+    pub(crate) grants: bool,
+}
+
+impl Aloud {
+    pub(crate) fn any() -> impl Strategy<Value = Self> {
+        let publish =
+            proptest::sample::select(vec![Publish::Plain, Publish::Sharded, Publish::Both]);
+        (publish, any::<bool>()).prop_map(|(publish, grants)| Self { publish, grants })
+    }
 }
 
 /// How long a request may be done, seen from now.

@@ -1,5 +1,6 @@
 //! One Redis: the model of all scripts, its clock, and what a Redis has besides.
 
+use std::mem;
 use std::rc::Rc;
 
 use edgelatch::protocol::reply::Cell;
@@ -8,10 +9,10 @@ use fastrand::Rng;
 use super::engine::Sim;
 use super::faults::Fault;
 use super::gateway::{Known, Run};
-use super::messages::Told;
 use super::plan::{Plan, Tooth};
 use super::seen::Sight;
 use super::wire::{Feed, Letter};
+use crate::script_model::audience::Audience;
 use crate::script_model::{Latches, ScriptModel};
 
 /// What its clock shows when a schedule begins, in microseconds since 1970.
@@ -142,14 +143,10 @@ impl Sim {
             self.seen.count(Sight::UnknownScripts, 1);
             return Err("NOSCRIPT No matching script. Please use EVAL.");
         }
-        let name = run.script.script().name;
-        if name.starts_with("fair_") {
-            let channels = node.listeners.iter().filter(|feed| !feed.is_closed.get());
-            node.model.fair.listening = Some(channels.map(|feed| feed.channel.clone()).collect());
-        }
+        let open = node.listeners.iter().filter(|feed| !feed.is_closed.get());
+        node.model.audience = Audience::These(open.map(|feed| feed.channel.clone()).collect());
         let mut witness = self.witness.borrow_mut();
         let before = witness.before(place, node, run, now);
-        let told = Told::before(&node.model, run);
         let answer = node.run(run, now);
         if answer.is_err() {
             self.seen.count(Sight::NoMemory, 1);
@@ -157,11 +154,10 @@ impl Sim {
         let cells = answer?;
         witness.executed(self, place, node, run, &cells, before);
         drop(witness);
-        let mut messages = told.after(&node.model, run, &cells);
-        messages.extend(node.model.fair.told.drain(..).map(|channel| (channel, "0".into())));
+        let messages = mem::take(&mut node.model.published);
         drop(nodes);
-        for (channel, message) in messages {
-            self.published(place, &channel, &message);
+        for message in messages {
+            self.published(place, &message.channel, &message.text);
         }
         Ok(cells)
     }

@@ -80,9 +80,21 @@ impl Calls {
         lease: LeaseTime,
         last: bool,
     ) -> ScriptCall {
+        self.acquire_aloud(request, bound, owner, lease, last, false)
+    }
+
+    /// The same, of which others are told when it `announces` a grant.
+    pub(crate) fn acquire_aloud(
+        &self,
+        request: RequestId,
+        bound: Bound,
+        owner: &OwnerId,
+        lease: LeaseTime,
+        last: bool,
+        announces: bool,
+    ) -> ScriptCall {
         let owner = *owner;
-        let one =
-            Try { request, bound, owner, lease, last, number: 1, previous: None, announces: false };
+        let one = Try { request, bound, owner, lease, last, number: 1, previous: None, announces };
         self.0.acquire(&one)
     }
 

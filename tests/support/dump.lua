@@ -2,7 +2,7 @@
 --
 -- KEYS  none: all there are
 -- ARGV  none
--- Reply for each key: name, type, remaining ms, ms since 1970 at which it ends (both -1: never), then its text, its elements,
+-- Reply: ms since 1970 now, and for each key: name, type, remaining ms, ms since 1970 at which it ends (both -1: never), then its text, its elements,
 --       its fields and their values, or its members and their scores
 local content_of = {
   string = function(key) return {redis.call('GET', key)} end,
@@ -19,4 +19,4 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   for _, part in ipairs(content_of[kind](key)) do entry[#entry + 1] = part end
   all[#all + 1] = entry
 end
-return all
+return {now, all}

@@ -3,6 +3,7 @@
 pub(crate) mod answers;
 pub(crate) mod calls;
 pub(crate) mod fake_host;
+pub(crate) mod mail;
 pub(crate) mod misbehaviour;
 pub(crate) mod redis;
 pub(crate) mod relay;

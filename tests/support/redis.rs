@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::iter;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use edgelatch::protocol::reply::{Cell, Reply};
 use edgelatch::protocol::script::{ScriptCall, scripts};
 use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
 use redis::aio::MultiplexedConnection;
-use redis::{
-    AsyncConnectionConfig, Client, FromRedisValue, PushInfo, PushKind, RedisError, RedisResult,
-    Value,
-};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use redis::{AsyncConnectionConfig, Client, FromRedisValue, RedisError, RedisResult, Value};
+
+use super::mail::{Mail, WHOSE};
+use super::script_model::audience::{Audience, Message};
 
 /// The token that opens the gateway in front of a test's Redis. It must show up nowhere.
 pub(crate) const TOKEN: &str = "canary-token-0123456789";
@@ -24,7 +23,9 @@ const DUMP: &str = include_str!("dump.lua");
 pub(crate) struct Redis {
     gateway: Arc<Gateway>,
     connection: MultiplexedConnection,
-    messages: UnboundedReceiver<PushInfo>,
+    mail: Arc<Mutex<Mail>>,
+    /// To which it listens besides.
+    channels: Vec<String>,
     /// Which of its databases is meant, where others on the same connection mean another.
     database: Option<usize>,
     /// The hash of `dump.lua`, where all scripts are known.
@@ -41,6 +42,8 @@ pub(crate) struct Watched {
     pub(crate) ended: u64,
     pub(crate) cells: Vec<Cell>,
     pub(crate) keys: Keyspace,
+    /// What it has published, as far as somebody hears that.
+    pub(crate) published: Vec<Message>,
 }
 
 /// A key's value and how it ends.
@@ -71,20 +74,22 @@ impl Redis {
         let config = Config::new(RedisSource::Private, Tokens::new([TOKEN]).unwrap());
         let gateway = Gateway::start(config).await.unwrap();
         let client = Client::open(url(&gateway)).unwrap();
-        let (sender, messages) = unbounded_channel();
-        let config = patient().set_push_sender(sender);
+        let mail = Arc::new(Mutex::new(Mail::default()));
+        let inbox = Arc::clone(&mail);
+        let config = patient().set_push_sender(move |push| inbox.lock().unwrap().arrives(push));
         let mut connection =
             client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
         connection.psubscribe("*").await.unwrap();
         let gateway = Arc::new(gateway);
-        Self { gateway, connection, messages, database: None, dump_sha1: None }
+        Self { gateway, connection, mail, channels: Vec::new(), database: None, dump_sha1: None }
     }
 
-    /// The same for who works in one of its databases beside others. Nothing that is published is heard there.
+    /// The same for who works in one of its databases beside others.
     pub(crate) fn beside(&self, database: usize) -> Self {
         let (gateway, connection) = (self.gateway.clone(), self.connection.clone());
-        let (messages, dump_sha1) = (unbounded_channel().1, self.dump_sha1.clone());
-        Self { gateway, connection, messages, database: Some(database), dump_sha1 }
+        let (mail, channels) = (self.mail.clone(), self.channels.clone());
+        let (database, dump_sha1) = (Some(database), self.dump_sha1.clone());
+        Self { gateway, connection, mail, channels, database, dump_sha1 }
     }
 
     /// From now on all scripts are known there.
@@ -93,6 +98,20 @@ impl Redis {
             self.ask::<String>(&["SCRIPT", "LOAD", &script.source(false)]).await;
         }
         self.dump_sha1 = Some(self.ask(&["SCRIPT", "LOAD", DUMP]).await);
+    }
+
+    /// Listens to these channels, and to those of shards of the same names, besides to all that is published otherwise.
+    pub(crate) async fn listen(&mut self, channels: &[String]) {
+        for channel in channels {
+            self.connection.subscribe(channel).await.unwrap();
+            self.ask::<Value>(&["SSUBSCRIBE", channel]).await;
+        }
+        self.channels.extend_from_slice(channels);
+    }
+
+    /// Who listens there.
+    pub(crate) fn audience(&self) -> Audience {
+        Audience::EverythingAnd(self.channels.clone())
     }
 
     /// The gateway in front of it.
@@ -153,7 +172,7 @@ impl Redis {
         if self.database.is_none() {
             return command.query_async(&mut self.connection.clone()).await;
         }
-        let mut pipe = self.pipe();
+        let mut pipe = self.own_pipe();
         let answer: (T,) =
             pipe.add_command(command).query_async(&mut self.connection.clone()).await?;
         Ok(answer.0)
@@ -168,16 +187,29 @@ impl Redis {
         pipe
     }
 
+    /// The same. What is published from then on is by these commands.
+    fn own_pipe(&self) -> redis::Pipeline {
+        let mut pipe = self.pipe();
+        pipe.cmd("PUBLISH").arg(WHOSE).arg(self.place()).ignore();
+        pipe
+    }
+
+    fn place(&self) -> usize {
+        self.database.unwrap_or(0)
+    }
+
     /// Runs a call, and looks at all that there is then; nothing comes between.
     pub(crate) async fn watch(&self, call: &ScriptCall) -> RedisResult<Watched> {
-        let mut pipe = self.pipe();
-        pipe.cmd("TIME").add_command(evaluation(call, self.dump_sha1.is_some())).cmd("TIME");
+        let mut pipe = self.own_pipe();
+        pipe.cmd("TIME").add_command(evaluation(call, self.dump_sha1.is_some()));
         pipe.add_command(self.dumps());
-        let (began, cells, ended, keys): (_, Vec<Value>, _, Vec<Vec<Value>>) =
+        let (began, cells, (ended, keys)): (_, Vec<Value>, (_, Vec<Vec<Value>>)) =
             pipe.query_async(&mut self.connection.clone()).await?;
+        // Redis sends what a command has published with its answer, so before the next one's.
+        let published = self.mail.lock().unwrap().take(self.place());
         let cells = cells.into_iter().map(cell).collect::<Result<_, _>>()?;
         let keys = keys.into_iter().map(stored).collect();
-        Ok(Watched { began: millis(began), ended: millis(ended), cells, keys })
+        Ok(Watched { began: millis(began), ended, cells, keys, published })
     }
 
     /// Runs a call; answers what its script said, its echo checked.
@@ -195,18 +227,8 @@ impl Redis {
     pub(crate) async fn published(&mut self) -> Vec<(String, String)> {
         // Messages come on the same connection, so all that were published before are here then.
         self.ask::<String>(&["PING"]).await;
-        let mut published = Vec::new();
-        while let Ok(push) = self.messages.try_recv() {
-            if push.kind == PushKind::PMessage {
-                let words: Vec<String> = push
-                    .data
-                    .iter()
-                    .map(|word| String::from_redis_value_ref(word).unwrap())
-                    .collect();
-                published.push((words[1].clone(), words[2].clone()));
-            }
-        }
-        published
+        let published = self.mail.lock().unwrap().take(self.place());
+        published.into_iter().map(|message| (message.channel, message.text)).collect()
     }
 
     /// Everything that is stored.
@@ -217,10 +239,10 @@ impl Redis {
     /// Everything that is stored, and Redis' clock in milliseconds right after.
     pub(crate) async fn look(&self) -> (Keyspace, u64) {
         let mut pipe = self.pipe();
-        pipe.add_command(self.dumps()).cmd("TIME");
-        let (keys, now): (Vec<Vec<Value>>, _) =
+        pipe.add_command(self.dumps());
+        let ((now, keys),): ((_, Vec<Vec<Value>>),) =
             pipe.query_async(&mut self.connection.clone()).await.unwrap();
-        (keys.into_iter().map(stored).collect(), millis(now))
+        (keys.into_iter().map(stored).collect(), now)
     }
 
     fn dumps(&self) -> redis::Cmd {

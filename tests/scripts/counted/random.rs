@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use edgelatch::protocol::calls::{LatchCount, OnceCall, PermitCount, PermitTotal, Target};
 use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch::protocol::script::{Publish, ScriptCall};
 use edgelatch::timing::{LeaseTime, LifeTime};
 use proptest::collection::vec;
 use redis::Value as Raw;
@@ -13,9 +13,10 @@ use redis::Value as Raw;
 use super::bench::java;
 use super::redisson::{SETS, does, integer, keys};
 use super::steps::{GATE, Java, Kind, NAMES, PERM, SEM, Step, Verb, step};
-use super::{batch, held, id, latch, permits, semaphore};
+use super::{batch, held, id, latch, latch_that_says, permits_that_say, semaphore_that_says};
 use crate::scripts::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};
 use crate::scripts::pair::Pair;
+use crate::scripts::steps::Aloud;
 use crate::support::calls::{Calls, lease, owner, request, token};
 use crate::support::script_model::Value;
 
@@ -41,9 +42,11 @@ const SKEW: u64 = 500;
 
 #[test]
 fn random_calls_do_to_what_is_counted_what_they_do_to_the_model() {
-    let steps = vec(step(changes(1).len()), 1..50);
-    hear_all(&VERDICTS, &steps, async |redis, steps, heard| {
-        let mut world = World { pair: Pair::new(redis).await, tokens: BTreeMap::new() };
+    let channels = ["redisson_sc:{sem}", "redisson_countdownlatch__channel__{gate}"];
+    let channels = channels.map(ToOwned::to_owned);
+    let given = (Aloud::any(), vec(step(changes(1, Publish::Plain).len()), 1..50));
+    hear_all(&VERDICTS, &channels, &given, async |redis, (aloud, steps), heard| {
+        let mut world = World { pair: Pair::new(redis).await, aloud, tokens: BTreeMap::new() };
         world.begin().await;
         for step in &steps {
             heard.extend(world.take(step).await);
@@ -51,16 +54,17 @@ fn random_calls_do_to_what_is_counted_what_they_do_to_the_model() {
     });
 }
 
-fn target(kind: Kind) -> Calls {
+fn target(kind: Kind, publish: Publish) -> Calls {
     match kind {
-        Kind::Semaphore => held(&semaphore(SEM, 2)),
-        Kind::Permits => batch(&permits(PERM, 2, SKEW)),
+        Kind::Semaphore => held(&semaphore_that_says(SEM, 2, publish)),
+        Kind::Permits => batch(&permits_that_say(PERM, 2, SKEW, publish)),
     }
 }
 
 /// All that is done once, with this number.
-fn changes(number: u32) -> Vec<OnceCall> {
-    let (s, p, l) = (semaphore(SEM, 2), permits(PERM, 2, SKEW), latch(GATE));
+fn changes(number: u32, publish: Publish) -> Vec<OnceCall> {
+    let (s, l) = (semaphore_that_says(SEM, 2, publish), latch_that_says(GATE, publish));
+    let p = permits_that_say(PERM, 2, SKEW, publish);
     let total = PermitTotal::new(number).unwrap();
     let some = i32::try_from(number).unwrap();
     let who = u8::try_from(number.min(3)).unwrap();
@@ -89,6 +93,7 @@ fn changes(number: u32) -> Vec<OnceCall> {
 
 struct World<'a> {
     pair: Pair<'a>,
+    aloud: Aloud,
     /// The newest token of each owner of each kind.
     tokens: BTreeMap<(bool, u8), u64>,
 }
@@ -143,14 +148,17 @@ impl World<'_> {
     }
 
     fn make(&self, step: &Step, now: u64) -> ScriptCall {
+        let Aloud { publish, grants } = self.aloud;
         match step {
             Step::Hold { kind, verb, owner: who, request: number, lease: ms, bound, keep } => {
                 let (target, id, bound) =
-                    (target(*kind), request(*number), bound.bound(now, *keep));
+                    (target(*kind, publish), request(*number), bound.bound(now, *keep));
                 let (who, terms) = (owner(*who), ms.map_or(LeaseTime::ENDLESS, lease));
                 let newest = (*kind == Kind::Permits, who);
                 match verb {
-                    Verb::Acquire { last } => target.acquire(id, bound, &who, terms, *last),
+                    Verb::Acquire { last } => {
+                        target.acquire_aloud(id, bound, &who, terms, *last, grants)
+                    }
                     Verb::Release => target.release(id, bound, &who),
                     Verb::Renew => {
                         let token = token(self.token(newest.0, step));
@@ -159,14 +167,14 @@ impl World<'_> {
                 }
             }
             Step::Once { change, number, request: id, bound, keep } => {
-                changes(*number)[*change].call(request(*id), bound.bound(now, *keep))
+                changes(*number, publish)[*change].call(request(*id), bound.bound(now, *keep))
             }
             Step::Cancel { change, number, request: id, bound, keep } => {
-                changes(*number)[*change].cancel(request(*id), bound.bound(now, *keep))
+                changes(*number, publish)[*change].cancel(request(*id), bound.bound(now, *keep))
             }
             Step::Ask { object, owner: who } => match object {
-                0 => target(Kind::Semaphore).inspect(request(9), Some(owner(*who))),
-                1 => target(Kind::Permits).inspect(request(9), Some(owner(*who))),
+                0 => target(Kind::Semaphore, publish).inspect(request(9), Some(owner(*who))),
+                1 => target(Kind::Permits, publish).inspect(request(9), Some(owner(*who))),
                 _ => latch(GATE).inspect(request(9)),
             },
             other => unreachable!("no call is made of {other:?}"),

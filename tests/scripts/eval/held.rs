@@ -186,6 +186,7 @@ fn random_scripts_under_leases_do_to_redis_what_they_do_to_the_model() {
     let steps = vec((step(), 0..3_usize), 1..30);
     hear_all(
         &[("eval", VERDICTS), ("cancel", &[Code::Done])],
+        &[],
         &steps,
         async |redis, steps, heard| {
             let mut pair = Pair::new(redis).await;

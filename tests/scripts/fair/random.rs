@@ -8,10 +8,10 @@ use proptest::collection::vec;
 use proptest::sample::select;
 
 use super::kit::{Asks, Fair, JAVA};
-use super::steps::{Java, Ours, Step, step};
+use super::steps::{Java, OWNERS, Ours, Step, step};
 use crate::scripts::coverage::{ONCE, TAKEN, TOLD, hear_all};
 use crate::scripts::pair::Pair;
-use crate::support::calls::request;
+use crate::support::calls::{numbered_owner, request};
 use crate::support::redis::Redis;
 use crate::support::script_model::Value;
 use crate::support::script_model::java_fair::JavaAsks;
@@ -28,7 +28,11 @@ const VERDICTS: [(&str, &[Code]); 5] = [
 #[test]
 fn random_calls_do_to_redis_what_they_do_to_the_model() {
     let calls = (select(vec!["job", "x{a}b"]), vec(step(), 1..50));
-    hear_all(&VERDICTS, &calls, async |redis, (name, steps), heard| {
+    // Of Redisson's waiters one hears what is for a shard.
+    let ours = (1..=OWNERS).map(|owner| Fair::new("job").channel(numbered_owner(owner)));
+    let java = format!("redisson_lock__channel:{{job}}:{}", JAVA[0]);
+    let channels = Vec::from_iter(ours.chain([java]));
+    hear_all(&VERDICTS, &channels, &calls, async |redis, (name, steps), heard| {
         let mut world = World::new(redis, name).await;
         for step in &steps {
             heard.extend(world.take(step).await);

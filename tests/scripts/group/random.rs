@@ -8,9 +8,10 @@ use edgelatch::protocol::script::{Bound, ScriptCall};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::given::{GROUP, Java, field, values};
+use super::given::{GROUP, Java, PAD, field, values_of};
 use crate::scripts::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};
 use crate::scripts::pair::Pair;
+use crate::scripts::steps::Aloud;
 use crate::support::calls::{lease, owner, request, token};
 use crate::support::script_model::Value as Stored;
 use crate::support::script_model::java_group::JavaGroup;
@@ -94,9 +95,11 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[test]
 fn random_calls_about_values_do_to_redis_what_they_do_to_the_model() {
-    hear_all(&VERDICTS, &vec(step(), 1..40), async |redis, steps, heard| {
+    let channel = "redisson_lock__channel:{students}".to_owned();
+    let given = (Aloud::any(), vec(step(), 1..40));
+    hear_all(&VERDICTS, &[channel], &given, async |redis, (aloud, steps), heard| {
         let pair = Pair::new(redis).await;
-        let mut world = World { pair, tokens: BTreeMap::new(), unlocks: 0 };
+        let mut world = World { pair, aloud, tokens: BTreeMap::new(), unlocks: 0 };
         for step in &steps {
             heard.extend(world.take(step).await);
         }
@@ -106,6 +109,7 @@ fn random_calls_about_values_do_to_redis_what_they_do_to_the_model() {
 /// What the steps are done to.
 struct World<'a> {
     pair: Pair<'a>,
+    aloud: Aloud,
     /// The newest token of each owner.
     tokens: BTreeMap<u8, u64>,
     unlocks: u64,
@@ -149,9 +153,13 @@ impl World<'_> {
     fn make(&self, ours: &Ours, now: u64) -> ScriptCall {
         let not_after = ours.bound.map(|ms| now.saturating_add_signed(ms));
         let bound = Bound { not_after, keep: Duration::from_millis(ours.keep) };
-        let (calls, who, id) = (values(SETS[ours.set]), owner(ours.owner), request(ours.request));
+        let calls = values_of(GROUP, SETS[ours.set], PAD, self.aloud.publish);
+        let (who, id) = (owner(ours.owner), request(ours.request));
         match ours.script {
-            0 => calls.acquire(id, bound, &who, lease(ours.lease), ours.last),
+            0 => {
+                let grants = self.aloud.grants;
+                calls.acquire_aloud(id, bound, &who, lease(ours.lease), ours.last, grants)
+            }
             1 => calls.release(id, bound, &who),
             2 => {
                 let grant = self.tokens.get(&ours.owner).copied().unwrap_or(9);

@@ -69,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[test]
 fn random_writes_do_to_redis_what_they_do_to_the_model() {
     let verdicts = [("guard_write", WRITTEN), ("guard_newest", &[Code::Done])];
-    hear_all(&verdicts, &vec(step(), 1..30), async |redis, steps, heard| {
+    hear_all(&verdicts, &[], &vec(step(), 1..30), async |redis, steps, heard| {
         let mut pair = Pair::new(redis).await;
         pair.says_the_same = close;
         // One base for all, so that steps meet each other's tokens.

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use edgelatch::LockName;
+use edgelatch::protocol::calls::{ReadCalls, Target, WriteCalls};
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::ScriptCall;
 use proptest::collection::vec;
 
-use super::given::{
-    Java as Peer, UNLOCK_LATCH_MS, channel, eager_writes, reads, reads_inside, timeouts,
-    unlock_latch, writes, writes_around,
-};
+use super::given::{Java as Peer, UNLOCK_LATCH_MS, channel, timeouts, unlock_latch, want};
 use super::steps::{Call, HOLDERS, Java, Side, Step, WANT_KEYS, step};
 use crate::scripts::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};
 use crate::scripts::pair::Pair;
-use crate::scripts::steps::{LOCKS, TOKEN_KEYS};
+use crate::scripts::steps::{Aloud, LOCKS, TOKEN_KEYS};
 use crate::support::calls::{Calls, lease, owner, request, token};
 use crate::support::script_model::{Value, java_read_write::JavaRw};
 
@@ -31,8 +30,9 @@ const VERDICTS: [(&str, &[Code]); 8] = [
 
 #[test]
 fn random_calls_on_both_sides_do_to_redis_what_they_do_to_the_model() {
-    hear_all(&VERDICTS, &vec(step(), 1..40), async |redis, steps, heard| {
-        let mut world = World { pair: Pair::new(redis).await, tokens: BTreeMap::new() };
+    let given = (Aloud::any(), vec(step(), 1..40));
+    hear_all(&VERDICTS, &[channel(LOCKS[0])], &given, async |redis, (aloud, steps), heard| {
+        let mut world = World { pair: Pair::new(redis).await, aloud, tokens: BTreeMap::new() };
         for step in &steps {
             heard.extend(world.take(step).await);
         }
@@ -42,6 +42,7 @@ fn random_calls_on_both_sides_do_to_redis_what_they_do_to_the_model() {
 /// What the steps are done to.
 struct World<'a> {
     pair: Pair<'a>,
+    aloud: Aloud,
     /// The newest token of each owner on each lock.
     tokens: BTreeMap<(usize, u8), u64>,
 }
@@ -93,31 +94,40 @@ impl World<'_> {
             unreachable!("only calls of ours are made")
         };
         let bound = limit.bound(now, *keep);
-        let (lock, id) = (LOCKS[*number], request(*id));
+        let (name, id) = (LockName::parse(LOCKS[*number]).unwrap(), request(*id));
+        let Aloud { publish, grants } = self.aloud;
+        let (reads, writes) =
+            (ReadCalls::new(name.clone(), publish), WriteCalls::new(name, publish));
+        let (read, write) =
+            (|calls| Calls(Target::Read(calls)), |calls| Calls(Target::Write(calls)));
         let grant = |owner: u8| token(self.tokens.get(&(*number, owner)).copied().unwrap_or(9));
-        let of = |side: &Side| if *side == Side::Read { reads(lock) } else { writes(lock) };
+        let of = |side: &Side| {
+            if *side == Side::Read { read(reads.clone()) } else { write(writes.clone()) }
+        };
         let take = |side: Calls, who: u8, ms: u64, last: bool| {
-            side.acquire(id, bound, &owner(who), lease(ms), last)
+            side.acquire_aloud(id, bound, &owner(who), lease(ms), last, grants)
         };
         match call {
             Call::Read { owner: who, parent, lease, last } => {
-                let side = parent.map_or(reads(lock), |parent| reads_inside(lock, owner(parent)));
-                take(side, *who, *lease, *last)
+                let inside = |parent| reads.clone().inside(owner(parent));
+                let side = parent.map_or_else(|| reads.clone(), inside);
+                take(read(side), *who, *lease, *last)
             }
             Call::RenewRead { owner: who, lease: ms } => {
-                reads(lock).renew(id, bound, &owner(*who), lease(*ms), grant(*who))
+                of(&Side::Read).renew(id, bound, &owner(*who), lease(*ms), grant(*who))
             }
-            Call::EndRead { owner: who } => reads(lock).release(id, bound, &owner(*who)),
+            Call::EndRead { owner: who } => of(&Side::Read).release(id, bound, &owner(*who)),
             Call::Write { owner: who, wants, lease, last } => {
-                let side = if *wants { eager_writes(lock, 5_000) } else { writes(lock) };
-                take(side, *who, *lease, *last)
+                let side =
+                    if *wants { writes.prefers_writers(want(5_000)) } else { writes.clone() };
+                take(write(side), *who, *lease, *last)
             }
             Call::RenewWrite { owner: who, lease: ms } => {
-                writes(lock).renew(id, bound, &owner(*who), lease(*ms), grant(*who))
+                of(&Side::Write).renew(id, bound, &owner(*who), lease(*ms), grant(*who))
             }
             Call::EndWrite { owner: who, inner } => {
-                let side = inner.map_or(writes(lock), |inner| writes_around(lock, owner(inner)));
-                side.release(id, bound, &owner(*who))
+                let around = |inner| writes.clone().around(owner(inner));
+                write(inner.map_or_else(|| writes.clone(), around)).release(id, bound, &owner(*who))
             }
             Call::Force { side } => of(side).force_release(id, bound),
             Call::Cancel { side } => of(side).0.force_release().cancel(id, bound),

@@ -11,11 +11,15 @@ use crate::support::calls::Calls;
 
 /// Locks that are taken together; a name that begins with `f` is a fenced lock's.
 fn locks(names: &[&str]) -> Calls {
+    locks_that_say(names, Publish::Plain)
+}
+
+fn locks_that_say(names: &[&str], publish: Publish) -> Calls {
     let mut members = names
         .iter()
         .map(|name| Member { name: LockName::parse(name).unwrap(), fenced: name.starts_with('f') });
     let first = members.next().unwrap();
-    Calls(Target::Lock(LockCalls::of_several(first, members.collect(), Publish::Plain)))
+    Calls(Target::Lock(LockCalls::of_several(first, members.collect(), publish)))
 }
 
 fn token_key(name: &str) -> String {

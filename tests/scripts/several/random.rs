@@ -8,9 +8,10 @@ use edgelatch::protocol::script::{Bound, ScriptCall};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{locks, token_key};
+use super::{locks_that_say, token_key};
 use crate::scripts::coverage::{RENEWED, TAKEN, TOLD, hear_all};
 use crate::scripts::pair::Pair;
+use crate::scripts::steps::Aloud;
 use crate::support::calls::{lease, owner, request, token};
 use crate::support::script_model::Value;
 
@@ -83,8 +84,10 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[test]
 fn random_calls_about_several_locks_do_to_redis_what_they_do_to_the_model() {
-    hear_all(&VERDICTS, &vec(step(), 1..40), async |redis, steps, heard| {
-        let mut world = World { pair: Pair::new(redis).await, tokens: BTreeMap::new() };
+    let channels = ["a", "fc"].map(|name| format!("redisson_lock__channel:{{{name}}}"));
+    let given = (Aloud::any(), vec(step(), 1..40));
+    hear_all(&VERDICTS, &channels, &given, async |redis, (aloud, steps), heard| {
+        let mut world = World { pair: Pair::new(redis).await, aloud, tokens: BTreeMap::new() };
         for step in &steps {
             heard.extend(world.take(step).await);
         }
@@ -94,6 +97,7 @@ fn random_calls_about_several_locks_do_to_redis_what_they_do_to_the_model() {
 /// What the steps are done to.
 struct World<'a> {
     pair: Pair<'a>,
+    aloud: Aloud,
     /// The newest token of each owner. Its latch is that of the set's first.
     tokens: BTreeMap<u8, u64>,
 }
@@ -132,9 +136,10 @@ impl World<'_> {
         };
         let not_after = limit.map(|ms| now.saturating_add_signed(ms));
         let bound = Bound { not_after, keep: Duration::from_millis(*keep) };
-        let (calls, who_asks, id) = (locks(SETS[*set]), owner(*who), request(1));
+        let calls = locks_that_say(SETS[*set], self.aloud.publish);
+        let (who_asks, id) = (owner(*who), request(1));
         match script {
-            0 => calls.acquire(id, bound, &who_asks, lease(*ms), *last),
+            0 => calls.acquire_aloud(id, bound, &who_asks, lease(*ms), *last, self.aloud.grants),
             1 => calls.release(id, bound, &who_asks),
             2 => {
                 let grant = self.tokens.get(who).copied().unwrap_or(9);

@@ -15,16 +15,22 @@ impl ScriptModel {
     }
 
     fn latch_change(&mut self, run: &Run<'_>) -> (i64, String) {
-        let (key, count) = (&run.keys[1], self.number(&run.keys[1]).unwrap_or(0).max(0));
+        let (key, channel) = (&run.keys[1], &run.args[7]);
+        let there = self.number(key);
+        let count = there.unwrap_or(0).max(0);
         match (run.args[5].as_str(), count) {
             ("set", 0) => {
                 self.put(key, Value::Text(run.args[6].clone()), None);
+                self.say(run, channel, "1");
                 (1, run.args[6].clone())
             }
             ("set", count) => (0, count.to_string()),
             ("down", 2..) => (1, self.add_to(key, -1).to_string()),
             (op, count) => {
                 self.delete(key);
+                if (op, count) == ("down", 1) || op != "down" && there.is_some() {
+                    self.say(run, channel, "0");
+                }
                 match (op, count) {
                     ("down", 0) => (3, "0".into()),
                     ("down", _) => (1, "0".into()),

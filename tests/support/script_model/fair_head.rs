@@ -1,19 +1,6 @@
 //! `parts/fair.lua`: the queue of a fair lock, and who is next.
 
-use std::collections::BTreeSet;
-
 use super::{Run, ScriptModel, Value};
-
-/// What surrounds a fair lock.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Surroundings {
-    /// The channels on which somebody listens. `None`: one who hears whatever is published, but nothing that is for a shard.
-    pub(crate) listening: Option<BTreeSet<String>>,
-    /// The channels on which something was said.
-    pub(crate) told: Vec<String>,
-    /// A rule that is taken away.
-    pub(crate) off: Option<Rule>,
-}
 
 /// The rules of the protocol that can be taken away, to see what each is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,10 +44,6 @@ struct Watch {
 
 const DAY: i64 = 86_400_000;
 
-impl Surroundings {
-    pub(super) const NONE: Self = Self { listening: None, told: Vec::new(), off: None };
-}
-
 impl<'a> Queue<'a> {
     pub(super) fn read(run: &'a Run<'a>) -> Self {
         let time = |place: usize| run.args[place].parse().unwrap();
@@ -88,7 +71,7 @@ impl<'a> Queue<'a> {
 
 impl ScriptModel {
     pub(super) fn is_off(&self, rule: Rule) -> bool {
-        self.fair.off == Some(rule)
+        self.unfair == Some(rule)
     }
 
     pub(super) fn is_free(&self, queue: &Queue<'_>) -> bool {
@@ -115,14 +98,10 @@ impl ScriptModel {
 
     fn tell(&mut self, queue: &Queue<'_>, field: &str) -> bool {
         let channel = format!("{}:{field}", queue.channel);
-        let heard = match &self.fair.listening {
-            None => queue.run.args[3] != "S",
-            Some(listening) => listening.contains(&channel),
-        };
         if !self.is_off(Rule::Tell) {
-            self.fair.told.push(channel);
+            self.say(queue.run, &channel, "0");
         }
-        heard
+        self.hears(queue.run, &channel)
     }
 
     /// Takes dead heads out, tells the head that is left, and answers it.

@@ -143,6 +143,9 @@ impl ScriptModel {
             self.remove_field(group, &format!("{field}:{owner}:expire_time"));
             self.remove_field(group, &format!("{field}:{owner}:lock_count"));
         }
+        if held > 0 {
+            self.say(run, &run.keys[2], "0");
+        }
         let verdict = i64::from(held == fields.len());
         self.set_latch(&run.keys[0], &format!("x{verdict}"), run.life(0), run.now);
         out(verdict, "0", 0)
@@ -159,6 +162,9 @@ impl ScriptModel {
                 model.remove_field(group, field);
                 model.remove_field(group, &format!("{field}:{owner}:expire_time"));
                 model.remove_field(group, &format!("{field}:{owner}:lock_count"));
+            }
+            if freed > 0 {
+                model.say(run, &run.keys[2], "0");
             }
             (i64::from(freed > 0), freed.to_string())
         })

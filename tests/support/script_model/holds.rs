@@ -47,6 +47,14 @@ impl Kind {
             Self::Permits => 1,
         }
     }
+
+    /// The place of the argument by which an acquisition tells that none is left.
+    const fn tells(self) -> usize {
+        match self {
+            Self::Semaphore => 9,
+            Self::Permits => 8,
+        }
+    }
 }
 
 /// How a dump of Redis shows the bytes that these digits spell.
@@ -77,9 +85,18 @@ impl ScriptModel {
     fn give(&mut self, run: &Run<'_>, permits: i64) -> Option<i64> {
         let there = self.number(&run.keys[1]);
         if (there.is_some() || self.leaves_out(rules::NOT_THERE)) && permits > 0 {
-            return Some(self.add_to(&run.keys[1], permits));
+            let available = self.add_to(&run.keys[1], permits);
+            self.say_available(run, permits, available);
+            return Some(available);
         }
         there
+    }
+
+    /// Less than one wakes nobody.
+    pub(super) fn say_available(&mut self, run: &Run<'_>, more: i64, available: i64) {
+        if more > 0 && available > 0 {
+            self.say(run, &run.keys[3], &available.to_string());
+        }
     }
 
     /// `parts/evict.lua`
@@ -203,6 +220,11 @@ impl ScriptModel {
         self.set_latch(&run.keys[0], &token, run.life(lease.unwrap_or(0)), run.now);
         members.iter().for_each(|member| self.set_score(set, member, ends(run, lease, skew)));
         self.add_to(&run.keys[1], -permits);
+        let tells = run.args.get(kind.tells()).is_some_and(|flag| flag == "1");
+        if tells && available == Some(permits) {
+            let zeros = self.listeners(&run.keys[3]).clamp(1, 20);
+            self.say(run, &run.keys[3], &"0".repeat(zeros));
+        }
         out(1, &token, lease.map_or(-1, |lease| i64::try_from(lease).unwrap()))
     }
 

@@ -96,7 +96,9 @@ impl ScriptModel {
     }
 
     fn java_tells(&mut self, lock: &JavaFair<'_>, head: Option<String>) {
-        self.fair.told.extend(head.map(|head| format!("{}:{head}", lock.channel)));
+        if let Some(head) = head {
+            self.publish(&format!("{}:{head}", lock.channel), "0", false);
+        }
     }
 
     fn sweep(&mut self, lock: &JavaFair<'_>, now: i64) -> Option<String> {

@@ -92,6 +92,9 @@ impl ScriptModel {
             self.put(&lock[0], Value::Hash(hash), Some(run.now + lease));
         }
         self.set_latch(&run.keys[0], &token.to_string(), run.life(lease), run.now);
+        for channel in run.args.iter().skip(11) {
+            self.say_taken(run, channel, lease);
+        }
         out(1, &token.to_string(), i64::try_from(lease).unwrap())
     }
 
@@ -148,7 +151,13 @@ impl ScriptModel {
             self.prolong_tombstone(run);
             return out(latch[1..].parse().unwrap(), "0", 0);
         }
-        let held = locks.iter().filter(|lock| self.remove_field(&lock[0], field)).count();
+        let mut held = 0;
+        for lock in &locks {
+            if self.remove_field(&lock[0], field) {
+                held += 1;
+                self.say(run, &lock[1], "0");
+            }
+        }
         let verdict = i64::from(held == locks.len());
         self.set_latch(&run.keys[0], &format!("x{verdict}"), run.life(0), run.now);
         out(verdict, "0", 0)
@@ -156,8 +165,11 @@ impl ScriptModel {
 
     pub(super) fn lock_force_release(&mut self, run: &Run<'_>) -> Out {
         self.once(run, |model| {
-            let held = i64::from(model.delete(&run.keys[1]));
-            (held, "0".into())
+            let held = model.delete(&run.keys[1]);
+            if held {
+                model.say(run, &run.keys[2], "0");
+            }
+            (i64::from(held), "0".into())
         })
     }
 

@@ -2,8 +2,9 @@
 //! each object's scripts stand in a file of their own.
 //!
 //! The model checker runs the real machines against it, and random calls are compared with a real Redis. Time is an argument.
-//! Not modelled: what is published, and errors of Redis (a key of another type, memory that is full).
+//! Not modelled: errors of Redis (a key of another type, memory that is full).
 
+pub(crate) mod audience;
 mod collections;
 mod count_down_latch;
 mod fair;
@@ -20,21 +21,27 @@ mod once;
 mod permits;
 pub(crate) mod read_write;
 mod semaphore;
+mod write_side;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use edgelatch::protocol::reply::Cell;
 use edgelatch::protocol::script::ScriptCall;
 
-use fair_head::Surroundings;
+use audience::{Audience, Message};
+use fair_head::Rule;
 
 /// The keys of one Redis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ScriptModel {
     keys: BTreeMap<String, Entry>,
     latches: Latches,
-    /// What surrounds a fair lock: nothing of it is stored.
-    pub(crate) fair: Surroundings,
+    /// Who listens to what is published.
+    pub(crate) audience: Audience,
+    /// What was published by the last that was done, in this order.
+    pub(crate) published: Vec<Message>,
+    /// A rule of the fair lock's that is left out.
+    pub(crate) unfair: Option<Rule>,
     /// A rule that is left out, by the name that its script's model gives it: to show what it is for.
     pub(crate) without: Option<&'static str>,
 }
@@ -82,7 +89,14 @@ type Out = (i64, String, i64);
 impl ScriptModel {
     /// An empty Redis.
     pub(crate) const fn new(latches: Latches) -> Self {
-        Self { keys: BTreeMap::new(), latches, fair: Surroundings::NONE, without: None }
+        Self {
+            keys: BTreeMap::new(),
+            latches,
+            audience: Audience::EverythingAnd(Vec::new()),
+            published: Vec::new(),
+            unfair: None,
+            without: None,
+        }
     }
 
     /// Whether its scripts keep grant latches.
@@ -90,11 +104,13 @@ impl ScriptModel {
         self.latches
     }
 
-    /// Runs a script at a time of the server in whole milliseconds.
+    /// Runs a script at a time of the server in whole milliseconds, for who does not listen to what it publishes.
     ///
     /// A real server's clock has microseconds too, of which a fencing token may be made: see [`run_at`](Self::run_at).
     pub(crate) fn run(&mut self, call: &ScriptCall, server_ms: u64) -> Vec<Cell> {
-        self.run_at(call, server_ms * 1000)
+        let cells = self.run_at(call, server_ms * 1000);
+        self.published.clear();
+        cells
     }
 
     /// Runs a script at a time of the server in microseconds.
@@ -127,6 +143,7 @@ impl ScriptModel {
         let (now, keep) = (micros / 1000, args[2].parse().unwrap());
         let run = Run { keys, args, micros, now, not_after, keep };
         self.expire(now);
+        self.published.clear();
         let (code, value, ms) = match script {
             "lock_acquire" => self.lock_acquire(&run),
             "lock_raise" => self.lock_raise(&run),

@@ -44,12 +44,14 @@ impl ScriptModel {
                 (i64::from(freed > 0), freed.to_string())
             }
             "new" if there.is_some() => (0, there.unwrap().to_string()),
-            "set" => {
-                let held = i64::try_from(self.members(&run.keys[2]).len()).unwrap();
-                let change = there.map_or(number, |available| number - available - held);
-                (1, self.add_to(key, change).to_string())
+            _ => {
+                let held = || i64::try_from(self.members(&run.keys[2]).len()).unwrap();
+                let sets = there.filter(|_| op == "set");
+                let change = sets.map_or(number, |available| number - available - held());
+                let available = self.add_to(key, change);
+                self.say_available(run, change, available);
+                (1, available.to_string())
             }
-            _ => (1, self.add_to(key, number).to_string()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The scripts of the read-write lock.
+//! The scripts of the read-write lock, but for the writer's own.
 
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
 
@@ -33,7 +33,7 @@ pub(crate) mod rules {
 }
 
 /// What the hash is, for a call about it.
-enum Mode {
+pub(super) enum Mode {
     Absent,
     Read,
     Write,
@@ -55,7 +55,7 @@ impl ScriptModel {
         }
     }
 
-    fn mode(&self, name: &str) -> Mode {
+    pub(super) fn mode(&self, name: &str) -> Mode {
         match (self.field(name, "mode"), self.hash(name)) {
             (_, None) => Mode::Absent,
             (Some("read"), _) => Mode::Read,
@@ -136,7 +136,7 @@ impl ScriptModel {
     }
 
     /// What every acquisition begins with: an end, or the token that is granted already, or nothing if it is new.
-    fn asked_before(
+    pub(super) fn asked_before(
         &mut self,
         run: &Run<'_>,
         mine: bool,
@@ -166,7 +166,7 @@ impl ScriptModel {
     }
 
     /// Busy: a last try leaves the tombstone.
-    fn refused(&mut self, run: &Run<'_>) {
+    pub(super) fn refused(&mut self, run: &Run<'_>) {
         if run.args[6] == "1" && !self.leaves_out(rules::LAST_TRY) {
             self.set_latch(&run.keys[0], "x0", run.life(0), run.now);
         }
@@ -223,7 +223,10 @@ impl ScriptModel {
             let only_mode = has_mode && self.hash(name).is_some_and(|hash| hash.len() == 1);
             let ends = alive == Some(0) && matches!(self.mode(name), Mode::Read);
             match alive {
-                _ if ends || only_mode => drop(self.delete(name)),
+                _ if ends || only_mode => {
+                    self.delete(name);
+                    self.say(run, &run.keys[3], "0");
+                }
                 Some(ms @ 1..) if !self.leaves_out(rules::READERS_END) => {
                     self.pexpire(name, ms.unsigned_abs(), run.now);
                 }
@@ -235,96 +238,14 @@ impl ScriptModel {
         out(verdict, "0", 0)
     }
 
-    fn write_acquire(&mut self, run: &Run<'_>) -> Out {
-        let [latch_key, name, token_key, want, ..] = run.keys else { panic!("too few keys") };
-        let (field, lease, kept) =
-            (run.args[4].as_str(), number(&run.args[5]), number(&run.args[7]));
-        let mine = self.has_field(name, field);
-        if let Some(answer) = self.asked_before(run, mine, mine) {
-            return answer.unwrap_or_else(|token| {
-                if !self.leaves_out(rules::REPEAT_EXTENDS) {
-                    self.longer(name, lease, run.now);
-                    self.longer(latch_key, run.life(lease), run.now);
-                }
-                out(2, &token, self.pttl(name, run.now))
-            });
-        }
-        let mut ms = self.pttl(name, run.now);
-        let free = match self.mode(name) {
-            Mode::Absent => true,
-            Mode::Read if self.leaves_out(rules::ALIVE) => true,
-            Mode::Read => {
-                let alive = self.alive(name, &run.args[8], "", run.now);
-                if alive > 0 && (ms < 0 || alive < ms) {
-                    ms = alive;
-                }
-                alive == 0 && !self.leaves_out(rules::DEAD_READERS)
-            }
-            Mode::Write | Mode::Other => false,
-        };
-        if !free {
-            self.refused(run);
-            if run.args[6] == "1" {
-                self.want_no_more(want, field);
-            } else if !run.args[9].is_empty() {
-                let until = run.now + number(&run.args[9]);
-                self.put(want, Value::Text(field.into()), Some(until));
-            }
-            return out(0, "1", ms);
-        }
-        let Some(token) = self.mint(run, token_key, kept) else { return out(-6, "0", 0) };
-        self.set_latch(latch_key, &token, run.life(lease), run.now);
-        self.delete(name);
-        self.set_field(name, "mode", "write");
-        self.set_field(name, field, "1");
-        self.pexpire(name, lease, run.now);
-        self.want_no_more(want, field);
-        out(1, &token, whole(lease))
-    }
-
-    fn write_release(&mut self, run: &Run<'_>) -> Out {
-        let [latch_key, name, _, token_key, epoch_key, want, inner @ ..] = run.keys else {
-            panic!("too few keys")
-        };
-        let (field, kept) = (run.args[4].as_str(), number(&run.args[6]));
-        if let Some(latch) = self.latch(latch_key).filter(|latch| is_tombstone(latch)) {
-            self.prolong_tombstone(run);
-            let epoch = if latch.len() > 2 { &latch[2..] } else { "0" };
-            return out(number(&latch[1..2]).cast_signed(), epoch, 0);
-        }
-        let alive = self.alive(name, &run.args[5], "", run.now);
-        let held = self.remove_field(name, field);
-        self.want_no_more(want, field);
-        let mut epoch = None;
-        if held && alive == 0 {
-            self.delete(name);
-        } else if held {
-            self.set_field(name, "mode", "read");
-            if alive > 0 {
-                self.pexpire(name, alive.unsigned_abs(), run.now);
-            }
-            let mints = !self.leaves_out(rules::DOWNGRADE);
-            epoch = mints.then(|| self.mint(run, token_key, kept)).flatten();
-        }
-        if let Some(epoch) = &epoch {
-            self.put(epoch_key, Value::Text(epoch.clone()), Some(run.now + kept));
-            let granted = inner
-                .first()
-                .filter(|key| self.latch(key).is_some_and(|latch| latch.parse::<u64>().is_ok()));
-            if let Some(key) = granted {
-                let life = run.life(0).max(self.pttl(key, run.now).max(0).unsigned_abs());
-                self.set_latch(key, epoch, life, run.now);
-            }
-        }
-        let (verdict, epoch) = (i64::from(held), epoch.unwrap_or_default());
-        self.set_latch(latch_key, &format!("x{verdict}{epoch}"), run.life(0), run.now);
-        out(verdict, if epoch.is_empty() { "0" } else { &epoch }, 0)
-    }
-
     fn rw_force_release(&mut self, run: &Run<'_>) -> Out {
         self.once(run, |model| {
-            let held = model.field(&run.keys[1], "mode") == Some(run.args[5].as_str());
-            (i64::from(held && model.delete(&run.keys[1])), "0".into())
+            let (name, side) = (&run.keys[1], run.args[5].as_str());
+            let held = model.field(name, "mode") == Some(side) && model.delete(name);
+            if held {
+                model.say(run, &run.keys[2], if side == "read" { "0" } else { "1" });
+            }
+            (i64::from(held), "0".into())
         })
     }
 
@@ -349,7 +270,7 @@ impl ScriptModel {
     }
 
     /// `parts/alive.lua`
-    fn alive(&self, name: &str, prefix: &str, but: &str, now: u64) -> i64 {
+    pub(super) fn alive(&self, name: &str, prefix: &str, but: &str, now: u64) -> i64 {
         let Some(hash) = self.hash(name) else { return 0 };
         if hash.len() > 128 {
             return -1;
@@ -375,12 +296,6 @@ impl ScriptModel {
         longest
     }
 
-    fn want_no_more(&mut self, want: &str, field: &str) {
-        if self.text(want).as_deref() == Some(field) && !self.leaves_out(rules::WANT_ENDS) {
-            self.delete(want);
-        }
-    }
-
     pub(super) fn has(&self, key: &str) -> bool {
         self.keys.contains_key(key)
     }
@@ -390,10 +305,10 @@ pub(super) fn timeout_key(prefix: &str, field: &str, entry: u64) -> String {
     format!("{prefix}:{field}:rwlock_timeout:{entry}")
 }
 
-fn number(text: &str) -> u64 {
+pub(super) fn number(text: &str) -> u64 {
     text.parse().unwrap()
 }
 
-fn whole(ms: u64) -> i64 {
+pub(super) fn whole(ms: u64) -> i64 {
     i64::try_from(ms).unwrap()
 }

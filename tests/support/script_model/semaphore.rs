@@ -53,6 +53,9 @@ impl ScriptModel {
             "addx" if there.is_some() => self.add_to(key, permits()),
             _ => return (0, there.unwrap_or(0).to_string()),
         };
+        if op != "drain" {
+            self.say_available(run, permits(), value);
+        }
         (1, value.to_string())
     }
 

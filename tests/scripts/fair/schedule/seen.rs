@@ -7,6 +7,7 @@ use edgelatch::protocol::script::ScriptCall;
 
 use super::super::kit::{Fair, field_of};
 use crate::support::script_model::ScriptModel;
+use crate::support::script_model::audience::Message;
 
 /// The graces of waiters of Redisson's: unheard, heard.
 const SHORT: u64 = 5_000;
@@ -21,7 +22,7 @@ pub(crate) struct Snapshot {
     timeouts: BTreeMap<String, i64>,
     beats: BTreeMap<String, i64>,
     seats: BTreeMap<String, i64>,
-    listening: BTreeSet<String>,
+    listening: Vec<String>,
 }
 
 /// Whose script it was.
@@ -74,7 +75,7 @@ impl Snapshot {
             timeouts: model.members(keys.timeouts),
             beats: model.members(&lock.beats()),
             seats: model.members(&lock.seats()),
-            listening: model.fair.listening.clone().unwrap_or_default(),
+            listening: model.audience.channels().into(),
         }
     }
 
@@ -155,7 +156,7 @@ impl Seen {
         by: &By<'_>,
         before: &Snapshot,
         after: &Snapshot,
-        told: &[String],
+        told: &[Message],
         now: u64,
     ) {
         if before.holders.is_empty() && self.free_since == u64::MAX {
@@ -283,7 +284,7 @@ impl Seen {
     }
 
     /// Whoever changes the head of a free lock tells the new one.
-    fn check_told(&mut self, by: &By<'_>, before: &Snapshot, after: &Snapshot, told: &[String]) {
+    fn check_told(&mut self, by: &By<'_>, before: &Snapshot, after: &Snapshot, told: &[Message]) {
         let Some(head) = after.queue.front() else { return };
         let asks = match by {
             By::Java { .. } => return,
@@ -291,7 +292,7 @@ impl Seen {
             By::Release { .. } => false,
         };
         let changed = before.queue.front() != Some(head) || !before.holders.is_empty();
-        let is_told = told.iter().any(|channel| channel.ends_with(head.as_str()));
+        let is_told = told.iter().any(|message| message.channel.ends_with(head.as_str()));
         let untold = after.holders.is_empty() && changed && !asks && !is_told;
         self.must(!untold, format!("{head} is not told that it is its turn"));
     }

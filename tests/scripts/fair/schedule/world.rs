@@ -11,6 +11,7 @@ use super::java::{Java, JavaStage};
 use super::law::Law;
 use super::ours::{Client, Stage};
 use super::seen::{By, Seen, Snapshot};
+use crate::support::script_model::audience::{Audience, Message};
 use crate::support::script_model::fair_head::Rule;
 use crate::support::script_model::{Latches, ScriptModel};
 
@@ -77,7 +78,7 @@ impl World {
 
     /// With a rule taken away.
     pub(crate) fn without(mut self, rule: Rule) -> Self {
-        self.model.fair.off = Some(rule);
+        self.model.unfair = Some(rule);
         self
     }
 
@@ -170,7 +171,7 @@ impl World {
             &By::ours(call, latch, &reply),
             &before,
             &after,
-            &self.model.fair.told,
+            &self.model.published,
             self.now,
         );
         self.tells();
@@ -186,7 +187,7 @@ impl World {
         let before = self.look();
         let answer = script(&mut self.model);
         let after = self.look();
-        self.seen.ran(&By::Java { holder }, &before, &after, &self.model.fair.told, self.now);
+        self.seen.ran(&By::Java { holder }, &before, &after, &self.model.published, self.now);
         self.tells();
         answer
     }
@@ -199,14 +200,14 @@ impl World {
         let ours = ours.map(|client| client.channel.clone());
         let java =
             java.map(|java| format!("{}:{}", lock.key("redisson_lock__channel"), java.holder));
-        self.model.fair.listening = Some(ours.chain(java).collect());
+        self.model.audience = Audience::These(ours.chain(java).collect());
         self.model.expire(self.now);
         Snapshot::of(&self.model, &lock, self.now)
     }
 
     /// Messages reach those who listen, or get lost.
     fn tells(&mut self) {
-        for channel in std::mem::take(&mut self.model.fair.told) {
+        for Message { channel, .. } in std::mem::take(&mut self.model.published) {
             for who in 0..self.clients.len() {
                 let client = &self.clients[who];
                 let pauses = client.streaming && client.stage == Stage::Pausing;
