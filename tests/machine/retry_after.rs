@@ -24,7 +24,12 @@ fn away(seconds: u64) -> FailureKind {
 const FOR_EVER: u64 = u64::MAX;
 
 /// How long `it` pauses when what it asks is turned away.
-fn pause<M: Machine + Clone>(it: &mut Conversation<M>, script: &str, seconds: u64, why: Wake) -> Duration
+fn pause<M: Machine + Clone>(
+    it: &mut Conversation<M>,
+    script: &str,
+    seconds: u64,
+    why: Wake,
+) -> Duration
 where
     M::Outcome: std::fmt::Debug,
 {
