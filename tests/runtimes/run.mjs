@@ -40,6 +40,7 @@ after(async () => {
   front.close();
   faulty.close();
   await removeProjects();
+  assert.deepEqual([...front.strays, ...faulty.strays], []);
 });
 
 describe("programs", AT_ONCE, () => {
