@@ -180,7 +180,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) const fn new(of: Rc<Of>) -> Self {
+    pub(super) fn new(of: Rc<Of>) -> Self {
         Self { of, seen: Cell::new(None), noticed: Cell::default() }
     }
 
