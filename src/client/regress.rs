@@ -49,7 +49,7 @@ impl Regress {
     /// The newest token of all that this takes, as far as it is remembered; of what is granted to one at a time. Grants to
     /// several may be heard of in another order than they were made.
     pub(super) fn newest(&self, target: &Target) -> Option<FencingToken> {
-        let names = target.is_exclusive().then(|| target.names()).unwrap_or_default();
+        let names = if target.is_exclusive() { target.names() } else { Vec::new() };
         let known = self.newest.iter().filter(|(name, _)| names.contains(&name));
         known.map(|(_, token)| *token).max()
     }
