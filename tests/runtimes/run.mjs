@@ -40,7 +40,6 @@ after(async () => {
   front.close();
   faulty.close();
   await removeProjects();
-  assert.deepEqual([...front.strays, ...faulty.strays], []);
 });
 
 describe("programs", AT_ONCE, () => {
@@ -288,6 +287,11 @@ describe("fencing in workerd", () => {
     const puts = await Promise.all(["x", "y", "z"].map((body) => stores.put("b", body, young)));
     assert.ok(puts.every(Boolean), "of one token each is put, after another look");
   });
+});
+
+// Last: of all that came through a door before.
+test("no page and no Worker has asked for a path that is none of a gateway's", () => {
+  assert.deepEqual([...front.strays, ...faulty.strays], []);
 });
 
 /** A client in this process, of the packed package too. */

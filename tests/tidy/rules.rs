@@ -11,16 +11,13 @@ const RULES: usize = 30;
 const ROOTS: [&str; 6] = [".ci/", "gateway/", "pkg/", "src/", "tests/", "xtask/"];
 
 /// The rules' cells: number, rule, what shows it, result.
-fn rows(paper: &str) -> Vec<[&str; 4]> {
-    let lines = paper.lines().filter(|line| line.starts_with(|c| c == '|'));
-    lines
-        .skip(2)
-        .map(|line| {
-            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-            let [_, number, rule, shown_by, result, _] = cells.as_slice() else { panic!("{line}") };
-            [*number, *rule, *shown_by, *result]
-        })
-        .collect()
+fn rows<'a>(paper: &'a str) -> Vec<[&'a str; 4]> {
+    let row = |line: &'a str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, number, rule, shown_by, result, _] = cells.as_slice() else { panic!("{line}") };
+        [*number, *rule, *shown_by, *result]
+    };
+    paper.lines().filter(|line| line.starts_with('|')).skip(2).map(row).collect()
 }
 
 /// Whether a word between backticks is the path of a file, and where that has to be.
