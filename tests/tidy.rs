@@ -7,7 +7,9 @@ mod tidy {
     mod files;
     mod papers;
     mod rooms;
+    mod rules;
     mod scenarios;
+    mod shipped;
     mod sizes;
     mod words;
 }

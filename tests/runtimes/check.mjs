@@ -24,6 +24,9 @@ const CODES = {
 /** Owner ids are UUIDs of version 8, unlike any other that is about here. */
 const OWNER = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-/;
 
+/** Whether the package asks a gateway for this path. Of a name it holds no more than one part, in which nothing has a meaning. */
+export const isOfOurs = (path) => /^\/(?:pipeline|s?subscribe\/[\w~%-]+)?$/.test(path);
+
 export function ok(value, what) {
   if (!value) throw new Error(`not so: ${what}`);
 }

@@ -3,16 +3,26 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 
-/** Opens a door; `handle` gets each request, its response, and a signal that says when whoever asked has gone. */
-export async function openDoor(handle) {
+import { isOfOurs } from "./check.mjs";
+
+/**
+ * Opens a door; `handle` gets each request, its response, and a signal that says when whoever asked has gone. Requests for paths that
+ * neither the package knows nor `knows` are passed on to nobody, and stand in `strays`.
+ */
+export async function openDoor(handle, knows = () => false) {
+  const strays = [];
   const server = createServer((request, response) => {
+    if (!isOfOurs(request.url) && !knows(request.url)) {
+      strays.push(`${request.method} ${request.url}`);
+      return response.writeHead(404).end();
+    }
     const gone = new AbortController();
     response.on("close", () => gone.abort());
     return handle(request, response, gone.signal);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  return { url: `http://127.0.0.1:${server.address().port}`, close: () => (server.closeAllConnections(), server.close()) };
+  return { url: `http://127.0.0.1:${server.address().port}`, strays, close: () => (server.closeAllConnections(), server.close()) };
 }
 
 export async function bodyOf(request) {

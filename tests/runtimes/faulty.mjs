@@ -43,7 +43,7 @@ export async function openFaulty(gateway) {
   const copies = new Map();
   return openDoor(async (request, response, gone) => {
     try {
-      if (request.url.startsWith("/copies/")) {
+      if (isForCopies(request.url)) {
         const name = decodeURIComponent(request.url.slice("/copies/".length));
         for (const copy of copies.get(name)?.splice(0) ?? []) await copy();
         response.end(met.has(name) ? "met" : "not met");
@@ -73,8 +73,10 @@ export async function openFaulty(gateway) {
       // Whoever asked has gone, or the gateway has.
       response.destroy();
     }
-  });
+  }, isForCopies);
 }
+
+const isForCopies = (path) => path.startsWith("/copies/");
 
 /** The operations of the commands in a body, by their scripts. */
 function named(body) {

@@ -289,6 +289,11 @@ describe("fencing in workerd", () => {
   });
 });
 
+// Last: of all that came through a door before.
+test("no page and no Worker has asked for a path that is none of a gateway's", () => {
+  assert.deepEqual([...front.strays, ...faulty.strays], []);
+});
+
 /** A client in this process, of the packed package too. */
 async function clientOutside() {
   const { connect } = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/node.js")));

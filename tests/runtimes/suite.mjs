@@ -22,7 +22,8 @@ import { replicas } from "./cases/replicas.mjs";
 import { requests } from "./cases/requests.mjs";
 import { together } from "./cases/together.mjs";
 import { waking } from "./cases/waking.mjs";
-import { secrets } from "./check.mjs";
+import { isOfOurs, same, secrets } from "./check.mjs";
+import { changedPrototypes } from "./watch.mjs";
 
 /** `quiet` is last: it looks at what the others have left. */
 const groups = {
@@ -48,15 +49,32 @@ export const names = (of = {}) => casesFor(of).map(({ name }) => name);
 export async function run({ edgelatch, url, token, loads, faulty, dialect = "upstash" }) {
   secrets.add(token);
   const results = [];
+  const strays = straysFrom({ url, faulty, dialect });
   for (const { name, run } of casesFor({ dialect, faulty })) {
     try {
       await run(new World({ edgelatch, url, token, loads, faulty, dialect }));
+      same(strays.splice(0), [], "requests that went elsewhere");
+      same(changedPrototypes(), [], "shared prototypes");
       results.push({ name });
     } catch (error) {
       results.push({ name, error: String(error?.stack ?? error) });
     }
   }
   return results;
+}
+
+/** Requests for anything but what the package asks these gateways for, as they come. */
+function straysFrom({ url, faulty, dialect }) {
+  const isKnown = (text) =>
+    text.startsWith(url) && (dialect === "webdis" ? text === `${url}/` : isOfOurs(text.slice(url.length))) ||
+    faulty && text.startsWith(faulty) && (isOfOurs(text.slice(faulty.length)) || text.startsWith(`${faulty}/copies/`));
+  const strays = [];
+  const { fetch: carry } = globalThis;
+  globalThis.fetch = (input, init) => {
+    if (!isKnown(String(input))) strays.push(String(input));
+    return carry(input, init);
+  };
+  return strays;
 }
 
 /** What a case meets: the package, a gateway, and names that nobody else uses. */

@@ -16,7 +16,7 @@ const calls = [];
 let counting = true;
 
 const prototypes = { Array, Error, Function, Object, Promise, Uint8Array };
-const before = namesOfAll();
+const before = membersOfAll();
 
 for (const name of GLOBALS) {
   const original = globalThis[name];
@@ -94,15 +94,22 @@ export function moveClocks({ monotonic = 0, wall = 0 }) {
   ahead.wall += wall;
 }
 
-/** Names that were added to or taken from prototypes that everybody shares. */
+/** Which of the prototypes that everybody shares have members that were added, taken away or replaced. */
 export function changedPrototypes() {
-  const now = namesOfAll();
-  return Object.keys(prototypes).filter((name) => before[name] !== now[name]);
+  const now = membersOfAll();
+  return Object.keys(prototypes).filter((name) => {
+    const [old, young] = [before[name], now[name]];
+    return old.length !== young.length || old.some((member, i) => member !== young[i]);
+  });
 }
 
-function namesOfAll() {
-  const names = ({ prototype }) => Reflect.ownKeys(prototype).map(String).sort().join();
-  return Object.fromEntries(Object.entries(prototypes).map(([name, of]) => [name, names(of)]));
+function membersOfAll() {
+  const members = ({ prototype }) =>
+    Reflect.ownKeys(prototype).flatMap((key) => {
+      const { value, get, set } = Reflect.getOwnPropertyDescriptor(prototype, key);
+      return [key, value, get, set];
+    });
+  return Object.fromEntries(Object.entries(prototypes).map(([name, of]) => [name, members(of)]));
 }
 
 /** Rejections that nobody took. */

@@ -57,6 +57,8 @@ struct Shared {
     asked_for_streams: AtomicUsize,
     open_streams: AtomicUsize,
     cut: Notify,
+    /// What was asked of it that nothing of ours asks a gateway for.
+    strays: Mutex<Vec<String>>,
 }
 
 impl Relay {
@@ -80,6 +82,7 @@ impl Relay {
             asked_for_streams: AtomicUsize::new(0),
             open_streams: AtomicUsize::new(0),
             cut: Notify::new(),
+            strays: Mutex::default(),
         });
         let listening = tokio::spawn(listen(listener, Arc::clone(&shared))).abort_handle();
         Self { address, shared, listening }
@@ -162,6 +165,9 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.listening.abort();
+        // Whoever was asked cannot fail the test; and its client may make good what it is told.
+        let strays = std::mem::take(&mut *self.shared.strays.lock().unwrap());
+        assert!(strays.is_empty() || std::thread::panicking(), "asked for: {strays:?}");
     }
 }
 
@@ -179,8 +185,12 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
 impl Shared {
     async fn serve(&self, mut stream: TcpStream) {
         let Some((raw, body_at)) = read_request(&mut stream).await else { return };
-        let line = raw.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        if String::from_utf8_lossy(line).contains("subscribe/") {
+        let head = String::from_utf8_lossy(&raw[..body_at]);
+        if !is_of_ours(&head, stream.local_addr().unwrap()) {
+            self.strays.lock().unwrap().push(head.into_owned());
+            return;
+        }
+        if head.lines().next().unwrap().contains("subscribe/") {
             self.asked_for_streams.fetch_add(1, Ordering::SeqCst);
             let streaming = self.streaming.lock().unwrap().clone();
             let target = *self.target.lock().unwrap();
@@ -306,6 +316,23 @@ impl Clocks {
             .replace(seconds, &format!("{seconds}-1000*{uptime}"));
         true
     }
+}
+
+/// Whether a request has one of the few forms that ours have, and is meant for who gets it.
+fn is_of_ours(head: &str, host: SocketAddr) -> bool {
+    let path = head.lines().next().and_then(|line| {
+        line.strip_prefix("POST /").and_then(|rest| rest.strip_suffix(" HTTP/1.1"))
+    });
+    let is_channel = |text: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~%".contains(&byte);
+        !text.is_empty() && text.bytes().all(is_plain)
+    };
+    let is_path = path.is_some_and(|path| match path.split_once('/') {
+        Some((verb, channel)) => ["subscribe", "ssubscribe"].contains(&verb) && is_channel(channel),
+        None => ["", "pipeline"].contains(&path),
+    });
+    let host = format!("host: {host}");
+    is_path && head.lines().any(|line| line.eq_ignore_ascii_case(&host))
 }
 
 /// The commands of a request, and whether it is one for several.

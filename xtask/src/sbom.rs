@@ -1,4 +1,4 @@
-//! `cargo xtask sbom`: what the crates and the npm package are made of, as CycloneDX.
+//! `cargo xtask sbom`: what the crates and the npm package are made of, as CycloneDX, and the checksums of what is published.
 
 use std::fs;
 
@@ -30,11 +30,14 @@ pub(crate) fn run(place: &Place) -> Result<()> {
         fs::remove_file(place.root.join(at).join("sbom.cdx.json"))?;
     }
 
-    build::tarball(place)?;
+    let tarball = build::tarball(place)?;
     let mut list = place.command("npm");
     list.current_dir(place.root.join("pkg")).args(["sbom", "--sbom-format", "cyclonedx"]);
     let file = folder.join("npm.cdx.json");
     fs::write(&file, output_of(&mut list)?)?;
     println!("{}", file.display());
-    Ok(())
+
+    let mut sums = place.node();
+    sums.arg("xtask/scripts/checksums.mjs").arg(&folder).arg(&tarball);
+    run_step(place, "checksums: of the npm package and of each of its files", &mut sums)
 }

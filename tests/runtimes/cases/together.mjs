@@ -102,7 +102,7 @@ function another(world, name, number) {
   const one = { down: false };
   const carry = async (_, init) => {
     if (one.down) throw new TypeError("it is down");
-    return fetch(world.url, { ...init, body: init.body.replaceAll(name, `${name}:${number}`) });
+    return fetch(`${world.url}/`, { ...init, body: init.body.replaceAll(name, `${name}:${number}`) });
   };
   const url = `https://redis-${number}.invalid`;
   return Object.assign(one, { locks: world.connect({ url, token: world.token, fetch: carry, requestTimeoutMs: 500 }) });

@@ -24,8 +24,9 @@ function watched(world, options) {
 async function listeners({ url, token, dialect }, name) {
   const words = ["PUBSUB", "NUMSUB", `redisson_lock__channel:{${name}}`];
   if (dialect === "webdis") {
-    const authorization = `Basic ${btoa(token)}`;
-    const answer = await fetch(`${url}/${words.map(encodeURIComponent).join("/")}`, { headers: { authorization } });
+    const headers = { authorization: `Basic ${btoa(token)}` };
+    const body = words.map(encodeURIComponent).join("/");
+    const answer = await fetch(`${url}/`, { method: "POST", headers, body });
     return Number((await answer.json()).PUBSUB[1]);
   }
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };

@@ -1,0 +1,26 @@
+//! What users install brings nothing along that they did not ask for.
+
+use serde_json::Value;
+
+use super::files::read;
+
+/// What would bring other packages along.
+const OTHERS: [&str; 5] = [
+    "bundleDependencies",
+    "bundledDependencies",
+    "dependencies",
+    "optionalDependencies",
+    "peerDependencies",
+];
+
+#[test]
+fn the_npm_package_depends_on_nothing_and_runs_nothing_when_it_is_installed() {
+    let manifest: Value = serde_json::from_str(&read("pkg/package.json")).unwrap();
+    for field in OTHERS.iter().chain(&["scripts", "bin", "gypfile"]) {
+        assert_eq!(manifest.get(field), None, "{field}");
+    }
+    let files = manifest["files"].as_array().unwrap();
+    let names: Vec<&str> = files.iter().map(|file| file.as_str().unwrap()).collect();
+    assert!(!names.is_empty() && names.iter().all(|name| !name.contains(['*', '!', '/'])));
+    assert_eq!(manifest["publishConfig"]["provenance"], true);
+}

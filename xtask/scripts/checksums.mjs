@@ -1,0 +1,23 @@
+/**
+ * `node checksums.mjs <folder> <tarball>`: puts the npm package into the folder, and beside it `SHA256SUMS`, as `sha256sum --check` reads
+ * it, of all that is there; and `integrity.json`, which says of each script and module in the package what a page may ask for: in the
+ * `integrity` of an import map, of a `script` or of a `fetch`.
+ */
+
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { copyFileSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+
+const [folder, tarball] = process.argv.slice(2);
+const hash = (algorithm, bytes, form) => createHash(algorithm).update(bytes).digest(form);
+const unpacked = (...values) => execFileSync("tar", [...values], { maxBuffer: 16 << 20 });
+
+const packed = unpacked("-tzf", tarball).toString().split("\n").filter((name) => /\.(js|wasm)$/.test(name)).sort();
+const integrity = packed.map((name) => [name.replace("package/", "./"), `sha384-${hash("sha384", unpacked("-xzOf", tarball, name), "base64")}`]);
+writeFileSync(join(folder, "integrity.json"), `${JSON.stringify(Object.fromEntries(integrity), null, 2)}\n`);
+
+copyFileSync(tarball, join(folder, basename(tarball)));
+const files = readdirSync(folder).filter((name) => name !== "SHA256SUMS").sort();
+const sums = files.map((name) => `${hash("sha256", readFileSync(join(folder, name)), "hex")}  ${name}\n`);
+writeFileSync(join(folder, "SHA256SUMS"), sums.join(""));
