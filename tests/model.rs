@@ -23,6 +23,7 @@ mod model {
     mod network;
     mod once;
     mod plan;
+    mod premises;
     mod properties;
     mod read_write;
     mod search;

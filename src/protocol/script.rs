@@ -1,6 +1,5 @@
 //! The scripts, and one run of one.
 
-use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec;
@@ -112,8 +111,8 @@ impl Bound {
 pub struct ScriptCall {
     /// What ties the reply to it.
     pub request: RequestId,
-    /// Apart, since calls are handed on by every machine.
-    parts: Box<Parts>,
+    /// Shared, since calls are handed on by every machine, which keeps them to send them again.
+    parts: Arc<Parts>,
 }
 
 /// What a call is made of.
@@ -153,32 +152,32 @@ impl ScriptCall {
         let args =
             vec![request.to_text(), not_after, millis(bound.keep).to_string(), publish.into()];
         let parts = Parts { script, callers: None, keys, args, replicas: None };
-        Self { request, parts: Box::new(parts) }
+        Self { request, parts: Arc::new(parts) }
     }
 
     /// The same under another request id.
     pub(crate) fn rename(&mut self, request: RequestId) {
         self.request = request;
-        if let Some(first) = self.parts.args.first_mut() {
+        if let Some(first) = Arc::make_mut(&mut self.parts).args.first_mut() {
             *first = request.to_text();
         }
     }
 
     /// Waits for so many replicas to have what it writes, for so long at most.
     pub(crate) fn replicated(mut self, replicas: Replicas, within: Duration) -> Self {
-        self.parts.replicas = Some((replicas, within));
+        Arc::make_mut(&mut self.parts).replicas = Some((replicas, within));
         self
     }
 
     /// Puts a caller's text in front of the script.
     pub(crate) fn with_own(mut self, text: Arc<str>) -> Self {
-        self.parts.callers = Some(text);
+        Arc::make_mut(&mut self.parts).callers = Some(text);
         self
     }
 
     /// Adds an argument.
     pub(crate) fn arg(mut self, arg: impl Into<String>) -> Self {
-        self.parts.args.push(arg.into());
+        Arc::make_mut(&mut self.parts).args.push(arg.into());
         self
     }
 
@@ -208,7 +207,7 @@ impl ScriptCall {
     }
 
     /// The script that is run.
-    pub const fn script(&self) -> &'static Script {
+    pub fn script(&self) -> &'static Script {
         self.parts.script
     }
 
@@ -223,7 +222,7 @@ impl ScriptCall {
     }
 
     /// How many replicas are waited for behind it, and for how long at most.
-    pub const fn replicas(&self) -> Option<(Replicas, Duration)> {
+    pub fn replicas(&self) -> Option<(Replicas, Duration)> {
         self.parts.replicas
     }
 }

@@ -289,7 +289,8 @@ async fn who_is_woken_and_goes_hands_it_on() {
 async fn webdis_wakes_too() {
     let stand = Stand::new().await;
     let webdis = Webdis::start(&stand.redis).await;
-    let client: Led = Client::new(webdis.gateway(), Reqwest::new(), FakeHost::new());
+    let host = FakeHost::new();
+    let client: Led = Client::new(webdis.gateway(), Reqwest::new(), host.clone());
     let there = stand.client();
     let fair = FairSettings::default();
     let pairs = [
@@ -300,11 +301,22 @@ async fn webdis_wakes_too() {
         let lease = held.acquire_with(long()).await.unwrap();
         let mut waiting = waiters([wanted]);
         let channels = async || -> usize {
+            // Webdis closes connections as it likes: what is asked through one is asked again a little later.
+            host.pass(Duration::from_millis(1));
             stand.redis.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.len()
         };
         until(async || channels().await == 1).await;
+        let released = host.now();
         lease.release().await.unwrap();
-        waiting.join_next().await.unwrap().unwrap().release().await.unwrap();
         until(async || channels().await == 0).await;
+        assert!(released.until(host.now()) < Duration::from_secs(7), "it was woken");
+        let lease = waiting.join_next().await.unwrap().unwrap();
+        let ending = tokio::spawn(async move { lease.release().await });
+        until(async || {
+            host.pass(Duration::from_millis(1));
+            ending.is_finished()
+        })
+        .await;
+        ending.await.unwrap().unwrap();
     }
 }

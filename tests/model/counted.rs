@@ -4,7 +4,7 @@ use edgelatch::timing::LeaseTime;
 
 use super::network::Travel;
 use super::plan::{Does, Plan};
-use super::properties;
+use super::properties::{self, of_permits_that_change};
 use super::search::{PLAN, does, finds, holds, waits, world};
 use super::sights::Sight::{
     Abandoned, BothGranted, BoundRequired, Busy, Cancelled, Done, Lost, NotDone, RefusedAsGone,
@@ -56,7 +56,8 @@ fn one_permit_and_two_who_hold_it_for_a_time() {
 #[test]
 fn a_hold_of_a_permit_that_is_renewed() {
     let world = counted([Plan { renewals: 1, renews: 1, ..ONE }, ONE], 1);
-    holds(World { in_flight: 1, ..world }, &[BothGranted, Busy, Renewed, Lost]);
+    let silent = &[properties::HELD_AT_MOST, properties::TOLD];
+    holds(World { in_flight: 1, silent, ..world }, &[BothGranted, Busy, Renewed, Lost]);
 }
 
 #[test]
@@ -71,14 +72,23 @@ fn two_of_three_permits_with_ids_and_a_copy_of_any_request() {
 #[test]
 fn permits_with_ids_that_are_renewed() {
     let world = counted([Plan { renewals: 1, renews: 1, ..BATCH }, BATCH], 3);
-    holds(World { in_flight: 1, ..world }, &[BothGranted, Busy, Renewed, Lost]);
+    let silent = &[properties::HELD_AT_MOST, properties::TOLD];
+    holds(World { in_flight: 1, silent, ..world }, &[BothGranted, Busy, Renewed, Lost]);
 }
 
 #[test]
 fn permits_that_are_added_once_while_somebody_wants_one() {
     let world = counted([ONE, ADDS], 0);
+    let silent = &[properties::HELD_AT_MOST, properties::BESIDE, properties::TOKENS];
     holds(
-        World { first: None, copies: 1, times: &[0, 6], ..world },
+        World {
+            first: None,
+            copies: 1,
+            times: &[0, 6],
+            laws: of_permits_that_change,
+            silent,
+            ..world
+        },
         &[Busy, Repeated, Done, NotDone, Cancelled, ToldAgain],
     );
 }
@@ -113,7 +123,8 @@ fn with_a_bound_that_moves_a_permit_is_taken_twice() {
 fn with_a_bound_that_moves_permits_are_added_that_were_called_off() {
     // The cancel is remembered for 66 s, and the request lives for 70.
     let world = counted([Plan { takes_part: false, ..ONE }, ADDS], 1);
-    let world = World { first: Some(1), in_flight: 4, times: &[0, 6, 67], ..world };
+    let laws = of_permits_that_change;
+    let world = World { first: Some(1), in_flight: 4, times: &[0, 6, 67], laws, ..world };
     finds(World { moving_bound: Some(70), ..world }, properties::TOLD_ONCE);
 }
 

@@ -2,6 +2,7 @@
 //! never saw a loss says nothing about losses.
 
 use super::plan::Plan;
+use super::properties;
 use super::search::{PLAN, holds, waits, world};
 use super::sights::Sight::{
     Abandoned, BothGranted, Busy, Lost, RefusedAsGone, RefusedAsLate, RefusedAsLost, Renewed,
@@ -69,7 +70,8 @@ fn a_client_alone_that_has_not_seen_the_clock_and_a_copy_of_any_request() {
     let first = Plan { knows_clock: false, cancels: true, ..waits(PLAN, 20) };
     let absent = Plan { takes_part: false, ..PLAN };
     let world = World { times: &[0, 10, 40, 600, 610], copies: 1, ..world([first, absent]) };
-    holds(world, &[Abandoned, Lost]);
+    let silent = &[properties::HELD_AT_MOST, properties::EXCLUSION, properties::NO_RETURN];
+    holds(World { silent, ..world }, &[Abandoned, Lost]);
 }
 
 /// One client does not know the clock; the other does, and stays for as long as its lease.

@@ -30,13 +30,21 @@ fn queue() -> World {
 #[test]
 fn two_tries_and_a_copy_of_any_request() {
     let world = World { copies: 1, in_flight: 1, times: &[0, 20, 40], ..fair([FAIR, FAIR]) };
-    holds(world, &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone]);
+    let silent = &[properties::HELD_AT_MOST, properties::ORDER];
+    holds(World { silent, ..world }, &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone]);
 }
 
 #[test]
 fn two_who_wait_and_one_of_whom_may_be_silent() {
     let world = World { in_flight: 1, times: &[0, 4, 12, 18], ..queue() };
-    holds(world, &[BothGranted, Queued, PassedOver, Restored, Repeated]);
+    let silent = &[
+        properties::HELD_AT_MOST,
+        properties::TOLD,
+        properties::NO_GHOST,
+        properties::NO_RETURN,
+        properties::COPY,
+    ];
+    holds(World { silent, ..world }, &[BothGranted, Queued, PassedOver, Restored, Repeated]);
 }
 
 #[test]
@@ -57,14 +65,16 @@ fn a_waiter_that_is_cancelled_while_a_copy_is_under_way() {
     let leaves = Plan { cancels: true, ..waits(FAIR, 20) };
     let world = World { copies: 1, in_flight: 1, times: &[0, 12, 18], ..queue() };
     let world = World { plans: vec![leaves, FAIR], ..world };
-    holds(world, &[Queued, Abandoned, Stale, RefusedAsGone]);
+    let silent = &[properties::HELD_AT_MOST, properties::ORDER];
+    holds(World { silent, ..world }, &[Queued, Abandoned, Stale, RefusedAsGone]);
 }
 
 #[test]
 fn a_wait_that_goes_on_under_another_owner() {
     let world = fair([STAYS, FAIR]);
     let world = World { java_holds_for: Some(605), in_flight: 1, copies: 1, ..world };
-    holds(World { times: &[0, 604, 612], ..world }, &[Queued, TookOver, BothGranted]);
+    let silent = &[properties::HELD_AT_MOST, properties::ORDER];
+    holds(World { times: &[0, 604, 612], silent, ..world }, &[Queued, TookOver, BothGranted]);
 }
 
 #[test]
@@ -72,7 +82,11 @@ fn a_wait_that_goes_on_while_nobody_knows_what_became_of_it() {
     // The bound of its second owner is at 1291 s.
     let alone = World { java_holds_for: Some(595), breaks: 1, copies: 1, ..fair([STAYS]) };
     let world = || World { times: &[0, 590, 601, 691, 1291, 1329], ..alone.clone() };
-    holds(world(), &[Queued, TookOver, HandedOver, RefusedAsLate, Unknown, Ghost]);
+    let silent = &[properties::EXCLUSION, properties::ORDER];
+    holds(
+        World { silent, ..world() },
+        &[Queued, TookOver, HandedOver, RefusedAsLate, Unknown, Ghost],
+    );
     let horizon_and_lease = Some(seconds(90 + 30));
     finds(World { held_at_most: horizon_and_lease, ..world() }, properties::HELD_AT_MOST);
 }
@@ -84,7 +98,9 @@ fn what_a_wait_has_asked_for_under_two_owners_is_held_a_lease_after_the_later_en
     let plan = Plan { patience, knows_clock: false, cancels: true, ..STAYS };
     let alone = World { java_holds_for: Some(595), breaks: 2, in_flight: 4, ..fair([plan]) };
     let world = || World { times: &[0, 590, 601, 603, 1190, 1250], ..alone.clone() };
-    holds(world(), &[Queued, Unknown, Ghost]);
+    let silent =
+        &[properties::EXCLUSION, properties::NO_RETURN, properties::ORDER, properties::COPY];
+    holds(World { silent, ..world() }, &[Queued, Unknown, Ghost]);
     let later_alone = Some(seconds(95 + 30));
     finds(World { held_at_most: later_alone, ..world() }, properties::HELD_AT_MOST);
 }

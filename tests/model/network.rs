@@ -6,6 +6,7 @@ use edgelatch::machine::CallId;
 use edgelatch::protocol::reply::Reply;
 use edgelatch::protocol::script::ScriptCall;
 
+use super::plan::owner_of;
 use super::stage::Leg;
 use super::world::World;
 
@@ -55,6 +56,11 @@ impl Letter {
             Travel::ToItsBound => Some(server_ms + keep),
         };
         Self { from, script, not_after, travels_until, executed: false }
+    }
+
+    /// The owner that it is about.
+    pub(crate) fn owner(&self) -> &str {
+        owner_of(&self.script)
     }
 
     /// Whether its execution can still matter; `copied`: also if it was executed before.

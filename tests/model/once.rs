@@ -18,6 +18,7 @@ fn latch(plans: impl Into<Vec<Plan>>, count: Option<i64>) -> World {
         copies: 1,
         times: &[0, 6, 67],
         laws: properties::of_what_is_done_once,
+        silent: &[],
         ..world(plans)
     }
 }
@@ -43,7 +44,8 @@ fn a_count_on_an_open_latch_that_is_closed_anew() {
 #[test]
 fn who_waits_goes_on_when_it_is_open() {
     let world = latch([Plan { requests: 2, ..COUNTS }, waits(AWAITS, 5)], Some(1));
-    holds(World { times: &[0, 6], ..world }, &[Done, Open]);
+    let laws = properties::of_a_latch_that_opens;
+    holds(World { times: &[0, 6], laws, ..world }, &[Done, Open]);
 }
 
 #[test]

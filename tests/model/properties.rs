@@ -82,15 +82,30 @@ pub(crate) fn of_two_sides() -> Vec<Property<World>> {
 pub(crate) fn of_permits() -> Vec<Property<World>> {
     let mut all = of_holds(BESIDE, STANDS);
     all.push(Property::always(TOKENS, tokens_rise));
-    all.extend(of_what_is_done_once());
+    all.push(Property::always(COUNTED, all_is_counted));
+    all
+}
+
+/// The same while some are added.
+pub(crate) fn of_permits_that_change() -> Vec<Property<World>> {
+    let mut all = of_permits();
+    all.extend(of_what_is_done_once().into_iter().filter(|law| law.name != COUNTED));
+    all
+}
+
+/// Of a latch for which somebody waits.
+pub(crate) fn of_a_latch_that_opens() -> Vec<Property<World>> {
+    let mut all = of_what_is_done_once();
+    all.push(Property::always(OPEN, |_: &World, state: &State| {
+        let goes_on = state.clients.iter().any(|client| client.told() == Some(&Told::Open));
+        !goes_on || state.seen.found_open
+    }));
     all
 }
 
 pub(crate) fn of_what_is_done_once() -> Vec<Property<World>> {
     vec![
-        Property::always(COUNTED, |world: &World, state: &State| {
-            count(world, state) == all_there_is(world, state)
-        }),
+        Property::always(COUNTED, all_is_counted),
         Property::always(ONCE, |world: &World, state: &State| {
             let by = |number: u8| state.seen.done.iter().filter(move |done| done.number == number);
             let effects = |number| by(number).filter(|done| done.change != 0).count();
@@ -110,10 +125,6 @@ pub(crate) fn of_what_is_done_once() -> Vec<Property<World>> {
                     _ => true,
                 }
             })
-        }),
-        Property::always(OPEN, |_: &World, state: &State| {
-            let goes_on = state.clients.iter().any(|client| client.told() == Some(&Told::Open));
-            !goes_on || state.seen.found_open
         }),
     ]
 }
@@ -180,15 +191,15 @@ fn what_was_told_is_true(world: &World, state: &State) -> bool {
 
 /// Who cannot tell, and has waited for as long as it was told, holds nothing. What a copy is granted is held at once.
 fn no_ghost_is_left(world: &World, state: &State) -> bool {
-    let waited = |number: usize| match state.clients[number].told() {
-        Some(Told::HeldAtMost { since, time }) => {
-            // Redis lets go of a key after its last millisecond.
-            let time = world.held_at_most.unwrap_or(*time) + Duration::from_millis(1);
-            world.now(state, number).has_reached(*since + time)
-        }
-        _ => false,
-    };
-    none_of(world, state, waited, all_that_is_held)
+    none_of(world, state, |number| has_waited(world, state, number), all_that_is_held)
+}
+
+/// Whether somebody cannot tell, and has waited for as long as it was told.
+pub(crate) fn has_waited(world: &World, state: &State, number: usize) -> bool {
+    let Some(Told::HeldAtMost { since, time }) = state.clients[number].told() else { return false };
+    // Redis lets go of a key after its last millisecond.
+    let time = world.held_at_most.unwrap_or(*time) + Duration::from_millis(1);
+    world.now(state, number).has_reached(*since + time)
 }
 
 /// Whether these clients have nothing of what is listed.
@@ -225,12 +236,24 @@ fn tokens_of_sides(world: &World, state: &State) -> bool {
 }
 
 fn newer_than_the_write_that_ended(world: &World, state: &State) -> bool {
-    world.believers(state).all(|(number, belief)| {
-        let Does::ReadInside(writer) = world.plans[number].does else { return true };
-        let is_over = state.clients[writer].told() == Some(&Told::Nothing);
-        let mut writes = state.seen.grants.iter().filter(|(owner, _)| client_of(owner) == writer);
-        !is_over || writes.all(|(_, write)| belief.token > *write)
-    })
+    world.believers(state).filter(|(number, _)| outlives_its_write(world, state, *number)).all(
+        |(number, belief)| {
+            let Does::ReadInside(writer) = world.plans[number].does else { return true };
+            let grants = &state.seen.grants;
+            let mut writes = grants.iter().filter(|(owner, _)| client_of(owner) == writer);
+            writes.all(|(_, write)| belief.token > *write)
+        },
+    )
+}
+
+/// Whether it reads inside a write that has ended, and may know that.
+pub(crate) fn outlives_its_write(world: &World, state: &State, number: usize) -> bool {
+    let Does::ReadInside(writer) = world.plans[number].does else { return false };
+    state.clients[writer].told() == Some(&Told::Nothing)
+}
+
+fn all_is_counted(world: &World, state: &State) -> bool {
+    count(world, state) == all_there_is(world, state)
 }
 
 fn all_there_is(world: &World, state: &State) -> i64 {

@@ -22,8 +22,15 @@ fn sides(plans: impl Into<Vec<Plan>>) -> World {
 #[test]
 fn a_writer_and_a_reader_and_a_copy_of_any_request() {
     let world = sides([does(Does::Write), does(Does::Read)]);
+    let silent = &[
+        properties::HELD_AT_MOST,
+        properties::SHARED,
+        properties::DOWNGRADE,
+        properties::RISES,
+        properties::HEARD,
+    ];
     holds(
-        World { copies: 1, in_flight: 1, times: &[0, 20, 40], ..world },
+        World { copies: 1, in_flight: 1, times: &[0, 20, 40], silent, ..world },
         &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone, RefusedAsLost],
     );
 }
@@ -31,8 +38,15 @@ fn a_writer_and_a_reader_and_a_copy_of_any_request() {
 #[test]
 fn a_writer_that_waits_for_a_reader() {
     let world = sides([waits(does(Does::Write), 20), does(Does::Read)]);
+    let silent = &[
+        properties::HELD_AT_MOST,
+        properties::SHARED,
+        properties::DOWNGRADE,
+        properties::RISES,
+        properties::HEARD,
+    ];
     holds(
-        World { copies: 1, times: &[0, 20, 40], ..world },
+        World { copies: 1, times: &[0, 20, 40], silent, ..world },
         &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone],
     );
 }
@@ -40,8 +54,16 @@ fn a_writer_that_waits_for_a_reader() {
 #[test]
 fn two_writers_and_a_copy_of_any_request() {
     let world = sides([does(Does::Write), does(Does::Write)]);
+    let silent = &[
+        properties::HELD_AT_MOST,
+        properties::READ_TOKENS,
+        properties::SHARED,
+        properties::DOWNGRADE,
+        properties::RISES,
+        properties::HEARD,
+    ];
     holds(
-        World { first: Some(0), copies: 1, in_flight: 1, times: &[0, 20, 40], ..world },
+        World { first: Some(0), copies: 1, in_flight: 1, times: &[0, 20, 40], silent, ..world },
         &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone, RefusedAsLost],
     );
 }
@@ -49,14 +71,20 @@ fn two_writers_and_a_copy_of_any_request() {
 #[test]
 fn two_readers_and_a_writer() {
     let world = sides([does(Does::Read), does(Does::Read), does(Does::Write)]);
-    holds(World { copies: 1, in_flight: 1, times: &[0, 40], ..world }, &[BothGranted, Busy, Lost]);
+    let silent =
+        &[properties::HELD_AT_MOST, properties::DOWNGRADE, properties::RISES, properties::HEARD];
+    holds(
+        World { copies: 1, in_flight: 1, times: &[0, 40], silent, ..world },
+        &[BothGranted, Busy, Lost],
+    );
 }
 
 #[test]
 fn a_read_inside_a_write_and_a_copy_of_any_request() {
     let world = sides([AROUND, INSIDE]);
+    let silent = &[properties::HELD_AT_MOST, properties::BESIDE, properties::SHARED];
     holds(
-        World { copies: 1, times: &[0, 20, 40], ..world },
+        World { copies: 1, times: &[0, 20, 40], silent, ..world },
         &[Inside, Downgraded, Lost, RefusedAsGone],
     );
 }
@@ -64,13 +92,18 @@ fn a_read_inside_a_write_and_a_copy_of_any_request() {
 #[test]
 fn a_read_inside_a_write_that_is_renewed_after_it() {
     let world = sides([AROUND, Plan { renewals: 1, ..INSIDE }]);
-    holds(World { times: &[0, 10, 20, 40], ..world }, &[Inside, Downgraded, Renewed, Lost]);
+    let silent = &[properties::HELD_AT_MOST, properties::BESIDE, properties::SHARED];
+    holds(World { times: &[0, 10, 20, 40], silent, ..world }, &[Inside, Downgraded, Renewed, Lost]);
 }
 
 #[test]
 fn a_downgrade_while_another_writes() {
     let world = sides([AROUND, INSIDE, does(Does::Write)]);
-    holds(World { in_flight: 1, times: &[0, 20, 40], ..world }, &[Inside, Downgraded, Busy, Lost]);
+    let silent = &[properties::HELD_AT_MOST, properties::SHARED, properties::TOLD];
+    holds(
+        World { in_flight: 1, times: &[0, 20, 40], silent, ..world },
+        &[Inside, Downgraded, Busy, Lost],
+    );
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn unheard(plan: Plan, times: &'static [u64]) -> World {
         in_flight: 3,
         times,
         laws: properties::of_ghosts,
+        silent: &[properties::BESIDE],
         ..world([plan])
     }
 }
@@ -86,7 +87,8 @@ fn a_hold_that_is_released_in_vain_lasts_a_lease_after_its_bound_at_most() {
     let plan = Plan { releases: 5, lease, ..waits(PLAN, 20) };
     let times = &[0, 2, 4, 6, 110, 220, 240];
     let world = || World { breaks: 5, in_flight: 5, copies: 1, times, ..world([plan]) };
-    holds(world(), &[Unknown, Ghost]);
+    let silent = &[properties::EXCLUSION, properties::NO_RETURN, properties::TOKENS];
+    holds(World { silent, ..world() }, &[Unknown, Ghost]);
     let horizon_and_lease = Some(seconds(90 + 120));
     finds(World { held_at_most: horizon_and_lease, ..world() }, properties::HELD_AT_MOST);
 }

@@ -17,6 +17,7 @@ use stateright::{Model, Property};
 use super::client::{Belief, Client, HANDS_ON};
 use super::network::{Answer, From, Letter, Travel};
 use super::plan::{Does, JAVA, NAME, Plan};
+use super::premises::premise_of;
 use super::seen::{Executed, Seen};
 use super::sights::Sights;
 use super::stage::{Leg, Outbox};
@@ -57,6 +58,8 @@ pub(crate) struct World {
     pub(crate) held_at_most: Option<Duration>,
     /// What must hold in every state.
     pub(crate) laws: fn() -> Vec<Property<Self>>,
+    /// Those of them that say nothing, since what they speak of cannot come up.
+    pub(crate) silent: &'static [&'static str],
     /// What was reached while the model was searched: no part of a state.
     pub(crate) sights: Arc<Sights>,
 }
@@ -67,9 +70,9 @@ pub(crate) struct State {
     pub(crate) redis: Arc<ScriptModel>,
     pub(crate) clients: Vec<Arc<Client>>,
     ahead_ms: Vec<u64>,
-    letters: Vec<Letter>,
+    pub(crate) letters: Vec<Letter>,
     answers: Vec<Answer>,
-    copies_left: u8,
+    pub(crate) copies_left: u8,
     breaks_left: u8,
     pub(crate) seen: Arc<Seen>,
 }
@@ -191,7 +194,9 @@ impl Model for World {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        (self.laws)()
+        let laws = (self.laws)();
+        let premises: Vec<_> = laws.iter().map(premise_of).collect();
+        laws.into_iter().chain(premises).collect()
     }
 
     fn within_boundary(&self, state: &State) -> bool {

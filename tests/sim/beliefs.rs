@@ -19,6 +19,8 @@ pub(crate) struct Belief {
     /// Whether it is kept, so that its end has to be told.
     pub(crate) parts: usize,
     pub(crate) kept: bool,
+    /// Whether its lease was good when all was compared last.
+    pub(crate) valid: bool,
     /// When it was first seen to have ended.
     pub(crate) ended_at: Option<u64>,
     /// How late it may be told of its end, in microseconds.
@@ -49,12 +51,13 @@ impl Sim {
         if witness.beliefs.is_empty() || witness.broken.is_some() {
             return;
         }
-        let valid: Vec<bool> =
-            witness.beliefs.iter().map(|belief| !belief.lease.remaining().is_zero()).collect();
+        for belief in &mut witness.beliefs {
+            belief.valid = !belief.lease.remaining().is_zero();
+        }
         let exact = !self.plan.has(Fault::LateTimers);
-        for (belief, valid) in witness.beliefs.iter_mut().zip(&valid) {
+        for belief in &mut witness.beliefs {
             let awake = !self.machines.borrow()[belief.host].stands();
-            match (valid, belief.ended_at) {
+            match (belief.valid, belief.ended_at) {
                 (true, _) => belief.ended_at = None,
                 (false, None) => belief.ended_at = Some(now),
                 (false, Some(since))
@@ -73,17 +76,14 @@ impl Sim {
         if !witness.claims {
             return;
         }
-        if let Some(what) =
-            self.clash(&witness.beliefs, &valid).or_else(|| self.missing(&witness, &valid))
-        {
+        if let Some(what) = self.clash(&witness.beliefs).or_else(|| self.missing(&witness)) {
             witness.breaks(self, || what);
         }
     }
 
     /// I1
-    fn clash(&self, beliefs: &[Belief], valid: &[bool]) -> Option<String> {
-        let held =
-            || beliefs.iter().zip(valid).filter(|(_, valid)| **valid).map(|(belief, _)| belief);
+    fn clash(&self, beliefs: &[Belief]) -> Option<String> {
+        let held = || beliefs.iter().filter(|belief| belief.valid);
         let permits: u32 = held().map(Belief::permits).sum();
         if permits > self.plan.permits {
             return Some(format!("I1 {permits} of {} permits are held", self.plan.permits));
@@ -97,9 +97,9 @@ impl Sim {
     }
 
     /// I3 and I5: what is believed in stands in Redis, by one grant.
-    fn missing(&self, witness: &super::witness::Witness, valid: &[bool]) -> Option<String> {
+    fn missing(&self, witness: &super::witness::Witness) -> Option<String> {
         let nodes = self.nodes.borrow();
-        for (belief, _) in witness.beliefs.iter().zip(valid).filter(|(_, valid)| **valid) {
+        for belief in witness.beliefs.iter().filter(|belief| belief.valid) {
             let stands = |owner: &&super::witness::Owner| {
                 owner.held
                     && owner.operation == belief.operation

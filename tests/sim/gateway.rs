@@ -1,5 +1,6 @@
 //! The other end of the wire: a gateway that speaks Upstash's dialect, as bytes.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use edgelatch::protocol::gateway::Request;
@@ -27,18 +28,21 @@ pub(crate) struct Run<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known(pub(crate) usize);
 
-/// The text and the hash of each script: what a client sends, and nothing that it would tell besides.
-static SOURCES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
-    scripts::ALL.iter().map(|script| (script.sha1(false), script.source(false))).collect()
+/// The text of each script: what a client sends, and nothing that it would tell besides.
+static SOURCES: LazyLock<Vec<String>> =
+    LazyLock::new(|| scripts::ALL.iter().map(|script| script.source(false)).collect());
+/// The places of the scripts by their hashes.
+static HASHES: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
+    scripts::ALL.iter().enumerate().map(|(place, script)| (script.sha1(false), place)).collect()
 });
 
 impl Known {
     fn by_hash(hash: &str) -> Option<Self> {
-        SOURCES.iter().position(|(sha1, _)| *sha1 == hash).map(Self)
+        HASHES.get(hash).copied().map(Self)
     }
 
     fn by_text(text: &str) -> Option<Self> {
-        SOURCES.iter().position(|(_, source)| source == text).map(Self)
+        SOURCES.iter().position(|source| source == text).map(Self)
     }
 
     pub(crate) fn script(self) -> &'static Script {

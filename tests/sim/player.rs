@@ -194,6 +194,7 @@ impl Player {
             claims: wanted.claims,
             parts: wanted.parts,
             kept,
+            valid: true,
             ended_at: None,
             late_max: LATE_MAX,
         });
