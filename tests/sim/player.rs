@@ -129,6 +129,13 @@ impl Player {
             Ok(lease) => {
                 sim.tell(|| format!("host {} holds it, token {}", self.host, lease.token()));
                 sim.is_told_held(take, &lease);
+                // Of a reading side longer leases are asked for piece by piece; an owner may have had it for a while.
+                let (left, least) = (lease.remaining(), time.min(Duration::from_secs(30)) / 2);
+                if left < least && sim.plan.kind != Kind::Owner {
+                    sim.broken(|| {
+                        format!("I8 host {} is granted a lease with {left:?} left", self.host)
+                    });
+                }
                 if must {
                     sim.seen.count(Sight::Served, 1);
                 }
