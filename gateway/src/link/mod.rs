@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, Pipeline, RedisError, RedisResult, ServerError, Value};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 use tracing::{info, warn};
 
 use self::cluster::Cluster;
 pub(crate) use self::messages::{Messages, Topic};
-use self::node::Node;
+use self::node::{Node, PATIENCE};
 use self::sentinel::Sentinel;
 pub(crate) use self::target::Target;
 use crate::policy::Lane;
@@ -159,7 +159,9 @@ impl Link {
     async fn warn_of_eviction(&self) {
         let mut memory = redis::cmd("INFO");
         memory.arg("memory");
-        let Ok(told) = self.command(&memory, Lane::Shared).await else { return };
+        // A connection that has fallen silent answers this neither, and whoever waits for it replaces none.
+        let asked = timeout(PATIENCE, self.command(&memory, Lane::Shared)).await;
+        let Ok(Ok(told)) = asked else { return };
         if let Ok(told) = redis::from_redis_value::<String>(told)
             && evicts(&told)
         {

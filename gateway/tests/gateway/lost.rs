@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::peer::Peer;
+use crate::peer::{Does, Peer};
 use crate::support::{TOKEN, TestClient, gateway, until};
 
 /// No code of Redis' at the front, and no word of the command.
@@ -61,6 +61,20 @@ async fn a_connection_that_falls_silent_is_replaced() {
         assert!(says_unknown(&body), "{url}: {body}");
         until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
         assert_eq!(peer.seen("STALL"), 1, "{url}");
+    }
+}
+
+/// S56.
+#[tokio::test]
+async fn one_that_falls_silent_at_what_the_gateway_asks_by_itself_is_replaced_too() {
+    for (peer, url) in peers().await {
+        peer.does("INFO", Does::Stall);
+        let gateway =
+            gateway(url.clone(), |config| config.request_time = Duration::from_millis(300)).await;
+        let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+        until(async || (peer.seen("INFO") == 1).then_some(())).await;
+        until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+        assert_eq!(peer.seen("INFO"), 1, "{url}");
     }
 }
 
