@@ -37,7 +37,7 @@ pub(super) struct Link<T: Transport> {
 #[derive(Debug, Default)]
 pub(super) struct Learned {
     pub(super) memory: Memory,
-    pub(super) regress: Regress,
+    regress: Regress,
     /// It has refused what lies in two slots.
     is_cluster: bool,
 }
@@ -115,9 +115,9 @@ impl<T: Transport> Link<T> {
     /// Brings one call to an answer.
     pub(super) async fn call(&self, call: ScriptCall, host: &impl Host) -> Answer {
         let may_share = self.gateway.may_share(&call);
-        let known_clock = self.clock();
-        let (mut exchange, mut step) =
-            self.learned(|learned| Exchange::new(&self.gateway, &call, &learned.memory));
+        let (known_clock, (mut exchange, mut step)) = self.learned(|learned| {
+            (learned.regress.clock(), Exchange::new(&self.gateway, &call, &learned.memory))
+        });
         loop {
             match step {
                 Step::Send(request) => {

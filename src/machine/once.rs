@@ -82,14 +82,15 @@ impl Once {
             Verdict::GaveUp(kind) if unsure => {
                 return self.cancel(kind, RequestError::NotDone(kind));
             }
-            Verdict::Refused(refusal) if unsure => {
+            // What may pass: a copy that is still on its way would be done a little later.
+            Verdict::Refused(refusal) if unsure || may_pass(refusal.kind()) => {
                 let kind = FailureKind::RefusedLater(refusal.kind());
-                return self.cancel(kind, RequestError::NotDone(kind));
-            }
-            // A copy that is still on its way would be done a little later.
-            Verdict::Refused(refusal) if may_pass(refusal.kind()) => {
-                let kind = FailureKind::RefusedLater(refusal.kind());
-                return self.cancel(kind, RequestError::Refused(refusal));
+                let never_done = if unsure {
+                    RequestError::NotDone(kind)
+                } else {
+                    RequestError::Refused(refusal)
+                };
+                return self.cancel(kind, never_done);
             }
             other => return self.over(Err(no_answer(other, unsure))),
         };
