@@ -33,24 +33,15 @@
 //! use std::time::Duration;
 //!
 //! use edgelatch::LockName;
-//! use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine, Output, Pacing, Wake};
+//! use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine, Output, Wake};
 //! use edgelatch::protocol::calls::{LockCalls, Target};
 //! use edgelatch::protocol::reply::{Cell, Reply};
 //! use edgelatch::protocol::script::Publish;
 //! use edgelatch::time::Instant;
-//! use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
+//! use edgelatch::timing::Patience;
 //!
-//! let spec = AcquireSpec {
-//!     target: Target::Lock(LockCalls::new(LockName::parse("invoice:42")?, Publish::Plain)),
-//!     lease: LeaseTime::DEFAULT,
-//!     patience: Patience::Once,
-//!     budget: None,
-//!     attempt: AttemptTime::DEFAULT,
-//!     pacing: Pacing::Jittered,
-//!     replicas: None,
-//!     newest: None,
-//!     is_crowded: false,
-//! };
+//! let target = Target::Lock(LockCalls::new(LockName::parse("invoice:42")?, Publish::Plain));
+//! let spec = AcquireSpec::new(target, Patience::Once);
 //! // 1. Time is an argument: what your clocks read, a monotonic one and the wall's. So is entropy.
 //! let mut now = Instant::from_millis(1_000, 1_700_000_000_000);
 //! let mut acquire = Acquire::new(spec, Entropy::new([7; 32]), None, now);

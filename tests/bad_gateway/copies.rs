@@ -1,10 +1,14 @@
 //! Requests that arrive twice, late, or after their end.
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Client};
 use edgelatch::error::{AcquireError, FailureKind};
+use edgelatch::host::TokioHost;
 use edgelatch::machine::Released;
+use edgelatch::protocol::gateway::{Request, Response};
+use edgelatch::transport::{Reqwest, ReqwestStream, Streams, Transport};
 
 use crate::support::misbehaviour::{Fault, Said};
 use crate::support::stand::Stand;
@@ -119,4 +123,50 @@ async fn a_last_try_that_arrives_after_the_lock_was_freed_is_not_granted() {
     assert_eq!(holder.release().await, Ok(Released::Released));
     stand.relay.deliver_copies().await;
     stand.assert_nothing_is_held("last try").await;
+}
+
+/// A transport from which no script's text leaves, only its hash.
+#[derive(Debug, Default)]
+struct Hashes(Reqwest);
+
+impl Transport for Hashes {
+    type Sending = Pin<Box<dyn Future<Output = Result<Response, FailureKind>> + Send>>;
+    type Stream = ReqwestStream;
+
+    fn send(&self, request: Request) -> Self::Sending {
+        match request.body.contains("\"EVALSHA\"") {
+            true => Box::pin(self.0.send(request)),
+            false => Box::pin(async { Err(FailureKind::NotSent) }),
+        }
+    }
+
+    async fn open(&self, request: Request) -> Result<(u16, ReqwestStream), FailureKind> {
+        self.0.open(request).await
+    }
+
+    fn streams(&self) -> Streams {
+        self.0.streams()
+    }
+}
+
+/// S61.
+#[tokio::test]
+async fn a_hash_has_left_although_its_text_has_not() {
+    let mut stand = Stand::with(|seen| match seen.script {
+        "lock_acquire" => Fault::none().copied(),
+        _ => Fault::none(),
+    })
+    .await;
+    let client = Client::new(stand.gateway(), Hashes::default(), TokioHost::new());
+    stand.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+    let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
+    // Somebody else sends the script, and then the network has a copy of the hash.
+    stand.redis.learn().await;
+    stand.relay.deliver_copies().await;
+    assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    // Whoever has not seen Redis' clock may be granted something for ten minutes, and has it for a lease then.
+    let AcquireError::Unknown { held_at_most, cause: FailureKind::Broken } = error else {
+        panic!("{error:?}")
+    };
+    assert!(held_at_most >= Duration::from_secs(600 + 30));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use edgelatch::LockName;
-use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine as _, Output, Pacing};
+use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine as _, Output};
 use edgelatch::protocol::calls::{
     FairCalls, FairSettings, LockCalls, Message, Taken, Target, Topic, Wakes,
 };
@@ -11,25 +11,15 @@ use edgelatch::protocol::gateway::{Frames, Gateway, Heard, Request};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::Publish;
 use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
+use edgelatch::timing::Patience;
 use proptest::prelude::*;
 
 const NAME: &str = "a, \"b\" [é]";
 
 /// What somebody who is refused listens to.
 fn topic(target: Target) -> Topic {
-    let (now, pacing) = (Instant::from_millis(0, 0), Pacing::Jittered);
-    let spec = AcquireSpec {
-        target,
-        lease: LeaseTime::DEFAULT,
-        patience: Patience::UntilCancelled,
-        budget: None,
-        attempt: AttemptTime::DEFAULT,
-        pacing,
-        replicas: None,
-        newest: None,
-        is_crowded: false,
-    };
+    let now = Instant::from_millis(0, 0);
+    let spec = AcquireSpec::new(target, Patience::UntilCancelled);
     let mut machine = Acquire::new(spec, Entropy::new([1; 32]), None, now);
     let Output::Call { call, .. } = machine.poll(now) else { panic!("it asks") };
     let value = "1".to_owned();

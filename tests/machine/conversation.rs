@@ -5,7 +5,7 @@ use std::time::Duration;
 use edgelatch::LockName;
 use edgelatch::error::{FailureKind, Refusal};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Output, Pacing, Question, Wake,
+    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Output, Question, Wake,
 };
 use edgelatch::protocol::calls::{LockCalls, Target};
 use edgelatch::protocol::exchange::{Answer, Exchange, Step};
@@ -47,18 +47,7 @@ pub(crate) fn lease(millis: u64) -> LeaseTime {
 
 /// An acquisition of a 30 s lease, as patient as it is said.
 pub(crate) fn spec(patience: Patience) -> AcquireSpec {
-    let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
-    AcquireSpec {
-        target: target(),
-        lease,
-        patience,
-        budget: None,
-        attempt,
-        pacing: Pacing::Jittered,
-        replicas: None,
-        newest: None,
-        is_crowded: false,
-    }
+    AcquireSpec::new(target(), patience)
 }
 
 pub(crate) fn up_to(millis: u64) -> Patience {

@@ -2,7 +2,7 @@
 
 use edgelatch::LockName;
 use edgelatch::machine::{
-    Acquire, AcquireSpec, Entropy, Grant, Once, Pacing, Question, Release, Renew, Renewal,
+    Acquire, AcquireSpec, Entropy, Grant, Once, Question, Release, Renew, Renewal,
 };
 use edgelatch::protocol::calls::{LockCalls, Target};
 use edgelatch::protocol::script::Publish;
@@ -30,18 +30,7 @@ pub(crate) fn acquiring(patience: Patience) -> Acquire {
 /// The same with a budget of so many requests.
 pub(crate) fn acquiring_within(requests: u32, patience: Patience) -> Acquire {
     let budget = RequestBudget::new(requests).ok();
-    let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
-    let spec = AcquireSpec {
-        target: target(),
-        lease,
-        patience,
-        budget,
-        attempt,
-        pacing: Pacing::Jittered,
-        replicas: None,
-        newest: None,
-        is_crowded: false,
-    };
+    let spec = AcquireSpec { budget, ..AcquireSpec::new(target(), patience) };
     Acquire::new(spec, entropy(), Some(known_clock()), START)
 }
 

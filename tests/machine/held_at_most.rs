@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use edgelatch::LockName;
 use edgelatch::error::{AcquireError, FailureKind, ReleaseError};
-use edgelatch::machine::{Acquire, AcquireSpec, Pacing, Release, Renew};
+use edgelatch::machine::{Acquire, AcquireSpec, Release, Renew};
 use edgelatch::protocol::calls::{
     BatchSize, FairCalls, FairSettings, GroupCalls, PermitCalls, Target,
 };
@@ -59,7 +59,7 @@ fn what_allows_for_the_clocks_of_redissons_clients_lasts_longer() {
     let permits = PermitCalls::new(name(), Publish::Plain, BatchSize::new(1).unwrap(), skew);
     let targets = [("group", Target::Group(group)), ("permits", Target::Permits(permits))];
     for (kind, target) in targets {
-        let spec = AcquireSpec { target, ..spec(up_to(30_000)) };
+        let spec = AcquireSpec::new(target, up_to(30_000));
         let mut it = Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
         it.asks(&format!("{kind}_acquire"));
         let told = called_off(&mut it, &format!("{kind}_release"));
@@ -83,7 +83,7 @@ fn it_rests_on_the_clock_that_was_heard_last() {
 fn an_owner_whose_seat_may_not_have_been_taken_over_is_reckoned_with() {
     // The first owner has no bound; that of the second is 95 s away.
     let target = Target::Fair(FairCalls::new(name(), FairSettings::default(), Publish::Plain));
-    let spec = AcquireSpec { target, pacing: Pacing::Queue, ..spec(up_to(605_000)) };
+    let spec = AcquireSpec::new(target, up_to(605_000));
     let mut it = Conversation::new(Acquire::new(spec, entropy(), None, start()));
     it.asks("fair_acquire").hears(0, "1,3333,0", -1);
     it.after(600_000).sleeps();

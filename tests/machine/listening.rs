@@ -9,7 +9,7 @@ use edgelatch::name::LockName;
 use edgelatch::protocol::calls::{CountDownLatchCalls, FairCalls, FairSettings, LockCalls, Target};
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget};
+use edgelatch::timing::{AttemptTime, Patience, RequestBudget};
 
 use crate::given::up_to;
 use crate::virtual_time::{START, Says, Talk, busy, granted, known_clock, says, talk};
@@ -29,28 +29,13 @@ fn name() -> LockName {
     LockName::parse("job").unwrap()
 }
 
-fn spec(target: Target, patience: Patience, pacing: Pacing) -> AcquireSpec {
-    let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
-    AcquireSpec {
-        target,
-        lease,
-        patience,
-        budget: None,
-        attempt,
-        pacing,
-        replicas: None,
-        newest: None,
-        is_crowded: false,
-    }
-}
-
 fn acquire(spec: AcquireSpec) -> Talk<Acquire> {
     talk(Acquire::new(spec, Entropy::new([7; 32]), Some(known_clock()), START))
 }
 
 fn lock(patience: Patience) -> Talk<Acquire> {
     let target = Target::Lock(LockCalls::new(name(), Publish::Plain));
-    acquire(spec(target, patience, Pacing::Jittered))
+    acquire(AcquireSpec::new(target, patience))
 }
 
 const INSPECT: &str = "latch_inspect";
@@ -267,7 +252,7 @@ fn a_gateway_that_fails_is_asked_again_soon_whoever_listens() {
 fn the_last_try_stays_at_the_end_of_the_wait() {
     let target = Target::Lock(LockCalls::new(name(), Publish::Plain));
     let budget = RequestBudget::new(3).ok();
-    let spec = AcquireSpec { budget, ..spec(target, up_to(20_000), Pacing::Jittered) };
+    let spec = AcquireSpec { budget, ..AcquireSpec::new(target, up_to(20_000)) };
     let it = acquire(spec).asks(ACQUIRE).hears(busy(50_000)).waits(Wake::LastTry);
     let it = told(told(it, Input::Listening), NOTIFIED).waits(Wake::LastTry);
     assert_eq!(it.wait_ms(), 20_000);
@@ -282,7 +267,7 @@ fn of_several_locks_the_one_that_is_taken_is_listened_to() {
         fenced: false,
     };
     let several = LockCalls::of_several(member("{t}a"), vec![member("{t}b")], Publish::Plain);
-    let spec = spec(Target::Lock(several), up_to(60_000), Pacing::Jittered);
+    let spec = AcquireSpec::new(Target::Lock(several), up_to(60_000));
     let second = Says(Code::No, "2".into(), 9_000);
     let it = acquire(spec).asks(ACQUIRE).hears(second).listens_to(0, "redisson_lock__channel:{t}b");
     let first = Says(Code::No, "1".into(), 9_000);
@@ -292,7 +277,7 @@ fn of_several_locks_the_one_that_is_taken_is_listened_to() {
 #[test]
 fn a_fair_waiter_is_heard_of_as_often_as_its_queue_wants() {
     let fair = FairCalls::new(name(), FairSettings::default(), Publish::Plain);
-    let it = acquire(spec(Target::Fair(fair), up_to(60_000), Pacing::Queue)).asks("fair_acquire");
+    let it = acquire(AcquireSpec::new(Target::Fair(fair), up_to(60_000))).asks("fair_acquire");
     let it = it.hears(Says(Code::No, "0,3000".into(), 50_000)).waits(Wake::BackOff);
     assert!(it.wait_ms() <= 50, "who is next notices soon");
     let it = told(it, Input::Listening).asks("fair_acquire");
@@ -303,8 +288,9 @@ fn a_fair_waiter_is_heard_of_as_often_as_its_queue_wants() {
 #[test]
 fn a_spin_lock_does_not_listen() {
     let target = Target::Lock(LockCalls::new(name(), Publish::Plain));
-    let spin = Pacing::Spin(SpinBackoff::CONSTANT);
-    let it = acquire(spec(target, up_to(60_000), spin)).asks(ACQUIRE).hears(busy(50_000));
+    let pacing = Pacing::Spin(SpinBackoff::CONSTANT);
+    let spec = AcquireSpec { pacing, ..AcquireSpec::new(target, up_to(60_000)) };
+    let it = acquire(spec).asks(ACQUIRE).hears(busy(50_000));
     assert!(!it.is_listening());
 }
 

@@ -12,15 +12,14 @@ use crate::gather;
 use crate::virtual_time::{self, talk};
 
 fn spins(policy: SpinBackoff, wait: u64) -> Conversation<Acquire> {
-    let spec = AcquireSpec { pacing: Pacing::Spin(policy), budget: None, ..spec(up_to(wait)) };
+    let spec = AcquireSpec { pacing: Pacing::Spin(policy), ..spec(up_to(wait)) };
     Conversation::new(Acquire::new(spec, entropy(), clock(), start()))
 }
 
 fn queues(patience: Patience) -> Conversation<Acquire> {
     let name = LockName::parse("invoice:42").unwrap();
     let calls = FairCalls::new(name, FairSettings::default(), Publish::Plain);
-    let (target, pacing) = (Target::Fair(calls), Pacing::Queue);
-    let spec = AcquireSpec { target, pacing, budget: None, ..spec(patience) };
+    let spec = AcquireSpec::new(Target::Fair(calls), patience);
     Conversation::new(Acquire::new(spec, entropy(), clock(), start()))
 }
 
@@ -29,7 +28,7 @@ fn queues(patience: Patience) -> Conversation<Acquire> {
 fn a_release_is_found_out_within_half_a_step() {
     let (mut late, mut waited) = (0.0, 0.0);
     for seed in 0..100 {
-        let spec = AcquireSpec { budget: None, ..spec(Patience::UntilCancelled) };
+        let spec = spec(Patience::UntilCancelled);
         let machine = Acquire::new(spec, Entropy::new([seed; 32]), clock(), start());
         let mut it = Conversation::new(machine);
         for step in [50, 100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000] {

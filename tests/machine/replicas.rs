@@ -3,7 +3,7 @@
 use edgelatch::LockName;
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, Entropy, Gather, GatherSpec, Majority, MajoritySpec, Pacing, Wake,
+    Acquire, AcquireSpec, Entropy, Gather, GatherSpec, Majority, MajoritySpec, Wake,
 };
 use edgelatch::protocol::calls::{LockCalls, Target};
 use edgelatch::protocol::reply::Code;
@@ -25,17 +25,8 @@ fn replicas(number: u8) -> Option<Replicas> {
 }
 
 fn spec(patience: Patience) -> AcquireSpec {
-    AcquireSpec {
-        target: Target::Lock(lock("job")),
-        lease: LeaseTime::DEFAULT,
-        patience,
-        budget: None,
-        attempt: AttemptTime::DEFAULT,
-        pacing: Pacing::Jittered,
-        replicas: replicas(2),
-        newest: None,
-        is_crowded: false,
-    }
+    let spec = AcquireSpec::new(Target::Lock(lock("job")), patience);
+    AcquireSpec { replicas: replicas(2), ..spec }
 }
 
 fn machine(spec: AcquireSpec) -> Talk<Acquire> {

@@ -136,16 +136,12 @@ impl Client {
             return self.drain(Leg::Await, now);
         }
         let target = self.does.target();
+        let target = around.into_iter().fold(target, |target, writer| target.inside(writer));
         let spec = AcquireSpec {
-            target: around.into_iter().fold(target, |target, writer| target.inside(writer)),
             lease: plan.lease,
-            patience: plan.patience,
             budget,
             attempt,
-            pacing: self.does.pacing(),
-            replicas: None,
-            newest: None,
-            is_crowded: false,
+            ..AcquireSpec::new(target, plan.patience)
         };
         self.stage =
             Stage::Acquiring(Acquire::new(spec, self.entropy(Leg::Acquire), self.clock, now));

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use edgelatch::machine::Pacing;
 use edgelatch::name::LockName;
 use edgelatch::protocol::calls::{
     BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, LatchCount, LockCalls,
@@ -100,11 +99,6 @@ impl Does {
             }
             _ => None,
         }
-    }
-
-    /// How a refused try is followed by the next.
-    pub(crate) const fn pacing(self) -> Pacing {
-        if matches!(self, Self::Fair) { Pacing::Queue } else { Pacing::Jittered }
     }
 
     /// How long one attempt may take. What is done once has many, and its bound follows from that: a model's steps are few.

@@ -1,8 +1,6 @@
 //! Owners, request ids, tokens and calls, made the only way in which a program can: by a machine.
 
-use edgelatch::machine::{
-    Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output, Pacing,
-};
+use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output};
 use edgelatch::name::{FencingToken, LockName, OwnerId, RequestId};
 use edgelatch::protocol::calls::{LockCalls, Target, Try};
 use edgelatch::protocol::exchange::{Exchange, Step};
@@ -10,7 +8,7 @@ use edgelatch::protocol::gateway::{Gateway, Memory, Request};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
 use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, Replicas};
+use edgelatch::timing::{LeaseTime, Patience, Replicas};
 use std::time::Duration;
 
 /// A bound of a client that has not seen Redis' clock, with a short memory.
@@ -127,26 +125,11 @@ pub(crate) fn replicated(number: u64, name: &str, replicas: u8) -> ScriptCall {
     let mut bytes = [1; 32];
     bytes[16..24].copy_from_slice(&number.wrapping_sub(1).to_le_bytes());
     let (now, replicas) = (Instant::from_millis(0, 0), Replicas::new(replicas).ok());
-    let spec = AcquireSpec { replicas, ..spec(lock(name).0, Patience::UntilCancelled) };
+    let spec = AcquireSpec::new(lock(name).0, Patience::UntilCancelled);
+    let spec = AcquireSpec { replicas, ..spec };
     match Acquire::new(spec, Entropy::new(bytes), None, now).poll(now) {
         Output::Call { script, .. } => script,
         other => panic!("an acquisition begins with a call: {other:?}"),
-    }
-}
-
-fn spec(target: Target, patience: Patience) -> AcquireSpec {
-    let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
-    let (budget, pacing, replicas) = (None, Pacing::Jittered, None);
-    AcquireSpec {
-        target,
-        lease,
-        patience,
-        budget,
-        attempt,
-        pacing,
-        replicas,
-        newest: None,
-        is_crowded: false,
     }
 }
 
@@ -163,7 +146,7 @@ pub(crate) fn bound(not_after: u64, keep_ms: u64) -> Bound {
 /// Moves an acquisition to its grant; answers its call and the grant.
 fn granted(entropy: [u8; 32], value: &str) -> (ScriptCall, Grant) {
     let now = Instant::from_millis(0, 0);
-    let spec = spec(lock("x").0, Patience::Once);
+    let spec = AcquireSpec::new(lock("x").0, Patience::Once);
     let mut machine = Acquire::new(spec, Entropy::new(entropy), None, now);
     let Output::Call { call, script, .. } = machine.poll(now) else {
         panic!("an acquisition begins with a call")

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use edgelatch::LockName;
 use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{
-    Acquire, AcquireSpec, Entropy, Input, Machine as _, Output, Pacing, Wake,
-};
+use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine as _, Output, Wake};
 use edgelatch::protocol::calls::{LockCalls, Target};
 use edgelatch::protocol::reply::{Cell, Reply};
 use edgelatch::protocol::script::{Publish, ScriptCall};
@@ -105,20 +103,8 @@ fn a_machine_that_hears_nothing_undoes_what_it_asked_for() {
 }
 
 fn spec(patience: Patience) -> AcquireSpec {
-    AcquireSpec {
-        target: Target::Lock(LockCalls::new(
-            LockName::parse("invoice:42").unwrap(),
-            Publish::Plain,
-        )),
-        pacing: Pacing::Jittered,
-        replicas: None,
-        lease: LeaseTime::DEFAULT,
-        patience,
-        budget: None,
-        attempt: AttemptTime::DEFAULT,
-        newest: None,
-        is_crowded: false,
-    }
+    let name = LockName::parse("invoice:42").unwrap();
+    AcquireSpec::new(Target::Lock(LockCalls::new(name, Publish::Plain)), patience)
 }
 
 fn asks(machine: &mut Acquire, now: Instant) -> (edgelatch::machine::CallId, ScriptCall) {

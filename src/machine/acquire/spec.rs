@@ -27,3 +27,22 @@ pub struct AcquireSpec {
     /// Whether others are known to want it as well: its grant is told to them even if it is had at once.
     pub is_crowded: bool,
 }
+
+impl AcquireSpec {
+    /// To take this, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`], the pace of what
+    /// is taken ([`Pacing::Queue`] for what has a queue, else [`Pacing::Jittered`]), no budget, no replicas, nothing known of others.
+    pub const fn new(target: Target, patience: Patience) -> Self {
+        let pacing = if target.has_queue() { Pacing::Queue } else { Pacing::Jittered };
+        Self {
+            target,
+            lease: LeaseTime::DEFAULT,
+            patience,
+            budget: None,
+            attempt: AttemptTime::DEFAULT,
+            pacing,
+            replicas: None,
+            newest: None,
+            is_crowded: false,
+        }
+    }
+}

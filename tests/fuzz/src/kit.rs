@@ -4,7 +4,7 @@ use arbitrary::Unstructured;
 use edgelatch::LockName;
 use edgelatch::error::{FailureKind, Refusal};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output, Pacing, Question,
+    Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output, Question,
 };
 use edgelatch::name::{OwnerId, RequestId};
 use edgelatch::protocol::calls::{LockCalls, Target};
@@ -66,17 +66,7 @@ pub(crate) fn field(owner: OwnerId) -> String {
 
 /// A lock's acquisition that waits for nothing.
 pub(crate) fn acquisition(target: Target, lease: LeaseTime) -> AcquireSpec {
-    AcquireSpec {
-        target,
-        lease,
-        patience: Patience::Once,
-        budget: None,
-        attempt: AttemptTime::DEFAULT,
-        pacing: Pacing::Jittered,
-        replicas: None,
-        newest: None,
-        is_crowded: false,
-    }
+    AcquireSpec { lease, ..AcquireSpec::new(target, Patience::Once) }
 }
 
 /// A try of a lock that waits for one replica.

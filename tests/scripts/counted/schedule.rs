@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use edgelatch::error::{AcquireError, FailureKind, RequestError};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Once, Output, Pacing, Release,
-    Renewal,
+    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Once, Output, Release, Renewal,
 };
 use edgelatch::protocol::calls::{OnceCall, Target};
 use edgelatch::protocol::reply::{Cell, Reply, ServerClock};
@@ -147,18 +146,7 @@ impl Schedule {
             0 => Patience::Once,
             _ => Patience::UpTo(WaitTime::new(ms(self.random.u64(200..20_000))).unwrap()),
         };
-        let (attempt, pacing) = (AttemptTime::DEFAULT, Pacing::Jittered);
-        let spec = AcquireSpec {
-            target,
-            lease,
-            patience,
-            budget: None,
-            attempt,
-            pacing,
-            replicas: None,
-            newest: None,
-            is_crowded: false,
-        };
+        let spec = AcquireSpec { lease, ..AcquireSpec::new(target, patience) };
         let machine =
             Acquire::new(spec, self.entropy(), self.clients[client].clock, self.instant());
         self.begin(client, Job::Acquire(machine));

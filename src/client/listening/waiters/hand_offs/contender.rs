@@ -6,8 +6,7 @@ use core::time::Duration;
 
 use super::{CLIENTS, Ear, LEASE_MS};
 use crate::machine::{
-    Acquire, AcquireSpec, CallId, Entropy, Gather, GatherSpec, Input, Machine as _, Output, Pacing,
-    Wake,
+    Acquire, AcquireSpec, CallId, Entropy, Gather, GatherSpec, Input, Machine as _, Output, Wake,
 };
 use crate::name::LockName;
 use crate::protocol::calls::{LockCalls, Target, Wakes};
@@ -73,18 +72,8 @@ impl Contender {
         let clock = Some(ServerClock::new(1_000_000, now));
         let entropy = Entropy::new([random.u8(..); 32]);
         let machine = if random.bool() {
-            let (target, pacing) = (Target::Lock(target), Pacing::Jittered);
-            let spec = AcquireSpec {
-                target,
-                lease,
-                patience,
-                budget,
-                attempt,
-                pacing,
-                replicas,
-                newest: None,
-                is_crowded,
-            };
+            let spec = AcquireSpec::new(Target::Lock(target), patience);
+            let spec = AcquireSpec { lease, budget, is_crowded, ..spec };
             AnyMachine::One(Box::new(Acquire::new(spec, entropy, clock, now)))
         } else {
             let (parts, pacing) = ([Target::Lock(target)].into(), Vec::new());
