@@ -11,6 +11,10 @@
 
 #[path = "machine/acquire.rs"]
 mod acquire;
+#[path = "machine/attempts.rs"]
+mod attempts;
+#[path = "machine/awaiting.rs"]
+mod awaiting;
 #[path = "machine/budget.rs"]
 mod budget;
 #[path = "machine/cancel.rs"]
@@ -25,12 +29,16 @@ mod crowd;
 mod drifting;
 #[path = "machine/every_machine.rs"]
 mod every_machine;
+#[path = "machine/extending.rs"]
+mod extending;
 #[path = "machine/gather.rs"]
 mod gather;
 #[path = "machine/given.rs"]
 mod given;
 #[path = "machine/held_at_most.rs"]
 mod held_at_most;
+#[path = "machine/keeping.rs"]
+mod keeping;
 #[path = "machine/late_news.rs"]
 mod late_news;
 #[path = "machine/listening.rs"]

@@ -93,3 +93,20 @@ impl Ids {
         pause
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_ends_a_hold_depends_on_every_bit_of_its_owner() {
+        let request = |entropy| Ids::of(OwnerId::new(entropy, 1)).request().to_text();
+        for base in [[0; 16], [0xff; 16], [0x5a; 16]] {
+            for bit in 0..128 {
+                let mut other = base;
+                other[bit / 8] ^= 1 << (bit % 8);
+                assert_ne!(request(other), request(base), "{base:?} {bit}");
+            }
+        }
+    }
+}

@@ -85,3 +85,21 @@ async fn a_lease_that_was_released_or_dropped_is_left_out() {
     until(async || stand.relay.count("lock_renew") == 3).await;
     assert_eq!(stand.relay.requests(), before + 1);
 }
+
+/// S10.
+#[tokio::test]
+async fn a_renewal_on_demand_for_a_shorter_time_shortens_no_later_one() {
+    let stand = Stand::new().await;
+    let (client, host) = stand.led_client();
+    let (leases, _keepers) = keep(&client, 0..1).await;
+    host.pass(Duration::from_secs(5));
+    leases[0].renew(Some(Duration::from_secs(10))).await.unwrap();
+    host.pass(Duration::from_secs(10));
+    until(async || stand.relay.count("lock_renew") == 2).await;
+    let asked_for = |time: &str| {
+        let seen = stand.relay.seen();
+        seen.iter().filter(|seen| seen.words.iter().any(|word| word == time)).count()
+    };
+    // The first lease and its renewal; what was asked for in between.
+    assert_eq!((asked_for("30000"), asked_for("10000")), (2, 1));
+}

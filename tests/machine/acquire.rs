@@ -316,3 +316,33 @@ fn an_answer_that_no_acquisition_gives_is_undone() {
         assert!(matches!(outcome, Err(AcquireError::Unreachable(_))), "{code}: {outcome:?}");
     }
 }
+
+#[test]
+fn an_owner_that_has_ended_goes_on_under_another_and_leaves_nothing_to_undo() {
+    let mut it = acquire(up_to(30_000));
+    it.asks("lock_acquire").hears(-2, "0", 0).asks("lock_acquire");
+    assert_ne!(it.asked[0].args()[4], it.asked[1].args()[4], "the owner");
+    it.hears(1, TOKEN, 30_000).done().unwrap();
+    let outcome = acquire(Patience::Once).asks("lock_acquire").hears(-2, "0", 0).done();
+    assert_eq!(outcome, Err(AcquireError::Busy { remaining: None }));
+}
+
+#[test]
+fn a_bound_that_is_asked_for_is_given_if_the_budget_allows_another_try() {
+    let unbounded = |requests| {
+        let spec = AcquireSpec { budget: budget(requests), ..spec(up_to(30_000)) };
+        let mut it = Conversation::new(Acquire::new(spec, entropy(), None, start()));
+        it.asks("lock_acquire");
+        assert_eq!(it.arg(2), "", "no bound is known");
+        it.hears(-4, "0", 0);
+        it
+    };
+    let mut it = unbounded(4);
+    it.asks("lock_acquire");
+    assert_eq!(
+        it.arg(2),
+        (SERVER_MS + 30_000 + 90_000).to_string(),
+        "a minute and a half after the wait"
+    );
+    it.hears(1, TOKEN, 30_000).done().unwrap();
+}

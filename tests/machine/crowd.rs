@@ -272,3 +272,43 @@ fn what_redis_tells_of_a_grant_is_read_as_it_was_meant() {
     let message = Message::read((LEASE * 1_000 + 100).to_string().as_bytes());
     assert_eq!(Taken::read(message, Wakes::One), taken);
 }
+
+/// It is told that it is free, and so long afterwards that one of so many who listen has it; within which time is its turn?
+fn turns(crowd: &mut Crowd, took_ms: u64, listeners: u32, asked: bool) -> Duration {
+    let now = Instant::from_millis(0, 0);
+    crowd.is_told(now);
+    let taken = Taken { lease: None, listeners: Some(listeners) };
+    crowd.takes(taken, asked, now + Duration::from_millis(took_ms));
+    crowd.within()
+}
+
+#[test]
+fn turns_are_as_far_apart_as_one_who_asks_in_vain_wants_them() {
+    let nanos = |ms: u64, apart: u64, rivals: u64| {
+        Duration::from_nanos(ms * 1_000_000 * apart / 1024 * rivals)
+    };
+    let close = |it: Duration, wanted: Duration| it.abs_diff(wanted) < Duration::from_micros(1);
+    let mut crowd = Crowd::default();
+    // From three halves of what the quickest take: less by four fifths over all five, since this one need not ask.
+    let mut apart = 1_536 - 1_536 * 4 / 5 / 5;
+    assert!(close(turns(&mut crowd, 10, 5, false), nanos(10, apart, 4)));
+    // More by a half, since it asked in vain; and what took longer counts for an eighth more than the quickest.
+    apart += apart / 2;
+    let wanted = nanos(10, apart, 4) + nanos(10, apart, 4) / 8;
+    let within = turns(&mut crowd, 100, 5, true);
+    assert!(close(within, wanted), "{within:?} {wanted:?}");
+    // A quicker one counts at once.
+    apart -= apart * 4 / 5 / 5;
+    assert!(close(turns(&mut crowd, 2, 5, false), nanos(2, apart, 4)));
+}
+
+#[test]
+fn whom_nobody_tells_of_a_grant_it_takes_for_half_as_many() {
+    let mut crowd = Crowd::default();
+    let eight = turns(&mut crowd, 10, 9, true);
+    for part in [1, 2, 4, 8] {
+        crowd.is_told(Instant::from_millis(0, 0));
+        let within = crowd.within();
+        assert!(within.abs_diff(eight / part) < Duration::from_micros(1), "{within:?} {part}");
+    }
+}

@@ -357,3 +357,11 @@ fn several_parts_listen_where_the_one_is_that_they_wait_for() {
         assert!(!it.is_over());
     }
 }
+
+#[test]
+fn who_does_not_hear_yet_keeps_to_its_pause_whoever_has_it() {
+    let it = lock(up_to(60_000)).asks(ACQUIRE).hears(busy(50_000)).waits(Wake::BackOff);
+    let pause = it.wait_ms();
+    let it = told(it, Input::Taken { lease: Some(Duration::from_millis(1)) });
+    assert_eq!(it.waits(Wake::BackOff).wait_ms(), pause);
+}

@@ -11,7 +11,7 @@ use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
 use crate::conversation::held_at_most;
 use crate::given::up_to;
 use crate::virtual_time::{
-    SERVER_START, START, Says, Talk, already_yours, busy, granted, known_clock, ms, says, talk,
+    SERVER_START, START, Says, Talk, busy, granted, known_clock, ms, says, talk,
 };
 
 const OWNER: usize = 5;
@@ -208,22 +208,6 @@ fn a_node_gets_a_tenth_of_the_lease_and_a_second_at_the_most() {
 }
 
 #[test]
-fn a_majority_of_which_too_little_is_left_is_extended_before_it_is_handed_out() {
-    let lease = LeaseTime::new(ms(2_000)).unwrap();
-    let it = talk(machine(MajoritySpec { lease, keeps: ms(2_000), ..spec(3, up_to(30_000)) }));
-    let it = it.hears_from(0, granted(5)).hears_from(1, busy(-1)).hears_from(2, busy(-1));
-    // A majority is held, but so late that less than half of the leases is left.
-    let it = it.wakes().travels(1_000).hears_from(1, granted(5)).hears_from(2, busy(-1));
-    assert!(!it.is_over());
-    let it = it.hears_from(0, already_yours(5)).hears_from(1, already_yours(5));
-    let now = it.now();
-    let gathered = end(&it).unwrap();
-    for part in gathered.parts.iter().filter(|part| part.counts) {
-        assert!(part.grant.lease.remaining(now) >= ms(1_000));
-    }
-}
-
-#[test]
 fn a_minority_that_says_no_for_good_is_borne_and_a_majority_is_not() {
     let it = three(Patience::Once).refused_by(1, "WRONGTYPE other").hears_from(0, granted(5));
     assert_eq!(voters(&it.hears_from(2, granted(5)).ends().unwrap()), [0, 2]);
@@ -270,9 +254,9 @@ fn nobody_waits_for_a_node_that_is_too_young() {
 
 #[test]
 fn too_many_silent_nodes_are_no_busy_lock() {
-    let mut it = three(Patience::Once).hears_from(0, busy(900));
+    let mut it = three(Patience::Once).hears_from(2, busy(900));
     while !it.is_over() {
-        for place in [1, 2] {
+        for place in [0, 1] {
             it = it.fails_at(place, FailureKind::NotSent);
         }
         it = if it.is_over() { it } else { it.wakes() };
@@ -307,4 +291,55 @@ fn owners_of_different_nodes_are_different() {
     assert!(
         it.arg_at(0, OWNER) != it.arg_at(1, OWNER) && it.arg_at(1, OWNER) != it.arg_at(2, OWNER)
     );
+}
+
+fn five(patience: Patience) -> Talk<Majority> {
+    let all: Vec<(usize, &str)> = (0..5).map(|place| (place, ACQUIRE)).collect();
+    talk(machine(spec(5, patience))).asks_of(&all)
+}
+
+const NEVER: &str = "WRONGPASS no";
+
+#[test]
+fn two_of_five_may_refuse_for_good_and_a_third_ends_it() {
+    let it = five(up_to(30_000)).refused_by(0, NEVER).refused_by(1, NEVER);
+    let it = it.hears_from(2, busy(9_000)).hears_from(3, busy(9_000)).hears_from(4, busy(9_000));
+    assert!(!it.is_over() && it.why() != Some(Wake::ReplyDue), "it waits: {:?}", it.why());
+    let it = five(up_to(30_000)).refused_by(0, NEVER).refused_by(1, NEVER).refused_by(2, NEVER);
+    let it = it.hears_from(3, busy(9_000)).hears_from(4, busy(9_000));
+    assert!(matches!(end(&it), Err(AcquireError::Refused(_))), "{:?}", it.outcome());
+    // Asked once, what the others say counts while they may be a majority.
+    let it = five(Patience::Once).refused_by(0, NEVER).refused_by(1, NEVER);
+    let it = it.hears_from(2, busy(7_000)).hears_from(3, busy(8_000)).hears_from(4, busy(9_000));
+    assert_eq!(end(&it), Err(AcquireError::Busy { remaining: Some(ms(9_000)) }));
+}
+
+#[test]
+fn two_that_are_busy_outweigh_one_that_is_silent() {
+    let mut it = three(Patience::Once).hears_from(0, busy(900)).hears_from(1, busy(4_000));
+    while !it.is_over() {
+        it = it.fails_at(2, FailureKind::NotSent);
+        it = if it.is_over() { it } else { it.wakes() };
+    }
+    assert_eq!(end(&it), Err(AcquireError::Busy { remaining: Some(ms(4_000)) }));
+}
+
+#[test]
+fn who_waits_for_the_lowest_node_asks_all_once_more_when_its_wait_is_over() {
+    let refused = |it: Talk<Majority>| (0..3).fold(it, |it, place| it.hears_from(place, busy(-1)));
+    let mut it = refused(three(up_to(10_000))).wakes();
+    while it.elapsed_ms() < 10_000 {
+        it = it.asks_of(&[(0, ACQUIRE)]).hears_from(0, busy(-1)).wakes();
+    }
+    let it = it.asks_of(&ALL);
+    assert_eq!([0, 1, 2].map(|place| it.arg_at(place, LAST)), ["1"; 3]);
+    assert_eq!(refused(it).ends(), Err(AcquireError::Busy { remaining: None }));
+}
+
+#[test]
+fn a_token_that_comes_with_a_loss_was_not_stored() {
+    let it = three(Patience::Once).hears_from(0, granted(5)).hears_from(1, granted(9));
+    let it = it.asks_of(&[(0, RAISE)]).hears_from(0, Says(Code::Lost, "9".into(), 30_000));
+    assert!(!it.is_over());
+    it.hears_from(2, busy(4_000)).asks_of(&[(0, RELEASE), (1, RELEASE)]);
 }

@@ -172,3 +172,24 @@ fn an_answer_that_no_cancelling_gives_proves_nothing() {
         assert_eq!(outcome, Err(RequestError::Unreachable(FailureKind::Broken)), "{number}");
     }
 }
+
+#[test]
+fn what_has_not_left_is_not_cancelled() {
+    let mut it = force_release(clock());
+    for attempt in 1..=3 {
+        it.asks("lock_force_release").fails(FailureKind::NotSent);
+        if attempt < 3 {
+            it.sleeps();
+        }
+    }
+    assert_eq!(code(it.done()), Err(RequestError::Unreachable(FailureKind::NotSent)));
+}
+
+#[test]
+fn what_no_such_script_says_is_no_answer() {
+    for said in [-2, -5] {
+        let outcome = force_release(clock()).asks("lock_force_release").hears(said, "0", 0).done();
+        let garbled = RequestError::Unreachable(FailureKind::Garbled { status: 200 });
+        assert_eq!(code(outcome), Err(garbled), "{said}");
+    }
+}

@@ -193,3 +193,31 @@ fn a_spin_lock_among_several_is_waited_for_at_its_own_pace() {
     let it = it.hears_from(1, virtual_time::busy(3)).hears_from(0, virtual_time::busy(3));
     assert_eq!((it.wait_ms(), it.why()), (4, Some(Wake::HolderExpires)));
 }
+
+#[test]
+fn the_tries_of_a_spin_lock_are_spread_over_its_wait_when_they_are_counted() {
+    let budget = budget(12);
+    let pacing = Pacing::Spin(SpinBackoff::CONSTANT);
+    let spec = AcquireSpec { pacing, budget, ..spec(up_to(30_000)) };
+    let mut it = Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
+    for tries in 1..8 {
+        it.asks("lock_acquire").hears(0, "1", 60_000);
+        it.sleeps();
+        let passed = it.now.since(start());
+        assert!(passed >= ms(2_000) * tries && passed <= ms(4_000) * tries, "{tries}: {passed:?}");
+    }
+}
+
+#[test]
+fn whoever_had_to_be_brought_back_to_its_seat_allows_for_more() {
+    // How many words of the second try differ from the first's, but for its request and bound: its number does.
+    let differ_after = |refusal: &str| {
+        let mut it = queues(up_to(60_000));
+        it.asks("fair_acquire").hears(0, refusal, 25_000);
+        it.sleeps();
+        it.asks("fair_acquire");
+        let [first, second] = [0, 1].map(|call: usize| it.asked[call].args()[2..].to_vec());
+        first.iter().zip(&second).filter(|(one, other)| one != other).count()
+    };
+    assert_eq!((differ_after("1,3333,0"), differ_after("1,3333,1")), (1, 2));
+}

@@ -1,7 +1,7 @@
 //! Asking for a lock's state, and renewing on demand.
 
-use edgelatch::error::{FailureKind, LossReason, RequestError};
-use edgelatch::machine::{LockState, Question, Renew};
+use edgelatch::error::{FailureKind, LossReason, RefusalKind, RequestError};
+use edgelatch::machine::{LockState, PermitsState, Question, Renew, SemaphoreState, number};
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
 use crate::conversation::*;
@@ -76,4 +76,45 @@ fn a_renewal_on_demand_tells_of_a_loss() {
 fn a_renewal_on_demand_is_asked_once() {
     let outcome = renew().asks("lock_renew").fails(FailureKind::Broken).done();
     assert_eq!(outcome, Err(RequestError::Unreachable(FailureKind::Broken)));
+}
+
+#[test]
+fn a_refusal_after_a_question_that_was_not_heard_of_is_told_as_one() {
+    let unheard = FailureKind::RefusedLater(RefusalKind::Unauthorized);
+    let mut it = inspect();
+    it.asks("lock_inspect").fails(FailureKind::Broken);
+    it.sleeps();
+    let outcome = it.asks("lock_inspect").is_refused("WRONGPASS no").done();
+    assert_eq!(outcome, Err(RequestError::Unreachable(unheard)));
+    // One that has not left has done nothing.
+    let mut it = inspect();
+    it.asks("lock_inspect").fails(FailureKind::NotSent);
+    it.sleeps();
+    let outcome = it.asks("lock_inspect").is_refused("WRONGPASS no").done();
+    assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}");
+}
+
+#[test]
+fn a_reply_may_be_a_number_and_is_none_else() {
+    let answered = |value: &str| inspect().asks("lock_inspect").hears(1, value, 0).done().unwrap();
+    for told in [-1, 0, 7, i64::MAX] {
+        assert_eq!(number(&answered(&told.to_string())), Ok(told));
+    }
+    for value in ["", "x", "1.5", "9223372036854775808"] {
+        assert!(matches!(number(&answered(value)), Err(RequestError::Unreachable(_))), "{value}");
+    }
+}
+
+#[test]
+fn of_permits_it_is_told_how_many_there_are_and_whether_these_are_held() {
+    for held in [1, 0] {
+        let value = format!("9,2,{held},3,5");
+        let reply = inspect().asks("lock_inspect").hears(1, &value, 700).done().unwrap();
+        let (available, acquired, total, are_held) = (3, 2, 5, held == 1);
+        let remaining = Some(ms(700));
+        let state = PermitsState { available, acquired, total, remaining, are_held };
+        assert_eq!(PermitsState::read(&reply), Ok(state));
+        let state = SemaphoreState { available: 3, leases: 2, held: 5 };
+        assert_eq!(SemaphoreState::read(&reply), Ok(state));
+    }
 }

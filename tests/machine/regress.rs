@@ -57,3 +57,15 @@ fn tokens_of(tokens: Vec<Option<u64>>) -> Vec<Option<FencingToken>> {
     };
     tokens.into_iter().map(|token| token.map(grant_of)).collect()
 }
+
+/// A token of the same millisecond as the last is no older one.
+#[test]
+fn the_token_that_was_granted_before_may_be_granted_again() {
+    let newest = tokens_of(vec![Some(10)]);
+    let spec = AcquireSpec { newest: newest[0], ..spec(up_to(30_000)) };
+    let it = talk(Acquire::new(spec, entropy(), clock(), start())).asks("lock_acquire");
+    assert_eq!(it.hears(granted(10)).ends().unwrap().token.as_u64(), 10);
+    let spec = GatherSpec { newest, ..gather::spec(vec![plain(0)], up_to(30_000)) };
+    let it = talk(machine(spec)).asks_of(&[(0, "lock_acquire")]).hears_from(0, granted(10));
+    assert_eq!(end(&it).unwrap().token.as_u64(), 10);
+}

@@ -1,8 +1,11 @@
 //! Ending a hold.
 
+use edgelatch::LockName;
 use edgelatch::error::{FailureKind, ReleaseError};
 use edgelatch::machine::{Release, ReleaseAll, Released, Renew, Wake};
+use edgelatch::protocol::calls::{ReadCalls, Target, WriteCalls};
 use edgelatch::protocol::reply::Code;
+use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
 use crate::conversation::*;
@@ -50,6 +53,7 @@ fn five_attempts_without_an_answer_leave_it_unknown_until_every_copy_has_run_out
             it.sleeps();
         }
     }
+    assert!(it.now.since(start()) > ms(800), "far enough apart to outlast something");
     // A copy of the acquisition is done until 90 s after it was sent, and extends by a lease then.
     let held_at_most = held_at_most(90_000 + 60_000, it.now.since(start()));
     let unknown = ReleaseError::Unknown { held_at_most, cause: FailureKind::TimedOut };
@@ -133,4 +137,56 @@ fn a_node_that_was_given_back_before_the_hold_began_does_not_count() {
     assert_eq!(it.hears_from(1, says(Code::No)).ends(), Ok(Released::WasLost));
     let it = release_those([true, true, false], 2).hears_from(0, done()).hears_from(2, done());
     assert_eq!(it.hears_from(1, done()).ends(), Ok(Released::Released));
+}
+
+/// Releases two parts, the first with a lease of so many seconds, the second with so many; all count.
+fn release_two(leases: [u64; 2]) -> Talk<ReleaseAll> {
+    let attempt = AttemptTime::DEFAULT;
+    let part = |seconds: u64| {
+        let grant = grant(lease(seconds * 1_000));
+        (Release::new(&target(), &grant, grant.reach(), attempt, clock()), true)
+    };
+    talk(ReleaseAll::new(leases.map(part), 2)).asks_of(&[(0, RELEASE), (1, RELEASE)])
+}
+
+/// S14.
+#[test]
+fn of_several_ends_that_are_unknown_the_latest_is_told() {
+    let longest = held_at_most(90_000 + 60_000, ms(0));
+    for leases in [[30, 60], [60, 30]] {
+        let it =
+            release_two(leases).hears_from(0, says(Code::Late)).hears_from(1, says(Code::Late));
+        let unknown = ReleaseError::Unknown {
+            held_at_most: longest,
+            cause: FailureKind::Garbled { status: 200 },
+        };
+        assert_eq!(it.ends(), Err(unknown), "{leases:?}");
+    }
+}
+
+#[test]
+fn a_part_that_may_not_be_released_says_so_whatever_is_known_of_the_others() {
+    for refused in [0, 1] {
+        for other in [Code::Late, Code::Done, Code::No] {
+            let it = release_two([30, 30]).refused_by(refused, "WRONGPASS no");
+            let outcome = it.hears_from(1 - refused, says(other)).ends();
+            assert!(matches!(outcome, Err(ReleaseError::Refused(_))), "{other:?}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn the_token_of_a_write_is_handed_on_to_the_reads_that_it_was_around() {
+    let name = || LockName::parse("job").unwrap();
+    let write = Target::Write(WriteCalls::new(name(), Publish::Plain));
+    let read = Target::Read(ReadCalls::new(name(), Publish::Plain));
+    let (attempt, grant) = (AttemptTime::DEFAULT, grant(LeaseTime::DEFAULT));
+    for (target, handed_on) in [(write, Some(77)), (read, None), (target(), None)] {
+        let part = Release::new(&target, &grant, grant.reach(), attempt, clock());
+        let it = talk(ReleaseAll::new([(part, true)], 1));
+        assert_eq!(it.machine().handed_on(), None);
+        let it = it.hears(Says(Code::Done, "77".into(), 0));
+        assert_eq!(it.machine().handed_on().map(|token| token.as_u64()), handed_on);
+        assert_eq!(it.outcome(), Some(&Ok(Released::Released)));
+    }
 }

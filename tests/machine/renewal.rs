@@ -262,3 +262,18 @@ fn the_reason_of_a_loss_stays_whatever_becomes_of_the_other_parts() {
     assert!(matches!(keeping.poll(later), Output::Done(Some(LossReason::Gone))));
     assert_eq!(keeping.state(), gone);
 }
+
+#[test]
+fn whoever_stops_renewing_gives_up_what_is_asked_and_keeps_what_is_known() {
+    let mut it = renewal(true);
+    it.sleeps();
+    it.asks("lock_renew").machine.only_watch();
+    it.waits(Wake::LeaseEnds);
+    it.sleeps();
+    assert_eq!(it.done(), Some(LossReason::Expired));
+    // Of one that is lost nothing is left to watch.
+    let mut it = renewal(true);
+    it.sleeps();
+    it.asks("lock_renew").hears(-3, "0", 0).machine.only_watch();
+    assert_eq!(it.done(), Some(LossReason::Gone));
+}

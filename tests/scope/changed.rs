@@ -2,12 +2,15 @@
 
 use std::sync::LazyLock;
 
+use edgelatch::name::PermitId;
+use edgelatch::protocol::calls::GroupCalls;
 use edgelatch::protocol::scope::{Prefix, touched};
 use edgelatch::protocol::script::{Publish, Script, scripts};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::calls::{Known, every_call};
+use crate::support::calls::{lock, owner, request};
 
 /// Names of whoever may call, and the same of somebody else, which are as long.
 const OURS: [(&str, &str); 4] = [
@@ -71,6 +74,86 @@ fn one_key_more_or_less_is_no_call() {
         let (_, less) = args.split_at(1);
         assert!(!passes(script, &keys, less), "{}", script.name);
     }
+}
+
+#[test]
+fn what_is_said_of_an_owner_has_to_be_the_same_wherever_it_is_said() {
+    let text = |number| lock("x").inspect(request(1), Some(owner(number))).args()[4].clone();
+    let (me, other) = (text(1), text(9));
+    let mut changed = 0;
+    for known in every_call("app:a", "app:b", Publish::Plain) {
+        let (script, (keys, args)) = (known.call.script(), known.words());
+        let said = keys.iter().chain(&args).filter(|word| word.contains(&me)).count();
+        for place in (0..args.len()).filter(|place| said > 1 && args[*place].contains(&me)) {
+            let another = args[place].replace(&me, &other);
+            let mut args = args.clone();
+            args[place] = &another;
+            assert!(!passes(script, &keys, &args), "{}: {keys:?} {args:?}", script.name);
+            changed += 1;
+        }
+    }
+    assert!(changed > 50, "{changed}");
+}
+
+#[test]
+fn what_is_no_value_of_a_group_is_no_call() {
+    let calls = every_call("app:a", "app:b", Publish::Plain);
+    let is_field = |word: &&str| {
+        word.len() == 22
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte))
+    };
+    let mut changed = 0;
+    for known in calls.iter().filter(|known| known.call.script().name.starts_with("group_")) {
+        let (script, (keys, args)) = (known.call.script(), known.words());
+        let fields: Vec<usize> = (0..args.len()).filter(|place| is_field(&args[*place])).collect();
+        for place in &fields {
+            for bad in [
+                "",
+                "x",
+                "0123456789012345678901-",
+                "-123456789012345678901",
+                "é12345678901234567890",
+            ] {
+                let mut args = args.clone();
+                args[*place] = bad;
+                assert!(!passes(script, &keys, &args), "{}: {args:?}", script.name);
+                changed += 1;
+            }
+        }
+        if let Some(first) = fields.first() {
+            let field = args[*first];
+            let too_many = [&args[..], &[field; GroupCalls::VALUES_MAX]].concat();
+            assert!(!passes(script, &keys, &too_many), "{}", script.name);
+        }
+    }
+    assert!(changed > 10, "{changed}");
+}
+
+#[test]
+fn what_is_no_id_of_a_permit_and_no_kind_of_a_lock_is_no_call() {
+    let is_kind = |word: &str| !word.is_empty() && word.bytes().all(|byte| b"fx".contains(&byte));
+    let (mut ids, mut kinds) = (0, 0);
+    for known in every_call("app:a", "app:b", Publish::Plain) {
+        let (script, (keys, args)) = (known.call.script(), known.words());
+        let refuses = |place: usize, word: &str| {
+            let mut args = args.clone();
+            args[place] = word;
+            assert!(!passes(script, &keys, &args), "{}: {args:?}", script.name);
+        };
+        // The first word ties the answer to its request.
+        for (place, word) in args.iter().enumerate().skip(1) {
+            if PermitId::parse(word).is_ok() {
+                ["", "x", &word[1..]].iter().for_each(|bad| refuses(place, bad));
+                ids += 1;
+            }
+            if is_kind(word) {
+                refuses(place, &"z".repeat(word.len()));
+                refuses(place, &"f".repeat(word.len() + 1));
+                kinds += 1;
+            }
+        }
+    }
+    assert!(ids > 5 && kinds > 5, "{ids} {kinds}");
 }
 
 #[test]

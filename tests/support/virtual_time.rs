@@ -259,6 +259,11 @@ impl<M: Machine> Talk<M> {
         Instant::from_millis(START_MONOTONIC + self.monotonic_ms, START_WALL + self.wall_ms)
     }
 
+    /// The machine itself.
+    pub(crate) const fn machine(&self) -> &M {
+        &self.machine
+    }
+
     /// For how long the machine waits now.
     pub(crate) fn wait_ms(&self) -> u64 {
         let (until, _) = self.wait.expect("it is not over");

@@ -281,3 +281,77 @@ impl Target {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::script::Publish;
+    use crate::timing::{PeerSkew, RejoinDelay};
+
+    fn name(text: &str) -> LockName {
+        LockName::parse(text).unwrap()
+    }
+
+    fn lock(fenced: bool) -> Member {
+        Member { name: name("b"), fenced }
+    }
+
+    /// One of each kind by the name of `a`, and one of two locks.
+    fn all() -> [Target; 8] {
+        let skew = PeerSkew::DEFAULT;
+        let two = [lock(false), Member { name: name("a"), fenced: false }];
+        [
+            Target::Lock(LockCalls::new(name("a"), Publish::Plain)),
+            Target::Lock(LockCalls::of_set(two, Publish::Plain).unwrap()),
+            Target::Fair(FairCalls::new(name("a"), FairSettings::default(), Publish::Plain)),
+            Target::Write(WriteCalls::new(name("a"), Publish::Plain)),
+            Target::Read(ReadCalls::new(name("a"), Publish::Plain)),
+            Target::Group(GroupCalls::new(name("a"), ["x"], skew, Publish::Plain).unwrap()),
+            Target::Semaphore(SemaphoreCalls::new(
+                name("a"),
+                Publish::Plain,
+                PermitCount::new(1).unwrap(),
+            )),
+            Target::Permits(PermitCalls::new(
+                name("a"),
+                Publish::Plain,
+                BatchSize::new(1).unwrap(),
+                skew,
+            )),
+        ]
+    }
+
+    #[test]
+    fn each_kind_tells_what_it_is() {
+        let of = |is: fn(&Target) -> bool| all().each_ref().map(is);
+        let (yes, no) = (true, false);
+        assert_eq!(of(Target::is_exclusive), [yes, yes, yes, yes, no, no, no, no]);
+        assert_eq!(of(Target::holds_permits), [no, no, no, no, no, no, yes, yes]);
+        assert_eq!(of(Target::has_queue), [no, no, yes, no, no, no, no, no]);
+        assert_eq!(of(|target| target.has_name("a")), [yes; 8]);
+        assert_eq!(of(|target| target.has_name("b")), [no, yes, no, no, no, no, no, no]);
+        assert_eq!(of(|target| target.name().as_str() == "a"), [yes; 8]);
+        let told = all().map(|target| target.announcements().len());
+        assert_eq!(told, [1, 2, 0, 1, 0, 0, 1, 1]);
+        let ids = all().map(|target| target.permit_ids(OwnerId::new([1; 16], 1)).len());
+        assert_eq!(ids, [0, 0, 0, 0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn a_node_that_is_given_time_to_come_back_bounds_the_lease() {
+        let delay = RejoinDelay::new(Duration::from_secs(60)).unwrap();
+        let calls = LockCalls::new(name("a"), Publish::Plain);
+        assert_eq!(Target::Lock(calls.clone()).lease_max(), None);
+        let calls = calls.not_before(delay);
+        assert_eq!(Target::Lock(calls).lease_max(), Some(delay.lease_max()));
+    }
+
+    #[test]
+    fn a_lock_that_is_fenced_once_among_several_is_fenced() {
+        for (one, other) in [(true, false), (false, true), (true, true), (false, false)] {
+            let set = LockCalls::of_set([lock(one), lock(other)], Publish::Plain).unwrap();
+            let fenced: Vec<bool> = set.members().map(|member| member.fenced).collect();
+            assert_eq!(fenced, [one || other]);
+        }
+    }
+}

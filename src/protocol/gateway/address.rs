@@ -166,6 +166,7 @@ mod tests {
             "http://0127.0.0.1",
             "http://127.1",
             "http://127.0.0.256",
+            "http://127.000000.0.1",
         ] {
             assert_eq!(parse(url, false).unwrap_err().option(), "url", "{url}");
         }

@@ -164,3 +164,23 @@ fn skip(next: u8, lexer: &mut SliceLexer<'_>, depth: u8) -> Result<(), Error> {
         _ => Ok(lexer.null_or_bool().map(drop).ok_or(Expect::Value)?),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_of_webdis_stands_first_and_before_a_text_alone() {
+        let read =
+            |body: &str| Body::read_of("EVAL", [r#"{"EVAL":"#, body, "}"].concat().as_bytes());
+        for result in [r#"[true,1,"a"]"#, r#"[1,"a"]"#] {
+            let Some(Body::Result(cells)) = read(result) else { panic!("{result}") };
+            assert_eq!(cells, [Cell::Int(1), Cell::Text("a".into())]);
+        }
+        let Some(Body::Error(text)) = read(r#"[false,"ERR no"]"#) else { panic!("an error") };
+        assert_eq!(text, "ERR no");
+        for neither in ["[1,true]", r#"["a",false]"#, "[false]", "[false,1]", r#"[false,"a",1]"#] {
+            assert!(read(neither).is_none(), "{neither}");
+        }
+    }
+}

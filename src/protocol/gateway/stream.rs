@@ -158,3 +158,29 @@ impl Frames {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_that_is_out_of_order_may_have_a_stream_later() {
+        assert_eq!(Opened::of(200), Opened::Stream);
+        for status in [408, 425, 429, 500, 502, 503, 504] {
+            assert_eq!(Opened::of(status), Opened::NotNow, "{status}");
+        }
+        for status in [201, 204, 301, 400, 401, 403, 404, 501, 505] {
+            assert_eq!(Opened::of(status), Opened::Never, "{status}");
+        }
+    }
+
+    #[test]
+    fn of_a_frame_as_much_is_kept_as_a_message_can_have() {
+        let mut frames = Frames::new(Dialect::Upstash, "subscribe", "c");
+        let most = "subscribe,c,".len() + "data: ".len() + 2 + PAYLOAD_MAX;
+        for number in 1..=2 * most {
+            assert_eq!(frames.next(b"x"), None);
+            assert_eq!(frames.frame.len(), number.min(most));
+        }
+    }
+}

@@ -90,8 +90,8 @@ impl Purpose {
             Self::Demo => &[Redis, WasmTarget, WasmBindgen, NpmTools],
             Self::Fuzz => &[Cxx, WasmTarget, WasmBindgen, NpmTools],
             Self::Bench => &[Redis, Webdis, Wrk, Java, WasmTarget, WasmBindgen, NpmTools],
-            Self::Teeth => &[Redis],
-            Self::Mutants => &[Redis, CargoMutants],
+            Self::Teeth => &[Redis, Webdis],
+            Self::Mutants => &[Redis, Webdis, CargoMutants],
             Self::Interop => &[Redis, Java, WasmTarget, WasmBindgen, NpmTools],
         }
     }

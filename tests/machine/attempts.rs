@@ -1,0 +1,147 @@
+//! How often the parts of several are asked, and what a budget leaves of that.
+
+use edgelatch::error::{AcquireError, FailureKind};
+use edgelatch::machine::{Entropy, Gather, GatherSpec, Gathered, Machine, MajoritySpec};
+use edgelatch::protocol::reply::Code;
+use edgelatch::timing::{Patience, RequestBudget};
+
+use crate::gather::{fair, gathering, plain};
+use crate::given::up_to;
+use crate::virtual_time::{START, Says, Talk, busy, granted, known_clock, says, talk};
+use crate::{gather, majority};
+
+const ACQUIRE: &str = "lock_acquire";
+const RELEASE: &str = "lock_release";
+const OWNER: usize = 5;
+
+/// Nothing is heard of these parts until it is over; how often was this script run there?
+fn unheard<M>(mut it: Talk<M>, places: &[usize], script: &str) -> (usize, M::Outcome)
+where
+    M: Machine<Outcome = Result<Gathered, AcquireError>>,
+{
+    for _ in 0..100 {
+        for place in places {
+            it = it.fails_at(*place, FailureKind::Broken);
+        }
+        if let Some(outcome) = it.outcome() {
+            let asked = it.scripts().iter().filter(|other| **other == script).count();
+            return (asked, outcome.clone());
+        }
+        it = it.wakes();
+    }
+    panic!("it never ends: {:?}", it.scripts());
+}
+
+/// How often a part is asked of which nothing is heard, and how often it is undone, with so many requests.
+fn spent(requests: Option<u32>) -> (usize, usize) {
+    let budget = requests.map(|number| RequestBudget::new(number).unwrap());
+    let asking = || {
+        let parts = vec![plain(0), plain(1)];
+        let given = GatherSpec { budget, ..gather::spec(parts, Patience::Once) };
+        talk(gather::machine(given)).hears_from(0, busy(4_000))
+    };
+    let (tries, outcome) = unheard(asking(), &[1], ACQUIRE);
+    assert!(matches!(outcome, Err(AcquireError::Unknown { .. })), "{outcome:?}");
+    (tries - 1, unheard(asking(), &[1], RELEASE).0)
+}
+
+#[test]
+fn a_last_try_is_worth_two_attempts_and_its_undoing_three_if_the_budget_has_them() {
+    assert_eq!(spent(None), (2, 3));
+    assert_eq!(spent(Some(40)), (2, 3));
+    for requests in 3..=12 {
+        let (tries, undoings) = spent(Some(requests));
+        assert!((1..=2).contains(&tries) && (1..=3).contains(&undoings), "{requests}");
+        // Two tries of each part and their undoing are made whatever the budget says.
+        assert!(1 + tries + undoings <= requests.max(12) as usize, "{requests}");
+    }
+}
+
+#[test]
+fn everything_that_is_let_go_for_good_is_asked_for_three_times() {
+    let cancelled = gathering(2, up_to(30_000)).hears_from(0, granted(10)).cancelled();
+    let (undoings, _) = unheard(cancelled, &[0, 1], RELEASE);
+    assert_eq!(undoings, 6);
+    let nodes = majority::machine(majority::spec(3, up_to(30_000)));
+    let (undoings, _) = unheard(talk(nodes).cancelled(), &[0, 1, 2], RELEASE);
+    assert_eq!(undoings, 9);
+}
+
+#[test]
+fn what_is_undone_while_the_wait_goes_on_is_asked_for_twice() {
+    let it = gathering(2, up_to(60_000)).hears_from(0, busy(-1)).hears_from(1, granted(11));
+    let it = it.fails_at(1, FailureKind::Broken).wakes().passes(600);
+    let it = it.fails_at(1, FailureKind::Broken).passes(3_000);
+    assert_eq!(it.scripts(), [ACQUIRE, ACQUIRE, RELEASE, ACQUIRE, RELEASE]);
+}
+
+#[test]
+fn a_budget_lasts_for_the_whole_wait() {
+    /// When the tenth question is asked.
+    fn tenth<M: Machine>(mut it: Talk<M>, places: usize) -> u64 {
+        for _ in 0..10 {
+            it = (0..places).fold(it, |it, place| it.hears_from(place, busy(-1))).wakes();
+        }
+        it.elapsed_ms()
+    }
+    let budget = RequestBudget::new(60).ok();
+    let parts = vec![plain(0), plain(1)];
+    let several = GatherSpec { budget, ..gather::spec(parts, up_to(60_000)) };
+    let told = tenth(talk(gather::machine(several)), 2);
+    assert!((15_000..50_000).contains(&told), "{told} ms");
+    let nodes = MajoritySpec { budget, ..majority::spec(3, up_to(60_000)) };
+    let told = tenth(talk(majority::machine(nodes)), 3);
+    assert!((15_000..50_000).contains(&told), "{told} ms");
+}
+
+#[test]
+fn one_that_has_lost_its_hold_was_too_slow() {
+    let it = gathering(2, Patience::Once).hears_from(1, busy(4_000));
+    let it = it.hears_from(0, says(Code::Lost)).hears_from(0, says(Code::No));
+    assert_eq!(gather::end(&it), Err(AcquireError::TooSlow));
+}
+
+#[test]
+fn an_owner_that_has_ended_is_busy_for_nobody_knows_how_long() {
+    let it = gathering(1, Patience::Once).hears_from(0, Says(Code::Gone, "1".into(), 5_000));
+    assert_eq!(gather::end(&it), Err(AcquireError::Busy { remaining: None }));
+}
+
+#[test]
+fn a_bound_that_is_asked_for_again_although_it_was_given_is_no_answer() {
+    let garbled = Err(AcquireError::Unreachable(FailureKind::Garbled { status: 200 }));
+    // Of a part that has one from the beginning.
+    let it = gathering(1, Patience::Once).asks(ACQUIRE).hears(says(Code::BoundRequired));
+    let it = it.asks(RELEASE).hears(says(Code::No));
+    assert_eq!(it.ends(), garbled);
+    // And of one that was given one when it was asked for.
+    let spec = gather::spec(vec![plain(0)], Patience::Once);
+    let it = talk(Gather::new(spec, Entropy::new([7; 32]), vec![], START)).asks(ACQUIRE);
+    let it = it.hears(says(Code::BoundRequired)).asks(ACQUIRE).hears(says(Code::BoundRequired));
+    assert_eq!(it.asks(RELEASE).hears(says(Code::No)).ends(), garbled);
+}
+
+#[test]
+fn in_a_queue_whoever_comes_late_goes_on_in_its_seat_and_no_more_than_once() {
+    let seats = |it: &Talk<Gather>| it.arg_at(0, OWNER).to_owned();
+    let clocks = vec![Some(known_clock())];
+    let spec = gather::spec(vec![fair(0)], up_to(60_000));
+    let it = talk(Gather::new(spec, Entropy::new([7; 32]), clocks, START)).asks("fair_acquire");
+    let first = seats(&it);
+    let it = it.hears(says(Code::Late)).asks("fair_acquire");
+    assert_ne!(seats(&it), first);
+    // Late again, it gives up both owners.
+    it.hears(says(Code::Late)).asks("fair_release");
+    // The last try has no seat: it is undone first.
+    let spec = gather::spec(vec![fair(0)], Patience::Once);
+    let clocks = vec![Some(known_clock())];
+    let it = talk(Gather::new(spec, Entropy::new([7; 32]), clocks, START)).asks("fair_acquire");
+    it.hears(says(Code::Late)).asks("fair_release");
+}
+
+#[test]
+fn cancelled_while_it_lets_everything_go_it_says_so() {
+    let it = gathering(2, Patience::Once).hears_from(0, granted(10)).hears_from(1, busy(900));
+    let it = it.cancelled().hears_from(0, says(Code::Done));
+    assert_eq!(gather::end(&it), Err(AcquireError::Cancelled { held_at_most: None }));
+}
