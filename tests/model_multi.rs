@@ -22,6 +22,8 @@ mod model_multi {
     mod exhaustive;
     mod graph;
     mod order;
+    mod plan;
+    mod sights;
     mod simulation;
     mod tokens;
     mod votes;

@@ -1,41 +1,20 @@
-//! One client of the model: it takes several parts, or a majority, by the real machines, and lets them go again.
+//! One client of the model: it takes several parts, or a majority, by the real machines, keeps them for a while, and lets them go again.
 
 use std::sync::Arc;
-
-use edgelatch::LockName;
-use edgelatch::error::{AcquireError, FailureKind, ReleaseError};
-use edgelatch::machine::{
-    CallId, Endpoint, Entropy, Gather, GatherSpec, Gathered, GatheredPart, Input, Machine,
-    Majority, MajoritySpec, Output, Release, ReleaseAll,
-};
-use edgelatch::protocol::calls::{LockCalls, Target};
-use edgelatch::protocol::reply::{Reply, ServerClock};
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
-
 use std::time::Duration;
 
-/// How many parts make a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Rule {
-    All,
-    Majority,
-}
+use edgelatch::error::{AcquireError, FailureKind, ReleaseError};
+use edgelatch::machine::{
+    CallId, Endpoint, Entropy, Gather, GatherSpec, Gathered, GatheredPart, Input, Keeping,
+    LeaseState, Machine, Majority, MajoritySpec, Output, Release, ReleaseAll, Renewal,
+};
+use edgelatch::name::RequestId;
+use edgelatch::protocol::reply::{Reply, ServerClock};
+use edgelatch::protocol::script::ScriptCall;
+use edgelatch::time::Instant;
+use edgelatch::timing::AttemptTime;
 
-/// What a client is going to do.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    pub(crate) rule: Rule,
-    /// The nodes that it takes, in their order. Each has a Redis of its own.
-    pub(crate) nodes: &'static [usize],
-    pub(crate) lease: LeaseTime,
-    pub(crate) patience: Patience,
-    /// Whether it may be cancelled while it waits.
-    pub(crate) cancels: bool,
-    /// How many calls it makes at most to take it, and to let it go.
-    pub(crate) calls: [u8; 2],
-}
+use super::plan::{Plan, Rule};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
@@ -44,9 +23,9 @@ pub(crate) struct Client {
     /// What it knew of the servers' clocks when it began.
     clock: Option<ServerClock>,
     /// The calls whose answers are awaited: one for each part. And when the machine is to be woken.
-    under_way: Vec<(usize, CallId)>,
+    under_way: Vec<(usize, CallId, RequestId)>,
     deadline: Option<Instant>,
-    made: [u8; 2],
+    made: [u8; 3],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,6 +34,7 @@ enum Stage {
     Gathering(Gather),
     Voting(Majority),
     Holding(Gathered),
+    Keeping(Gathered, Keeping),
     Releasing(ReleaseAll),
     Over(Told),
 }
@@ -79,16 +59,16 @@ impl Client {
             clock: None,
             under_way: Vec::new(),
             deadline: None,
-            made: [0; 2],
+            made: [0; 3],
         }
     }
 
-    pub(crate) fn awaits(&self, place: usize, call: CallId) -> bool {
-        self.under_way.contains(&(place, call))
+    pub(crate) fn awaits(&self, place: usize, call: CallId, request: RequestId) -> bool {
+        self.under_way.contains(&(place, call, request))
     }
 
     pub(crate) fn under_way(&self) -> impl Iterator<Item = CallId> {
-        self.under_way.iter().map(|(_, call)| *call)
+        self.under_way.iter().map(|(_, call, _)| *call)
     }
 
     /// Whether it waits for nothing but time.
@@ -109,7 +89,20 @@ impl Client {
     }
 
     pub(crate) const fn gathered(&self) -> Option<&Gathered> {
-        if let Stage::Holding(gathered) = &self.stage { Some(gathered) } else { None }
+        match &self.stage {
+            Stage::Holding(gathered) | Stage::Keeping(gathered, _) => Some(gathered),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn keeping(&self) -> Option<&Keeping> {
+        if let Stage::Keeping(_, keeping) = &self.stage { Some(keeping) } else { None }
+    }
+
+    /// The parts of its hold that are looked after, each with its place.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (usize, &Renewal)> {
+        let counting = self.gathered().map_or_else(Vec::new, counting);
+        counting.into_iter().zip(self.keeping().into_iter().flat_map(Keeping::parts))
     }
 
     pub(crate) const fn told(&self) -> Option<Told> {
@@ -119,23 +112,39 @@ impl Client {
     /// The hold in which the client believes now, by its own clock.
     pub(crate) fn believes(&self, plan: &Plan, now: Instant) -> Option<&Gathered> {
         let gathered = self.gathered()?;
-        let stands =
-            |part: &&GatheredPart| part.counts && !part.grant.lease.remaining(now).is_zero();
-        (gathered.parts.iter().filter(stands).count() >= plan.quorum()).then_some(gathered)
+        let stand = match &self.stage {
+            Stage::Keeping(_, keeping) => {
+                let is_lost = |part: &Renewal| matches!(part.state(), LeaseState::Lost(_));
+                let stands =
+                    |part: &&Renewal| !is_lost(part) && !part.lease().remaining(now).is_zero();
+                keeping.parts().filter(stands).count()
+            }
+            _ => {
+                let stands = |part: &&GatheredPart| {
+                    part.counts && !part.grant.lease.remaining(now).is_zero()
+                };
+                gathered.parts.iter().filter(stands).count()
+            }
+        };
+        (stand >= plan.quorum()).then_some(gathered)
     }
 
     pub(crate) fn begin(&mut self, plan: &Plan, clock: ServerClock, now: Instant) -> Outbox {
         self.clock = Some(clock);
-        self.stage = plan.machine(self.entropy(0), clock, now);
+        self.stage = taking(plan, self.entropy(0), clock, now);
         self.drain(plan, now)
     }
 
     pub(crate) fn release(&mut self, plan: &Plan, now: Instant) -> Outbox {
         let Some(gathered) = self.gathered() else { return Outbox::new() };
         let targets = plan.targets();
-        let releases = targets.iter().zip(&gathered.parts).map(|(target, part)| {
+        let renewed: Vec<_> = self.kept().map(|(place, part)| (place, part.reach())).collect();
+        let parts = targets.iter().zip(&gathered.parts).enumerate();
+        let releases = parts.map(|(place, (target, part))| {
             let (grant, attempt) = (&part.grant, AttemptTime::DEFAULT);
-            (Release::new(target, grant, grant.reach(), attempt, self.clock), part.counts)
+            let renewed = renewed.iter().find(|(kept, _)| *kept == place);
+            let reach = renewed.map_or_else(|| grant.reach(), |(_, reach)| *reach);
+            (Release::new(target, grant, reach, attempt, self.clock), part.counts)
         });
         let releases = ReleaseAll::new(releases, plan.quorum());
         self.go(Stage::Releasing(releases));
@@ -148,7 +157,7 @@ impl Client {
 
     /// The connection of a call broke: its answer will never be heard.
     pub(crate) fn broken(&mut self, plan: &Plan, call: CallId, now: Instant) -> Outbox {
-        self.under_way.retain(|(_, other)| *other != call);
+        self.under_way.retain(|(_, other, _)| *other != call);
         self.tell(plan, Input::Failed { call, kind: FailureKind::Broken }, now)
     }
 
@@ -162,17 +171,19 @@ impl Client {
 
     /// Whether the client has kept to the bounds of the model.
     pub(crate) const fn is_within(&self, plan: &Plan) -> bool {
-        self.made[0] <= plan.calls[0] && self.made[1] <= plan.calls[1]
+        let [takes, lets_go, renews] = self.made;
+        takes <= plan.calls[0] && lets_go <= plan.calls[1] && renews <= plan.renewals
     }
 
     fn tell(&mut self, plan: &Plan, input: Input, now: Instant) -> Outbox {
         if let Input::Reply { call, .. } = &input {
             let call = *call;
-            self.under_way.retain(|(_, other)| *other != call);
+            self.under_way.retain(|(_, other, _)| *other != call);
         }
         match &mut self.stage {
             Stage::Gathering(machine) => machine.handle(input, now),
             Stage::Voting(machine) => machine.handle(input, now),
+            Stage::Keeping(_, machine) => machine.handle(input, now),
             Stage::Releasing(machine) => machine.handle(input, now),
             Stage::Idle | Stage::Holding(_) | Stage::Over(_) => return Outbox::new(),
         }
@@ -185,6 +196,14 @@ impl Client {
         let next = match &mut self.stage {
             Stage::Gathering(machine) => drain(machine, now, &mut outbox).map(acquired(now)),
             Stage::Voting(machine) => drain(machine, now, &mut outbox).map(acquired(now)),
+            Stage::Keeping(gathered, machine) => {
+                let outcome = drain(machine, now, &mut outbox);
+                // It knows its parts by their places among those that count.
+                let places = counting(gathered);
+                outbox.iter_mut().for_each(|(place, ..)| *place = places[*place]);
+                // What is lost is lost, until it is let go.
+                outcome.map(|_| self.stage.clone())
+            }
             Stage::Releasing(machine) => {
                 drain(machine, now, &mut outbox).map(|outcome| match outcome {
                     Ok(_) => Stage::Over(Told::Nothing),
@@ -196,18 +215,25 @@ impl Client {
             }
             Stage::Idle | Stage::Holding(_) | Stage::Over(_) => return outbox,
         };
-        let leg = usize::from(matches!(self.stage, Stage::Releasing(_)));
+        let leg = match self.stage {
+            Stage::Releasing(_) => 1,
+            Stage::Keeping(..) => 2,
+            _ => 0,
+        };
         self.made[leg] += u8::try_from(outbox.len()).unwrap();
-        for (place, call, _) in &outbox {
-            self.under_way.retain(|(other, _)| other != place);
-            self.under_way.push((*place, *call));
+        for (place, call, script) in &outbox {
+            self.under_way.retain(|(other, ..)| other != place);
+            self.under_way.push((*place, *call, script.request));
         }
         self.under_way.sort_unstable();
         match next {
             Ok(stage) => {
                 // Of what is silent when a majority is there, nothing is of interest.
                 self.go(stage);
-                self.made[leg] = self.made[leg].min(plan.calls[leg]);
+                if leg < 2 {
+                    self.made[leg] = self.made[leg].min(plan.calls[leg]);
+                }
+                self.keep(plan, now);
             }
             Err(until) => self.deadline = Some(until),
         }
@@ -220,76 +246,79 @@ impl Client {
         self.deadline = None;
     }
 
+    /// Looks after what has just been taken.
+    fn keep(&mut self, plan: &Plan, now: Instant) {
+        let Stage::Holding(gathered) = &self.stage else { return };
+        if plan.renewals == 0 {
+            return;
+        }
+        let targets = plan.targets();
+        let renewals = counting(gathered).into_iter().map(|place| {
+            let (target, grant) = (targets[place].clone(), gathered.parts[place].grant.clone());
+            let entropy = self.entropy(2 + u8::try_from(place).unwrap());
+            Renewal::new(target, grant, true, AttemptTime::DEFAULT, entropy, self.clock)
+        });
+        let keeping = Keeping::new(renewals, plan.quorum());
+        self.go(Stage::Keeping(gathered.clone(), keeping));
+        let outbox = self.drain(plan, now);
+        assert!(outbox.is_empty(), "nothing is renewed at once");
+    }
+
     const fn entropy(&self, leg: u8) -> Entropy {
         Entropy::new([self.number * 16 + leg; 32])
     }
 }
 
-impl Plan {
-    pub(crate) const fn quorum(&self) -> usize {
-        match self.rule {
-            Rule::All => self.nodes.len(),
-            Rule::Majority => self.nodes.len() / 2 + 1,
+/// The machine that takes it.
+fn taking(plan: &Plan, entropy: Entropy, clock: ServerClock, now: Instant) -> Stage {
+    let Plan { lease, patience, .. } = *plan;
+    let (budget, attempt, keeps) = (None, AttemptTime::DEFAULT, Duration::from_secs(1));
+    let (replicas, is_crowded) = (None, false);
+    let clocks = vec![Some(clock); plan.nodes.len()];
+    match plan.rule {
+        Rule::All => {
+            let parts = plan.targets();
+            let pacing = Vec::new();
+            let spec = GatherSpec {
+                parts,
+                lease,
+                patience,
+                budget,
+                attempt,
+                keeps,
+                replicas,
+                pacing,
+                newest: Vec::new(),
+                is_crowded,
+            };
+            Stage::Gathering(Gather::new(spec, entropy, clocks, now))
+        }
+        Rule::Majority => {
+            let parts = plan.nodes.iter().map(|node| Plan::calls_of(*node)).collect();
+            let spec = MajoritySpec {
+                parts,
+                lease,
+                patience,
+                budget,
+                attempt,
+                keeps,
+                replicas,
+                is_crowded,
+            };
+            Stage::Voting(Majority::new(spec, entropy, clocks, now))
         }
     }
-
-    fn calls_of(node: usize) -> LockCalls {
-        LockCalls::new(LockName::parse(name(node)).unwrap(), Publish::Plain)
-    }
-
-    fn targets(&self) -> Vec<Target> {
-        self.nodes.iter().map(|node| Target::Lock(Self::calls_of(*node))).collect()
-    }
-
-    fn machine(&self, entropy: Entropy, clock: ServerClock, now: Instant) -> Stage {
-        let Self { lease, patience, .. } = *self;
-        let (budget, attempt, keeps) = (None, AttemptTime::DEFAULT, Duration::from_secs(1));
-        let (replicas, is_crowded) = (None, false);
-        let clocks = vec![Some(clock); self.nodes.len()];
-        match self.rule {
-            Rule::All => {
-                let parts = self.targets();
-                let pacing = Vec::new();
-                let spec = GatherSpec {
-                    parts,
-                    lease,
-                    patience,
-                    budget,
-                    attempt,
-                    keeps,
-                    replicas,
-                    pacing,
-                    newest: Vec::new(),
-                    is_crowded,
-                };
-                Stage::Gathering(Gather::new(spec, entropy, clocks, now))
-            }
-            Rule::Majority => {
-                let parts = self.nodes.iter().map(|node| Self::calls_of(*node)).collect();
-                let spec = MajoritySpec {
-                    parts,
-                    lease,
-                    patience,
-                    budget,
-                    attempt,
-                    keeps,
-                    replicas,
-                    is_crowded,
-                };
-                Stage::Voting(Majority::new(spec, entropy, clocks, now))
-            }
-        }
-    }
-}
-
-/// The lock on a node.
-pub(crate) const fn name(node: usize) -> &'static str {
-    ["a", "b", "c"][node]
 }
 
 /// The start of every owner field of this client.
 pub(crate) fn owner_prefix(number: u8) -> String {
     format!("{:02x}", number * 16)
+}
+
+/// The places of the parts that count.
+fn counting(gathered: &Gathered) -> Vec<usize> {
+    let parts = gathered.parts.iter().enumerate();
+    parts.filter(|(_, part)| part.counts).map(|(place, _)| place).collect()
 }
 
 fn acquired(now: Instant) -> impl FnOnce(Result<Gathered, AcquireError>) -> Stage {

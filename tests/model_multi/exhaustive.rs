@@ -8,8 +8,9 @@ use std::time::Duration;
 use edgelatch::timing::{LeaseTime, Patience, WaitTime};
 use stateright::{Checker as _, HasDiscoveries, Model as _};
 
-use super::client::{Plan, Rule};
-use super::world::{self, Sights, World};
+use super::plan::{Plan, Rule};
+use super::sights::Sights;
+use super::world::{self, World};
 use crate::script_model::Latches;
 
 /// Tries two parts once, for the default lease of 30 s.
@@ -20,6 +21,7 @@ const ONCE: Plan = Plan {
     patience: Patience::Once,
     cancels: false,
     calls: [8, 4],
+    renewals: 0,
 };
 
 /// Tries three nodes once.
@@ -90,6 +92,31 @@ fn two_votes_and_a_copy_of_any_request() {
     let first = Plan { calls: [6, 3], ..VOTE };
     let world = World { copies: 1, times: &[0], ..world([first, Plan { calls: [3, 3], ..VOTE }]) };
     holds(world, |seen| vec![&seen.all_held, &seen.undone, &seen.gone]);
+}
+
+/// Keeps two parts for one renewal of each, and one try more of either.
+const KEPT: Plan = Plan { calls: [2, 2], renewals: 3, ..ONCE };
+
+#[test]
+fn two_parts_that_are_renewed_while_others_want_one_of_them() {
+    let other = Plan { nodes: &[1], calls: [1, 1], ..ONCE };
+    let world = World { times: &[0, 10, 29, 41], losses: 1, ..world([KEPT, other]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.busy, &seen.renewed, &seen.unsure, &seen.lost]);
+}
+
+#[test]
+fn two_parts_that_are_renewed_and_a_copy_of_any_request() {
+    let other = Plan { nodes: &[1], calls: [1, 1], ..ONCE };
+    let world = World { times: &[0, 10, 31, 41], copies: 1, ..world([KEPT, other]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.renewed, &seen.lost]);
+}
+
+#[test]
+fn a_majority_that_is_renewed_while_a_node_is_somebody_elses() {
+    let plan = Plan { calls: [3, 3], renewals: 3, ..VOTE };
+    let other = Plan { nodes: &[1], calls: [1, 1], ..ONCE };
+    let world = World { times: &[0, 10, 41], losses: 1, ..world([plan, other]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.renewed, &seen.unsure, &seen.lost]);
 }
 
 #[test]

@@ -11,7 +11,8 @@ use edgelatch::protocol::script::ScriptCall;
 use edgelatch::time::Instant;
 use edgelatch::timing::{LeaseTime, Patience, WaitTime};
 
-use super::client::{Client, Outbox, Plan, Rule, Told, name, owner_prefix};
+use super::client::{Client, Outbox, Told, owner_prefix};
+use super::plan::{Plan, Rule, name};
 use crate::script_model::{Latches, ScriptModel};
 
 const EPOCH: u64 = 1_700_000_000_000;
@@ -82,6 +83,7 @@ impl Schedule {
             patience: Patience::UpTo(WaitTime::new(Duration::from_secs(40)).unwrap()),
             cancels: faults.cancels > 0,
             calls: [u8::MAX; 2],
+            renewals: 0,
         });
         let plans: Vec<Plan> = plans.collect();
         let clients = (0_u8..).take(plans.len()).map(Client::new).collect();
@@ -148,7 +150,7 @@ impl Schedule {
             Event::Execute { from, place, call, script } => {
                 let node = self.plans[from].nodes[place];
                 let cells = self.nodes[node].run(&script, EPOCH + self.now);
-                let awaited = self.clients[from].awaits(place, call);
+                let awaited = self.clients[from].awaits(place, call, script.request);
                 self.saw(node, &script, &cells, awaited, seen);
                 let reply = Reply::read(&cells, script.request).expect("the model answers");
                 if !self.chance(self.faults.loses) {

@@ -5,16 +5,18 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use edgelatch::machine::CallId;
+use edgelatch::error::LossReason;
+use edgelatch::machine::{CallId, LeaseState};
 use edgelatch::protocol::reply::{Cell, Reply, ServerClock};
 use edgelatch::protocol::script::ScriptCall;
 use edgelatch::time::Instant;
 use stateright::{Model, Property};
 
-use super::client::{Client, Outbox, Plan, Rule, Told, name, owner_prefix};
+use super::client::{Client, Outbox, Told, owner_prefix};
+use super::plan::{Plan, Rule, name};
+use super::sights::{Sights, note};
 use crate::script_model::{Latches, ScriptModel};
 
 /// When the servers' clocks start, in milliseconds since 1970.
@@ -28,6 +30,8 @@ pub(crate) const TOKENS: &str = "tokens rise";
 pub(crate) const TOLD: &str = "what a client was told stays true";
 pub(crate) const HELD_AT_MOST: &str =
     "no ghost holds or is granted anything after the time that was told";
+pub(crate) const LOSS: &str =
+    "whose hold is lost is told so when its lease ends at the latest, and nobody else";
 pub(crate) const PREFIX: &str = "who waits holds what comes before the one it waits for";
 
 /// One model: who does what, and how far it is searched.
@@ -46,18 +50,6 @@ pub(crate) struct World {
     pub(crate) latches: Latches,
     /// What was reached while the model was searched: no part of a state.
     pub(crate) sights: Arc<Sights>,
-}
-
-/// What must happen in some run of a model, or the model shows nothing.
-#[derive(Debug, Default)]
-pub(crate) struct Sights {
-    pub(crate) all_held: AtomicBool,
-    pub(crate) busy: AtomicBool,
-    pub(crate) kept: AtomicBool,
-    pub(crate) undone: AtomicBool,
-    pub(crate) unknown: AtomicBool,
-    pub(crate) raised: AtomicBool,
-    pub(crate) gone: AtomicBool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -210,6 +202,9 @@ impl Model for World {
             Property::always(HELD_AT_MOST, |world: &Self, state: &State| {
                 (0..state.clients.len()).all(|number| world.is_rid_of_ghosts(state, number))
             }),
+            Property::always(LOSS, |world: &Self, state: &State| {
+                (0..state.clients.len()).all(|number| world.tells_of_losses(state, number))
+            }),
             Property::always(PREFIX, |world: &Self, state: &State| {
                 let waits = |number: &usize| state.clients[*number].waits();
                 (0..state.clients.len()).filter(waits).all(|number| {
@@ -272,8 +267,28 @@ impl World {
             || self.held(state, number).next().is_none()
     }
 
+    /// Whoever looks after its hold wants to be woken before fewer parts stand than it takes, and is told of a loss when fewer do and
+    /// not before; and a part of which it was told that it is gone is gone.
+    fn tells_of_losses(&self, state: &State, number: usize) -> bool {
+        let (client, plan, now) =
+            (&state.clients[number], &self.plans[number], self.now(state, number));
+        let Some(keeping) = client.keeping() else { return true };
+        let stand = |wait: Duration| {
+            let parts = keeping.parts().filter(|part| !matches!(part.state(), LeaseState::Lost(_)));
+            parts.filter(|part| wait <= part.lease().remaining(now)).count() >= plan.quorum()
+        };
+        let is_lost = matches!(keeping.state(), LeaseState::Lost(_));
+        let is_woken = client.deadline().is_some_and(|until| stand(now.until(until)));
+        let held: Vec<usize> = self.held(state, number).collect();
+        let gone = LeaseState::Lost(LossReason::Gone);
+        let mut said_gone = client.kept().filter(|(_, part)| part.state() == gone);
+        (if is_lost { !stand(Duration::ZERO) } else { is_woken })
+            && said_gone.all(|(place, _)| !held.contains(&plan.nodes[place]))
+    }
+
     fn is_awaited(&self, state: &State, letter: &Letter) -> bool {
-        state.clients[usize::from(letter.from)].awaits(letter.place, letter.call)
+        let client = &state.clients[usize::from(letter.from)];
+        client.awaits(letter.place, letter.call, letter.script.request)
     }
 
     /// Lets a client do something and sends what it has to send; `None` when that leaves the bounds of the model.
@@ -294,11 +309,7 @@ impl World {
         if let Some(gathered) = client.gathered().filter(|_| was_acquiring) {
             state.handed.push((from, gathered.token.as_u64()));
         }
-        match client.told() {
-            Some(Told::Busy) => note(&self.sights.busy),
-            Some(Told::HeldAtMost { .. }) => note(&self.sights.unknown),
-            _ => {}
-        }
+        self.sights.of(client);
         let letters = outbox.into_iter().map(|(place, call, script)| Letter {
             from,
             place,
@@ -355,7 +366,8 @@ impl World {
         let now = self.server_ms(state);
         let State { letters, clients, copies_left, .. } = state;
         letters.retain(|letter| {
-            let awaited = clients[usize::from(letter.from)].awaits(letter.place, letter.call);
+            let client = &clients[usize::from(letter.from)];
+            let awaited = client.awaits(letter.place, letter.call, letter.script.request);
             let not_after = letter.script.args()[1].parse::<u64>().ok();
             let late = not_after.is_some_and(|not_after| now > not_after);
             let idle = late && !awaited && letter.script.script().name != "lock_release";
@@ -364,8 +376,4 @@ impl World {
         });
         letters.sort_by_key(|letter| (letter.from, letter.place, letter.call, letter.executed));
     }
-}
-
-fn note(sight: &AtomicBool) {
-    sight.store(true, Ordering::Relaxed);
 }

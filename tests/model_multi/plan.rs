@@ -1,0 +1,51 @@
+//! What a client of the model is going to do.
+
+use edgelatch::LockName;
+use edgelatch::protocol::calls::{LockCalls, Target};
+use edgelatch::protocol::script::Publish;
+use edgelatch::timing::{LeaseTime, Patience};
+
+/// How many parts make a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Rule {
+    All,
+    Majority,
+}
+
+/// What a client is going to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) rule: Rule,
+    /// The nodes that it takes, in their order. Each has a Redis of its own.
+    pub(crate) nodes: &'static [usize],
+    pub(crate) lease: LeaseTime,
+    pub(crate) patience: Patience,
+    /// Whether it may be cancelled while it waits.
+    pub(crate) cancels: bool,
+    /// How many calls it makes at most to take it, and to let it go.
+    pub(crate) calls: [u8; 2],
+    /// How many it makes to renew what it holds; nobody looks after a hold for which there are none.
+    pub(crate) renewals: u8,
+}
+
+impl Plan {
+    pub(crate) const fn quorum(&self) -> usize {
+        match self.rule {
+            Rule::All => self.nodes.len(),
+            Rule::Majority => self.nodes.len() / 2 + 1,
+        }
+    }
+
+    pub(crate) fn calls_of(node: usize) -> LockCalls {
+        LockCalls::new(LockName::parse(name(node)).unwrap(), Publish::Plain)
+    }
+
+    pub(crate) fn targets(&self) -> Vec<Target> {
+        self.nodes.iter().map(|node| Target::Lock(Self::calls_of(*node))).collect()
+    }
+}
+
+/// The lock on a node.
+pub(crate) const fn name(node: usize) -> &'static str {
+    ["a", "b", "c"][node]
+}
