@@ -51,6 +51,23 @@ pub struct MajoritySpec {
     pub is_crowded: bool,
 }
 
+impl MajoritySpec {
+    /// To take most of these, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`], nodes that
+    /// are kept for a second, no budget, no replicas, nothing known of others.
+    pub const fn new(parts: Vec<LockCalls>, patience: Patience) -> Self {
+        Self {
+            parts,
+            lease: LeaseTime::DEFAULT,
+            patience,
+            budget: None,
+            attempt: AttemptTime::DEFAULT,
+            keeps: Duration::from_secs(1),
+            replicas: None,
+            is_crowded: false,
+        }
+    }
+}
+
 /// The shortest and the longest time that a node gets for its answer.
 const NODE_MIN: Duration = Duration::from_millis(100);
 const NODE_MAX: Duration = Duration::from_secs(1);

@@ -1,48 +1,33 @@
 //! How often the parts of several are asked, and what a budget leaves of that.
 
 use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Entropy, Gather, GatherSpec, Gathered, Machine, MajoritySpec};
+use edgelatch::machine::{Entropy, Gather, GatherSpec, Machine, MajoritySpec};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::{Patience, RequestBudget};
 
 use crate::gather::{fair, gathering, plain};
 use crate::given::up_to;
-use crate::virtual_time::{START, Says, Talk, busy, granted, known_clock, says, talk};
+use crate::virtual_time::{START, Says, Talk, busy, granted, says, talk};
 use crate::{gather, majority};
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 const OWNER: usize = 5;
 
-/// Nothing is heard of these parts until it is over; how often was this script run there?
-fn unheard<M>(mut it: Talk<M>, places: &[usize], script: &str) -> (usize, M::Outcome)
-where
-    M: Machine<Outcome = Result<Gathered, AcquireError>>,
-{
-    for _ in 0..100 {
-        for place in places {
-            it = it.fails_at(*place, FailureKind::Broken);
-        }
-        if let Some(outcome) = it.outcome() {
-            let asked = it.scripts().iter().filter(|other| **other == script).count();
-            return (asked, outcome.clone());
-        }
-        it = it.wakes();
-    }
-    panic!("it never ends: {:?}", it.scripts());
+/// How often this script was run.
+fn runs<M: Machine>(it: &Talk<M>, script: &str) -> usize {
+    it.scripts().iter().filter(|other| **other == script).count()
 }
 
 /// How often a part is asked of which nothing is heard, and how often it is undone, with so many requests.
 fn spent(requests: Option<u32>) -> (usize, usize) {
     let budget = requests.map(|number| RequestBudget::new(number).unwrap());
-    let asking = || {
-        let parts = vec![plain(0), plain(1)];
-        let given = GatherSpec { budget, ..gather::spec(parts, Patience::Once) };
-        talk(gather::machine(given)).hears_from(0, busy(4_000))
-    };
-    let (tries, outcome) = unheard(asking(), &[1], ACQUIRE);
-    assert!(matches!(outcome, Err(AcquireError::Unknown { .. })), "{outcome:?}");
-    (tries - 1, unheard(asking(), &[1], RELEASE).0)
+    let parts = vec![plain(0), plain(1)];
+    let given = GatherSpec { budget, ..gather::spec(parts, Patience::Once) };
+    let it = talk(gather::machine(given)).hears_from(0, busy(4_000));
+    let it = it.unheard(&[1], FailureKind::Broken);
+    assert!(matches!(gather::end(&it), Err(AcquireError::Unknown { .. })), "{:?}", it.outcome());
+    (runs(&it, ACQUIRE) - 1, runs(&it, RELEASE))
 }
 
 #[test]
@@ -60,11 +45,10 @@ fn a_last_try_is_worth_two_attempts_and_its_undoing_three_if_the_budget_has_them
 #[test]
 fn everything_that_is_let_go_for_good_is_asked_for_three_times() {
     let cancelled = gathering(2, up_to(30_000)).hears_from(0, granted(10)).cancelled();
-    let (undoings, _) = unheard(cancelled, &[0, 1], RELEASE);
-    assert_eq!(undoings, 6);
+    assert_eq!(runs(&cancelled.unheard(&[0, 1], FailureKind::Broken), RELEASE), 6);
     let nodes = majority::machine(majority::spec(3, up_to(30_000)));
-    let (undoings, _) = unheard(talk(nodes).cancelled(), &[0, 1, 2], RELEASE);
-    assert_eq!(undoings, 9);
+    let cancelled = talk(nodes).cancelled();
+    assert_eq!(runs(&cancelled.unheard(&[0, 1, 2], FailureKind::Broken), RELEASE), 9);
 }
 
 #[test]
@@ -123,20 +107,18 @@ fn a_bound_that_is_asked_for_again_although_it_was_given_is_no_answer() {
 
 #[test]
 fn in_a_queue_whoever_comes_late_goes_on_in_its_seat_and_no_more_than_once() {
-    let seats = |it: &Talk<Gather>| it.arg_at(0, OWNER).to_owned();
-    let clocks = vec![Some(known_clock())];
-    let spec = gather::spec(vec![fair(0)], up_to(60_000));
-    let it = talk(Gather::new(spec, Entropy::new([7; 32]), clocks, START)).asks("fair_acquire");
-    let first = seats(&it);
+    let asks = |patience| {
+        let spec = gather::spec(vec![fair(0)], patience);
+        talk(gather::machine(spec)).asks("fair_acquire")
+    };
+    let it = asks(up_to(60_000));
+    let first = it.arg_at(0, OWNER).to_owned();
     let it = it.hears(says(Code::Late)).asks("fair_acquire");
-    assert_ne!(seats(&it), first);
+    assert_ne!(it.arg_at(0, OWNER), first);
     // Late again, it gives up both owners.
     it.hears(says(Code::Late)).asks("fair_release");
     // The last try has no seat: it is undone first.
-    let spec = gather::spec(vec![fair(0)], Patience::Once);
-    let clocks = vec![Some(known_clock())];
-    let it = talk(Gather::new(spec, Entropy::new([7; 32]), clocks, START)).asks("fair_acquire");
-    it.hears(says(Code::Late)).asks("fair_release");
+    asks(Patience::Once).hears(says(Code::Late)).asks("fair_release");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use edgelatch::machine::{Entropy, Gather, GatherSpec, Gathered, Wake};
 use edgelatch::protocol::calls::{FairCalls, FairSettings, LockCalls, Target};
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
+use edgelatch::timing::Patience;
 
 use crate::conversation::held_at_most;
 use crate::given::up_to;
@@ -34,21 +34,7 @@ pub(crate) fn fair(place: usize) -> Target {
 }
 
 pub(crate) fn spec(parts: Vec<Target>, patience: Patience) -> GatherSpec {
-    let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
-    let (keeps, pacing) = (ms(1_000), Vec::new());
-    let is_crowded = false;
-    GatherSpec {
-        parts,
-        lease,
-        patience,
-        budget: None,
-        attempt,
-        keeps,
-        replicas: None,
-        pacing,
-        newest: Vec::new(),
-        is_crowded,
-    }
+    GatherSpec::new(parts, patience)
 }
 
 pub(crate) fn machine(spec: GatherSpec) -> Gather {
@@ -245,11 +231,8 @@ fn a_cancelled_wait_lets_everything_go_also_what_is_under_way() {
 
 #[test]
 fn an_undoing_that_is_not_confirmed_is_told_with_its_end() {
-    let mut it = keeps_two(Patience::Once).hears_from(1, says(Code::Done));
-    for _ in 0..3 {
-        it = it.fails_at(0, FailureKind::Broken);
-        it = if it.is_over() { it } else { it.wakes() };
-    }
+    let it = keeps_two(Patience::Once).hears_from(1, says(Code::Done));
+    let it = it.unheard(&[0], FailureKind::Broken);
     let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));
     let unknown = AcquireError::Unknown { held_at_most, cause: FailureKind::Broken };
     assert_eq!(it.outcome(), Some(&Err(unknown)));

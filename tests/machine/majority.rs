@@ -6,7 +6,7 @@ use edgelatch::machine::{Entropy, Gathered, Majority, MajoritySpec, Wake};
 use edgelatch::protocol::calls::LockCalls;
 use edgelatch::protocol::reply::{Code, ServerClock};
 use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
+use edgelatch::timing::{LeaseTime, Patience};
 
 use crate::conversation::held_at_most;
 use crate::given::up_to;
@@ -25,16 +25,7 @@ const ALL: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
 
 pub(crate) fn spec(count: usize, patience: Patience) -> MajoritySpec {
     let node = LockCalls::new(LockName::parse("job").unwrap(), Publish::Plain);
-    MajoritySpec {
-        parts: vec![node; count],
-        lease: LeaseTime::DEFAULT,
-        patience,
-        budget: None,
-        attempt: AttemptTime::DEFAULT,
-        keeps: ms(1_000),
-        replicas: None,
-        is_crowded: false,
-    }
+    MajoritySpec::new(vec![node; count], patience)
 }
 
 pub(crate) fn machine(spec: MajoritySpec) -> Majority {
@@ -254,13 +245,7 @@ fn nobody_waits_for_a_node_that_is_too_young() {
 
 #[test]
 fn too_many_silent_nodes_are_no_busy_lock() {
-    let mut it = three(Patience::Once).hears_from(2, busy(900));
-    while !it.is_over() {
-        for place in [0, 1] {
-            it = it.fails_at(place, FailureKind::NotSent);
-        }
-        it = if it.is_over() { it } else { it.wakes() };
-    }
+    let it = three(Patience::Once).hears_from(2, busy(900)).unheard(&[0, 1], FailureKind::NotSent);
     assert_eq!(end(&it).unwrap_err(), AcquireError::Unreachable(FailureKind::NotSent));
 }
 
@@ -268,19 +253,12 @@ fn too_many_silent_nodes_are_no_busy_lock() {
 fn everything_that_was_asked_is_undone_and_one_silent_node_does_not_make_the_end_unknown() {
     let it = three(up_to(30_000)).hears_from(0, granted(5)).cancelled();
     let it = it.asks_of(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)]);
-    let mut it = it.hears_from(0, says(Code::Done)).hears_from(1, says(Code::No));
-    while !it.is_over() {
-        it = it.fails_at(2, FailureKind::Broken);
-        it = if it.is_over() { it } else { it.wakes() };
-    }
+    let it = it.hears_from(0, says(Code::Done)).hears_from(1, says(Code::No));
+    let it = it.unheard(&[2], FailureKind::Broken);
     assert_eq!(end(&it).unwrap_err(), AcquireError::Cancelled { held_at_most: None });
 
-    let mut it = three(up_to(30_000)).hears_from(0, granted(5)).cancelled();
-    it = it.hears_from(0, says(Code::Done));
-    while !it.is_over() {
-        it = it.fails_at(1, FailureKind::Broken).fails_at(2, FailureKind::Broken);
-        it = if it.is_over() { it } else { it.wakes() };
-    }
+    let it = three(up_to(30_000)).hears_from(0, granted(5)).cancelled();
+    let it = it.hears_from(0, says(Code::Done)).unheard(&[1, 2], FailureKind::Broken);
     let held_at_most = Some(held_at_most(30_000 + 90_000 + 30_000, ms(it.elapsed_ms())));
     assert_eq!(end(&it).unwrap_err(), AcquireError::Cancelled { held_at_most });
 }
@@ -316,11 +294,8 @@ fn two_of_five_may_refuse_for_good_and_a_third_ends_it() {
 
 #[test]
 fn two_that_are_busy_outweigh_one_that_is_silent() {
-    let mut it = three(Patience::Once).hears_from(0, busy(900)).hears_from(1, busy(4_000));
-    while !it.is_over() {
-        it = it.fails_at(2, FailureKind::NotSent);
-        it = if it.is_over() { it } else { it.wakes() };
-    }
+    let it = three(Patience::Once).hears_from(0, busy(900)).hears_from(1, busy(4_000));
+    let it = it.unheard(&[2], FailureKind::NotSent);
     assert_eq!(end(&it), Err(AcquireError::Busy { remaining: Some(ms(4_000)) }));
 }
 

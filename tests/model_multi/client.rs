@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use edgelatch::error::{AcquireError, FailureKind, ReleaseError};
 use edgelatch::machine::{
-    CallId, Endpoint, Entropy, Gather, GatherSpec, Gathered, GatheredPart, Input, Keeping,
-    LeaseState, Machine, Majority, MajoritySpec, Output, Release, ReleaseAll, Renewal,
+    CallId, Endpoint, Entropy, Gather, GatherSpec, Gathered, Input, Keeping, Lease, LeaseState,
+    Machine, Majority, MajoritySpec, Output, Release, ReleaseAll, Renewal,
 };
 use edgelatch::name::RequestId;
 use edgelatch::protocol::reply::{Reply, ServerClock};
@@ -109,24 +109,25 @@ impl Client {
         if let Stage::Over(told) = self.stage { Some(told) } else { None }
     }
 
-    /// The hold in which the client believes now, by its own clock.
-    pub(crate) fn believes(&self, plan: &Plan, now: Instant) -> Option<&Gathered> {
-        let gathered = self.gathered()?;
-        let stand = match &self.stage {
+    /// The leases of the parts that count and of which no loss was told.
+    pub(crate) fn leases(&self) -> Vec<Lease> {
+        match &self.stage {
             Stage::Keeping(_, keeping) => {
-                let is_lost = |part: &Renewal| matches!(part.state(), LeaseState::Lost(_));
-                let stands =
-                    |part: &&Renewal| !is_lost(part) && !part.lease().remaining(now).is_zero();
-                keeping.parts().filter(stands).count()
+                let stands = |part: &&Renewal| !matches!(part.state(), LeaseState::Lost(_));
+                keeping.parts().filter(stands).map(Renewal::lease).collect()
             }
-            _ => {
-                let stands = |part: &&GatheredPart| {
-                    part.counts && !part.grant.lease.remaining(now).is_zero()
-                };
-                gathered.parts.iter().filter(stands).count()
+            Stage::Holding(gathered) => {
+                let counting = gathered.parts.iter().filter(|part| part.counts);
+                counting.map(|part| part.grant.lease).collect()
             }
-        };
-        (stand >= plan.quorum()).then_some(gathered)
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether the client believes in its hold now, by its own clock.
+    pub(crate) fn believes(&self, plan: &Plan, now: Instant) -> bool {
+        let leases = self.leases().into_iter();
+        leases.filter(|lease| !lease.remaining(now).is_zero()).count() >= plan.quorum()
     }
 
     pub(crate) fn begin(&mut self, plan: &Plan, clock: ServerClock, now: Instant) -> Outbox {
@@ -138,12 +139,11 @@ impl Client {
     pub(crate) fn release(&mut self, plan: &Plan, now: Instant) -> Outbox {
         let Some(gathered) = self.gathered() else { return Outbox::new() };
         let targets = plan.targets();
-        let renewed: Vec<_> = self.kept().map(|(place, part)| (place, part.reach())).collect();
         let parts = targets.iter().zip(&gathered.parts).enumerate();
         let releases = parts.map(|(place, (target, part))| {
             let (grant, attempt) = (&part.grant, AttemptTime::DEFAULT);
-            let renewed = renewed.iter().find(|(kept, _)| *kept == place);
-            let reach = renewed.map_or_else(|| grant.reach(), |(_, reach)| *reach);
+            let renewed = self.kept().find(|(kept, _)| *kept == place);
+            let reach = renewed.map_or_else(|| grant.reach(), |(_, renewal)| renewal.reach());
             (Release::new(target, grant, reach, attempt, self.clock), part.counts)
         });
         let releases = ReleaseAll::new(releases, plan.quorum());
@@ -272,39 +272,15 @@ impl Client {
 /// The machine that takes it.
 fn taking(plan: &Plan, entropy: Entropy, clock: ServerClock, now: Instant) -> Stage {
     let Plan { lease, patience, .. } = *plan;
-    let (budget, attempt, keeps) = (None, AttemptTime::DEFAULT, Duration::from_secs(1));
-    let (replicas, is_crowded) = (None, false);
     let clocks = vec![Some(clock); plan.nodes.len()];
     match plan.rule {
         Rule::All => {
-            let parts = plan.targets();
-            let pacing = Vec::new();
-            let spec = GatherSpec {
-                parts,
-                lease,
-                patience,
-                budget,
-                attempt,
-                keeps,
-                replicas,
-                pacing,
-                newest: Vec::new(),
-                is_crowded,
-            };
+            let spec = GatherSpec { lease, ..GatherSpec::new(plan.targets(), patience) };
             Stage::Gathering(Gather::new(spec, entropy, clocks, now))
         }
         Rule::Majority => {
-            let parts = plan.nodes.iter().map(|node| Plan::calls_of(*node)).collect();
-            let spec = MajoritySpec {
-                parts,
-                lease,
-                patience,
-                budget,
-                attempt,
-                keeps,
-                replicas,
-                is_crowded,
-            };
+            let nodes = plan.nodes.iter().map(|node| Plan::calls_of(*node)).collect();
+            let spec = MajoritySpec { lease, ..MajoritySpec::new(nodes, patience) };
             Stage::Voting(Majority::new(spec, entropy, clocks, now))
         }
     }

@@ -251,7 +251,7 @@ impl Schedule {
             if client.gathered().is_none() {
                 continue;
             }
-            if client.believes(plan, self.local(number)).is_none() {
+            if !client.believes(plan, self.local(number)) {
                 seen.lost += usize::from(self.lost.insert(number));
                 continue;
             }

@@ -237,7 +237,7 @@ impl World {
 
     fn believes(&self, state: &State, number: usize) -> bool {
         let now = self.now(state, number);
-        state.clients[number].believes(&self.plans[number], now).is_some()
+        state.clients[number].believes(&self.plans[number], now)
     }
 
     /// The nodes on which a field of this client stands.
@@ -274,8 +274,8 @@ impl World {
             (&state.clients[number], &self.plans[number], self.now(state, number));
         let Some(keeping) = client.keeping() else { return true };
         let stand = |wait: Duration| {
-            let parts = keeping.parts().filter(|part| !matches!(part.state(), LeaseState::Lost(_)));
-            parts.filter(|part| wait <= part.lease().remaining(now)).count() >= plan.quorum()
+            let leases = client.leases().into_iter();
+            leases.filter(|lease| wait <= lease.remaining(now)).count() >= plan.quorum()
         };
         let is_lost = matches!(keeping.state(), LeaseState::Lost(_));
         let is_woken = client.deadline().is_some_and(|until| stand(now.until(until)));

@@ -9,7 +9,7 @@ use edgelatch::protocol::calls::{LockCalls, Member};
 use edgelatch::protocol::reply::{Code, Reply, ServerClock};
 use edgelatch::protocol::script::{Publish, ScriptCall};
 use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RejoinDelay};
+use edgelatch::timing::{Patience, RejoinDelay};
 
 use super::pair::Pair;
 use crate::support::calls::{UNBOUND, lease, lock, owner, request};
@@ -26,16 +26,7 @@ fn node() -> LockCalls {
 
 /// A vote of three nodes and its first calls. Each vote by `who` has the same owners; the clock that it knows makes its proposal.
 fn vote(who: u8, node: LockCalls, clock_ms: Option<u64>) -> (Majority, Vec<(CallId, ScriptCall)>) {
-    let spec = MajoritySpec {
-        parts: vec![node; 3],
-        lease: LeaseTime::DEFAULT,
-        patience: Patience::Once,
-        budget: None,
-        attempt: AttemptTime::DEFAULT,
-        keeps: Duration::from_secs(1),
-        replicas: None,
-        is_crowded: false,
-    };
+    let spec = MajoritySpec::new(vec![node; 3], Patience::Once);
     let clocks = vec![clock_ms.map(|ms| ServerClock::new(ms, START)); 3];
     let mut vote = Majority::new(spec, Entropy::new([who; 32]), clocks, START);
     let mut calls = Vec::new();

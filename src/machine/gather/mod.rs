@@ -65,6 +65,25 @@ pub struct GatherSpec {
     pub is_crowded: bool,
 }
 
+impl GatherSpec {
+    /// To take all of these, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`], parts that are
+    /// kept for a second, jittered pauses, no budget, no replicas, nothing known of others.
+    pub const fn new(parts: Vec<Target>, patience: Patience) -> Self {
+        Self {
+            parts,
+            lease: LeaseTime::DEFAULT,
+            patience,
+            budget: None,
+            attempt: AttemptTime::DEFAULT,
+            keeps: Duration::from_secs(1),
+            replicas: None,
+            pacing: Vec::new(),
+            newest: Vec::new(),
+            is_crowded: false,
+        }
+    }
+}
+
 /// A hold as it was granted, part by part in the order asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Gathered {

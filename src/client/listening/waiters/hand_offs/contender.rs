@@ -1,7 +1,6 @@
 //! One who wants some of it: a machine, and what a driver knows of it.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{CLIENTS, Ear, LEASE_MS};
@@ -13,7 +12,7 @@ use crate::protocol::calls::{LockCalls, Target, Wakes};
 use crate::protocol::reply::{Reply, ServerClock};
 use crate::protocol::script::Publish;
 use crate::time::Instant;
-use crate::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
+use crate::timing::{LeaseTime, Patience, RequestBudget, WaitTime};
 
 /// A call on its way, and what Redis answered to it.
 pub(super) struct UnderWay {
@@ -68,7 +67,7 @@ impl Contender {
         let patience = [wait(5_000_000), wait(5_000), Patience::UntilCancelled][random.usize(..3)];
         let few = RequestBudget::new(random.u32(3..8)).ok();
         let budget = few.filter(|_| random.u8(..) < 60);
-        let (attempt, replicas, is_crowded) = (AttemptTime::DEFAULT, None, random.bool());
+        let is_crowded = random.bool();
         let clock = Some(ServerClock::new(1_000_000, now));
         let entropy = Entropy::new([random.u8(..); 32]);
         let machine = if random.bool() {
@@ -76,20 +75,8 @@ impl Contender {
             let spec = AcquireSpec { lease, budget, is_crowded, ..spec };
             AnyMachine::One(Box::new(Acquire::new(spec, entropy, clock, now)))
         } else {
-            let (parts, pacing) = ([Target::Lock(target)].into(), Vec::new());
-            let keeps = Duration::from_secs(1);
-            let spec = GatherSpec {
-                parts,
-                lease,
-                patience,
-                budget,
-                attempt,
-                keeps,
-                replicas,
-                pacing,
-                newest: Vec::new(),
-                is_crowded,
-            };
+            let spec = GatherSpec::new([Target::Lock(target)].into(), patience);
+            let spec = GatherSpec { lease, budget, is_crowded, ..spec };
             AnyMachine::Several(Box::new(Gather::new(spec, entropy, [clock].into(), now)))
         };
         Self {
