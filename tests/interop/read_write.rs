@@ -130,15 +130,18 @@ async fn java_reads_twice_and_writes_twice_while_we_wait() {
     }
 }
 
-/// S91.
+/// S91. The writer that waits is of another service: in one, the message wakes both sides through one Java semaphore, and a
+/// writer that is refused and waits again may have the reader's wake-up as well, if the reader's thread is slow to run.
 #[tokio::test]
 async fn our_writer_that_goes_on_reading_wakes_the_readers_of_java_only() {
     let both = Both::start().await;
+    let elsewhere = both.another(json!({})).await;
     let owner = shelf(&both.stand.client().owner());
     let writing = owner.write().acquire_with(endless()).await.unwrap();
     let again = owner.write().acquire_with(endless()).await.unwrap();
     let reading = owner.read().acquire_with(endless()).await.unwrap();
-    let (java, rival) = (reader(&both, "a"), writer(&both, "b"));
+    let java = reader(&both, "a");
+    let rival = elsewhere.thread("b").object(json!({ "kind": "writeLock", "name": NAME }));
     let read = java.call("lock", json!([ms(JAVA_ENDLESS)]));
     let write = rival.call("lock", json!([ms(JAVA_ENDLESS)]));
     java.thread.waits().await;
