@@ -11,6 +11,7 @@ use crate::progress::{output_of, run};
 
 const WASM_PACK: &str = "0.15.1";
 const CARGO_DENY: &str = "0.20.2";
+const CARGO_VET: &str = "0.10.3";
 const CARGO_MUTANTS: &str = "27.1.0";
 const CYCLONE_DX: &str = "0.5.9";
 
@@ -79,6 +80,7 @@ fn program(place: &Place, need: Need) -> Result<Program> {
     let (package, name, version) = match need {
         Need::WasmPack => ("wasm-pack", "wasm-pack", WASM_PACK.to_owned()),
         Need::CargoDeny => ("cargo-deny", "cargo-deny", CARGO_DENY.to_owned()),
+        Need::CargoVet => ("cargo-vet", "cargo-vet", CARGO_VET.to_owned()),
         Need::CargoMutants => ("cargo-mutants", "cargo-mutants", CARGO_MUTANTS.to_owned()),
         Need::CycloneDx => ("cargo-cyclonedx", "cargo-cyclonedx", CYCLONE_DX.to_owned()),
         // The generated glue and the program that generates it have to be of one version.

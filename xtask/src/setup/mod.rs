@@ -35,6 +35,8 @@ pub(crate) enum Need {
     WasmPack,
     /// `cargo-deny`, which checks licences and sources.
     CargoDeny,
+    /// `cargo-vet`, which checks that every version was let in by somebody.
+    CargoVet,
     /// `cargo-mutants`, which changes one operator at a time.
     CargoMutants,
     /// `cargo-cyclonedx`, which lists what is in the crates.
@@ -69,8 +71,8 @@ impl Purpose {
     /// What is needed for it.
     pub(crate) fn needs(self) -> &'static [Need] {
         use Need::{
-            CargoDeny, CargoMutants, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen, WasmPack,
-            WasmTarget, Webdis, Wrk,
+            CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen,
+            WasmPack, WasmTarget, Webdis, Wrk,
         };
         match self {
             Self::All => &[
@@ -84,6 +86,7 @@ impl Purpose {
                 WasmBindgen,
                 WasmPack,
                 CargoDeny,
+                CargoVet,
                 NpmTools,
             ],
             Self::Build => &[WasmTarget, WasmBindgen, NpmTools],
@@ -127,6 +130,7 @@ pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, St
             Need::WasmBindgen
             | Need::WasmPack
             | Need::CargoDeny
+            | Need::CargoVet
             | Need::CargoMutants
             | Need::CycloneDx => cargo::install(place, need),
             Need::NpmTools => npm::install(place),
@@ -156,6 +160,7 @@ fn is_there(place: &Place, need: Need) -> bool {
         Need::WasmBindgen
         | Need::WasmPack
         | Need::CargoDeny
+        | Need::CargoVet
         | Need::CargoMutants
         | Need::CycloneDx => cargo::is_there(place, need),
         Need::NpmTools => npm::is_there(place),
@@ -174,6 +179,7 @@ fn packages(need: Need) -> &'static [&'static str] {
         | Need::WasmBindgen
         | Need::WasmPack
         | Need::CargoDeny
+        | Need::CargoVet
         | Need::CargoMutants
         | Need::CycloneDx
         | Need::NpmTools => &[],

@@ -71,6 +71,7 @@ pub(crate) fn deny(runner: &Runner<'_>) -> Result<Tally> {
     let mut command = cargo(runner);
     command.args(["deny", "--offline", "check", "bans", "licenses", "sources"]);
     let mut tally = runner.check("cargo deny check bans licenses sources", &mut command)?;
+    tally += runner.check("cargo vet", cargo(runner).args(["vet", "--locked", "--frozen"]))?;
     tally += advisories::crates(runner)?;
     tally += advisories::npm(runner)?;
     Ok(tally)

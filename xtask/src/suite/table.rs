@@ -2,7 +2,8 @@
 
 use super::{Suite, compared, javascript, rust};
 use crate::setup::Need::{
-    CargoDeny, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget, Webdis, Wrk,
+    CargoDeny, CargoVet, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen, WasmPack, WasmTarget,
+    Webdis, Wrk,
 };
 use crate::{bench, fuzz, interop, sim};
 
@@ -17,9 +18,9 @@ pub(crate) const SUITES: &[Suite] = &[
     },
     Suite {
         name: "deny",
-        about: "licences and sources of every dependency, and advisories where the network answers",
-        needs: &[CargoDeny],
-        files: &["deny.toml"],
+        about: "licence, source and version of every dependency, and advisories where the network answers",
+        needs: &[CargoDeny, CargoVet],
+        files: &["deny.toml", "supply-chain"],
         run: rust::deny,
     },
     Suite {
