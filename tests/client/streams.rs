@@ -16,6 +16,7 @@ use crate::support::stand::{Stand, until, until_led};
 use crate::support::streaming::Streaming;
 
 const STEP: Duration = Duration::from_secs(1);
+const TENTH: Duration = Duration::from_millis(100);
 
 /// S73.
 #[tokio::test]
@@ -29,11 +30,7 @@ async fn a_gateway_without_streams_is_found_out_once_and_asked_at_intervals() {
         until(async || stand.relay.count("lock_acquire") >= 3 && stand.relay.streams().0 == 1)
             .await;
         held.release().await.unwrap();
-        until(async || {
-            host.pass(Duration::from_millis(100));
-            waiting.try_join_next().is_some()
-        })
-        .await;
+        until_led(&stand, &host, TENTH, || waiting.try_join_next().is_some()).await;
         assert_eq!(stand.relay.streams().0, 1, "{status}");
     }
 }
@@ -69,11 +66,8 @@ async fn a_stream_that_breaks_is_opened_again_and_nothing_is_missed() {
     settled(&stand, "lock_acquire", 3, 1).await;
     stand.relay.cut_streams();
     // It asks at once, or soon if it was just asking.
-    until(async || {
-        host.pass(Duration::from_millis(10));
-        stand.relay.count("lock_acquire") >= 4
-    })
-    .await;
+    until_led(&stand, &host, Duration::from_millis(10), || stand.relay.count("lock_acquire") >= 4)
+        .await;
     // It rests for a second first.
     host.pass(Duration::from_secs(2));
     until(async || stand.relay.streams() == (2, 1)).await;
@@ -92,11 +86,7 @@ async fn a_gateway_that_hangs_when_it_is_asked_for_a_stream_keeps_nobody_waiting
     let mut waiting = waiters([client.lock("job").unwrap()]);
     until(async || stand.relay.streams().0 == 1).await;
     held.release().await.unwrap();
-    until(async || {
-        host.pass(Duration::from_millis(100));
-        waiting.try_join_next().is_some()
-    })
-    .await;
+    until_led(&stand, &host, TENTH, || waiting.try_join_next().is_some()).await;
 }
 
 #[tokio::test]
@@ -108,11 +98,7 @@ async fn nobody_listens_where_it_is_not_wanted_or_of_no_use() {
     let spin = stand.led_client().0.spin_lock("job", SpinBackoff::CONSTANT).unwrap();
     assert!(spin.try_acquire().await.unwrap().is_none());
     let mut waiting = waiters([quiet.lock("job").unwrap(), spin]);
-    until(async || {
-        host.pass(Duration::from_millis(100));
-        stand.relay.count("lock_acquire") >= 10
-    })
-    .await;
+    until_led(&stand, &host, TENTH, || stand.relay.count("lock_acquire") >= 10).await;
     assert_eq!(stand.relay.streams().0, 0);
     waiting.abort_all();
     held.release().await.unwrap();
@@ -131,11 +117,7 @@ async fn it_is_told_how_waits_go_on() {
     assert_eq!(next(&mut events).await, Some(Waking::Polling));
     assert_eq!(next(&mut client.events()).await, Some(Waking::Polling), "who looks later");
     held.release().await.unwrap();
-    until(async || {
-        host.pass(Duration::from_millis(100));
-        waiting.try_join_next().is_some()
-    })
-    .await;
+    until_led(&stand, &host, TENTH, || waiting.try_join_next().is_some()).await;
     let quiet: Led = Client::new(stand.gateway().wakeups(false), Reqwest::new(), host.clone());
     let held = stand.client().lock("other").unwrap().acquire_with(long()).await.unwrap();
     let _waiting = waiters([quiet.lock("other").unwrap()]);

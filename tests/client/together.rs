@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::support::misbehaviour::{Fault, Said, http, json, page};
-use crate::support::stand::{NativeClient, Stand, until};
+use crate::support::stand::{NativeClient, Stand, until, until_led};
 
 type Taken = Result<Option<Lease<Reqwest, TokioHost>>, AcquireError>;
 
@@ -334,12 +334,9 @@ async fn a_gateway_that_hangs_on_pipelines_is_asked_singly_after_one_attempt() {
     let tries: JoinSet<_> = (0..3).map(try_for).collect();
     until(async || stand.relay.requests() == 1).await;
     host.pass(Duration::from_secs(5));
-    until(async || {
-        // The pauses before they ask again.
-        host.pass(Duration::from_millis(10));
-        stand.relay.count("lock_acquire") == 3
-    })
-    .await;
+    // The pauses before they ask again.
+    let pause = Duration::from_millis(10);
+    until_led(&stand, &host, pause, || stand.relay.count("lock_acquire") == 3).await;
     for lease in tries.join_all().await {
         assert_eq!(lease.unwrap().unwrap().release().await, Ok(Released::Released));
     }

@@ -8,11 +8,10 @@ use std::time::Duration;
 use edgelatch::protocol::script::scripts;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::misbehaviour::{Fault, Said};
-use super::streaming::Streaming;
+use super::streaming::{Streaming, Streams};
 
 /// Listens on loopback until it is dropped, and does what its plan says for each request.
 pub(crate) struct Relay {
@@ -49,14 +48,11 @@ struct Shared {
     plan: Mutex<Plan>,
     seen: Mutex<Vec<Seen>>,
     copies: Mutex<Vec<Vec<u8>>>,
-    streaming: Mutex<Streaming>,
     /// What is said to a pipeline, in place of having it executed.
     to_pipelines: Mutex<Option<Said>>,
     requests: AtomicUsize,
     answered: AtomicUsize,
-    asked_for_streams: AtomicUsize,
-    open_streams: AtomicUsize,
-    cut: Notify,
+    streams: Streams,
     /// What was asked of it that nothing of ours asks a gateway for.
     strays: Mutex<Vec<String>>,
 }
@@ -75,13 +71,10 @@ impl Relay {
             plan,
             seen,
             copies,
-            streaming: Mutex::default(),
             to_pipelines: Mutex::default(),
             requests: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
-            asked_for_streams: AtomicUsize::new(0),
-            open_streams: AtomicUsize::new(0),
-            cut: Notify::new(),
+            streams: Streams::default(),
             strays: Mutex::default(),
         });
         let listening = tokio::spawn(listen(listener, Arc::clone(&shared))).abort_handle();
@@ -123,18 +116,17 @@ impl Relay {
 
     /// Does this with further requests for streams.
     pub(crate) fn set_streaming(&self, streaming: Streaming) {
-        *self.shared.streaming.lock().unwrap() = streaming;
+        self.shared.streams.set(streaming);
     }
 
     /// Ends all streams that are open.
     pub(crate) fn cut_streams(&self) {
-        self.shared.cut.notify_waiters();
+        self.shared.streams.cut();
     }
 
     /// How many streams were asked for so far, and how many are open.
     pub(crate) fn streams(&self) -> (usize, usize) {
-        let Shared { asked_for_streams, open_streams, .. } = &*self.shared;
-        (asked_for_streams.load(Ordering::SeqCst), open_streams.load(Ordering::SeqCst))
+        self.shared.streams.counts()
     }
 
     /// Every call so far.
@@ -142,9 +134,11 @@ impl Relay {
         self.shared.seen.lock().unwrap().clone()
     }
 
-    /// Whether Redis has done all that was asked since the last plan was made, if nothing was silenced or under way then.
+    /// Whether Redis has done all that was asked since the last plan was made, if nothing was silenced or under way then, and
+    /// the gateway has answered for each stream.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.shared.answered.load(Ordering::SeqCst) >= self.shared.seen.lock().unwrap().len()
+        self.shared.streams.are_answered()
+            && self.shared.answered.load(Ordering::SeqCst) >= self.shared.seen.lock().unwrap().len()
     }
 
     /// How many calls of this script came so far.
@@ -191,10 +185,8 @@ impl Shared {
             return;
         }
         if head.lines().next().unwrap().contains("subscribe/") {
-            self.asked_for_streams.fetch_add(1, Ordering::SeqCst);
-            let streaming = self.streaming.lock().unwrap().clone();
             let target = *self.target.lock().unwrap();
-            return streaming.answer(stream, &raw, target, &self.open_streams, &self.cut).await;
+            return self.streams.answer(stream, &raw, target).await;
         }
         self.requests.fetch_add(1, Ordering::SeqCst);
         let (commands, is_pipeline) = commands(&raw[body_at..]);

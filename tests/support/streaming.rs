@@ -1,6 +1,7 @@
 //! What a gateway does with a request for a stream.
 
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -23,40 +24,99 @@ pub(crate) enum Streaming {
     Silent,
 }
 
-impl Streaming {
-    /// Does so with a request whose bytes are `raw`. `open`: how many streams there are for as long as both sides have them or
-    /// until they are `cut`.
-    pub(super) async fn answer(
-        self,
-        mut client: TcpStream,
-        raw: &[u8],
-        target: SocketAddr,
-        open: &AtomicUsize,
-        cut: &Notify,
-    ) {
-        let answer = match self {
-            Self::Passed => {
-                let mut gateway = asked(target, raw).await;
-                open.fetch_add(1, Ordering::SeqCst);
+/// The streams that a relay is asked for.
+#[derive(Default)]
+pub(super) struct Streams {
+    streaming: Mutex<Streaming>,
+    asked_for: AtomicUsize,
+    /// Those to which the real gateway has not said anything yet.
+    opening: AtomicUsize,
+    open: AtomicUsize,
+    cut: Notify,
+}
+
+/// One more, for as long as it is there.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Streams {
+    /// Does this with further requests.
+    pub(super) fn set(&self, streaming: Streaming) {
+        *self.streaming.lock().unwrap() = streaming;
+    }
+
+    /// Ends all that are open.
+    pub(super) fn cut(&self) {
+        self.cut.notify_waiters();
+    }
+
+    /// How many were asked for so far, and how many both sides have.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.asked_for.load(Ordering::SeqCst), self.open.load(Ordering::SeqCst))
+    }
+
+    /// Whether the real gateway has said something to each that it was asked for.
+    pub(super) fn are_answered(&self) -> bool {
+        self.opening.load(Ordering::SeqCst) == 0
+    }
+
+    /// Does with a request, whose bytes are `raw`, what is to be done with it.
+    pub(super) async fn answer(&self, mut client: TcpStream, raw: &[u8], target: SocketAddr) {
+        self.asked_for.fetch_add(1, Ordering::SeqCst);
+        let streaming = self.streaming.lock().unwrap().clone();
+        let answer = match streaming {
+            Streaming::Passed => {
                 tokio::select! {
-                    _ = tokio::io::copy_bidirectional(&mut client, &mut gateway) => {}
-                    () = cut.notified() => {}
+                    () = self.pass_on(client, raw, target) => {}
+                    () = self.cut.notified() => {}
                 }
-                open.fetch_sub(1, Ordering::SeqCst);
                 return;
             }
-            Self::Acknowledged => acknowledgement(asked(target, raw).await).await,
-            Self::Ended => "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\r\n".into(),
-            Self::Refused(status) => {
+            Streaming::Acknowledged => self.acknowledgement(raw, target).await,
+            Streaming::Ended => "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\r\n".into(),
+            Streaming::Refused(status) => {
                 format!("HTTP/1.1 {status} No\r\ncontent-length: 2\r\n\r\n{{}}").into()
             }
-            Self::Silent => {
+            Streaming::Silent => {
                 let _ = client.read(&mut [0]).await;
                 return;
             }
         };
         // The client may be gone by now; that is its right.
         let _ = client.write_all(&answer).await;
+    }
+
+    /// Until one side ends it.
+    async fn pass_on(&self, mut client: TcpStream, raw: &[u8], target: SocketAddr) {
+        let opening = Counted::new(&self.opening);
+        let mut gateway = asked(target, raw).await;
+        let _open = Counted::new(&self.open);
+        gateway.readable().await.unwrap();
+        drop(opening);
+        let _ = tokio::io::copy_bidirectional(&mut client, &mut gateway).await;
+    }
+
+    /// What the real gateway says until the subscription stands.
+    async fn acknowledgement(&self, raw: &[u8], target: SocketAddr) -> Vec<u8> {
+        let _opening = Counted::new(&self.opening);
+        let mut gateway = asked(target, raw).await;
+        let mut answer = Vec::new();
+        while !answer.windows(2).any(|two| two == b"\n\n") {
+            assert_ne!(gateway.read_buf(&mut answer).await.unwrap(), 0);
+        }
+        answer
+    }
+}
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -65,13 +125,4 @@ async fn asked(target: SocketAddr, raw: &[u8]) -> TcpStream {
     let mut gateway = TcpStream::connect(target).await.unwrap();
     gateway.write_all(raw).await.unwrap();
     gateway
-}
-
-/// What it says until the subscription stands.
-async fn acknowledgement(mut gateway: TcpStream) -> Vec<u8> {
-    let mut answer = Vec::new();
-    while !answer.windows(2).any(|two| two == b"\n\n") {
-        assert_ne!(gateway.read_buf(&mut answer).await.unwrap(), 0);
-    }
-    answer
 }
