@@ -27,6 +27,7 @@ mod sim {
     mod fate;
     mod faults;
     mod gateway;
+    mod guards;
     mod hold;
     mod host;
     mod java;

@@ -54,6 +54,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
 
     /// Does it, unless the lease has ended or a newer token was seen. Writes of one lease to one key are done one after the other.
     ///
+    /// One request; and one more before it where the client has not heard of that Redis yet, whose clock bounds it.
+    ///
     /// `name` says which of several locks that were taken together protects the key; `None` for the first.
     ///
     /// # Errors
@@ -78,12 +80,10 @@ impl<T: Transport, H: Host> Guard<T, H> {
         };
         let owner = part.grant.owner;
         let turn = lease.hold().write_turn(self.key()).await;
+        let bound = self.bound().await.map_err(GuardError::Request)?;
         // Looked at when its turn has come: it may have waited for the one before.
         lease.check().map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: turn.number };
-        let now = self.client.host().now();
-        let not_after = self.client.link().clock().map(|clock| clock.after(HORIZON, now));
-        let bound = Bound { not_after, keep: HORIZON };
         let about = self.client.about(|id| self.calls.write(id, bound, stamp, write));
         let asked = self.client.question(about).await;
         let reply = asked.map_err(GuardError::Request)?;
@@ -95,6 +95,17 @@ impl<T: Transport, H: Host> Guard<T, H> {
             Code::Late => Err(GuardError::Request(RequestError::NotDone(FailureKind::TimedOut))),
             _ => Err(GuardError::Request(RequestError::Unreachable(FailureKind::NO_ANSWER))),
         }
+    }
+
+    /// Until when a copy of a write that is sent now may do it. Without an end, which takes Redis' clock, it could as long as no newer
+    /// write has come.
+    async fn bound(&self) -> Result<Bound, RequestError> {
+        if self.client.link().clock().is_none() {
+            self.newest().await?;
+        }
+        let now = self.client.host().now();
+        let not_after = self.client.link().clock().map(|clock| clock.after(HORIZON, now));
+        Ok(Bound { not_after, keep: HORIZON })
     }
 
     /// The newest token that was seen; `None` when none is remembered.

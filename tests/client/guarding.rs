@@ -38,6 +38,26 @@ async fn a_write_with_an_older_token_is_refused() {
 }
 
 #[tokio::test]
+async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard_of_that_redis() {
+    let (there, here) = (Stand::new().await, Stand::new().await);
+    let lease = there.client().lock("job").unwrap().acquire().await.unwrap();
+    let guard = here.client().guard("total", GuardMemory::DEFAULT).unwrap();
+    for number in 1..=2 {
+        guard.write(&lease, None, &text(&number.to_string())).await.unwrap();
+        let ms: u64 =
+            here.redis.ask::<Vec<String>>(&["TIME"]).await[0].parse::<u64>().unwrap() * 1000;
+        let asked = here.relay.seen();
+        let writes: Vec<_> = asked.iter().filter(|seen| seen.script == "guard_write").collect();
+        let [.., last] = writes.as_slice() else { panic!("{asked:?}") };
+        // Behind the command, the script, the number of its keys, two keys, and the id.
+        let bound: u64 = last.words[6].parse().expect("a bound");
+        assert!((ms..=ms + 100_000).contains(&bound), "{bound} at {ms}");
+        assert_eq!(writes.len(), number);
+    }
+    assert_eq!(here.relay.count("guard_newest"), 1);
+}
+
+#[tokio::test]
 async fn writes_of_one_lease_are_done_one_after_the_other() {
     let stand = Stand::new().await;
     let (client, lock) = (stand.client(), stand.client().lock("job").unwrap());

@@ -38,6 +38,8 @@ named! {
         StoppedClocks = "stopped-clocks",
         /// A release takes whatever is there.
         BlindRelease = "blind-release",
+        /// A guard lets an older token write.
+        BlindGuard = "blind-guard",
         /// A renewal does not compare the token of the grant.
         BlindRenewal = "blind-renewal",
         /// A grant does not look who has it.
@@ -164,6 +166,12 @@ impl Plan {
     /// Whether what is taken are locks of the plainest kind.
     pub(crate) const fn has_plain_locks(&self) -> bool {
         matches!(self.kind, Kind::Lock | Kind::Owner | Kind::Spin | Kind::Fenced | Kind::Multi)
+    }
+
+    /// Whether what is taken is one lock that somebody has alone.
+    pub(crate) const fn has_single_locks(&self) -> bool {
+        self.has_plain_locks() && !matches!(self.kind, Kind::Multi)
+            || matches!(self.kind, Kind::Fair)
     }
 
     pub(crate) fn lacks(&self, tooth: Tooth) -> bool {

@@ -263,6 +263,8 @@ impl Player {
                         Ok(false) => self.sim.is_gone(take),
                         Err(_) => {}
                     },
+                    2 => self.writes(lease).await,
+                    3 if self.sim.plan.has_single_locks() => self.runs_own(lease).await,
                     _ => {}
                 }
             }

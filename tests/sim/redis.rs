@@ -104,7 +104,8 @@ impl Node {
             tooth.after(&mut self.model, run, &cells[0], micros / 1000);
         }
         if let Some(kept) = kept {
-            let last = run.args.get(6).is_some_and(|last| last == "1");
+            let last =
+                name.ends_with("_acquire") && run.args.get(6).is_some_and(|last| last == "1");
             if cells[0] == Cell::Int(1)
                 || cells[0] == Cell::Int(0) && (last || name == "fair_acquire")
             {
@@ -118,7 +119,7 @@ impl Node {
 
 /// Whether its first write is one that Redis refuses when it is full. All others begin by a deletion, or prolong.
 fn takes_memory(script: &str) -> bool {
-    script.ends_with("_acquire") || script == "guard_write"
+    script.ends_with("_acquire") || matches!(script, "guard_write" | "eval")
 }
 
 impl Sim {

@@ -16,6 +16,7 @@ const TEETH: &[(Tooth, Kind, &[&str])] = &[
     (Tooth::StoppedClocks, Kind::Lock, &["I1", "I3"]),
     (Tooth::BlindGrant, Kind::Lock, &["I3"]),
     (Tooth::BlindRelease, Kind::Fenced, &["I3", "I4"]),
+    (Tooth::BlindGuard, Kind::Lock, &["I2"]),
     (Tooth::BlindRenewal, Kind::Lock, &["I3"]),
     (Tooth::LazyRelease, Kind::Lock, &["I4"]),
     (Tooth::PlainCounter, Kind::Lock, &["I2"]),
@@ -79,6 +80,14 @@ impl Tooth {
         match (self, run.script.script().name) {
             (Self::BlindGrant, "lock_acquire") | (Self::BlindRelease, "lock_release") => {
                 model.delete(&run.keys[1]);
+                None
+            }
+            (Self::BlindGuard, "guard_write") => {
+                // Copies of the newest write are still known.
+                let fence = model.text(&run.keys[0]).unwrap_or_default();
+                if !fence.starts_with(&run.args[4]) {
+                    model.delete(&run.keys[0]);
+                }
                 None
             }
             (Self::LazyRelease, "lock_release") => Some(answer(1, "0", now, run)),

@@ -5,6 +5,7 @@ use edgelatch::protocol::reply::Cell;
 use super::beliefs::Belief;
 use super::engine::Sim;
 use super::gateway::Run;
+use super::guards::Writes;
 use super::hold::Hold;
 use super::redis::Node;
 use super::seen::Sight;
@@ -23,6 +24,7 @@ pub(crate) struct Witness {
     newest: Vec<(usize, String, u64, bool)>,
     /// The requests that have changed a number.
     changes: Vec<String>,
+    pub(crate) writes: Writes,
     /// What clients believe.
     pub(crate) beliefs: Vec<Belief>,
     /// Whether clocks and Redis are still as exclusion wants them (C1 to C3).
@@ -47,7 +49,7 @@ pub(crate) struct Owner {
 }
 
 impl Witness {
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             broken: None,
             operations: Vec::new(),
@@ -56,6 +58,7 @@ impl Witness {
             owners: Vec::new(),
             newest: Vec::new(),
             changes: Vec::new(),
+            writes: Writes::default(),
             beliefs: Vec::new(),
             claims: true,
         }
@@ -93,9 +96,8 @@ impl Witness {
         number.and_then(|number| self.drawn.get(number)).map_or(0, |(operation, _)| *operation)
     }
 
-    fn owner(&mut self, node: usize, run: &Run<'_>) -> Option<usize> {
-        let latch = run.keys.first()?;
-        self.owners.iter().rposition(|owner| owner.node == node && owner.latch == *latch)
+    fn owner(&self, node: usize, latch: &str) -> Option<usize> {
+        self.owners.iter().rposition(|owner| owner.node == node && owner.latch == latch)
     }
 
     /// Whether the owner's hold is there before a script of its runs.
@@ -111,8 +113,12 @@ impl Witness {
         if name.ends_with("_change") {
             return Before { stood: false, number: node.model.number(&run.keys[1]) };
         }
-        let asks = name.ends_with("_release") || name.ends_with("_renew");
-        let owner = asks.then(|| self.owner(place, run)).flatten();
+        let latch = match name {
+            "eval" => run.keys.get(1),
+            _ if name.ends_with("_release") || name.ends_with("_renew") => run.keys.first(),
+            _ => None,
+        };
+        let owner = latch.and_then(|latch| self.owner(place, latch));
         let stood = owner.is_some_and(|owner| self.owners[owner].hold.is_there(node, now));
         Before { stood, number: None }
     }
@@ -144,6 +150,10 @@ impl Witness {
             self.renewed(sim, place, run, *code, &before)
         } else if name.ends_with("_change") {
             self.changed(node, run, &before)
+        } else if name == "guard_write" {
+            self.writes.executed(sim, node, run, *code)
+        } else if name == "eval" {
+            self.writes.ran(sim, node, run, cells, before.stood)
         } else {
             None
         };
@@ -162,7 +172,7 @@ impl Witness {
         code: i64,
         value: &str,
     ) -> Option<String> {
-        let owner = self.owner(place, run).unwrap_or_else(|| {
+        let owner = self.owner(place, &run.keys[0]).unwrap_or_else(|| {
             let (latch, hold) = (run.keys[0].clone(), Hold::of(run));
             let operation = self.operation_of(&latch);
             self.owners.push(Owner {
@@ -230,7 +240,7 @@ impl Witness {
     }
 
     fn ended(&mut self, node: usize, run: &Run<'_>, code: i64, before: &Before) -> Option<String> {
-        let place = self.owner(node, run)?;
+        let place = self.owner(node, &run.keys[0])?;
         let owner = &mut self.owners[place];
         owner.freed |= before.stood && code == 1;
         None
