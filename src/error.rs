@@ -218,7 +218,7 @@ pub enum RequestError {
     Refused(Refusal),
     /// No usable answer came, but Redis has confirmed that it was not done, and never will be. Safe to ask afresh.
     NotDone(FailureKind),
-    /// No usable answer came. A renewal, a forced release or a count may have been done.
+    /// No usable answer came. A renewal, a forced release, a count or a guarded write may have been done.
     Unreachable(FailureKind),
     /// The host has no entropy to make a request id of. Nothing was sent.
     NoEntropy,

@@ -20,8 +20,17 @@ impl<T: Transport, H: Host> Client<T, H> {
 
     /// Asks it.
     pub(crate) async fn question(&self, about: Option<Question>) -> Result<Reply, RequestError> {
+        self.question_or_copy(about).await.map(|(reply, _)| reply)
+    }
+
+    /// The same; answers, too, whether an attempt before the one that was answered may have been done.
+    pub(crate) async fn question_or_copy(
+        &self,
+        about: Option<Question>,
+    ) -> Result<(Reply, bool), RequestError> {
         let mut machine = about.ok_or(RequestError::NoEntropy)?;
-        drive(&mut machine, self.link(), self.host()).await
+        let reply = drive(&mut machine, self.link(), self.host()).await?;
+        Ok((reply, machine.is_unsure()))
     }
 
     /// Has something done once.

@@ -59,9 +59,10 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// `name` says which of several locks that were taken together protects the key; `None` for the first.
     ///
     /// # Errors
-    /// [`GuardError`]. What was not heard of, or refused for now ([`OutOfMemory`], [`Unavailable`]), a copy that the network still has
-    /// may do within a minute and a half, unless a newer write has come before it: whoever asks again makes one.
+    /// [`GuardError`]. What was not heard of, or refused for now ([`OutOfMemory`], [`Unavailable`], [`FromTheFuture`]), a copy that the
+    /// network still has may do within a minute and a half, unless a newer write has come before it: whoever asks again makes one.
     ///
+    /// [`FromTheFuture`]: GuardError::FromTheFuture
     /// [`OutOfMemory`]: crate::error::RefusalKind::OutOfMemory
     /// [`Unavailable`]: crate::error::RefusalKind::Unavailable
     pub async fn write<T2: Transport, H2: Host>(
@@ -85,15 +86,17 @@ impl<T: Transport, H: Host> Guard<T, H> {
         lease.check().map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: turn.number };
         let about = self.client.about(|id| self.calls.write(id, bound, stamp, write));
-        let asked = self.client.question(about).await;
-        let reply = asked.map_err(GuardError::Request)?;
+        let asked = self.client.question_or_copy(about).await;
+        let (reply, may_be_done) = asked.map_err(GuardError::Request)?;
         match reply.code {
             Code::Done | Code::AlreadyYours => Ok(()),
+            // By an attempt that was not heard of, before what made this one stale.
+            Code::No | Code::TooOld | Code::FromTheFuture if may_be_done => Err(unheard()),
             Code::No => Err(GuardError::Stale { newest: newest(&reply.value) }),
             Code::TooOld => Err(GuardError::TooOld { oldest: newest(&reply.value) }),
             Code::FromTheFuture => Err(GuardError::FromTheFuture),
             Code::Late => Err(GuardError::Request(RequestError::NotDone(FailureKind::TimedOut))),
-            _ => Err(GuardError::Request(RequestError::Unreachable(FailureKind::NO_ANSWER))),
+            _ => Err(unheard()),
         }
     }
 
@@ -117,6 +120,10 @@ impl<T: Transport, H: Host> Guard<T, H> {
         let reply = self.client.question(about).await?;
         Ok((reply.code == Code::Done).then(|| newest(&reply.value)))
     }
+}
+
+const fn unheard() -> GuardError {
+    GuardError::Request(RequestError::Unreachable(FailureKind::NO_ANSWER))
 }
 
 fn newest(text: &str) -> u64 {

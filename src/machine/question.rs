@@ -33,6 +33,11 @@ impl Question {
         let errand = Errand::new(call(ids.request()), ATTEMPTS, attempt.get());
         Self { ids, errand, outcome: None }
     }
+
+    /// Whether an attempt may have been done although nothing was heard of it.
+    pub(crate) const fn is_unsure(&self) -> bool {
+        self.errand.is_unsure()
+    }
 }
 
 impl Machine for Question {

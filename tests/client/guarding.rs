@@ -1,11 +1,13 @@
 //! Writes that a stale lease cannot make, and scripts that run only while a lease is held.
 
+use std::time::Duration;
+
 use edgelatch::error::{EvalError, GuardError, LossReason, RequestError};
 use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
 use edgelatch::timing::GuardMemory;
 
 use crate::support::misbehaviour::{Fault, Said};
-use crate::support::stand::Stand;
+use crate::support::stand::{Stand, until, until_led};
 
 fn text(value: &str) -> GuardedWrite {
     GuardedWrite::set(value, None)
@@ -55,6 +57,45 @@ async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard
         assert_eq!(writes.len(), number);
     }
     assert_eq!(here.relay.count("guard_newest"), 1);
+}
+
+/// S33.
+#[tokio::test]
+async fn what_may_have_been_done_before_it_was_stale_is_not_said_to_be_stale() {
+    let stand = Stand::new().await;
+    let (client, host) = stand.led_client();
+    let old = client.lock("job").unwrap().acquire().await.unwrap();
+    stand.relay.plan(|seen| match (seen.script, seen.number) {
+        ("guard_write", 1) => Fault::after(Said::Bytes(Vec::new())),
+        _ => Fault::none(),
+    });
+    let guard = client.guard("total", GuardMemory::DEFAULT).unwrap();
+    let write = async {
+        let wanted = text("old");
+        let unheard = guard.write(&old, None, &wanted).await.unwrap_err();
+        assert!(
+            matches!(unheard, GuardError::Request(RequestError::Unreachable(_))),
+            "{unheard:?}"
+        );
+        guard.write(&old, None, &wanted).await.unwrap_err()
+    };
+    let newer = async {
+        until(async || stand.redis.ask::<u64>(&["EXISTS", "total"]).await == 1).await;
+        stand.redis.ask::<u64>(&["DEL", "job"]).await;
+        let other = stand.client();
+        let new = other.lock("job").unwrap().acquire().await.unwrap();
+        let guard = other.guard("total", GuardMemory::DEFAULT).unwrap();
+        guard.write(&new, None, &text("new")).await.unwrap();
+        // The pause before it is asked again.
+        until_led(&stand, &host, Duration::from_millis(100), || {
+            stand.relay.count("guard_write") >= 4
+        })
+        .await;
+        new
+    };
+    let (stale, new) = tokio::join!(write, newer);
+    assert_eq!(stale, GuardError::Stale { newest: new.token().as_u64() });
+    assert_eq!(stand.redis.ask::<String>(&["GET", "total"]).await, "new");
 }
 
 #[tokio::test]

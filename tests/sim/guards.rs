@@ -68,8 +68,9 @@ impl Player {
         sim.tell(|| format!("host {} has written {number}: {answer:?}", self.host));
         let told = match answer {
             Ok(()) => Told::Done,
-            Err(GuardError::Request(RequestError::NotDone(_))) => Told::NotDone,
-            Err(GuardError::Stale { .. }) => Told::Stale,
+            Err(GuardError::Request(RequestError::NotDone(_)) | GuardError::Stale { .. }) => {
+                Told::NotDone
+            }
             Err(_) => Told::Perhaps,
         };
         sim.is_told(number, told);
@@ -90,7 +91,7 @@ impl Player {
             }
             Err(EvalError::Request(_)) => Told::Perhaps,
             // It has run again, as nobody remembered that it had.
-            Err(EvalError::ScriptFailed(_)) if !sim.remembers() => Told::Stale,
+            Err(EvalError::ScriptFailed(_)) if !sim.remembers() => Told::Done,
             other => return sim.broken(|| format!("I10 a script is said to be {other:?}")),
         };
         sim.is_told(number, told);
@@ -102,8 +103,6 @@ impl Player {
 enum Told {
     Done,
     NotDone,
-    /// It may have been done, and will not be any more.
-    Stale,
     /// It may have been done, and a copy may do it.
     Perhaps,
 }
@@ -115,7 +114,7 @@ impl Sim {
         let mut witness = self.witness.borrow_mut();
         let write = &mut witness.writes.all[number];
         let copies = match told {
-            Told::NotDone | Told::Stale => 0,
+            Told::NotDone => 0,
             // It is told by clocks that are right.
             Told::Done | Told::Perhaps if self.plan.has(Fault::Drift) => u64::MAX,
             Told::Done | Told::Perhaps => COPIES,
@@ -124,7 +123,7 @@ impl Sim {
         let is_wrong = match told {
             Told::Done => !write.is_done,
             Told::NotDone => write.is_done,
-            Told::Stale | Told::Perhaps => false,
+            Told::Perhaps => false,
         };
         if is_wrong && remembers {
             witness.breaks(self, || format!("I10 of write {number} its writer is told {told:?}"));
