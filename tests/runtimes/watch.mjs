@@ -42,14 +42,34 @@ Math.random = () => {
   return random();
 };
 
-/** The memories of all modules that were instantiated at once, as it is done wherever no page waits for it. */
-export const memories = [];
+/** What wasm-bindgen's modules export, of those that were instantiated at once, as it is done wherever no page waits for it. Node has others. */
+const modules = [];
 const { Instance } = WebAssembly;
 WebAssembly.Instance = function (...values) {
   const instance = Reflect.construct(Instance, values);
-  if (instance.exports.memory) memories.push(instance.exports.memory);
+  if (instance.exports.__wbindgen_malloc) modules.push(instance.exports);
   return instance;
 };
+
+/** The least that an allocator of WebAssembly gives: with the four bytes that it keeps before each piece, sixteen. */
+const [ASKED, PIECE, ALIGNED] = [12, 16, 4];
+
+/**
+ * How large the memory of WebAssembly has become, and how much of it is in use, to the piece. It never shrinks: its size tells
+ * of the fullest moment that there was, not of what is kept. Whatever can still be had of it before it grows is not in use.
+ */
+export function memory() {
+  return modules.map(measured).reduce((sum, { size, used }) => ({ size: sum.size + size, used: sum.used + used }), { size: 0, used: 0 });
+}
+
+function measured({ memory, __wbindgen_malloc: allocate, __wbindgen_free: free }) {
+  const size = memory.buffer.byteLength;
+  const had = [];
+  while (memory.buffer.byteLength === size) had.push(allocate(ASKED, ALIGNED));
+  for (const piece of had) free(piece, ASKED, ALIGNED);
+  // The last one is of what the memory has grown by.
+  return { size, used: size - (had.length - 1) * PIECE };
+}
 
 function timer(callback, ms = 0, ...values) {
   // Node's fetch has a timer that it refreshes: what has fired may fire again.

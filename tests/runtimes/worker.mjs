@@ -18,11 +18,11 @@ const DATE = "2026-04-01";
 /** Without it a Worker does not learn that its client has gone. */
 const FLAG = "enable_request_signal";
 
-/** Starts the Worker; answers its address, the folder of its project, and how to end it. */
-export async function startWorker(bindings) {
+/** Starts the Worker, its engine with these flags; answers its address, the folder of its project, and how to end it. */
+export async function startWorker(bindings, flags = []) {
   const folder = await newProject();
   await bundle(folder);
-  await writeFile(join(folder, "workerd.capnp"), await configuration(folder, bindings));
+  await writeFile(join(folder, "workerd.capnp"), await configuration(folder, bindings, flags));
   const program = join(required("EDGELATCH_TOOLS"), "workerd/bin/workerd");
   const args = ["serve", "workerd.capnp", "--control-fd=3"];
   const child = spawn(program, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe", "pipe"] });
@@ -48,7 +48,7 @@ async function bundle(folder) {
 }
 
 /** workerd's own form of what wrangler would deploy. */
-async function configuration(folder, bindings) {
+async function configuration(folder, bindings, flags) {
   const files = (await readdir(join(folder, "bundle"))).filter((name) => /\.(js|wasm)$/.test(name));
   // The first is the one that is run.
   const modules = files.sort().reverse().map((name) => {
@@ -63,6 +63,7 @@ const config :Workerd.Config = (
     (name = "internet", network = (allow = ["local", "private", "public"])),
   ],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+  v8Flags = [${flags.map((flag) => JSON.stringify(flag)).join(", ")}],
 );
 const worker :Workerd.Worker = (
   modules = [${modules.join(", ")}],

@@ -1,6 +1,6 @@
 /** What a program does that runs for months: it takes and gives back, over and over, and must not collect anything by it. */
 
-import { memories, timersLeft } from "../watch.mjs";
+import { memory, timersLeft } from "../watch.mjs";
 
 /** So many at a time. */
 const TOGETHER = 64;
@@ -29,11 +29,19 @@ export async function crowd(locks, name, count, together) {
   return inUse(count);
 }
 
-async function inUse(count) {
-  for (let i = 0; i < 3; i += 1) await globalThis.gc?.({ execution: "async" });
-  const wasm = memories.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
-  const heap = globalThis.gc ? process.memoryUsage().heapUsed : null;
+/** What is in use once everything is collected that can be. */
+export async function inUse(count) {
+  for (let i = 0; i < 3; i += 1) await collect();
+  const wasm = memory();
+  await collect();
+  const heap = globalThis.process?.memoryUsage?.().heapUsed ?? null;
   return { cycles: count, wasm, heap, timers: timersLeft() };
+}
+
+/** What the package keeps of an object goes in a turn after that in which the object went. */
+async function collect() {
+  globalThis.gc?.();
+  await new Promise((next) => setTimeout(next));
 }
 
 /** One hold of each sort that there is. */

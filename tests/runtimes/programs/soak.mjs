@@ -1,17 +1,26 @@
-/** Cycles in Node, at least so many and for so long. Prints a line of JSON for each part of them, and then has to end by itself. */
+/**
+ * What a program does that runs for months, in Node: cycles, or as SOAK_WHAT says a crowd of them, at least so many and for so
+ * long, with a line of JSON for each part; or each of the sorts of use, with one line for all. Then it has to end by itself.
+ */
 
 import { loaded } from "../watch.mjs";
 import { connect } from "edgelatch";
 import { crowd, cycle } from "./cycles.mjs";
+import { eachSort } from "./sorts.mjs";
 
 loaded();
-const { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, SOAK_NAME: name, SOAK_CYCLES, SOAK_MINUTES, SOAK_TOGETHER } = process.env;
+const { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, SOAK_NAME: name, SOAK_WHAT: what } = process.env;
+const number = (variable) => Number(process.env[variable]);
 const PART = 10_000;
 
 // How long an answer takes is not the question here.
 const locks = connect({ url, token, requestTimeoutMs: 60_000 });
-const end = Date.now() + Number(SOAK_MINUTES) * 60_000;
-for (let done = 0; done < Number(SOAK_CYCLES) || Date.now() < end; done += PART) {
-  const part = SOAK_TOGETHER ? crowd(locks, name, PART, Number(SOAK_TOGETHER)) : cycle(locks, name, PART);
-  console.log(JSON.stringify(await part));
+const tell = (value) => console.log(JSON.stringify(value));
+if (what === "sorts") {
+  tell(await eachSort({ connect, url, token, name, rounds: number("SOAK_ROUNDS"), together: number("SOAK_TOGETHER") }));
+} else {
+  const end = Date.now() + number("SOAK_MINUTES") * 60_000;
+  for (let done = 0; done < number("SOAK_CYCLES") || Date.now() < end; done += PART) {
+    tell(await (what === "crowd" ? crowd(locks, name, PART, number("SOAK_TOGETHER")) : cycle(locks, name, PART)));
+  }
 }

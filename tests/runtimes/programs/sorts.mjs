@@ -1,0 +1,125 @@
+/** Whatever one can do with the package, each thing on names that are never used again. */
+
+import { inUse } from "./cycles.mjs";
+
+const LONG = { waitMs: 60_000 };
+const GIVEN_BACK = { lifeMs: 60_000 };
+
+/** Goes through `rounds` of `together` for each sort, and answers what is in use after each. */
+export async function eachSort({ connect, url, token, name, rounds, together }) {
+  const world = newWorld(connect, url, token);
+  const parts = {};
+  for (const [what, play] of Object.entries(sorts)) {
+    parts[what] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      await Promise.all(Array.from({ length: together }, (_, lane) => play(world, `${name}:${what}:${round}:${lane}`)));
+      parts[what].push(await inUse(together));
+    }
+  }
+  return parts;
+}
+
+/** A client, a second owner of it, clients of what looks like three more Redis, and how to get a new one. */
+function newWorld(connect, url, token) {
+  const options = { token, requestTimeoutMs: 60_000 };
+  const fresh = () => connect({ url, ...options });
+  const locks = fresh();
+  const carried = (_, init) => fetch(`${url}/pipeline`, init);
+  const nodes = [1, 2, 3].map((number) => connect({ url: `https://redis-${number}.invalid`, ...options, fetch: carried }));
+  return { locks, other: locks.owner(), nodes, fresh };
+}
+
+const held = (lock) => async ({ locks }, name) => (await lock(locks, name).acquire()).release();
+
+const sorts = {
+  lock: held((locks, name) => locks.lock(name)),
+  nonReentrantLock: held((locks, name) => locks.nonReentrantLock(name)),
+  spinLock: held((locks, name) => locks.spinLock(name)),
+  fairLock: held((locks, name) => locks.fairLock(name)),
+  fencedLock: held((locks, name) => locks.fencedLock(name)),
+  "a read lock": held((locks, name) => locks.readWriteLock(name).read),
+  "a write lock": held((locks, name) => locks.readWriteLock(name).write),
+  groupLock: held((locks, name) => locks.groupLock(name, ["a", "b"])),
+  multiLock: held((locks, name) => locks.multiLock([locks.lock(`${name}:a`), locks.lock(`${name}:b`)])),
+  async redLock({ locks, nodes }, name) {
+    const red = locks.redLock(nodes.map((node, number) => node.lock(`${name}:${number}`)), { rejoinDelayMs: 1_000 });
+    await (await red.acquire({ ...LONG, leaseMs: 1_000 })).release();
+  },
+  async run({ locks }, name) {
+    await locks.lock(name).run((lease) => lease.token);
+  },
+  async "a renewed lease"({ locks }, name) {
+    const lease = await locks.lock(name).acquire();
+    await lease.renew();
+    if (!(await lease.isHeld())) throw new Error("it is not held");
+    await lease.release();
+  },
+  async "a lease's signal"({ locks }, name) {
+    const lease = await locks.lock(name).acquire();
+    lease.signal.addEventListener("abort", () => {});
+    await lease.release();
+  },
+  async "a lease's events"({ locks }, name) {
+    const lease = await locks.lock(name).acquire();
+    const events = lease.events();
+    const first = events.next();
+    await lease.release();
+    await first;
+    await events.return();
+  },
+  async "an owner"({ locks }, name) {
+    await (await locks.owner().lock(name).acquire()).release();
+  },
+  async "a client"({ fresh }, name) {
+    await (await fresh().lock(name).acquire()).release();
+  },
+  async "a wait that is granted"({ locks, other }, name) {
+    const lease = await locks.lock(name).acquire();
+    const granted = other.lock(name).acquire(LONG);
+    await locks.lock(name).inspect();
+    await lease.release();
+    await (await granted).release();
+  },
+  async "a wait that is aborted"({ locks, other }, name) {
+    const lease = await locks.lock(name).acquire();
+    const leaving = new AbortController();
+    const left = other.lock(name).acquire({ signal: leaving.signal }).catch((error) => error);
+    await locks.lock(name).inspect();
+    leaving.abort();
+    await left;
+    await lease.release();
+  },
+  async "a try that is refused"({ locks, other }, name) {
+    const lease = await locks.lock(name).acquire();
+    if (await other.lock(name).tryAcquire()) throw new Error("it was granted");
+    await lease.release();
+  },
+  async semaphore({ locks }, name) {
+    const semaphore = locks.semaphore(name);
+    await semaphore.trySetPermits(2, GIVEN_BACK);
+    await (await semaphore.acquire(1)).release();
+  },
+  async permitExpirableSemaphore({ locks }, name) {
+    const semaphore = locks.permitExpirableSemaphore(name);
+    await semaphore.trySetPermits(2);
+    await (await semaphore.acquire(1)).release();
+    await semaphore.forceRelease();
+  },
+  async countDownLatch({ locks }, name) {
+    const latch = locks.countDownLatch(name);
+    await latch.trySetCount(1);
+    const open = latch.wait(LONG);
+    await latch.countDown();
+    await open;
+  },
+  async "a guarded write"({ locks }, name) {
+    const lease = await locks.lock(name).acquire();
+    await locks.guard(`guarded:${name}`, { memoryMs: 60_000 }).set(lease, "written", GIVEN_BACK);
+    await lease.release();
+  },
+  async "a script"({ locks }, name) {
+    const lease = await locks.lock(name).acquire();
+    await lease.eval("return 1", [], []);
+    await lease.release();
+  },
+};
