@@ -112,7 +112,7 @@ fn cells(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Vec<Cell>, Error> {
 
 /// Cells, or an error: what a `false` stands before.
 fn marked(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Body, Error> {
-    let mut good = true;
+    let mut mark = None;
     let mut cells = Vec::new();
     if lexer.expect(|_| Some(next), b'[').is_none() {
         cells.push(cell(next, lexer)?);
@@ -120,16 +120,18 @@ fn marked(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Body, Error> {
     }
     lexer.seq(b']', SliceLexer::ws_peek, |next, lexer| {
         match next {
-            b'f' | b't' if cells.is_empty() => {
-                good = lexer.null_or_bool().flatten().ok_or(Expect::Value)?;
+            b'f' | b't' if mark.is_none() && cells.is_empty() => {
+                mark = Some(lexer.null_or_bool().flatten().ok_or(Expect::Value)?);
             }
             _ => cells.push(cell(next, lexer)?),
         }
         Ok::<_, Error>(())
     })?;
+    if mark != Some(false) {
+        return Ok(Body::Result(cells));
+    }
     match cells.pop() {
-        Some(Cell::Text(text)) if !good && cells.is_empty() => Ok(Body::Error(text)),
-        last if good => Ok(Body::Result(cells.into_iter().chain(last).collect())),
+        Some(Cell::Text(text)) if cells.is_empty() => Ok(Body::Error(text)),
         _ => Err(Expect::Value.into()),
     }
 }
@@ -181,6 +183,9 @@ mod tests {
         assert_eq!(text, "ERR no");
         for neither in ["[1,true]", r#"["a",false]"#, "[false]", "[false,1]", r#"[false,"a",1]"#] {
             assert!(read(neither).is_none(), "{neither}");
+        }
+        for marked_twice in [r#"[false,false,"a"]"#, r#"[true,false,"a"]"#, "[true,true,1]"] {
+            assert!(read(marked_twice).is_none(), "{marked_twice}");
         }
     }
 }
