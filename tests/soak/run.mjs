@@ -24,7 +24,7 @@ const PART = 10_000;
 const WASM_BYTES_PER_CYCLE = 1;
 /** JavaScript's heap breathes. What is kept of each cycle, be it the smallest object with something in it, would be more than this. */
 const HEAP_BYTES_PER_CYCLE = 32;
-/** Of each sort there are few, and what is still under way when it is measured (a stream, a poll) is up to twenty thousand. */
+/** Of each sort there are few, and the tables of those who wait are one size or the next, up to twenty thousand apart. */
 const SORTS = { rounds: 6, together: 100, bytesPerCycle: 64 };
 /** Of those who had to do with something last; each ends by itself. */
 const MOST_TIMERS = 1_000;

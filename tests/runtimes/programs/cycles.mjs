@@ -31,7 +31,7 @@ export async function crowd(locks, name, count, together) {
 
 /** What is in use once everything is collected that can be. */
 export async function inUse(count) {
-  for (let i = 0; i < 3; i += 1) await collect();
+  for (let i = 0; i < 5; i += 1) await collect();
   const wasm = memory();
   await collect();
   const heap = globalThis.process?.memoryUsage?.().heapUsed ?? null;
