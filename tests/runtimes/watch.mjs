@@ -42,12 +42,12 @@ Math.random = () => {
   return random();
 };
 
-/** What wasm-bindgen's modules export, of those that were instantiated at once, as it is done wherever no page waits for it. Node has others. */
-const modules = [];
+/** What the package's module exports, if it was instantiated at once, as it is done wherever no page waits for it. Node has other modules. */
+let wasm;
 const { Instance } = WebAssembly;
 WebAssembly.Instance = function (...values) {
   const instance = Reflect.construct(Instance, values);
-  if (instance.exports.__wbindgen_malloc) modules.push(instance.exports);
+  if (instance.exports.__wbindgen_malloc) wasm = instance.exports;
   return instance;
 };
 
@@ -59,10 +59,7 @@ const [ASKED, PIECE, ALIGNED] = [12, 16, 4];
  * of the fullest moment that there was, not of what is kept. Whatever can still be had of it before it grows is not in use.
  */
 export function memory() {
-  return modules.map(measured).reduce((sum, { size, used }) => ({ size: sum.size + size, used: sum.used + used }), { size: 0, used: 0 });
-}
-
-function measured({ memory, __wbindgen_malloc: allocate, __wbindgen_free: free }) {
+  const { memory, __wbindgen_malloc: allocate, __wbindgen_free: free } = wasm;
   const size = memory.buffer.byteLength;
   const had = [];
   while (memory.buffer.byteLength === size) had.push(allocate(ASKED, ALIGNED));

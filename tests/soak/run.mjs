@@ -55,9 +55,8 @@ describe("cycles", { concurrency: 3 }, () => {
     const { rounds, together, bytesPerCycle } = SORTS;
     const [sorts] = await soakNode(newName(), { SOAK_WHAT: "sorts", SOAK_ROUNDS: rounds, SOAK_TOGETHER: together });
     for (const [sort, parts] of Object.entries(sorts)) {
-      const [warm, ...rest] = parts.map(({ wasm }) => wasm.used);
-      const grown = Math.min(...rest.slice(-2)) - warm;
-      assert.ok(grown < bytesPerCycle * together * (rounds - 2), `${sort}: what is in use grows by ${grown} bytes: ${[warm, ...rest]}`);
+      const wasm = grown(parts, (part) => part.wasm.used);
+      assert.ok(wasm < bytesPerCycle * together * (rounds - 2), `${sort}: what is in use of WebAssembly's memory grows by ${wasm} bytes`);
     }
   });
 });
@@ -93,20 +92,23 @@ async function soakWorker(worker, name) {
   return parts;
 }
 
-/** The first part warms up: engines compile and pools fill. What is in use afterwards breathes, and the least of it is compared. */
 function check(parts, knowsHeap) {
-  const [warm, ...rest] = parts;
-  const cycles = rest.reduce((sum, part) => sum + part.cycles, 0);
-  const last = rest.at(-1);
+  const [warm, last] = [parts[0], parts.at(-1)];
+  const cycles = parts.slice(1).reduce((sum, part) => sum + part.cycles, 0);
   const told = ({ wasm, heap }) => `${wasm.used} of ${wasm.size}, heap ${heap}`;
   console.log(`# ${cycles + warm.cycles} cycles: wasm ${told(warm)} -> ${told(last)}`);
   assert.ok(warm.wasm.used > 0, "the memory of WebAssembly is seen");
   assert.ok(last.timers <= MOST_TIMERS, `${last.timers} timers are left`);
-  const grown = (of) => Math.min(...rest.slice(-3).map(of)) - of(warm);
-  const wasm = grown((part) => part.wasm.used);
+  const wasm = grown(parts, (part) => part.wasm.used);
   assert.ok(wasm < WASM_BYTES_PER_CYCLE * cycles, `what is in use of WebAssembly's memory grows by ${wasm} bytes in ${cycles} cycles`);
-  const heap = knowsHeap ? grown((part) => part.heap) : 0;
+  const heap = knowsHeap ? grown(parts, (part) => part.heap) : 0;
   assert.ok(heap < HEAP_BYTES_PER_CYCLE * cycles, `the heap grows by ${heap} bytes in ${cycles} cycles`);
+}
+
+/** The first part warms up: engines compile and pools fill. What is in use afterwards breathes, and the least at the end is compared. */
+function grown(parts, of) {
+  const [warm, ...rest] = parts.map(of);
+  return Math.min(...rest.slice(-2)) - warm;
 }
 
 /** Whatever is left in Redis ends by itself, and what is left of a cycle soon. */

@@ -3,7 +3,7 @@
 import { inUse } from "./cycles.mjs";
 
 const LONG = { waitMs: 60_000 };
-const GIVEN_BACK = { lifeMs: 60_000 };
+const ENDING = { lifeMs: 60_000 };
 
 /** Goes through `rounds` of `together` for each sort, and answers what is in use after each. */
 export async function eachSort({ connect, url, token, name, rounds, together }) {
@@ -24,15 +24,22 @@ function newWorld(connect, url, token) {
   const options = { token, requestTimeoutMs: 60_000 };
   const fresh = () => connect({ url, ...options });
   const locks = fresh();
-  const carried = (_, init) => fetch(`${url}/pipeline`, init);
+  const carried = (asked, init) => fetch(new URL(new URL(asked).pathname, url), init);
   const nodes = [1, 2, 3].map((number) => connect({ url: `https://redis-${number}.invalid`, ...options, fetch: carried }));
   return { locks, other: locks.owner(), nodes, fresh };
 }
 
-const held = (lock) => async ({ locks }, name) => (await lock(locks, name).acquire()).release();
+const plain = (locks, name) => locks.lock(name);
+
+/** What is done with a lease of such a lock before it is given back. */
+const held = (lock, work) => async (world, name) => {
+  const lease = await lock(world.locks, name).acquire();
+  await work?.(lease, world, name);
+  await lease.release();
+};
 
 const sorts = {
-  lock: held((locks, name) => locks.lock(name)),
+  lock: held(plain),
   nonReentrantLock: held((locks, name) => locks.nonReentrantLock(name)),
   spinLock: held((locks, name) => locks.spinLock(name)),
   fairLock: held((locks, name) => locks.fairLock(name)),
@@ -48,17 +55,11 @@ const sorts = {
   async run({ locks }, name) {
     await locks.lock(name).run((lease) => lease.token);
   },
-  async "a renewed lease"({ locks }, name) {
-    const lease = await locks.lock(name).acquire();
+  "a renewed lease": held(plain, async (lease) => {
     await lease.renew();
     if (!(await lease.isHeld())) throw new Error("it is not held");
-    await lease.release();
-  },
-  async "a lease's signal"({ locks }, name) {
-    const lease = await locks.lock(name).acquire();
-    lease.signal.addEventListener("abort", () => {});
-    await lease.release();
-  },
+  }),
+  "a lease's signal": held(plain, (lease) => lease.signal.addEventListener("abort", () => {})),
   async "a lease's events"({ locks }, name) {
     const lease = await locks.lock(name).acquire();
     const events = lease.events();
@@ -67,12 +68,8 @@ const sorts = {
     await first;
     await events.return();
   },
-  async "an owner"({ locks }, name) {
-    await (await locks.owner().lock(name).acquire()).release();
-  },
-  async "a client"({ fresh }, name) {
-    await (await fresh().lock(name).acquire()).release();
-  },
+  "an owner": held((locks, name) => locks.owner().lock(name)),
+  "a client": ({ fresh }, name) => held(plain)({ locks: fresh() }, name),
   async "a wait that is granted"({ locks, other }, name) {
     const lease = await locks.lock(name).acquire();
     const granted = other.lock(name).acquire(LONG);
@@ -80,23 +77,19 @@ const sorts = {
     await lease.release();
     await (await granted).release();
   },
-  async "a wait that is aborted"({ locks, other }, name) {
-    const lease = await locks.lock(name).acquire();
+  "a wait that is aborted": held(plain, async (_, { locks, other }, name) => {
     const leaving = new AbortController();
     const left = other.lock(name).acquire({ signal: leaving.signal }).catch((error) => error);
     await locks.lock(name).inspect();
     leaving.abort();
     await left;
-    await lease.release();
-  },
-  async "a try that is refused"({ locks, other }, name) {
-    const lease = await locks.lock(name).acquire();
+  }),
+  "a try that is refused": held(plain, async (_, { other }, name) => {
     if (await other.lock(name).tryAcquire()) throw new Error("it was granted");
-    await lease.release();
-  },
+  }),
   async semaphore({ locks }, name) {
     const semaphore = locks.semaphore(name);
-    await semaphore.trySetPermits(2, GIVEN_BACK);
+    await semaphore.trySetPermits(2, ENDING);
     await (await semaphore.acquire(1)).release();
   },
   async permitExpirableSemaphore({ locks }, name) {
@@ -112,14 +105,8 @@ const sorts = {
     await latch.countDown();
     await open;
   },
-  async "a guarded write"({ locks }, name) {
-    const lease = await locks.lock(name).acquire();
-    await locks.guard(`guarded:${name}`, { memoryMs: 60_000 }).set(lease, "written", GIVEN_BACK);
-    await lease.release();
-  },
-  async "a script"({ locks }, name) {
-    const lease = await locks.lock(name).acquire();
-    await lease.eval("return 1", [], []);
-    await lease.release();
-  },
+  "a guarded write": held(plain, (lease, { locks }, name) => {
+    return locks.guard(`guarded:${name}`, { memoryMs: 60_000 }).set(lease, "written", ENDING);
+  }),
+  "a script": held(plain, (lease) => lease.eval("return 1", [], [])),
 };
