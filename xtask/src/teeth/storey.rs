@@ -25,7 +25,7 @@ pub(super) const STOREYS: &[Storey] = &[
     },
     Storey {
         name: "T1",
-        build: &["--package", "edgelatch", "--lib", "--test", "machine", "--test", "dialect"],
+        build: &["--package", "edgelatch", "--lib", "--test", "conversations", "--test", "dialect"],
         run: &[],
         runs_scripts: false,
     },

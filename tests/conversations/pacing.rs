@@ -7,9 +7,9 @@ use edgelatch::protocol::calls::{FairCalls, FairSettings, Target};
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::Patience;
 
-use crate::conversation::*;
-use crate::gather;
-use crate::virtual_time::{self, talk};
+use crate::multi_lock;
+use crate::support::conversation::*;
+use crate::support::virtual_time::{self, talk};
 
 fn spins(policy: SpinBackoff, wait: u64) -> Conversation<Acquire> {
     let spec = AcquireSpec { pacing: Pacing::Spin(policy), ..spec(up_to(wait)) };
@@ -176,9 +176,10 @@ fn a_seat_of_which_it_is_not_known_who_has_it_is_given_up() {
 
 #[test]
 fn a_spin_lock_among_several_is_waited_for_at_its_own_pace() {
-    let parts = vec![gather::plain(0), gather::plain(1)];
+    let parts = vec![multi_lock::plain(0), multi_lock::plain(1)];
     let pacing = vec![Pacing::Jittered, Pacing::Spin(SpinBackoff::CONSTANT)];
-    let mut it = talk(gather::machine(GatherSpec { pacing, ..gather::spec(parts, up_to(60_000)) }));
+    let mut it =
+        talk(multi_lock::machine(GatherSpec { pacing, ..multi_lock::spec(parts, up_to(60_000)) }));
     it = it.hears_from(0, virtual_time::granted(10));
     for _ in 0..5 {
         // Whatever is known of the holder.
@@ -187,9 +188,10 @@ fn a_spin_lock_among_several_is_waited_for_at_its_own_pace() {
         it = it.wakes();
     }
     // The other is waited for as always.
-    let parts = vec![gather::plain(0), gather::plain(1)];
+    let parts = vec![multi_lock::plain(0), multi_lock::plain(1)];
     let pacing = vec![Pacing::Jittered, Pacing::Spin(SpinBackoff::CONSTANT)];
-    let it = talk(gather::machine(GatherSpec { pacing, ..gather::spec(parts, up_to(60_000)) }));
+    let it =
+        talk(multi_lock::machine(GatherSpec { pacing, ..multi_lock::spec(parts, up_to(60_000)) }));
     let it = it.hears_from(1, virtual_time::busy(3)).hears_from(0, virtual_time::busy(3));
     assert_eq!((it.wait_ms(), it.why()), (4, Some(Wake::HolderExpires)));
 }

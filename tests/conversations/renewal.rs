@@ -7,7 +7,7 @@ use edgelatch::machine::{
 use edgelatch::time::Instant;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
-use crate::conversation::*;
+use crate::support::conversation::*;
 
 /// The machine of a 30 s hold, from when it was granted.
 fn renewal(renews: bool) -> Conversation<Renewal> {

@@ -5,7 +5,7 @@ use edgelatch::machine::{Acquire, AcquireSpec, Input, Machine, Output};
 use edgelatch::protocol::reply::ServerClock;
 use proptest::prelude::*;
 
-use crate::conversation::*;
+use crate::support::conversation::*;
 
 /// Runs a wait against a gateway that answers as `answers` say, in turn. Gives the calls made, the time and the end.
 fn spend(

@@ -10,7 +10,7 @@ use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::time::Instant;
 use edgelatch::timing::Patience;
 
-use crate::conversation::spec;
+use crate::support::conversation::spec;
 
 /// From a client to Redis, or back.
 const WAY: u64 = 1;

@@ -5,7 +5,7 @@ use edgelatch::machine::Once;
 use edgelatch::protocol::reply::{Code, ServerClock};
 use edgelatch::timing::AttemptTime;
 
-use crate::conversation::*;
+use crate::support::conversation::*;
 
 fn force_release(clock: Option<ServerClock>) -> Conversation<Once> {
     let call = target().force_release();

@@ -4,7 +4,7 @@ use edgelatch::error::{FailureKind, LossReason, RefusalKind, RequestError};
 use edgelatch::machine::{LockState, PermitsState, Question, Renew, SemaphoreState, number};
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
-use crate::conversation::*;
+use crate::support::conversation::*;
 
 fn inspect() -> Conversation<Question> {
     let inspect = |request| target().inspect(request, None);

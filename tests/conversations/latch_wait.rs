@@ -8,8 +8,8 @@ use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, RequestBudget};
 
-use crate::given::up_to;
-use crate::virtual_time::{START, Says, Talk, says, talk};
+use crate::support::fixtures::up_to;
+use crate::support::virtual_time::{START, Says, Talk, says, talk};
 
 const INSPECT: &str = "latch_inspect";
 

@@ -10,8 +10,10 @@ use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, Replicas};
 
-use crate::given::up_to;
-use crate::virtual_time::{START, Talk, already_yours, busy, granted, known_clock, ms, says, talk};
+use crate::support::fixtures::up_to;
+use crate::support::virtual_time::{
+    START, Talk, already_yours, busy, granted, known_clock, ms, says, talk,
+};
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
@@ -179,8 +181,8 @@ fn a_node_whose_grant_is_not_with_its_replicas_has_no_vote() {
 
 /// A majority of three nodes that store different tokens, each with its replica: the smaller one is raised.
 fn raising() -> Talk<Majority> {
-    let spec = MajoritySpec { replicas: replicas(1), ..crate::majority::spec(3, Patience::Once) };
-    talk(crate::majority::machine(spec))
+    let spec = MajoritySpec { replicas: replicas(1), ..crate::red_lock::spec(3, Patience::Once) };
+    talk(crate::red_lock::machine(spec))
         .asks_of(&[(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)])
         .hears_replicated(0, granted(5), Some(1))
         .hears_replicated(1, granted(9), Some(1))

@@ -12,7 +12,7 @@ use edgelatch::protocol::reply::ServerClock;
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, PeerSkew};
 
-use crate::conversation::*;
+use crate::support::conversation::*;
 
 /// What a wait is told that is called off when nobody answers any more.
 fn called_off(it: &mut Conversation<Acquire>, release: &str) -> Duration {

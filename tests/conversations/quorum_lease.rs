@@ -5,8 +5,8 @@ use edgelatch::machine::{Keeping, LeaseState, Renewal, Wake};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::AttemptTime;
 
-use crate::conversation::{clock, entropy, grant, lease, target};
-use crate::virtual_time::{Says, Talk, says, talk};
+use crate::support::conversation::{clock, entropy, grant, lease, target};
+use crate::support::virtual_time::{Says, Talk, says, talk};
 
 const RENEW: &str = "lock_renew";
 

@@ -5,7 +5,7 @@ use edgelatch::machine::{Acquire, AcquireSpec, CallId, Input, Machine, Output};
 use edgelatch::protocol::script::ScriptCall;
 use proptest::prelude::*;
 
-use crate::conversation::*;
+use crate::support::conversation::*;
 
 /// What the world does with a call, as numbers.
 type Deeds = Vec<(u8, u16)>;

@@ -5,10 +5,10 @@ use edgelatch::machine::{Gather, GatherSpec, MajoritySpec};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::{LeaseTime, Patience};
 
-use crate::gather::{end, plain, tokens};
-use crate::given::up_to;
-use crate::virtual_time::{Talk, already_yours, busy, granted, ms, says, talk};
-use crate::{gather, majority};
+use crate::multi_lock::{end, plain, tokens};
+use crate::support::fixtures::up_to;
+use crate::support::virtual_time::{Talk, already_yours, busy, granted, ms, says, talk};
+use crate::{multi_lock, red_lock};
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
@@ -17,10 +17,10 @@ const RELEASE: &str = "lock_release";
 fn granted_apart() -> Talk<Gather> {
     let lease = LeaseTime::new(ms(2_000)).unwrap();
     let parts = (0..2).map(plain).collect();
-    let it = talk(gather::machine(GatherSpec {
+    let it = talk(multi_lock::machine(GatherSpec {
         lease,
         keeps: ms(2_000),
-        ..gather::spec(parts, up_to(30_000))
+        ..multi_lock::spec(parts, up_to(30_000))
     }));
     let it = it.asks_of(&[(0, ACQUIRE), (1, ACQUIRE)]);
     let it = it.hears_from(0, granted(10)).hears_from(1, busy(3_000));
@@ -42,7 +42,8 @@ fn a_hold_of_which_too_little_is_left_is_extended_once_before_it_is_handed_out()
 fn a_gateway_that_is_too_slow_for_the_lease_holds_nothing() {
     let lease = LeaseTime::new(ms(1_000)).unwrap();
     let parts = (0..2).map(plain).collect();
-    let it = talk(gather::machine(GatherSpec { lease, ..gather::spec(parts, Patience::Once) }));
+    let it =
+        talk(multi_lock::machine(GatherSpec { lease, ..multi_lock::spec(parts, Patience::Once) }));
     // The second attempt at one part is answered when the other lease is half over; extending that takes too long for this one.
     let it = it.hears_from(0, granted(10)).wakes().wakes().travels(300).hears_from(1, granted(11));
     let it = it.travels(300).hears_from(0, already_yours(10));
@@ -53,10 +54,10 @@ fn a_gateway_that_is_too_slow_for_the_lease_holds_nothing() {
 #[test]
 fn a_majority_of_which_too_little_is_left_is_extended_before_it_is_handed_out() {
     let lease = LeaseTime::new(ms(2_000)).unwrap();
-    let it = talk(majority::machine(MajoritySpec {
+    let it = talk(red_lock::machine(MajoritySpec {
         lease,
         keeps: ms(2_000),
-        ..majority::spec(3, up_to(30_000))
+        ..red_lock::spec(3, up_to(30_000))
     }));
     let it = it.hears_from(0, granted(5)).hears_from(1, busy(-1)).hears_from(2, busy(-1));
     // A majority is held, but so late that less than half of the leases is left.

@@ -11,9 +11,9 @@ use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, Patience, RequestBudget};
 
-use crate::given::up_to;
-use crate::virtual_time::{START, Says, Talk, busy, granted, known_clock, says, talk};
-use crate::{gather, majority};
+use crate::support::fixtures::up_to;
+use crate::support::virtual_time::{START, Says, Talk, busy, granted, known_clock, says, talk};
+use crate::{multi_lock, red_lock};
 
 const CHANNEL: &str = "redisson_lock__channel:{job}";
 const ACQUIRE: &str = "lock_acquire";
@@ -332,12 +332,12 @@ fn takes_turns<M: edgelatch::machine::Machine>(asks: impl Fn() -> Talk<M>, place
 fn several_parts_and_nodes_take_turns_and_tell_others() {
     let target = || Target::Lock(LockCalls::new(name(), Publish::Plain));
     let alone = || {
-        let it = talk(gather::machine(gather::spec(vec![target()], up_to(60_000))));
+        let it = talk(multi_lock::machine(multi_lock::spec(vec![target()], up_to(60_000))));
         it.asks_of(&[(0, ACQUIRE)]).hears_from(0, busy(50_000))
     };
     takes_turns(alone, 0);
     let voting = || {
-        let it = talk(majority::machine(majority::spec(3, up_to(60_000))));
+        let it = talk(red_lock::machine(red_lock::spec(3, up_to(60_000))));
         let it = it.asks_of(&[(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)]);
         (0..3).fold(it, |it, node| it.hears_from(node, busy(50_000)))
     };
@@ -347,8 +347,8 @@ fn several_parts_and_nodes_take_turns_and_tell_others() {
 #[test]
 fn several_parts_listen_where_the_one_is_that_they_wait_for() {
     for wait in [5_000, 60_000] {
-        let targets = vec![gather::plain(0), gather::plain(1)];
-        let it: Talk<Gather> = talk(gather::machine(gather::spec(targets, up_to(wait))));
+        let targets = vec![multi_lock::plain(0), multi_lock::plain(1)];
+        let it: Talk<Gather> = talk(multi_lock::machine(multi_lock::spec(targets, up_to(wait))));
         let it = it.asks_of(&[(0, ACQUIRE), (1, ACQUIRE)]).hears_from(0, granted(5));
         let it = it.hears_from(1, busy(50_000));
         assert_eq!(it.listens_at(), Some(1));

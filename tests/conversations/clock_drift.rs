@@ -6,7 +6,7 @@ use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::time::Instant;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
-use crate::conversation::*;
+use crate::support::conversation::*;
 
 const LEASE: u64 = 30_000;
 const WEEK: u64 = 7 * 24 * 3_600_000;

@@ -8,9 +8,9 @@ use edgelatch::protocol::reply::{Code, ServerClock};
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{LeaseTime, Patience};
 
-use crate::conversation::held_at_most;
-use crate::given::up_to;
-use crate::virtual_time::{
+use crate::support::conversation::held_at_most;
+use crate::support::fixtures::up_to;
+use crate::support::virtual_time::{
     SERVER_START, START, Says, Talk, busy, granted, known_clock, ms, says, talk,
 };
 

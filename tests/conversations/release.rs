@@ -8,8 +8,8 @@ use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
-use crate::conversation::*;
-use crate::virtual_time::{Says, Talk, says, talk};
+use crate::support::conversation::*;
+use crate::support::virtual_time::{Says, Talk, says, talk};
 
 /// Releases a lease of 30 s that was asked to be renewed to `longest`.
 fn release(longest: LeaseTime) -> Conversation<Release> {

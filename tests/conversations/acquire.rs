@@ -6,7 +6,7 @@ use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch::machine::{Acquire, AcquireSpec, Wake};
 use edgelatch::timing::Patience;
 
-use crate::conversation::*;
+use crate::support::conversation::*;
 
 const OWNER: usize = 5;
 const NOT_AFTER: usize = 2;

@@ -8,7 +8,7 @@ use edgelatch::protocol::calls::{LockCalls, Target};
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
 
-use crate::virtual_time::{START, granted, known_clock, ms, talk};
+use crate::support::virtual_time::{START, granted, known_clock, ms, talk};
 
 fn target() -> Target {
     Target::Lock(LockCalls::new(LockName::parse("invoice:42").unwrap(), Publish::Plain))

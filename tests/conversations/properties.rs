@@ -9,8 +9,8 @@ use edgelatch::protocol::reply::Code;
 use edgelatch::timing::Patience;
 use proptest::prelude::*;
 
-use crate::given::{acquiring, force_release, inspect, release, renew, renewal, up_to};
-use crate::virtual_time::{Says, Talk, talk};
+use crate::support::fixtures::{acquiring, force_release, inspect, release, renew, renewal, up_to};
+use crate::support::virtual_time::{Says, Talk, talk};
 
 /// One thing that may happen.
 #[derive(Clone, Debug)]

@@ -6,9 +6,9 @@ use edgelatch::name::FencingToken;
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::{LeaseTime, Patience};
 
-use crate::conversation::*;
-use crate::gather::{self, end, gathering, machine, plain};
-use crate::virtual_time::{granted, says, talk};
+use crate::multi_lock::{self, end, gathering, machine, plain};
+use crate::support::conversation::*;
+use crate::support::virtual_time::{granted, says, talk};
 
 /// S57.
 #[test]
@@ -39,7 +39,7 @@ fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
 #[test]
 fn a_part_with_an_older_token_than_was_granted_before_is_given_back_with_all_others() {
     let newest = tokens_of(vec![None, Some(11)]);
-    let spec = GatherSpec { newest, ..gather::spec(vec![plain(0), plain(1)], up_to(30_000)) };
+    let spec = GatherSpec { newest, ..multi_lock::spec(vec![plain(0), plain(1)], up_to(30_000)) };
     let it = talk(machine(spec)).asks_of(&[(0, "lock_acquire"), (1, "lock_acquire")]);
     let it = it.hears_from(0, granted(5)).hears_from(1, granted(10));
     let it = it.asks_of(&[(0, "lock_release"), (1, "lock_release")]);
@@ -65,7 +65,7 @@ fn the_token_that_was_granted_before_may_be_granted_again() {
     let spec = AcquireSpec { newest: newest[0], ..spec(up_to(30_000)) };
     let it = talk(Acquire::new(spec, entropy(), clock(), start())).asks("lock_acquire");
     assert_eq!(it.hears(granted(10)).ends().unwrap().token.as_u64(), 10);
-    let spec = GatherSpec { newest, ..gather::spec(vec![plain(0)], up_to(30_000)) };
+    let spec = GatherSpec { newest, ..multi_lock::spec(vec![plain(0)], up_to(30_000)) };
     let it = talk(machine(spec)).asks_of(&[(0, "lock_acquire")]).hears_from(0, granted(10));
     assert_eq!(end(&it).unwrap().token.as_u64(), 10);
 }

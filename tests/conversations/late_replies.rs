@@ -5,9 +5,9 @@ use edgelatch::machine::{Input, Machine as _, Wake};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::timing::Patience;
 
-use crate::conversation;
-use crate::given::{acquiring, acquiring_within, inspect, release, up_to};
-use crate::virtual_time::{START, already_yours, busy, granted, ms, says, talk};
+use crate::support::conversation;
+use crate::support::fixtures::{acquiring, acquiring_within, inspect, release, up_to};
+use crate::support::virtual_time::{START, already_yours, busy, granted, ms, says, talk};
 
 /// S8.
 #[test]

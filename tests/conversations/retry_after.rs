@@ -10,9 +10,9 @@ use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience};
 
-use crate::conversation::*;
-use crate::gather::gathering;
-use crate::virtual_time::says;
+use crate::multi_lock::gathering;
+use crate::support::conversation::*;
+use crate::support::virtual_time::says;
 
 /// Turned away, with a wish of so many seconds.
 fn away(seconds: u64) -> FailureKind {

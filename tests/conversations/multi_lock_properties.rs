@@ -7,10 +7,10 @@ use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::timing::RequestBudget;
 use proptest::prelude::*;
 
-use crate::every_machine::{ends, event, patience, sleeps_well};
-use crate::given::up_to;
-use crate::virtual_time::{SERVER_START, START};
-use crate::{gather, majority};
+use crate::properties::{ends, event, patience, sleeps_well};
+use crate::support::fixtures::up_to;
+use crate::support::virtual_time::{SERVER_START, START};
+use crate::{multi_lock, red_lock};
 
 /// Answers every call as `answers` say, in turn; tells how many calls were made until the end.
 fn spend<M>(mut machine: M, answers: &[u8]) -> u32
@@ -61,14 +61,14 @@ proptest! {
         answers in proptest::collection::vec(any::<u8>(), 1..30),
     ) {
         let budget = RequestBudget::new(requests).ok();
-        let targets = (0..parts).map(|part| gather::plain(part as usize)).collect();
-        let given = GatherSpec { budget, ..gather::spec(targets, up_to(wait)) };
-        let made = spend(gather::machine(given), &answers);
+        let targets = (0..parts).map(|part| multi_lock::plain(part as usize)).collect();
+        let given = GatherSpec { budget, ..multi_lock::spec(targets, up_to(wait)) };
+        let made = spend(multi_lock::machine(given), &answers);
         prop_assert!(made <= requests.max(6 * parts), "{made} of {requests}");
 
         let nodes = if parts < 3 { 3 } else { 5 };
-        let given = MajoritySpec { budget, ..majority::spec(nodes as usize, up_to(wait)) };
-        let made = spend(majority::machine(given), &answers);
+        let given = MajoritySpec { budget, ..red_lock::spec(nodes as usize, up_to(wait)) };
+        let made = spend(red_lock::machine(given), &answers);
         prop_assert!(made <= requests.max(8 * nodes), "{made} of {requests}");
     }
 
@@ -79,12 +79,12 @@ proptest! {
         patience in patience(),
     ) {
         let budget = RequestBudget::new(40).ok();
-        let targets = vec![gather::fair(0), gather::plain(1), gather::plain(2)];
-        let given = gather::machine(GatherSpec { budget, ..gather::spec(targets, patience) });
+        let targets = vec![multi_lock::fair(0), multi_lock::plain(1), multi_lock::plain(2)];
+        let given = multi_lock::machine(GatherSpec { budget, ..multi_lock::spec(targets, patience) });
         ends(given.clone(), &events, 300)?;
         sleeps_well(given, &events, &extra)?;
 
-        let given = majority::machine(MajoritySpec { budget, ..majority::spec(3, patience) });
+        let given = red_lock::machine(MajoritySpec { budget, ..red_lock::spec(3, patience) });
         ends(given.clone(), &events, 400)?;
         sleeps_well(given, &events, &extra)?;
     }

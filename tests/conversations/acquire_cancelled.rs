@@ -3,7 +3,7 @@
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::timing::Patience;
 
-use crate::conversation::*;
+use crate::support::conversation::*;
 
 const CANCELLED: AcquireError = AcquireError::Cancelled { held_at_most: None };
 
