@@ -1,4 +1,8 @@
-//! Conversations with the sans-IO state machines in virtual time: no gateway, no event loop, no sleep.
+//! Conversations with the sans-IO state machines in virtual time: no gateway, no event loop, no
+//! sleep.
+//!
+//! `conversations/support/conversation.rs` has the language in which they are written. A file is
+//! named by the machine or object, and by the aspect of it.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(
@@ -15,30 +19,40 @@ mod acquire;
 mod acquire_cancelled;
 #[path = "conversations/acquire_properties.rs"]
 mod acquire_properties;
+#[path = "conversations/acquire_refused.rs"]
+mod acquire_refused;
+#[path = "conversations/acquire_unconfirmed.rs"]
+mod acquire_unconfirmed;
+#[path = "conversations/backoff.rs"]
+mod backoff;
 #[path = "conversations/clock_drift.rs"]
 mod clock_drift;
 #[path = "conversations/contention.rs"]
 mod contention;
+#[path = "conversations/fair_lock.rs"]
+mod fair_lock;
 #[path = "conversations/held_at_most.rs"]
 mod held_at_most;
 #[path = "conversations/idempotent_calls.rs"]
 mod idempotent_calls;
 #[path = "conversations/latch_wait.rs"]
 mod latch_wait;
-#[path = "conversations/late_replies.rs"]
-mod late_replies;
 #[path = "conversations/multi_lock.rs"]
 mod multi_lock;
 #[path = "conversations/multi_lock_attempts.rs"]
 mod multi_lock_attempts;
 #[path = "conversations/multi_lock_extension.rs"]
 mod multi_lock_extension;
+#[path = "conversations/multi_lock_fair.rs"]
+mod multi_lock_fair;
+#[path = "conversations/multi_lock_notifications.rs"]
+mod multi_lock_notifications;
 #[path = "conversations/multi_lock_properties.rs"]
 mod multi_lock_properties;
+#[path = "conversations/multi_lock_release.rs"]
+mod multi_lock_release;
 #[path = "conversations/notifications.rs"]
 mod notifications;
-#[path = "conversations/pacing.rs"]
-mod pacing;
 #[path = "conversations/properties.rs"]
 mod properties;
 #[path = "conversations/queries.rs"]
@@ -47,14 +61,16 @@ mod queries;
 mod quorum_lease;
 #[path = "conversations/red_lock.rs"]
 mod red_lock;
+#[path = "conversations/red_lock_failures.rs"]
+mod red_lock_failures;
 #[path = "conversations/release.rs"]
 mod release;
 #[path = "conversations/renewal.rs"]
 mod renewal;
+#[path = "conversations/renewal_loss.rs"]
+mod renewal_loss;
 #[path = "conversations/replication.rs"]
 mod replication;
-#[path = "conversations/request_budget.rs"]
-mod request_budget;
 #[path = "conversations/retry_after.rs"]
 mod retry_after;
 #[path = "conversations/support/mod.rs"]

@@ -1,103 +1,139 @@
-//! What holds for every machine, whatever happens to it.
+//! Properties of an acquisition under arbitrary replies: it ends, keeps to its budget, and needless
+//! wake-ups change nothing.
 
-use edgelatch::error::FailureKind;
-use edgelatch::machine::{Acquire, AcquireSpec, CallId, Input, Machine, Output};
+use edgelatch::error::{AcquireError, FailureKind};
+use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine, Output};
+use edgelatch::protocol::reply::{Code, ServerClock};
 use edgelatch::protocol::script::ScriptCall;
 use proptest::prelude::*;
 
-use crate::support::conversation::*;
+use crate::support::*;
 
-/// What the world does with a call, as numbers.
-type Deeds = Vec<(u8, u16)>;
-
-/// Drives a wait through these deeds; with `needless`, it is woken once more at every step. Gives the calls it made.
-fn drive(deeds: &Deeds, needless: bool) -> Vec<ScriptCall> {
-    let spec = AcquireSpec { lease: lease(2_000), budget: budget(40), ..spec(up_to(20_000)) };
-    let mut it = Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
-    let mut deeds = deeds.iter().cycle();
-    let mut made = Vec::new();
-    for _ in 0..5_000 {
-        if needless {
-            it.machine.handle(Input::Woken, it.now);
+/// Runs a wait whose calls are answered as `answers` say, in turn.
+fn spend(
+    requests: u32,
+    wait_ms: u64,
+    clock: Option<ServerClock>,
+    answers: &[u8],
+) -> Run<Result<Grant, AcquireError>> {
+    let spec = AcquireSpec { budget: budget(requests), ..acquire_spec(up_to(wait_ms)) };
+    let machine = Acquire::new(spec, Entropy::new([7; 32]), clock, START);
+    let mut answers = answers.iter().cycle();
+    run(machine, |call, clocks| {
+        let reply = |reply: ScriptReply| Some(call.reply(reply, clocks.server_ms()));
+        match answers.next().unwrap() % 6 {
+            _ if call.name() == "lock_release" => reply(Code::No.into()),
+            0 | 1 => reply(busy(86_000)),
+            2 => reply(ScriptReply::new(Code::Lost, 1, 0)),
+            // Without a lease there is no grant without a bound.
+            4 => reply(Code::BoundRequired.into()),
+            3 => Some(call.fail(FailureKind::Broken)),
+            _ => reply(Code::Late.into()),
         }
-        match it.machine.poll(it.now) {
-            Output::Call { call, script, .. } => {
-                made.push(script.clone());
-                let (deed, delay) = *deeds.next().unwrap();
-                if let Some(input) = answer(&mut it, call, &script, deed, u64::from(delay)) {
-                    it.machine.handle(input, it.now);
-                }
-            }
-            Output::Listen { .. } => {}
-            Output::Wait { .. } => {
-                it.sleeps();
-            }
-            Output::Done(_) => return made,
-        }
-    }
-    panic!("it never ends");
+    })
 }
 
-fn answer(
-    it: &mut Conversation<Acquire>,
-    call: CallId,
-    script: &ScriptCall,
-    deed: u8,
-    delay: u64,
-) -> Option<Input> {
-    let reply = |it: &Conversation<Acquire>, code, value: &str, left| {
-        Some(Input::Reply { call, reply: it.reply(script, code, value, left) })
-    };
-    it.after(delay % 300);
-    if script.script().name == "lock_release" {
-        return if deed.is_multiple_of(4) { None } else { reply(it, 0, "0", 0) };
+#[test]
+fn a_small_budget_lasts_for_the_whole_wait() {
+    for requests in [3, 4, 10, 40] {
+        let run = spend(requests, 30_000, Some(known_clock()), &[0]);
+        assert!(run.calls.len() <= requests as usize, "{} of {requests}", run.calls.len());
+        assert_eq!(run.elapsed_ms, 30_000, "{requests}");
+        assert!(matches!(run.outcome, Err(AcquireError::Busy { .. })), "{:?}", run.outcome);
     }
-    match deed % 10 {
-        0..=4 => reply(it, 0, "1", i64::try_from(delay).unwrap()),
-        5 => Some(Input::Failed { call, kind: FailureKind::Broken }),
-        6 => Some(Input::Refused { call, refusal: refusal("LOADING soon") }),
-        7 => reply(it, -3, "1", 0),
+}
+
+/// What becomes of each call, in turn: the kind of its answer, and its delay in milliseconds.
+type Answers = Vec<(u8, u16)>;
+
+/// The input that answers a call, if any.
+fn answer(call: &Call, (kind, delay): (u8, u16), clocks: &mut Clocks) -> Option<Input> {
+    let delay = u64::from(delay);
+    clocks.advance(delay % 300);
+    let reply = |reply: ScriptReply| Some(call.reply(reply, clocks.server_ms()));
+    if call.name() == "lock_release" {
+        return if kind.is_multiple_of(4) { None } else { reply(Code::No.into()) };
+    }
+    match kind % 10 {
+        0..=4 => reply(busy(i64::try_from(delay).unwrap())),
+        5 => Some(call.fail(FailureKind::Broken)),
+        6 => Some(call.refuse("LOADING soon")),
+        7 => reply(ScriptReply::new(Code::Lost, 1, 0)),
         8 => None,
-        _ => reply(it, -1, "0", 0),
+        _ => reply(Code::Late.into()),
     }
+}
+
+/// The calls of a wait with these answers, with a needless wake-up before every poll or without.
+fn calls(answers: &Answers, needless_wakeups: bool) -> Vec<ScriptCall> {
+    let (lease, budget) = (lease(2_000), budget(40));
+    let machine = acquire_machine(AcquireSpec { lease, budget, ..acquire_spec(up_to(20_000)) });
+    let mut answers = answers.iter().cycle();
+    let respond = |call: &Call, clocks: &mut Clocks| answer(call, *answers.next().unwrap(), clocks);
+    let run = if needless_wakeups {
+        run_with_needless_wakeups(machine, respond)
+    } else {
+        run(machine, respond)
+    };
+    run.calls.into_iter().map(|call| call.script).collect()
+}
+
+/// Any of the codes that scripts share.
+fn code(number: u8) -> Code {
+    [Code::Lost, Code::Gone, Code::Late, Code::No, Code::Done][usize::from(number) % 5]
 }
 
 proptest! {
+    /// S18.
     #[test]
-    fn waking_early_or_twice_changes_nothing(deeds in proptest::collection::vec(any::<(u8, u16)>(), 1..20)) {
-        prop_assert_eq!(drive(&deeds, false), drive(&deeds, true));
+    fn no_wait_spends_more_than_its_budget(
+        requests in 3_u32..60,
+        wait in 1_u64..120_000,
+        knows_clock: bool,
+        answers in proptest::collection::vec(any::<u8>(), 1..30),
+    ) {
+        let made = spend(requests, wait, knows_clock.then(known_clock), &answers).calls.len();
+        prop_assert!(made <= requests as usize, "{} of {}", made, requests);
     }
 
+    #[test]
+    fn waking_early_or_twice_changes_nothing(
+        answers in proptest::collection::vec(any::<(u8, u16)>(), 1..20),
+    ) {
+        prop_assert_eq!(calls(&answers, false), calls(&answers, true));
+    }
+
+    /// Each input follows a single poll, so the machine need not have been polled until it waits.
     #[test]
     fn whatever_it_hears_it_ends_and_makes_no_call_after_its_end(
         inputs in proptest::collection::vec((0_u8..8, any::<u16>()), 0..300),
     ) {
-        let spec = AcquireSpec { budget: budget(10), ..spec(up_to(5_000)) };
-        let mut it = Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
-        let mut last = None;
-        let mut over = false;
+        let spec = AcquireSpec { budget: budget(10), ..acquire_spec(up_to(5_000)) };
+        let (mut machine, mut clocks) = (acquire_machine(spec), Clocks::default());
+        let mut last: Option<Call> = None;
+        let mut is_done = false;
         for (kind, delay) in inputs {
-            match it.machine.poll(it.now) {
-                Output::Call { call, script, .. } => {
-                    prop_assert!(!over, "a call after the end");
-                    last = Some((call, script));
+            match machine.poll(clocks.now()) {
+                Output::Call { call, to, script } => {
+                    prop_assert!(!is_done, "a call after the end");
+                    last = Some(Call { id: call, gateway: to.0, script });
                 }
-                Output::Listen { .. } => prop_assert!(!over, "it listens after the end"),
-                Output::Wait { .. } => prop_assert!(!over, "it waits after the end"),
-                Output::Done(_) => over = true,
+                Output::Listen { .. } => prop_assert!(!is_done, "it subscribes after the end"),
+                Output::Wait { .. } => prop_assert!(!is_done, "it waits after the end"),
+                Output::Done(_) => is_done = true,
             }
-            it.after(u64::from(delay) % 2_000);
+            clocks.advance(u64::from(delay) % 2_000);
             let input = match (&last, kind) {
                 (_, 0) => Input::Woken,
                 (_, 1) => Input::Cancelled,
-                (Some((call, script)), code @ 2..=6) => {
-                    let reply = it.reply(script, i64::from(code) - 5, TOKEN, i64::from(delay));
-                    Input::Reply { call: *call, reply }
-                }
-                (Some((call, _)), _) => Input::Failed { call: *call, kind: FailureKind::TimedOut },
                 (None, _) => Input::Woken,
+                (Some(call), number @ 2..=6) => {
+                    let reply = ScriptReply::new(code(number - 2), TOKEN, i64::from(delay));
+                    call.reply(reply, clocks.server_ms())
+                }
+                (Some(call), _) => call.fail(FailureKind::TimedOut),
             };
-            it.machine.handle(input, it.now);
+            machine.handle(input, clocks.now());
         }
     }
 }

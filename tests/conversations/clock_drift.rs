@@ -1,51 +1,52 @@
-//! A week of renewals by a clock that does not run as Redis' does.
+//! A week of renewals by a client whose clock runs faster or slower than Redis' clock.
 
 use edgelatch::error::LossReason;
 use edgelatch::machine::{CallId, Input, Machine as _, Output, Renewal};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime};
+use edgelatch::timing::LeaseTime;
 
-use crate::support::conversation::*;
+use crate::support::*;
 
-const LEASE: u64 = 30_000;
-const WEEK: u64 = 7 * 24 * 3_600_000;
+const LEASE_MS: u64 = 30_000;
+const WEEK_MS: u64 = 7 * 24 * 3_600_000;
 
-/// A hold, its holder's clock, and that of the Redis where it is.
+/// A hold, its holder's clock, and the clock of its Redis.
 struct Hold {
     machine: Renewal,
     now: Instant,
-    /// What the holder's clock goes on while Redis' does by a hundred.
+    /// By how much the holder's clock advances while Redis' clock advances by a hundred.
     pace: u64,
-    /// When Redis lets it go, in ms since the start by its own clock.
-    ends: u64,
-    asked: u64,
+    /// When the hold expires in Redis, in milliseconds since the start by Redis' clock.
+    expires_ms: u64,
+    calls: u64,
 }
 
 impl Hold {
-    /// Granted by Redis in the very moment in which it was asked for: as early as can be.
+    /// A hold that Redis granted in the moment of the request: as early as possible.
     fn new(pace: u64) -> Self {
-        let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
-        let machine = Renewal::new(target(), grant, true, attempt, entropy(), clock());
-        Self { machine, now: start() + ms(10), pace, ends: LEASE, asked: 0 }
+        let machine = renewal_machine(LeaseTime::DEFAULT, true);
+        Self { machine, now: START + ms(10), pace, expires_ms: LEASE_MS, calls: 0 }
     }
 
-    /// What Redis' clock shows when the holder's shows this.
-    fn redis(&self, shown: Instant) -> u64 {
-        u64::try_from(shown.since(start()).as_millis()).unwrap() * 100 / self.pace
+    /// What Redis' clock reads when the holder's reads `now`, in milliseconds since the start.
+    fn server_ms(&self, now: Instant) -> u64 {
+        u64::try_from(now.since(START).as_millis()).unwrap() * 100 / self.pace
     }
 
-    /// Does what is next; each third answer and each fifth request is lost. Answers the reason of the loss when there is one.
-    fn goes_on(&mut self, is_heard: bool) -> Option<Option<LossReason>> {
+    /// Polls once. Every fifth request and every third reply is lost; every request if
+    /// `is_connected` is false. Returns the reason once the hold is lost.
+    fn step(&mut self, is_connected: bool) -> Option<Option<LossReason>> {
         match self.machine.poll(self.now) {
             Output::Call { call, .. } => {
-                self.asked += 1;
-                let server = self.redis(self.now);
-                if is_heard && !self.asked.is_multiple_of(5) {
-                    let code = if server > self.ends { Code::Lost } else { Code::Done };
-                    self.ends = self.ends.max(server + LEASE);
-                    if !self.asked.is_multiple_of(3) {
-                        self.answers(call, code, server);
+                self.calls += 1;
+                let server_ms = self.server_ms(self.now);
+                if is_connected && !self.calls.is_multiple_of(5) {
+                    let is_lost = server_ms > self.expires_ms;
+                    let code = if is_lost { Code::Lost } else { Code::Done };
+                    self.expires_ms = self.expires_ms.max(server_ms + LEASE_MS);
+                    if !self.calls.is_multiple_of(3) {
+                        self.reply(call, code, server_ms);
                     }
                 }
             }
@@ -59,37 +60,37 @@ impl Hold {
         None
     }
 
-    /// After some time that is never the same, so that renewals come at all times within a step.
-    fn answers(&mut self, call: CallId, code: Code, server: u64) {
-        self.now = self.now + ms(self.asked * 37 % 2_000);
-        let server_ms = SERVER_MS + server;
-        let reply = Reply { code, value: TOKEN.into(), ms: 30_000, server_ms, acknowledged: None };
+    /// Replies after a delay that varies, so that renewals come at all times within a step.
+    fn reply(&mut self, call: CallId, code: Code, server_ms: u64) {
+        self.now = self.now + ms(self.calls * 37 % 2_000);
+        let (value, server_ms) = (TOKEN.to_string(), SERVER_START + server_ms);
+        let reply = Reply { code, value, ms: 30_000, server_ms, acknowledged: None };
         self.machine.handle(Input::Reply { call, reply }, self.now);
     }
 
-    /// Whether it is believed in for no longer than Redis keeps it.
+    /// Whether the holder trusts its lease for no longer than Redis keeps the hold.
     fn is_safe(&self) -> bool {
-        self.redis(self.machine.lease().expires_at()) <= self.ends
+        self.server_ms(self.machine.lease().expires_at()) <= self.expires_ms
     }
 }
 
-/// Whether a hold is kept for a week, and never believed in for longer than Redis keeps it.
+/// Whether a hold is kept for a week, and never trusted for longer than Redis keeps it.
 fn lasts_a_week(pace: u64) -> bool {
     let mut hold = Hold::new(pace);
-    while hold.redis(hold.now) < WEEK {
-        if hold.goes_on(true).is_some() || !hold.is_safe() {
+    while hold.server_ms(hold.now) < WEEK_MS {
+        if hold.step(true).is_some() || !hold.is_safe() {
             return false;
         }
     }
-    assert!(hold.asked > WEEK / LEASE, "{}", hold.asked);
-    // Nothing is heard any more: it is lost by the holder's clock before it is by Redis'.
+    assert!(hold.calls > WEEK_MS / LEASE_MS, "{}", hold.calls);
+    // Without a connection it is lost by the holder's clock before it is by Redis' clock.
     let reason = loop {
-        if let Some(reason) = hold.goes_on(false) {
+        if let Some(reason) = hold.step(false) {
             break reason;
         }
     };
     assert_eq!(reason, Some(LossReason::Expired));
-    hold.redis(hold.now) <= hold.ends
+    hold.server_ms(hold.now) <= hold.expires_ms
 }
 
 /// S21.
@@ -99,6 +100,6 @@ fn a_clock_that_is_one_per_cent_wrong_for_a_week_keeps_its_hold_and_trusts_it_no
     for pace in [99, 100, 101] {
         assert!(lasts_a_week(pace), "{pace}");
     }
-    // With a clock that is slower than what is allowed for it is seen.
+    // A clock that is slower than the allowance is seen.
     assert!(!lasts_a_week(97));
 }

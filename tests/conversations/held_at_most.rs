@@ -1,113 +1,120 @@
-//! For how long something may be held of which nobody can tell: what the machines say when they cannot.
+//! Upper bounds of holds with an unknown outcome: what the machines report when a call that ends a
+//! hold is not confirmed.
 
 use std::time::Duration;
 
-use edgelatch::LockName;
 use edgelatch::error::{AcquireError, FailureKind, ReleaseError};
 use edgelatch::machine::{Acquire, AcquireSpec, Release, Renew};
-use edgelatch::protocol::calls::{
-    BatchSize, FairCalls, FairSettings, GroupCalls, PermitCalls, Target,
-};
+use edgelatch::protocol::calls::{BatchSize, GroupCalls, PermitCalls, Target};
 use edgelatch::protocol::reply::ServerClock;
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, PeerSkew};
 
-use crate::support::conversation::*;
+use crate::support::*;
 
-/// What a wait is told that is called off when nobody answers any more.
-fn called_off(it: &mut Conversation<Acquire>, release: &str) -> Duration {
-    it.is_cancelled();
-    for attempt in 1..=3 {
-        it.asks(release).fails(FailureKind::Broken);
-        if attempt < 3 {
-            it.sleeps();
+const ACQUIRE: &str = "lock_acquire";
+const RELEASE: &str = "lock_release";
+
+/// The bound that a cancelled wait reports when its release is not confirmed, and how long the
+/// attempts at that took.
+fn cancelled(it: Conversation<Acquire>, release: &str) -> (Duration, Duration) {
+    let begun = it.elapsed_ms();
+    let it = it.cancel().fail_attempts(release, 3, FailureKind::Broken);
+    match it.expect_done() {
+        Err(AcquireError::Cancelled { held_at_most: Some(bound) }) => {
+            (bound, ms(it.elapsed_ms() - begun))
         }
-    }
-    match it.done() {
-        Err(AcquireError::Cancelled { held_at_most: Some(time) }) => time,
         other => panic!("{other:?}"),
     }
 }
 
-fn name() -> LockName {
-    LockName::parse("invoice:42").unwrap()
-}
-
-fn passed(it: &Conversation<Acquire>) -> Duration {
-    it.now.since(start())
-}
-
 #[test]
 fn of_a_wait_without_an_end_it_reckons_with_the_end_of_its_round() {
-    let mut it = acquire(Patience::UntilCancelled);
-    it.asks("lock_acquire");
-    let told = called_off(&mut it, "lock_release");
-    assert_eq!(told, held_at_most(600_000 + 90_000 + 30_000, passed(&it)));
+    let it = acquire(Patience::UntilCancelled).expect_call(ACQUIRE);
+    let (bound, passed) = cancelled(it, RELEASE);
+    assert_eq!(bound, held_at_most(600_000 + 90_000 + 30_000, passed));
 }
 
 #[test]
 fn without_a_bound_it_reckons_with_ten_minutes_from_now() {
-    let mut it = Conversation::new(Acquire::new(spec(up_to(30_000)), entropy(), None, start()));
-    it.asks("lock_acquire");
-    assert_eq!(called_off(&mut it, "lock_release"), held_at_most(600_000 + 30_000, ms(0)));
+    let it = acquire_without_clock(acquire_spec(up_to(30_000))).expect_call(ACQUIRE);
+    let (bound, _) = cancelled(it, RELEASE);
+    assert_eq!(bound, held_at_most(600_000 + 30_000, ms(0)));
 }
 
 #[test]
 fn what_allows_for_the_clocks_of_redissons_clients_lasts_longer() {
-    let skew = PeerSkew::new(ms(3_000)).unwrap();
+    let (name, skew) = (|| lock_name("invoice:42"), PeerSkew::new(ms(3_000)).unwrap());
     let group = GroupCalls::new(name(), ["A"], skew, Publish::Plain).unwrap();
     let permits = PermitCalls::new(name(), Publish::Plain, BatchSize::new(1).unwrap(), skew);
     let targets = [("group", Target::Group(group)), ("permits", Target::Permits(permits))];
     for (kind, target) in targets {
-        let spec = AcquireSpec::new(target, up_to(30_000));
-        let mut it = Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
-        it.asks(&format!("{kind}_acquire"));
-        let told = called_off(&mut it, &format!("{kind}_release"));
-        assert_eq!(told, held_at_most(30_000 + 90_000 + 30_000 + 2 * 3_000, passed(&it)));
+        let it = acquire_with(AcquireSpec::new(target, up_to(30_000)));
+        let it = it.expect_call(&format!("{kind}_acquire"));
+        let (bound, passed) = cancelled(it, &format!("{kind}_release"));
+        assert_eq!(bound, held_at_most(30_000 + 90_000 + 30_000 + 2 * 3_000, passed));
     }
 }
 
 #[test]
 fn it_rests_on_the_clock_that_was_heard_last() {
-    let mut it = acquire(up_to(30_000));
-    it.asks("lock_acquire").after(2_000).hears(0, "1", -1);
-    let heard = it.now;
-    it.sleeps();
-    it.asks("lock_acquire");
-    let told = called_off(&mut it, "lock_release");
-    let left = 30_000 + 90_000 + 30_000 - 2_000;
-    assert_eq!(told, held_at_most(left, it.now.since(heard)));
+    let it = acquire(up_to(30_000)).expect_call(ACQUIRE).advance(2_000).reply(busy(-1));
+    let pause = ms(it.timeout_ms());
+    let (bound, passed) = cancelled(it.advance_to_timeout().expect_call(ACQUIRE), RELEASE);
+    assert_eq!(bound, held_at_most(30_000 + 90_000 + 30_000 - 2_000, pause + passed));
 }
 
 #[test]
 fn an_owner_whose_seat_may_not_have_been_taken_over_is_reckoned_with() {
     // The first owner has no bound; that of the second is 95 s away.
-    let target = Target::Fair(FairCalls::new(name(), FairSettings::default(), Publish::Plain));
-    let spec = AcquireSpec::new(target, up_to(605_000));
-    let mut it = Conversation::new(Acquire::new(spec, entropy(), None, start()));
-    it.asks("fair_acquire").hears(0, "1,3333,0", -1);
-    it.after(600_000).sleeps();
-    it.asks("fair_acquire");
-    assert!(it.asked.last().unwrap().args()[1].parse::<u64>().is_ok(), "it has a bound");
-    assert_eq!(called_off(&mut it, "fair_release"), held_at_most(600_000 + 30_000, ms(0)));
+    let spec = AcquireSpec::new(fair_lock("invoice:42"), up_to(605_000));
+    let it = acquire_without_clock(spec).expect_call("fair_acquire");
+    let it = it.reply(queued(1, 3_333).with_ms(-1)).advance(600_000).advance_to_timeout();
+    let it = it.expect_call("fair_acquire");
+    assert!(it.arg(2).parse::<u64>().is_ok(), "it has a bound");
+    let (bound, _) = cancelled(it, "fair_release");
+    assert_eq!(bound, held_at_most(600_000 + 30_000, ms(0)));
 }
 
 #[test]
 fn a_release_reckons_with_the_renewals() {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
     // An hour later: the bound of the acquisition is over, and that of the renewal is 6 s away.
-    let now = start() + Duration::from_secs(3600);
-    let clock = Some(ServerClock::new(SERVER_MS + 3_600_000, now));
+    let (hour, now) = (3_600_000, START + ms(3_600_000));
+    let clock = Some(ServerClock::new(SERVER_START + hour, now));
     let renew = Renew::new(&target(), &grant, lease(60_000), attempt, entropy(), clock, now);
     let release = Release::new(&target(), &grant, renew.reach(), attempt, clock);
-    let mut it = Conversation::new(release);
-    it.now = now;
-    for attempt in 1..=5 {
-        it.asks("lock_release").fails(FailureKind::Broken);
-        if attempt < 5 {
-            it.sleeps();
-        }
+    let it = Conversation::new_after(release, hour);
+    let it = it.fail_attempts(RELEASE, 5, FailureKind::Broken);
+    let held_at_most = held_at_most(6_000 + 60_000, ms(it.elapsed_ms() - hour));
+    let unknown = ReleaseError::Unknown { held_at_most, cause: FailureKind::Broken };
+    assert_eq!(it.expect_done(), Err(unknown));
+}
+
+/// The bound that a release reports when no call has a reply, and the time since the start.
+fn unheard(mut it: Conversation<Release>) -> (Duration, Duration) {
+    while !it.is_done() {
+        it = it.advance_to_timeout();
     }
-    let held_at_most = held_at_most(6_000 + 60_000, it.now.since(now));
-    assert_eq!(it.done(), Err(ReleaseError::Unknown { held_at_most, cause: FailureKind::Broken }));
+    match it.expect_outcome() {
+        Err(ReleaseError::Unknown { held_at_most, .. }) => (held_at_most, ms(it.elapsed_ms())),
+        other => panic!("not unknown: {other:?}"),
+    }
+}
+
+#[test]
+fn a_release_given_up_early_reckons_with_copies_of_the_acquisition() {
+    // Requested at the start: a copy may be under way for 90 s, and then extend the hold by 30 s.
+    let it = Conversation::new(release_machine(LeaseTime::DEFAULT));
+    let (bound, passed) = unheard(it);
+    assert_eq!(bound, held_at_most(90_000 + 30_000, passed));
+}
+
+#[test]
+fn a_release_given_up_late_reckons_with_a_lease_only() {
+    let it = Conversation::new(release_machine(LeaseTime::DEFAULT)).advance(500_000);
+    let (bound, _) = unheard(it);
+    // Every earlier request is past its bound; but the last extension may have been carried out
+    // just now.
+    assert_eq!(bound, ms(30_000 + 300 + 2));
 }

@@ -1,130 +1,113 @@
-//! What is done once, at the example of ending somebody else's hold.
+//! Calls that are carried out at most once, shown by the forced release of a lock.
 
 use edgelatch::error::{FailureKind, RequestError};
 use edgelatch::machine::Once;
-use edgelatch::protocol::reply::{Code, ServerClock};
-use edgelatch::timing::AttemptTime;
+use edgelatch::protocol::reply::{Code, Reply};
 
-use crate::support::conversation::*;
+use crate::support::*;
 
-fn force_release(clock: Option<ServerClock>) -> Conversation<Once> {
-    let call = target().force_release();
-    Conversation::new(Once::new(call, AttemptTime::DEFAULT, entropy(), clock, start()))
+const FORCE_RELEASE: &str = "lock_force_release";
+const CANCEL: &str = "cancel";
+const NOT_AFTER: usize = 2;
+
+/// A forced release by a client that knows Redis' clock.
+fn force_release() -> Conversation<Once> {
+    Conversation::new(force_release_machine(true))
 }
 
-/// One whose three attempts were not heard of: it cancels.
-fn not_heard_of() -> Conversation<Once> {
-    let mut it = force_release(clock());
-    for attempt in 1..=3 {
-        it.asks("lock_force_release").fails(FailureKind::Broken);
-        if attempt < 3 {
-            it.sleeps();
-        }
-    }
-    it.asks("cancel");
-    it
+/// A forced release by a client that does not know Redis' clock yet.
+fn force_release_without_clock() -> Conversation<Once> {
+    Conversation::new(force_release_machine(false))
 }
 
-fn code(
-    outcome: Result<edgelatch::protocol::reply::Reply, RequestError>,
-) -> Result<Code, RequestError> {
+/// A call whose three attempts have no reply: the machine cancels it.
+fn unconfirmed() -> Conversation<Once> {
+    force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::Broken).expect_call(CANCEL)
+}
+
+fn code(outcome: Result<Reply, RequestError>) -> Result<Code, RequestError> {
     outcome.map(|reply| reply.code)
 }
 
 #[test]
 fn it_answers_what_the_script_did() {
-    let outcome = force_release(clock()).asks("lock_force_release").hears(1, "0", 0).done();
-    assert_eq!(code(outcome), Ok(Code::Done));
-    let outcome = force_release(clock()).asks("lock_force_release").hears(0, "0", 0).done();
-    assert_eq!(code(outcome), Ok(Code::No));
+    for done in [Code::Done, Code::No] {
+        let outcome = force_release().expect_call(FORCE_RELEASE).reply(done).expect_done();
+        assert_eq!(code(outcome), Ok(done));
+    }
 }
 
 #[test]
 fn without_the_clock_the_first_request_only_learns_it() {
-    let mut it = force_release(None);
-    it.asks("lock_force_release");
-    assert_eq!(it.arg(2), "");
-    it.hears(-4, "0", 0).asks("lock_force_release");
-    assert_eq!(it.arg(2), (SERVER_MS + 3 * 5_000 + 5_000).to_string());
-    assert_ne!(it.asked[0].request, it.asked[1].request);
-    assert_eq!(code(it.hears(1, "0", 0).done()), Ok(Code::Done));
+    let it = force_release_without_clock().expect_call(FORCE_RELEASE);
+    assert_eq!(it.arg(NOT_AFTER), "");
+    let it = it.reply(Code::BoundRequired).expect_call(FORCE_RELEASE);
+    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 3 * 5_000 + 5_000).to_string());
+    assert_ne!(it.calls()[0].script.request, it.calls()[1].script.request);
+    assert_eq!(code(it.reply(Code::Done).expect_done()), Ok(Code::Done));
 }
 
 #[test]
 fn one_that_came_late_was_not_done_and_is_asked_anew() {
-    let mut it = force_release(clock());
-    it.asks("lock_force_release").hears(-1, "0", 0);
-    assert_eq!(code(it.asks("lock_force_release").hears(1, "0", 0).done()), Ok(Code::Done));
+    let it = force_release().expect_call(FORCE_RELEASE).reply(Code::Late);
+    let outcome = it.expect_call(FORCE_RELEASE).reply(Code::Done).expect_done();
+    assert_eq!(code(outcome), Ok(Code::Done));
 }
 
 #[test]
 fn it_does_not_ask_anew_for_ever() {
-    let mut it = force_release(None);
-    for _ in 0..3 {
-        it.asks("lock_force_release").hears(-1, "0", 0);
-    }
-    assert_eq!(it.done(), Err(RequestError::NotDone(FailureKind::TimedOut)));
+    let late = |it: Conversation<Once>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
+    let it = late(late(late(force_release_without_clock())));
+    assert_eq!(it.expect_done(), Err(RequestError::NotDone(FailureKind::TimedOut)));
 }
 
 #[test]
 fn what_was_not_heard_of_is_cancelled_under_its_own_id_and_bound() {
-    let it = not_heard_of();
-    let (asked, cancel) = (&it.asked[0], &it.asked[3]);
-    assert_eq!(asked.request, cancel.request);
-    assert_eq!(
-        (asked.keys()[0].clone(), &asked.args()[..3]),
-        (cancel.keys()[0].clone(), &cancel.args()[..3])
-    );
+    let it = unconfirmed();
+    let (call, cancel) = (&it.calls()[0].script, &it.calls()[3].script);
+    assert_eq!(call.request, cancel.request);
+    assert_eq!(call.keys()[0], cancel.keys()[0]);
+    assert_eq!(call.args()[..3], cancel.args()[..3]);
 }
 
 #[test]
 fn a_cancelled_request_was_not_done() {
-    let outcome = not_heard_of().hears(-2, "0", 0).done();
+    let outcome = unconfirmed().reply(Code::Gone).expect_done();
     assert_eq!(outcome, Err(RequestError::NotDone(FailureKind::Broken)));
 }
 
 #[test]
 fn a_request_that_was_done_before_it_was_cancelled_has_its_answer() {
-    assert_eq!(code(not_heard_of().hears(1, "0", 1).done()), Ok(Code::Done));
+    let done = ScriptReply::new(Code::Done, 0, 1);
+    assert_eq!(code(unconfirmed().reply(done).expect_done()), Ok(Code::Done));
 }
 
 #[test]
 fn what_can_be_told_no_more_is_unknown() {
-    let outcome = not_heard_of().hears(-5, "0", 0).done();
+    let outcome = unconfirmed().reply(Code::Unknown).expect_done();
     assert_eq!(outcome, Err(RequestError::Unreachable(FailureKind::Broken)));
 }
 
 #[test]
 fn without_an_answer_to_the_cancelling_it_is_unknown() {
-    let mut it = not_heard_of();
-    it.fails(FailureKind::TimedOut);
-    for _ in 0..2 {
-        it.sleeps();
-        it.asks("cancel").fails(FailureKind::TimedOut);
-    }
-    assert_eq!(it.done(), Err(RequestError::Unreachable(FailureKind::Broken)));
+    let it = unconfirmed().fail(FailureKind::TimedOut).advance_to_timeout();
+    let it = it.fail_attempts(CANCEL, 2, FailureKind::TimedOut);
+    assert_eq!(it.expect_done(), Err(RequestError::Unreachable(FailureKind::Broken)));
 }
 
 #[test]
 fn a_request_without_a_bound_is_never_done_so_nothing_is_cancelled() {
-    let mut it = force_release(None);
-    for attempt in 1..=3 {
-        it.asks("lock_force_release").fails(FailureKind::TimedOut);
-        if attempt < 3 {
-            it.sleeps();
-        }
-    }
-    assert_eq!(it.done(), Err(RequestError::NotDone(FailureKind::TimedOut)));
+    let it = force_release_without_clock();
+    let it = it.fail_attempts(FORCE_RELEASE, 3, FailureKind::TimedOut);
+    assert_eq!(it.expect_done(), Err(RequestError::NotDone(FailureKind::TimedOut)));
 }
 
 #[test]
 fn a_refusal_after_an_attempt_that_was_not_heard_of_proves_nothing() {
-    let mut it = force_release(clock());
-    it.asks("lock_force_release").fails(FailureKind::Broken);
-    it.sleeps();
-    it.asks("lock_force_release").is_refused("WRONGPASS no");
-    assert_eq!(it.asked[0], it.asked[1]);
-    let outcome = it.asks("cancel").is_refused("WRONGPASS no").done();
+    let it = force_release().fail_attempts(FORCE_RELEASE, 1, FailureKind::Broken);
+    let it = it.advance_to_timeout().expect_call(FORCE_RELEASE).refuse("WRONGPASS no");
+    assert_eq!(it.calls()[0].script, it.calls()[1].script);
+    let outcome = it.expect_call(CANCEL).refuse("WRONGPASS no").expect_done();
     assert!(matches!(outcome, Err(RequestError::Unreachable(_))), "{outcome:?}");
 }
 
@@ -133,63 +116,51 @@ fn a_refusal_after_an_attempt_that_was_not_heard_of_proves_nothing() {
 fn what_is_refused_for_now_is_cancelled_since_a_copy_may_be_done_a_little_later() {
     for error in ["LOADING Redis is loading the dataset in memory", "OOM command not allowed"] {
         let refused = || {
-            let mut it = force_release(clock());
-            it.asks("lock_force_release").is_refused(error);
-            while it.is_waiting() {
-                it.sleeps();
-                it.asks("lock_force_release").is_refused(error);
+            let mut it = force_release().expect_call(FORCE_RELEASE).refuse(error);
+            while !it.has_new_calls() {
+                it = it.advance_to_timeout().expect_call(FORCE_RELEASE).refuse(error);
             }
-            it.asks("cancel");
-            it
+            it.expect_call(CANCEL)
         };
-        let outcome = refused().hears(-2, "0", 0).done();
+        let outcome = refused().reply(Code::Gone).expect_done();
         assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}");
         // A copy was quicker.
-        assert_eq!(code(refused().hears(1, "0", 1).done()), Ok(Code::Done));
-        let mut it = refused();
-        it.fails(FailureKind::Broken);
-        for _ in 0..2 {
-            it.sleeps();
-            it.asks("cancel").fails(FailureKind::Broken);
-        }
-        let outcome = it.done();
+        let done = ScriptReply::new(Code::Done, 0, 1);
+        assert_eq!(code(refused().reply(done).expect_done()), Ok(Code::Done));
+        let it = refused().fail(FailureKind::Broken).advance_to_timeout();
+        let outcome = it.fail_attempts(CANCEL, 2, FailureKind::Broken).expect_done();
         assert!(matches!(outcome, Err(RequestError::Unreachable(_))), "{outcome:?}");
     }
 }
 
 #[test]
 fn a_refusal_at_once_is_told() {
-    let outcome =
-        force_release(clock()).asks("lock_force_release").is_refused("WRONGPASS no").done();
+    let outcome = force_release().expect_call(FORCE_RELEASE).refuse("WRONGPASS no").expect_done();
     assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}");
 }
 
 #[test]
 fn an_answer_that_no_cancelling_gives_proves_nothing() {
-    // Late; and that a bound is required of what has one.
-    for number in [-1, -4] {
-        let outcome = not_heard_of().hears(number, "0", 0).done();
-        assert_eq!(outcome, Err(RequestError::Unreachable(FailureKind::Broken)), "{number}");
+    // The bound is required of a call that has one.
+    for answer in [Code::Late, Code::BoundRequired] {
+        let outcome = unconfirmed().reply(answer).expect_done();
+        let unreachable = RequestError::Unreachable(FailureKind::Broken);
+        assert_eq!(outcome, Err(unreachable), "{answer:?}");
     }
 }
 
 #[test]
 fn what_has_not_left_is_not_cancelled() {
-    let mut it = force_release(clock());
-    for attempt in 1..=3 {
-        it.asks("lock_force_release").fails(FailureKind::NotSent);
-        if attempt < 3 {
-            it.sleeps();
-        }
-    }
-    assert_eq!(code(it.done()), Err(RequestError::Unreachable(FailureKind::NotSent)));
+    let it = force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::NotSent);
+    let unreachable = RequestError::Unreachable(FailureKind::NotSent);
+    assert_eq!(code(it.expect_done()), Err(unreachable));
 }
 
 #[test]
 fn what_no_such_script_says_is_no_answer() {
-    for said in [-2, -5] {
-        let outcome = force_release(clock()).asks("lock_force_release").hears(said, "0", 0).done();
+    for answer in [Code::Gone, Code::Unknown] {
+        let outcome = force_release().expect_call(FORCE_RELEASE).reply(answer).expect_done();
         let garbled = RequestError::Unreachable(FailureKind::Garbled { status: 200 });
-        assert_eq!(code(outcome), Err(garbled), "{said}");
+        assert_eq!(code(outcome), Err(garbled), "{answer:?}");
     }
 }

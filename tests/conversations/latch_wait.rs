@@ -1,99 +1,127 @@
-//! Waiting until a latch is open.
+//! Waiting until a count-down latch is open.
 
-use edgelatch::LockName;
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{Awaiting, Entropy, Wake};
-use edgelatch::protocol::calls::CountDownLatchCalls;
+use edgelatch::machine::{Awaiting, Wake};
 use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, RequestBudget};
 
-use crate::support::fixtures::up_to;
-use crate::support::virtual_time::{START, Says, Talk, says, talk};
+use crate::support::*;
 
 const INSPECT: &str = "latch_inspect";
+const CLOSED: Code = Code::Done;
+const OPEN: Code = Code::No;
 
-/// Waits for so long, with so many questions.
-fn awaits(wait_ms: u64, questions: Option<u32>) -> Talk<Awaiting> {
-    let calls = CountDownLatchCalls::new(LockName::parse("job").unwrap(), Publish::Plain);
-    let budget = questions.map(|number| RequestBudget::new(number).unwrap());
-    let entropy = Entropy::new([7; 32]);
-    let it = Awaiting::new(calls, up_to(wait_ms), budget, AttemptTime::DEFAULT, entropy, START);
-    talk(it).asks(INSPECT)
-}
-
-fn closed() -> Says {
-    says(Code::Done)
-}
-
-/// Up to the last question, each answered at once: the latch is closed.
-fn to_the_last(mut it: Talk<Awaiting>, wait_ms: u64) -> Talk<Awaiting> {
+/// Advances to the last query; every reply before it says that the latch is closed.
+fn last_query(wait_ms: u64) -> Conversation<Awaiting> {
+    let mut it = latch_wait(wait_ms, None).expect_call(INSPECT);
     for _ in 0..1_000 {
-        it = it.hears(closed()).wakes().asks(INSPECT);
+        it = it.reply(CLOSED).advance_to_timeout().expect_call(INSPECT);
         if it.elapsed_ms() == wait_ms {
             return it;
         }
     }
-    panic!("still asking after {} ms", it.elapsed_ms());
+    panic!("the machine {it}");
+}
+
+/// A waiter whose subscription was confirmed after one reply that the latch is closed.
+fn subscribed(wait_ms: u64, queries: Option<u32>) -> Conversation<Awaiting> {
+    let it = latch_wait(wait_ms, queries).expect_call(INSPECT).reply(CLOSED);
+    it.confirm_subscription()
 }
 
 #[test]
 fn a_wait_that_is_over_ends_with_what_its_last_question_says() {
-    let closed_still = to_the_last(awaits(20_000, None), 20_000).hears(closed()).ends();
-    assert_eq!(closed_still, Err(AcquireError::Busy { remaining: None }));
-    let open = to_the_last(awaits(20_000, None), 20_000).hears(says(Code::No)).ends();
-    assert_eq!(open, Ok(()));
+    let closed = last_query(20_000).reply(CLOSED).expect_done();
+    assert_eq!(closed, Err(AcquireError::Busy { remaining: None }));
+    assert_eq!(last_query(20_000).reply(OPEN).expect_done(), Ok(()));
 }
 
 #[test]
 fn the_last_question_is_worth_three_attempts_and_the_others_one() {
-    let broken = |it: Talk<Awaiting>| it.fails(FailureKind::Broken);
-    let mut it = broken(to_the_last(awaits(20_000, None), 20_000));
-    for _ in 0..2 {
-        it = broken(it.waits(Wake::BackOff).wakes().asks(INSPECT));
-    }
-    assert_eq!(it.ends(), Err(AcquireError::Unreachable(FailureKind::Broken)));
-    // The same where the budget ends first; of an earlier one, which another follows, it is enough to have it failed.
-    let it = broken(awaits(60_000, Some(4))).wakes().asks(INSPECT);
-    let it = broken(it).wakes().asks(INSPECT);
-    let mut it = broken(it).waits(Wake::LastTry).wakes().asks(INSPECT);
-    for _ in 0..2 {
-        it = broken(it).waits(Wake::BackOff).wakes().asks(INSPECT);
-    }
-    assert_eq!(it.hears(says(Code::No)).ends(), Ok(()));
+    let broken = |it: Conversation<Awaiting>| it.fail(FailureKind::Broken);
+    let retried = |it: Conversation<Awaiting>| {
+        broken(it.expect_timeout(Wake::BackOff).advance_to_timeout().expect_call(INSPECT))
+    };
+    let it = retried(retried(broken(last_query(20_000))));
+    assert_eq!(it.expect_done(), Err(AcquireError::Unreachable(FailureKind::Broken)));
+    // A budget may end before the wait; each earlier query, which another follows, is attempted
+    // once.
+    let it = broken(latch_wait(60_000, Some(4)).expect_call(INSPECT));
+    let it = broken(it.advance_to_timeout().expect_call(INSPECT));
+    let it = broken(it.advance_to_timeout().expect_call(INSPECT));
+    let it = it.expect_timeout(Wake::LastTry).advance_to_timeout().expect_call(INSPECT);
+    let it = broken(it).expect_timeout(Wake::BackOff).advance_to_timeout().expect_call(INSPECT);
+    let it = broken(it).expect_timeout(Wake::BackOff).advance_to_timeout().expect_call(INSPECT);
+    assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
 }
 
 #[test]
 fn a_budget_lasts_for_the_whole_wait() {
-    let mut it = awaits(60_000, Some(20)).hears(closed());
+    let mut it = latch_wait(60_000, Some(20)).expect_call(INSPECT).reply(CLOSED);
     for _ in 0..18 {
-        it = it.wakes().asks(INSPECT).hears(closed());
+        it = it.advance_to_timeout().expect_call(INSPECT).reply(CLOSED);
     }
-    // The mean of the pauses is such that the last question is due when the wait is over.
+    // The mean of the pauses is such that the last query is due when the wait is over.
     assert!((45_000..60_000).contains(&it.elapsed_ms()), "{}", it.elapsed_ms());
-    assert_eq!(it.wakes().asks(INSPECT).elapsed_ms(), 60_000);
+    assert_eq!(it.advance_to_timeout().expect_call(INSPECT).elapsed_ms(), 60_000);
 }
 
 #[test]
 fn a_refusal_that_lasts_ends_it_and_one_that_may_pass_does_not() {
-    let refused = awaits(20_000, None).refused("WRONGPASS no").ends();
-    let Err(AcquireError::Refused(refusal)) = refused else { panic!("{refused:?}") };
-    assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
-    let it = awaits(20_000, None).refused("LOADING not yet").waits(Wake::BackOff);
-    assert_eq!(it.wakes().asks(INSPECT).hears(says(Code::No)).ends(), Ok(()));
-    // Said to the last question, it is told.
-    let mut it = to_the_last(awaits(20_000, None), 20_000).refused("LOADING not yet");
+    let refused = |it: Conversation<Awaiting>| match it.expect_done() {
+        Err(AcquireError::Refused(refusal)) => refusal.kind(),
+        other => panic!("{other:?}"),
+    };
+    let it = latch_wait(20_000, None).expect_call(INSPECT).refuse("WRONGPASS no");
+    assert_eq!(refused(it), RefusalKind::Unauthorized);
+    let it = latch_wait(20_000, None).expect_call(INSPECT).refuse("LOADING not yet");
+    let it = it.expect_timeout(Wake::BackOff).advance_to_timeout().expect_call(INSPECT);
+    assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
+    // The refusal of the last query is the outcome.
+    let mut it = last_query(20_000).refuse("LOADING not yet");
     for _ in 0..2 {
-        it = it.wakes().asks(INSPECT).refused("LOADING not yet");
+        it = it.advance_to_timeout().expect_call(INSPECT).refuse("LOADING not yet");
     }
-    let refused = it.ends();
-    let Err(AcquireError::Refused(refusal)) = refused else { panic!("{refused:?}") };
-    assert_eq!(refusal.kind(), RefusalKind::Unavailable);
+    assert_eq!(refused(it), RefusalKind::Unavailable);
 }
 
 #[test]
-fn whoever_has_enough_of_it_is_done_at_once() {
+fn a_cancelled_wait_is_done_at_once() {
     let cancelled = Err(AcquireError::Cancelled { held_at_most: None });
-    assert_eq!(awaits(20_000, None).cancelled().ends(), cancelled);
-    assert_eq!(awaits(20_000, None).hears(closed()).cancelled().ends(), cancelled);
+    let it = latch_wait(20_000, None).expect_call(INSPECT);
+    assert_eq!(it.cancel().expect_done(), cancelled);
+    let it = latch_wait(20_000, None).expect_call(INSPECT).reply(CLOSED);
+    assert_eq!(it.cancel().expect_done(), cancelled);
+}
+
+#[test]
+fn a_latch_is_listened_to_as_well() {
+    let it = latch_wait(60_000, None).expect_call(INSPECT).reply(CLOSED);
+    let it = it.expect_subscribe(0, "redisson_countdownlatch__channel__{job}");
+    let it = it.confirm_subscription().expect_call(INSPECT).reply(CLOSED);
+    let it = it.expect_timeout(Wake::Silence).notify().expect_call(INSPECT);
+    assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
+    // The last query stays at the end of the wait.
+    let it = subscribed(60_000, Some(3)).expect_call(INSPECT).reply(CLOSED);
+    it.notify().expect_timeout_in(Wake::LastTry, 60_000);
+}
+
+#[test]
+fn a_short_wait_for_a_latch_follows_notifications_too() {
+    // Shorter than the time for which a silent subscription is trusted.
+    for wait in [500, 7_000] {
+        let it = subscribed(wait, None).expect_call(INSPECT).reply(CLOSED);
+        let it = it.expect_timeout(Wake::WaitOver).notify().expect_call(INSPECT);
+        assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
+    }
+}
+
+/// S75.
+#[test]
+fn a_latch_is_asked_no_more_often_than_a_lock() {
+    let mut it = subscribed(60_000, None).expect_call(INSPECT).reply(CLOSED);
+    for _ in 0..20 {
+        it = it.notify().expect_call(INSPECT).reply(CLOSED);
+    }
+    let it = it.notify().expect_timeout_in(Wake::Turn, 50).advance_to_timeout();
+    it.expect_call(INSPECT).reply(OPEN).expect_done().unwrap();
 }

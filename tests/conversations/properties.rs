@@ -1,115 +1,124 @@
-//! What holds for each of the machines, whatever happens: it ends, it says nothing after its end, and being woken is harmless.
+//! Properties of every machine under arbitrary events: it ends, it does nothing after its end, and
+//! needless wake-ups change nothing.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use edgelatch::error::FailureKind;
-use edgelatch::machine::{Input, Machine};
+use edgelatch::machine::{Acquire, AcquireSpec, Machine};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::{LeaseTime, Patience};
 use proptest::prelude::*;
 
-use crate::support::fixtures::{acquiring, force_release, inspect, release, renew, renewal, up_to};
-use crate::support::virtual_time::{Says, Talk, talk};
+use crate::support::*;
 
-/// One thing that may happen.
+/// One thing that may happen to a machine.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    Hears(Code, u64, i64),
-    Fails(FailureKind),
-    Refused(&'static str),
-    /// The two clocks of the host: they need not go together.
-    Passes(u64, u64),
-    Wakes,
-    Cancelled,
-    /// A subscription stands, brings a message, or is no more.
-    Stream(u8),
+    Reply(Code, u64, i64),
+    Fail(FailureKind),
+    Refuse(&'static str),
+    /// The two clocks of the host advance, each by its own milliseconds, and the machine is woken.
+    Advance(u64, u64),
+    AdvanceToTimeout,
+    Cancel,
+    Subscription(SubscriptionEvent),
+}
+
+/// One thing that may happen to the subscription of a machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SubscriptionEvent {
+    Confirm,
+    Join,
+    NotifyWithin(u64),
+    NotifyAcquired,
+    End,
 }
 
 pub(crate) fn event() -> impl Strategy<Value = Event> {
     use Code::{AlreadyYours, BoundRequired, Done, Gone, Late, Lost, No, TokenRange};
     use FailureKind::{Broken, Garbled, NotSent, TooLarge};
+    use SubscriptionEvent::{Confirm, End, Join, NotifyAcquired, NotifyWithin};
     let codes = [Done, AlreadyYours, No, Late, Gone, Lost, BoundRequired, TokenRange];
     let kinds = [NotSent, Broken, TooLarge, Garbled { status: 200 }];
     let errors = ["LOADING x", "NOPERM x", "OOM x", "ERR x"];
     let reply = (prop::sample::select(codes.to_vec()), 0_u64..3, -2_i64..60_000);
+    let messages = [Confirm, Join, NotifyWithin(0), NotifyWithin(90), NotifyAcquired, End];
     prop_oneof![
-        6 => reply.prop_map(|(code, value, ms)| Event::Hears(code, value, ms)),
-        2 => prop::sample::select(kinds.to_vec()).prop_map(Event::Fails),
-        2 => prop::sample::select(errors.to_vec()).prop_map(Event::Refused),
-        3 => (0_u64..20_000, 0_u64..20_000).prop_map(|(mono, wall)| Event::Passes(mono, wall)),
-        4 => Just(Event::Wakes),
-        1 => Just(Event::Cancelled),
-        3 => (0_u8..6).prop_map(Event::Stream),
+        6 => reply.prop_map(|(code, value, ms)| Event::Reply(code, value, ms)),
+        2 => prop::sample::select(kinds.to_vec()).prop_map(Event::Fail),
+        2 => prop::sample::select(errors.to_vec()).prop_map(Event::Refuse),
+        3 => (0_u64..20_000, 0_u64..20_000).prop_map(|(mono, wall)| Event::Advance(mono, wall)),
+        4 => Just(Event::AdvanceToTimeout),
+        1 => Just(Event::Cancel),
+        3 => prop::sample::select(messages.to_vec()).prop_map(Event::Subscription),
     ]
 }
 
-fn happens<M: Machine>(talk: Talk<M>, event: &Event) -> Talk<M> {
-    let is_answer = matches!(event, Event::Hears(..) | Event::Fails(_) | Event::Refused(_));
-    if is_answer && talk.count() == 0 {
-        return talk;
+fn happen<M: Machine>(it: Conversation<M>, event: &Event) -> Conversation<M> {
+    let answers = matches!(event, Event::Reply(..) | Event::Fail(_) | Event::Refuse(_));
+    if answers && it.calls().is_empty() {
+        return it;
     }
     match event {
-        Event::Hears(code, value, ms) => talk.hears(Says(*code, value.to_string(), *ms)),
-        Event::Fails(kind) => talk.fails(*kind),
-        Event::Refused(error) => talk.refused(error),
-        Event::Passes(monotonic, wall) => talk.clocks(*monotonic, *wall).woken(),
-        Event::Stream(news) => {
-            let mut talk = talk;
-            talk.tell(match news {
-                0 => Input::Listening,
-                1 => Input::Hearing,
-                2 => Input::Notified { within: Duration::ZERO },
-                3 => Input::Notified { within: Duration::from_millis(90) },
-                4 => Input::Taken { lease: Some(Duration::from_secs(30)) },
-                _ => Input::Deaf,
-            });
-            talk
+        Event::Reply(code, value, ms) => it.reply(ScriptReply::new(*code, value, *ms)),
+        Event::Fail(kind) => it.fail(*kind),
+        Event::Refuse(error) => it.refuse(error),
+        Event::Advance(monotonic, wall) => {
+            it.advance_clocks(*monotonic, i64::try_from(*wall).unwrap()).wake()
         }
-        Event::Wakes if talk.is_over() => talk.woken(),
-        Event::Wakes => talk.wakes(),
-        Event::Cancelled => talk.cancelled(),
+        Event::AdvanceToTimeout if it.is_done() => it.wake(),
+        Event::AdvanceToTimeout => it.advance_to_timeout(),
+        Event::Cancel => it.cancel(),
+        Event::Subscription(event) => match event {
+            SubscriptionEvent::Confirm => it.confirm_subscription(),
+            SubscriptionEvent::Join => it.join_subscription(),
+            SubscriptionEvent::NotifyWithin(ms) => it.notify_within(*ms),
+            SubscriptionEvent::NotifyAcquired => it.notify_acquired(Some(Duration::from_secs(30))),
+            SubscriptionEvent::End => it.end_subscription(),
+        },
     }
 }
 
-/// The events happen; then nothing is heard any more, and it ends after so many wake-ups at the most. What happens after
-/// its end changes nothing.
+/// After the events and then silence, the machine ends within `max_timeouts`; the events once more
+/// change nothing after its end.
 pub(crate) fn ends<M: Machine>(
     machine: M,
     events: &[Event],
-    wakes: usize,
+    max_timeouts: usize,
 ) -> Result<(), TestCaseError>
 where
     M::Outcome: Debug + Clone + PartialEq,
 {
-    let mut talk = events.iter().fold(talk(machine), happens);
-    for _ in 0..wakes {
-        if talk.is_over() {
+    let mut it = events.iter().fold(Conversation::new(machine), happen);
+    for _ in 0..max_timeouts {
+        if it.is_done() {
             break;
         }
-        talk = talk.wakes();
+        it = it.advance_to_timeout();
     }
-    prop_assert!(talk.is_over(), "waits for {:?} after {:?}", talk.why(), talk.scripts());
-    let (outcome, count) = (talk.outcome().cloned(), talk.count());
-    let talk = events.iter().fold(talk, happens);
-    prop_assert_eq!(talk.outcome(), outcome.as_ref());
-    prop_assert_eq!(talk.count(), count);
+    prop_assert!(it.is_done(), "the machine {it}");
+    let (outcome, calls) = (it.outcome().cloned(), it.calls().len());
+    let it = events.iter().fold(it, happen);
+    prop_assert_eq!(it.outcome(), outcome.as_ref());
+    prop_assert_eq!(it.calls().len(), calls);
     Ok(())
 }
 
-/// What waits for a time that has come is woken at once, as by whoever drives it.
-fn driven<M: Machine>(mut talk: Talk<M>) -> Talk<M> {
+/// Wakes the machine while its timeout has come, as the client's driver does.
+fn wake_while_due<M: Machine>(mut it: Conversation<M>) -> Conversation<M> {
     for _ in 0..100 {
-        if !talk.is_due() {
-            return talk;
+        if !it.is_due() {
+            return it;
         }
-        talk = talk.woken();
+        it = it.wake();
     }
-    panic!("it waits for what is over: {:?}", talk.why())
+    panic!("a timeout that has come stays: the machine {it}")
 }
 
-/// The same events make the same calls and the same end, with further wake-ups and without.
-pub(crate) fn sleeps_well<M: Machine + Clone>(
+/// The same events cause the same calls and the same end, with `extra` wake-ups before each event
+/// and without.
+pub(crate) fn ignores_needless_wakeups<M: Machine + Clone>(
     machine: M,
     events: &[Event],
     extra: &[u8],
@@ -117,27 +126,32 @@ pub(crate) fn sleeps_well<M: Machine + Clone>(
 where
     M::Outcome: Debug + PartialEq,
 {
-    let happens = |talk, event: &Event| driven(happens(talk, event));
-    let quiet = events.iter().fold(talk(machine.clone()), happens);
-    let mut woken = talk(machine);
+    let happen = |it, event: &Event| wake_while_due(happen(it, event));
+    let quiet = events.iter().fold(Conversation::new(machine.clone()), happen);
+    let mut woken = Conversation::new(machine);
     for (event, times) in events.iter().zip(extra) {
         for _ in 0..*times {
-            woken = woken.woken();
+            woken = woken.wake();
         }
-        woken = happens(woken, event);
+        woken = happen(woken, event);
     }
     prop_assert_eq!(quiet.scripts(), woken.scripts());
-    for call in 0..quiet.count() {
-        prop_assert_eq!(quiet.args(call), woken.args(call));
+    for (one, other) in quiet.calls().iter().zip(woken.calls()) {
+        prop_assert_eq!(&one.script, &other.script);
     }
     prop_assert_eq!(quiet.outcome(), woken.outcome());
-    prop_assert_eq!(quiet.why(), woken.why());
+    prop_assert_eq!(quiet.timeout_reason(), woken.timeout_reason());
     Ok(())
 }
 
 pub(crate) fn patience() -> impl Strategy<Value = Patience> {
     let waits = (1_u64..60_000).prop_map(up_to);
     prop_oneof![Just(Patience::Once), waits, Just(Patience::UntilCancelled)]
+}
+
+/// An acquisition that a budget ends, also where no wait does.
+fn budgeted_acquire(patience: Patience) -> Acquire {
+    acquire_machine(AcquireSpec { budget: budget(30), ..acquire_spec(patience) })
 }
 
 proptest! {
@@ -147,12 +161,12 @@ proptest! {
         patience in patience(),
         flag in any::<bool>(),
     ) {
-        ends(acquiring(patience), &events, 200)?;
-        ends(renewal(flag), &events, 2_000)?;
-        ends(release(), &events, 20)?;
-        ends(force_release(flag), &events, 40)?;
-        ends(inspect(), &events, 20)?;
-        ends(renew(), &events, 20)?;
+        ends(budgeted_acquire(patience), &events, 200)?;
+        ends(renewal_machine(LeaseTime::DEFAULT, flag), &events, 2_000)?;
+        ends(release_machine(LeaseTime::DEFAULT), &events, 20)?;
+        ends(force_release_machine(flag), &events, 40)?;
+        ends(inspect_machine(), &events, 20)?;
+        ends(renew_machine(LeaseTime::DEFAULT), &events, 20)?;
     }
 
     #[test]
@@ -162,11 +176,11 @@ proptest! {
         patience in patience(),
         flag in any::<bool>(),
     ) {
-        sleeps_well(acquiring(patience), &events, &extra)?;
-        sleeps_well(renewal(flag), &events, &extra)?;
-        sleeps_well(release(), &events, &extra)?;
-        sleeps_well(force_release(flag), &events, &extra)?;
-        sleeps_well(inspect(), &events, &extra)?;
-        sleeps_well(renew(), &events, &extra)?;
+        ignores_needless_wakeups(budgeted_acquire(patience), &events, &extra)?;
+        ignores_needless_wakeups(renewal_machine(LeaseTime::DEFAULT, flag), &events, &extra)?;
+        ignores_needless_wakeups(release_machine(LeaseTime::DEFAULT), &events, &extra)?;
+        ignores_needless_wakeups(force_release_machine(flag), &events, &extra)?;
+        ignores_needless_wakeups(inspect_machine(), &events, &extra)?;
+        ignores_needless_wakeups(renew_machine(LeaseTime::DEFAULT), &events, &extra)?;
     }
 }

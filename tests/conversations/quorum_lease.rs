@@ -1,76 +1,79 @@
-//! Keeping a hold of several parts.
+//! Keeping a hold of several parts, which stands while a quorum of them does.
 
 use edgelatch::error::{FailureKind, LossReason};
-use edgelatch::machine::{Keeping, LeaseState, Renewal, Wake};
+use edgelatch::machine::{Keeping, LeaseState, Wake};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::AttemptTime;
+use edgelatch::timing::LeaseTime;
 
-use crate::support::conversation::{clock, entropy, grant, lease, target};
-use crate::support::virtual_time::{Says, Talk, says, talk};
+use crate::support::*;
 
 const RENEW: &str = "lock_renew";
+const EXPIRED: LeaseState = LeaseState::Lost(LossReason::Expired);
+const GONE: LeaseState = LeaseState::Lost(LossReason::Gone);
 
-/// A hold of parts with these leases, in seconds, that stands while so many of them do.
-fn keeps(leases: &[u64], renews: bool, quorum: usize) -> Talk<Keeping> {
-    let part = |seconds: &u64| {
-        let grant = grant(lease(seconds * 1_000));
-        Renewal::new(target(), grant, renews, AttemptTime::DEFAULT, entropy(), clock())
-    };
-    talk(Keeping::new(leases.iter().map(part), quorum))
+/// A hold of parts with leases of these numbers of seconds.
+fn keeping(seconds: &[u64], renews: bool, quorum: usize) -> Conversation<Keeping> {
+    let part = |seconds: &u64| renewal_machine(lease(seconds * 1_000), renews);
+    Conversation::new(Keeping::new(seconds.iter().map(part), quorum))
 }
-
-fn renewed() -> Says {
-    Says(Code::Done, "0".into(), 30_000)
-}
-
-const LOST: LeaseState = LeaseState::Lost(LossReason::Expired);
 
 #[test]
 fn it_is_lost_with_the_part_by_which_fewer_than_the_quorum_are_left() {
     for (quorum, seconds) in [(3, 10), (2, 20), (1, 40)] {
-        let mut it = keeps(&[20, 40, 10], false, quorum);
+        let mut it = keeping(&[20, 40, 10], false, quorum);
         for part in 0..3 - quorum {
-            it = it.waits(Wake::LeaseEnds).wakes();
+            it = it.expect_timeout(Wake::LeaseEnds).advance_to_timeout();
             assert_eq!(it.machine().state(), LeaseState::Held, "{part} of {quorum}");
         }
-        let it = it.waits(Wake::LeaseEnds).wakes();
-        assert_eq!(it.machine().state(), LOST);
+        let it = it.expect_timeout(Wake::LeaseEnds).advance_to_timeout();
+        assert_eq!(it.machine().state(), EXPIRED);
         assert!((seconds * 980..seconds * 1_000).contains(&it.elapsed_ms()), "{quorum}");
-        assert_eq!(it.ends(), Some(LossReason::Expired));
+        assert_eq!(it.expect_done(), Some(LossReason::Expired));
     }
 }
 
 #[test]
 fn what_is_not_known_of_one_part_is_not_known_of_the_whole() {
-    let both = [(0, RENEW), (1, RENEW)];
-    let it = keeps(&[30, 30], true, 2);
+    let it = keeping(&[30, 30], true, 2);
     assert_eq!(it.machine().state(), LeaseState::Held);
-    let it = it.wakes().asks_of(&both);
+    let it = it.advance_to_timeout().expect_calls(&[(0, RENEW), (1, RENEW)]);
     assert_eq!(it.machine().state(), LeaseState::Held);
-    let it = it.hears_from(0, renewed());
+    let it = it.reply_from(0, renewed());
     assert_eq!(it.machine().state(), LeaseState::Renewed);
-    let it = it.fails_at(1, FailureKind::Broken);
+    let it = it.fail_from(1, FailureKind::Broken);
     assert_eq!(it.machine().state(), LeaseState::Unknown);
-    let it = it.wakes().asks_of(&[(1, RENEW)]).hears_from(1, renewed());
+    let it = it.advance_to_timeout().expect_calls(&[(1, RENEW)]).reply_from(1, renewed());
     assert_eq!(it.machine().state(), LeaseState::Renewed);
 }
 
 #[test]
 fn the_reason_is_that_of_the_parts_and_later_news_change_nothing() {
-    let it = keeps(&[30, 30, 30], true, 2).wakes();
-    let it = it.asks_of(&[(0, RENEW), (1, RENEW), (2, RENEW)]).hears_from(1, says(Code::Lost));
-    assert!(!it.is_over());
-    let it = it.hears_from(2, says(Code::Lost));
-    assert_eq!(it.machine().state(), LeaseState::Lost(LossReason::Gone));
-    let it = it.hears_from(0, renewed());
-    assert_eq!(it.machine().state(), LeaseState::Lost(LossReason::Gone));
-    assert_eq!(it.ends(), Some(LossReason::Gone));
+    let it = keeping(&[30, 30, 30], true, 2).advance_to_timeout();
+    let it = it.expect_calls(&[(0, RENEW), (1, RENEW), (2, RENEW)]).reply_from(1, Code::Lost);
+    assert!(!it.is_done());
+    let it = it.reply_from(2, Code::Lost);
+    assert_eq!(it.machine().state(), GONE);
+    let it = it.reply_from(0, renewed());
+    assert_eq!(it.machine().state(), GONE);
+    assert_eq!(it.expect_done(), Some(LossReason::Gone));
+}
+
+#[test]
+fn the_reason_of_a_loss_stays_whatever_becomes_of_the_other_parts() {
+    let part = || renewal_machine(LeaseTime::DEFAULT, true);
+    let it = Conversation::new(Keeping::new([part(), part()], 2)).advance_to_timeout();
+    assert_eq!(it.elapsed_ms(), 10_000);
+    let it = it.expect_calls(&[(0, RENEW), (1, RENEW)]).reply_from(0, Code::Lost);
+    assert_eq!(it.machine().state(), GONE);
+    let it = it.advance_and_wake(30_000);
+    assert_eq!(it.expect_done(), Some(LossReason::Gone));
+    assert_eq!(it.machine().state(), GONE);
 }
 
 #[test]
 fn with_the_news_of_one_part_time_has_passed_for_the_others_too() {
-    let it = keeps(&[30, 15], true, 2).passes(5_000).passes(5_000);
-    assert!(it.scripts().len() >= 2 && !it.is_over());
-    let it = it.travels(5_500).hears_from(0, renewed());
-    assert_eq!(it.machine().state(), LOST);
+    let it = keeping(&[30, 15], true, 2).advance_and_wake(5_000).advance_and_wake(5_000);
+    assert!(it.calls().len() >= 2 && !it.is_done(), "the machine {it}");
+    let it = it.advance(5_500).reply_from(0, renewed());
+    assert_eq!(it.machine().state(), EXPIRED);
 }

@@ -1,239 +1,314 @@
-//! The language in which the conversations are written.
+//! The language of the tests: a [`Conversation`] plays gateways, Redis and the clocks for one
+//! machine.
+//!
+//! ```text
+//! Conversation::new(machine)
+//!     .expect_call("lock_acquire")
+//!     .reply(busy(3_000))
+//!     .expect_timeout(Wake::BackOff)
+//!     .advance_to_timeout()
+//!     .expect_call("lock_acquire")
+//!     .reply(granted(42))
+//!     .expect_done()
+//! ```
+//!
+//! After each input the conversation polls the machine until it waits or is done, as the client's
+//! driver does. Expectations are in `expectations.rs`.
 
 use std::time::Duration;
 
-use edgelatch::LockName;
-use edgelatch::error::{FailureKind, Refusal};
-use edgelatch::machine::{
-    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Output, Question, Wake,
-};
-use edgelatch::protocol::calls::{LockCalls, Target};
-use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, Memory, Response};
-use edgelatch::protocol::reply::{Cell, Reply, ServerClock};
-use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch::error::FailureKind;
+use edgelatch::machine::{Endpoint, Input, Machine, Output, Wake};
+use edgelatch::protocol::calls::Topic;
 use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
 
-/// What Redis' clock shows when a conversation begins.
-pub(crate) const SERVER_MS: u64 = 1_700_000_000_000;
-/// A token as Redis mints it.
-pub(crate) const TOKEN: &str = "1700000000000000";
+use super::clock::{Clocks, ms};
+use super::reply::{Call, ScriptReply};
 
-pub(crate) const fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
-
-/// When every conversation begins.
-pub(crate) const fn start() -> Instant {
-    Instant::from_millis(5_000, 9_000_000)
-}
-
-pub(crate) fn target() -> Target {
-    Target::Lock(LockCalls::new(LockName::parse("invoice:42").unwrap(), Publish::Plain))
-}
-
-pub(crate) fn entropy() -> Entropy {
-    Entropy::new([7; 32])
-}
-
-pub(crate) fn clock() -> Option<ServerClock> {
-    Some(ServerClock::new(SERVER_MS, start()))
-}
-
-pub(crate) fn lease(millis: u64) -> LeaseTime {
-    LeaseTime::new(ms(millis)).unwrap()
-}
-
-/// An acquisition of a 30 s lease, as patient as it is said.
-pub(crate) fn spec(patience: Patience) -> AcquireSpec {
-    AcquireSpec::new(target(), patience)
-}
-
-pub(crate) fn up_to(millis: u64) -> Patience {
-    Patience::UpTo(WaitTime::new(ms(millis)).unwrap())
-}
-
-pub(crate) fn budget(requests: u32) -> Option<RequestBudget> {
-    Some(RequestBudget::new(requests).unwrap())
-}
-
-pub(crate) fn acquire(patience: Patience) -> Conversation<Acquire> {
-    Conversation::new(Acquire::new(spec(patience), entropy(), clock(), start()))
-}
-
-/// A grant that was asked for at the start and answered 10 ms later.
-pub(crate) fn grant(lease_time: LeaseTime) -> Grant {
-    let spec = AcquireSpec { lease: lease_time, ..spec(Patience::Once) };
-    let mut conversation = Conversation::new(Acquire::new(spec, entropy(), clock(), start()));
-    conversation.asks("lock_acquire").after(10).hears(1, TOKEN, 0).done().unwrap()
-}
-
-/// For how long something may be held by Redis until so many ms after its clock was seen, when so much has passed since. The
-/// client's clock may be a fast one: 1 % and 2 ms less have passed, and 1 % and 2 ms more have to pass.
-pub(crate) fn held_at_most(until: u64, passed: Duration) -> Duration {
-    let drift = |time: Duration| time / 100 + ms(2);
-    let held = ms(until) - passed.saturating_sub(drift(passed));
-    held + drift(held)
-}
-
-/// A refusal in these words, read as from a gateway.
-pub(crate) fn refusal(error: &str) -> Refusal {
-    let gateway = Gateway::upstash("https://example.com", "token").unwrap();
-    let mut memory = Memory::default();
-    let call = target().inspect(calls_request(), None);
-    let (mut exchange, _) = Exchange::new(&gateway, &call, &memory);
-    let body = format!("{{\"error\":\"{error}\"}}").into_bytes();
-    let response = Response::new(400, body);
-    match exchange.answered(Ok(response), &mut memory) {
-        Step::Done(Answer::Refused(refusal)) => refusal,
-        other => panic!("not refused: {other:?}"),
-    }
-}
-
-fn calls_request() -> edgelatch::name::RequestId {
-    let mut id = None;
-    let inspect = |request| {
-        id = Some(request);
-        target().inspect(request, None)
-    };
-    drop(Question::new(inspect, AttemptTime::DEFAULT, entropy()));
-    id.unwrap()
-}
-
-/// A machine, and somebody who talks with it.
+/// A machine, its environment, and what the machine has asked of it so far.
 pub(crate) struct Conversation<M: Machine> {
-    pub(crate) machine: M,
-    pub(crate) now: Instant,
-    passed: Duration,
-    call: Option<(CallId, ScriptCall)>,
-    pub(crate) asked: Vec<ScriptCall>,
+    machine: M,
+    clocks: Clocks,
+    pub(super) calls: Vec<Call>,
+    /// The calls that an expectation has covered come first; this is their number.
+    pub(super) expected: usize,
+    pub(super) timeout: Option<(Instant, Wake)>,
+    pub(super) subscription: Option<(usize, Topic)>,
+    pub(super) outcome: Option<M::Outcome>,
 }
 
-impl<M: Machine + Clone> Conversation<M>
-where
-    M::Outcome: std::fmt::Debug,
-{
+impl<M: Machine> Conversation<M> {
+    /// Begins at [`START`](super::clock::START).
     pub(crate) fn new(machine: M) -> Self {
-        Self { machine, now: start(), passed: Duration::ZERO, call: None, asked: Vec::new() }
+        Self::new_after(machine, 0)
     }
 
-    /// What it does next; that it would listen is not looked at here.
-    fn poll(&mut self) -> Output<M::Outcome> {
+    /// Begins when all clocks have advanced by `elapsed_ms`.
+    pub(crate) fn new_after(machine: M, elapsed_ms: u64) -> Self {
+        let mut clocks = Clocks::default();
+        clocks.advance(elapsed_ms);
+        let (calls, expected) = (Vec::new(), 0);
+        let (timeout, subscription, outcome) = (None, None, None);
+        Self { machine, clocks, calls, expected, timeout, subscription, outcome }.poll()
+    }
+
+    /// Redis replies to the newest call.
+    #[track_caller]
+    pub(crate) fn reply(self, reply: impl Into<ScriptReply>) -> Self {
+        let input = self.newest_call().reply(reply, self.clocks.server_ms());
+        self.handle(input)
+    }
+
+    /// The Redis behind this gateway replies to the newest call there.
+    #[track_caller]
+    pub(crate) fn reply_from(self, gateway: usize, reply: impl Into<ScriptReply>) -> Self {
+        let input = self.newest_call_to(gateway).reply(reply, self.clocks.server_ms());
+        self.handle(input)
+    }
+
+    /// Redis replies to this call.
+    pub(crate) fn reply_to(self, call: &Call, reply: impl Into<ScriptReply>) -> Self {
+        let input = call.reply(reply, self.clocks.server_ms());
+        self.handle(input)
+    }
+
+    /// The newest call has no usable reply.
+    #[track_caller]
+    pub(crate) fn fail(self, kind: FailureKind) -> Self {
+        let input = self.newest_call().fail(kind);
+        self.handle(input)
+    }
+
+    /// The newest call to this gateway has no usable reply.
+    #[track_caller]
+    pub(crate) fn fail_from(self, gateway: usize, kind: FailureKind) -> Self {
+        let input = self.newest_call_to(gateway).fail(kind);
+        self.handle(input)
+    }
+
+    /// The machine makes this call `attempts` times, each after a timeout, and each attempt fails.
+    #[track_caller]
+    pub(crate) fn fail_attempts(self, script: &str, attempts: u32, kind: FailureKind) -> Self {
+        let first = self.expect_call(script).fail(kind);
+        (1..attempts).fold(first, |it, _| it.advance_to_timeout().expect_call(script).fail(kind))
+    }
+
+    /// Every call to these gateways fails until the machine is done.
+    #[track_caller]
+    pub(crate) fn fail_until_done(mut self, gateways: &[usize], kind: FailureKind) -> Self {
+        for _ in 0..1_000 {
+            self = gateways.iter().fold(self, |it, gateway| it.fail_from(*gateway, kind));
+            if self.is_done() {
+                return self;
+            }
+            self = self.advance_to_timeout();
+        }
+        panic!("the machine does not end: it {self}");
+    }
+
+    /// The gateway refuses the newest call with this error of Redis.
+    #[track_caller]
+    pub(crate) fn refuse(self, error: &str) -> Self {
+        let input = self.newest_call().refuse(error);
+        self.handle(input)
+    }
+
+    /// This gateway refuses the newest call to it with this error of Redis.
+    #[track_caller]
+    pub(crate) fn refuse_from(self, gateway: usize, error: &str) -> Self {
+        let input = self.newest_call_to(gateway).refuse(error);
+        self.handle(input)
+    }
+
+    /// The subscription stands. The machine may have missed earlier messages.
+    pub(crate) fn confirm_subscription(self) -> Self {
+        self.handle(Input::Listening)
+    }
+
+    /// The machine joins a subscription of this client whose other waiters have seen to earlier
+    /// messages.
+    pub(crate) fn join_subscription(self) -> Self {
+        self.handle(Input::Hearing)
+    }
+
+    /// The subscription has ended.
+    pub(crate) fn end_subscription(self) -> Self {
+        self.handle(Input::Deaf)
+    }
+
+    /// A message says that the object may be free. No other client competes for it.
+    pub(crate) fn notify(self) -> Self {
+        self.notify_within(0)
+    }
+
+    /// A message says that the object may be free. Clients compete for it, and this one is to retry
+    /// within `ms`.
+    pub(crate) fn notify_within(self, within_ms: u64) -> Self {
+        self.handle(Input::Notified { within: ms(within_ms) })
+    }
+
+    /// A message says that another client has acquired the lock for `lease`, or permits (`None`).
+    pub(crate) fn notify_acquired(self, lease: Option<Duration>) -> Self {
+        self.handle(Input::Taken { lease })
+    }
+
+    /// The caller cancels.
+    pub(crate) fn cancel(self) -> Self {
+        self.handle(Input::Cancelled)
+    }
+
+    /// Advances all clocks without waking the machine, as while a reply is on its way.
+    pub(crate) fn advance(mut self, ms: u64) -> Self {
+        self.clocks.advance(ms);
+        self
+    }
+
+    /// Advances the host's clocks by different amounts, without waking the machine. Redis' clock
+    /// stands still.
+    pub(crate) const fn advance_clocks(mut self, monotonic_ms: u64, wall_ms: i64) -> Self {
+        self.clocks.advance_host(monotonic_ms, wall_ms);
+        self
+    }
+
+    /// Wakes the machine, whether or not its timeout has come.
+    pub(crate) fn wake(self) -> Self {
+        self.handle(Input::Woken)
+    }
+
+    /// Advances all clocks and wakes the machine.
+    pub(crate) fn advance_and_wake(self, ms: u64) -> Self {
+        self.advance(ms).wake()
+    }
+
+    /// Advances all clocks to the timeout that the machine waits for, and wakes it.
+    #[track_caller]
+    pub(crate) fn advance_to_timeout(self) -> Self {
+        let ms = self.timeout_ms();
+        self.advance_and_wake(ms)
+    }
+
+    /// Hands one input to the machine and polls it.
+    pub(crate) fn handle(mut self, input: Input) -> Self {
+        self.machine.handle(input, self.clocks.now());
+        self.poll()
+    }
+
+    /// Changes the machine by one of its own methods and polls it.
+    pub(crate) fn update(mut self, change: impl FnOnce(&mut M)) -> Self {
+        change(&mut self.machine);
+        self.poll()
+    }
+
+    fn poll(mut self) -> Self {
         loop {
-            match self.machine.poll(self.now) {
-                Output::Listen { .. } => {}
-                output => return output,
+            let output = self.machine.poll(self.clocks.now());
+            let is_done = matches!(output, Output::Done(_));
+            assert!(is_done || self.outcome.is_none(), "after its end the machine goes on: {self}");
+            match output {
+                Output::Call { call: id, to: Endpoint(gateway), script } => {
+                    self.calls.push(Call { id, gateway, script });
+                }
+                Output::Listen { to: Endpoint(gateway), topic } => {
+                    self.subscription = Some((gateway, topic));
+                }
+                Output::Wait { until, why } => {
+                    self.timeout = Some((until, why));
+                    return self;
+                }
+                Output::Done(outcome) => {
+                    let again = self.machine.poll(self.clocks.now());
+                    assert!(matches!(again, Output::Done(_)), "the machine goes on after its end");
+                    (self.timeout, self.outcome) = (None, Some(outcome));
+                    return self;
+                }
             }
         }
     }
+}
 
-    /// It sends this script now, and waits for the answer.
-    pub(crate) fn asks(&mut self, script: &str) -> &mut Self {
-        match self.poll() {
-            Output::Call { call, script: asked, .. } => {
-                assert_eq!(asked.script().name, script);
-                self.call = Some((call, asked.clone()));
-                self.asked.push(asked);
-            }
-            other => panic!("it does not ask {script}: {other:?}"),
-        }
-        match self.poll() {
-            Output::Wait { why: Wake::ReplyDue | Wake::LeaseEnds, .. } => self,
-            other => panic!("it does not wait for the answer: {other:?}"),
-        }
+/// What the machine has done so far.
+impl<M: Machine> Conversation<M> {
+    pub(crate) const fn machine(&self) -> &M {
+        &self.machine
     }
 
-    /// Both clocks go on; nobody tells it.
-    pub(crate) fn after(&mut self, millis: u64) -> &mut Self {
-        self.now = self.now + ms(millis);
-        self.passed += ms(millis);
-        self
+    /// What the host's clocks read.
+    pub(crate) fn now(&self) -> Instant {
+        self.clocks.now()
     }
 
-    /// Redis answers the last call.
-    pub(crate) fn hears(&mut self, code: i64, value: &str, left: i64) -> &mut Self {
-        let (call, script) = self.call.clone().expect("nothing was asked");
-        let reply = self.reply(&script, code, value, left);
-        self.machine.handle(Input::Reply { call, reply }, self.now);
-        self
+    /// For how long the conversation has lasted, by Redis' clock.
+    pub(crate) const fn elapsed_ms(&self) -> u64 {
+        self.clocks.elapsed_ms()
     }
 
-    pub(crate) fn reply(&self, script: &ScriptCall, code: i64, value: &str, left: i64) -> Reply {
-        let server_ms = SERVER_MS + u64::try_from(self.passed.as_millis()).unwrap();
-        let cells = [
-            Cell::Int(code),
-            Cell::Text(value.into()),
-            Cell::Int(left),
-            Cell::Int(i64::try_from(server_ms).unwrap()),
-            Cell::Text(script.args()[0].clone()),
-        ];
-        Reply::read(&cells, script.request).expect("a reply of five elements")
+    /// Every call that the machine has made, in order.
+    pub(crate) fn calls(&self) -> &[Call] {
+        &self.calls
     }
 
-    /// Redis says no to the last call.
-    pub(crate) fn is_refused(&mut self, error: &str) -> &mut Self {
-        let (call, _) = self.call.clone().expect("nothing was asked");
-        self.machine.handle(Input::Refused { call, refusal: refusal(error) }, self.now);
-        self
+    /// The scripts of every call, in order.
+    pub(crate) fn scripts(&self) -> Vec<&'static str> {
+        self.calls.iter().map(Call::name).collect()
     }
 
-    /// Nothing is heard of the last call.
-    pub(crate) fn fails(&mut self, kind: FailureKind) -> &mut Self {
-        let (call, _) = self.call.clone().expect("nothing was asked");
-        self.machine.handle(Input::Failed { call, kind }, self.now);
-        self
+    /// How many calls the machine has made of this script.
+    pub(crate) fn count(&self, script: &str) -> usize {
+        self.calls.iter().filter(|call| call.name() == script).count()
     }
 
-    pub(crate) fn is_cancelled(&mut self) -> &mut Self {
-        self.machine.handle(Input::Cancelled, self.now);
-        self
+    /// The newest call.
+    #[track_caller]
+    pub(crate) fn newest_call(&self) -> &Call {
+        self.calls.last().expect("the machine has made a call")
     }
 
-    /// Whether it has nothing to do now.
-    pub(crate) fn is_waiting(&mut self) -> bool {
-        // Asked of a copy: to be asked for a call is to have made it.
-        let machine = self.machine.clone();
-        let mut copy = Self::new(machine);
-        copy.now = self.now;
-        matches!(copy.poll(), Output::Wait { .. })
+    /// The newest call to this gateway.
+    #[track_caller]
+    pub(crate) fn newest_call_to(&self, gateway: usize) -> &Call {
+        let newest = self.calls.iter().rev().find(|call| call.gateway == gateway);
+        newest.expect("the machine has made a call to this gateway")
     }
 
-    /// It waits for this reason; how long?
-    pub(crate) fn waits(&mut self, reason: Wake) -> Duration {
-        match self.poll() {
-            Output::Wait { until, why } => {
-                assert_eq!(why, reason);
-                self.now.until(until)
-            }
-            other => panic!("it does not wait: {other:?}"),
-        }
-    }
-
-    /// It waits, and is woken when it wanted to be. Why did it wait?
-    pub(crate) fn sleeps(&mut self) -> Wake {
-        match self.poll() {
-            Output::Wait { until, why } => {
-                let pause = self.now.until(until);
-                self.after(u64::try_from(pause.as_millis()).unwrap());
-                self.machine.handle(Input::Woken, self.now);
-                why
-            }
-            other => panic!("it does not wait: {other:?}"),
-        }
-    }
-
-    /// It is done, and says so as often as it is asked.
-    pub(crate) fn done(&mut self) -> M::Outcome {
-        assert!(matches!(self.machine.poll(self.now), Output::Done(_)), "it is not done");
-        match self.machine.poll(self.now) {
-            Output::Done(outcome) => outcome,
-            other => panic!("it was done before: {other:?}"),
-        }
-    }
-
-    /// An argument of the last call, by its number in the script's header.
+    /// An argument of the newest call, by its number in the script's header.
+    #[track_caller]
     pub(crate) fn arg(&self, number: usize) -> &str {
-        &self.asked.last().expect("nothing was asked").args()[number - 1]
+        self.newest_call().arg(number)
+    }
+
+    /// An argument of the newest call to this gateway, by its number in the script's header.
+    #[track_caller]
+    pub(crate) fn arg_of(&self, gateway: usize, number: usize) -> &str {
+        self.newest_call_to(gateway).arg(number)
+    }
+
+    /// Whether the machine has made a call that no expectation has covered.
+    pub(crate) const fn has_new_calls(&self) -> bool {
+        self.expected < self.calls.len()
+    }
+
+    /// Which timeout the machine waits for; `None` once it is done.
+    pub(crate) fn timeout_reason(&self) -> Option<Wake> {
+        self.timeout.map(|(_, reason)| reason)
+    }
+
+    /// The time that is left until the timeout.
+    #[track_caller]
+    pub(crate) fn timeout_ms(&self) -> u64 {
+        let (until, _) = self.timeout.expect("the machine waits");
+        u64::try_from(self.now().until(until).as_millis()).unwrap()
+    }
+
+    /// Whether the timeout has come.
+    pub(crate) fn is_due(&self) -> bool {
+        self.timeout.is_some_and(|(until, _)| self.now().has_reached(until))
+    }
+
+    pub(crate) const fn is_done(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    pub(crate) const fn outcome(&self) -> Option<&M::Outcome> {
+        self.outcome.as_ref()
     }
 }

@@ -1,62 +1,171 @@
-//! One machine of each kind, made at the start of a talk.
+//! Machines of each kind, as they are at the start of a conversation, and what they are made of.
 
 use edgelatch::LockName;
 use edgelatch::machine::{
-    Acquire, AcquireSpec, Entropy, Grant, Once, Question, Release, Renew, Renewal,
+    Acquire, AcquireSpec, Awaiting, Entropy, Gather, GatherSpec, Grant, Majority, MajoritySpec,
+    Once, Question, Release, Renew, Renewal,
 };
-use edgelatch::protocol::calls::{LockCalls, Target};
+use edgelatch::protocol::calls::{CountDownLatchCalls, FairCalls, FairSettings, LockCalls, Target};
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
 
-use crate::support::virtual_time::{START, granted, known_clock, ms, talk};
+use super::clock::{START, known_clock, ms};
+use super::conversation::Conversation;
+use super::reply::granted;
 
-fn target() -> Target {
-    Target::Lock(LockCalls::new(LockName::parse("invoice:42").unwrap(), Publish::Plain))
+/// A fencing token as Redis mints it.
+pub(crate) const TOKEN: u64 = 1_700_000_000_000_000;
+
+pub(crate) fn lock_name(name: &str) -> LockName {
+    LockName::parse(name).unwrap()
 }
 
-const fn entropy() -> Entropy {
+/// A lock without a queue.
+pub(crate) fn lock(name: &str) -> Target {
+    Target::Lock(LockCalls::new(lock_name(name), Publish::Plain))
+}
+
+/// A lock with a queue.
+pub(crate) fn fair_lock(name: &str) -> Target {
+    Target::Fair(FairCalls::new(lock_name(name), FairSettings::default(), Publish::Plain))
+}
+
+/// The lock of most conversations.
+pub(crate) fn target() -> Target {
+    lock("invoice:42")
+}
+
+pub(crate) const fn entropy() -> Entropy {
     Entropy::new([7; 32])
+}
+
+pub(crate) fn lease(millis: u64) -> LeaseTime {
+    LeaseTime::new(ms(millis)).unwrap()
 }
 
 pub(crate) fn up_to(wait_ms: u64) -> Patience {
     Patience::UpTo(WaitTime::new(ms(wait_ms)).unwrap())
 }
 
-/// An acquisition of a 30 s lease by a client that has seen Redis' clock.
-pub(crate) fn acquiring(patience: Patience) -> Acquire {
-    acquiring_within(30, patience)
+pub(crate) fn budget(requests: u32) -> Option<RequestBudget> {
+    Some(RequestBudget::new(requests).unwrap())
 }
 
-/// The same with a budget of so many requests.
-pub(crate) fn acquiring_within(requests: u32, patience: Patience) -> Acquire {
-    let budget = RequestBudget::new(requests).ok();
-    let spec = AcquireSpec { budget, ..AcquireSpec::new(target(), patience) };
+/// An acquisition of a 30 s lease without a budget.
+pub(crate) fn acquire_spec(patience: Patience) -> AcquireSpec {
+    AcquireSpec::new(target(), patience)
+}
+
+/// An acquisition by a client that knows Redis' clock.
+pub(crate) fn acquire_machine(spec: AcquireSpec) -> Acquire {
     Acquire::new(spec, entropy(), Some(known_clock()), START)
 }
 
-pub(crate) fn held() -> Grant {
-    talk(acquiring(Patience::Once)).asks("lock_acquire").hears(granted(42)).ends().unwrap()
+pub(crate) fn acquire(patience: Patience) -> Conversation<Acquire> {
+    acquire_with(acquire_spec(patience))
 }
 
-pub(crate) fn renewal(renews: bool) -> Renewal {
-    Renewal::new(target(), held(), renews, AttemptTime::DEFAULT, entropy(), Some(known_clock()))
+pub(crate) fn acquire_with(spec: AcquireSpec) -> Conversation<Acquire> {
+    Conversation::new(acquire_machine(spec))
 }
 
-pub(crate) fn release() -> Release {
-    let (grant, clock) = (held(), Some(known_clock()));
-    Release::new(&target(), &grant, grant.reach(), AttemptTime::DEFAULT, clock)
+/// An acquisition by a client that does not know Redis' clock yet.
+pub(crate) fn acquire_without_clock(spec: AcquireSpec) -> Conversation<Acquire> {
+    Conversation::new(Acquire::new(spec, entropy(), None, START))
 }
 
-pub(crate) fn force_release(knows_clock: bool) -> Once {
+/// A grant that was requested at the start; its reply came 10 ms later.
+pub(crate) fn grant(lease: LeaseTime) -> Grant {
+    let acquire = acquire_with(AcquireSpec { lease, ..acquire_spec(Patience::Once) });
+    acquire.expect_call("lock_acquire").advance(10).reply(granted(TOKEN)).expect_done().unwrap()
+}
+
+/// The renewals of a hold; the watch over its lease alone if `renews` is false.
+pub(crate) fn renewal_machine(lease: LeaseTime, renews: bool) -> Renewal {
+    let (grant, attempt) = (grant(lease), AttemptTime::DEFAULT);
+    Renewal::new(target(), grant, renews, attempt, entropy(), Some(known_clock()))
+}
+
+pub(crate) fn renewal(renews: bool) -> Conversation<Renewal> {
+    Conversation::new(renewal_machine(LeaseTime::DEFAULT, renews))
+}
+
+/// A renewal on demand to this lease.
+pub(crate) fn renew_machine(lease: LeaseTime) -> Renew {
+    let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
+    Renew::new(&target(), &grant, lease, attempt, entropy(), Some(known_clock()), START)
+}
+
+/// The release of a hold with this lease that was never renewed.
+pub(crate) fn release_machine(lease: LeaseTime) -> Release {
+    let (grant, attempt) = (grant(lease), AttemptTime::DEFAULT);
+    Release::new(&target(), &grant, grant.reach(), attempt, Some(known_clock()))
+}
+
+/// An idempotent call: the forced release of a lock.
+pub(crate) fn force_release_machine(knows_clock: bool) -> Once {
     let clock = knows_clock.then(known_clock);
     Once::new(target().force_release(), AttemptTime::DEFAULT, entropy(), clock, START)
 }
 
-pub(crate) fn inspect() -> Question {
+/// The query of a lock's state.
+pub(crate) fn inspect_machine() -> Question {
     Question::new(|request| target().inspect(request, None), AttemptTime::DEFAULT, entropy())
 }
 
-pub(crate) fn renew() -> Renew {
-    let (lease, attempt) = (LeaseTime::DEFAULT, AttemptTime::DEFAULT);
-    Renew::new(&target(), &held(), lease, attempt, entropy(), Some(known_clock()), START)
+/// The wait for a latch, with at most this number of queries.
+pub(crate) fn latch_wait(wait_ms: u64, queries: Option<u32>) -> Conversation<Awaiting> {
+    let calls = CountDownLatchCalls::new(lock_name("job"), Publish::Plain);
+    let (budget, attempt) = (queries.and_then(budget), AttemptTime::DEFAULT);
+    Conversation::new(Awaiting::new(calls, up_to(wait_ms), budget, attempt, entropy(), START))
+}
+
+/// The member of a multi-lock at this gateway.
+pub(crate) fn plain(gateway: usize) -> Target {
+    lock(MEMBERS[gateway])
+}
+
+/// The member of a multi-lock at this gateway, with a queue.
+pub(crate) fn fair(gateway: usize) -> Target {
+    fair_lock(MEMBERS[gateway])
+}
+
+const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
+
+pub(crate) fn multi_lock_spec(parts: Vec<Target>, patience: Patience) -> GatherSpec {
+    GatherSpec::new(parts, patience)
+}
+
+/// The acquisition of a multi-lock by a client that knows the clock of every Redis.
+pub(crate) fn multi_lock_machine(spec: GatherSpec) -> Gather {
+    let clocks = vec![Some(known_clock()); spec.parts.len()];
+    Gather::new(spec, entropy(), clocks, START)
+}
+
+pub(crate) fn multi_lock_with(spec: GatherSpec) -> Conversation<Gather> {
+    Conversation::new(multi_lock_machine(spec))
+}
+
+/// A multi-lock of `count` plain members.
+pub(crate) fn multi_lock(count: usize, patience: Patience) -> Conversation<Gather> {
+    multi_lock_with(multi_lock_spec((0..count).map(plain).collect(), patience))
+}
+
+pub(crate) fn red_lock_spec(nodes: usize, patience: Patience) -> MajoritySpec {
+    let node = LockCalls::new(lock_name("job"), Publish::Plain);
+    MajoritySpec::new(vec![node; nodes], patience)
+}
+
+/// The acquisition of a redLock by a client that knows the clock of every node.
+pub(crate) fn red_lock_machine(spec: MajoritySpec) -> Majority {
+    let clocks = vec![Some(known_clock()); spec.parts.len()];
+    Majority::new(spec, entropy(), clocks, START)
+}
+
+pub(crate) fn red_lock_with(spec: MajoritySpec) -> Conversation<Majority> {
+    Conversation::new(red_lock_machine(spec))
+}
+
+pub(crate) fn red_lock(nodes: usize, patience: Patience) -> Conversation<Majority> {
+    red_lock_with(red_lock_spec(nodes, patience))
 }

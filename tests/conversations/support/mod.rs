@@ -1,5 +1,14 @@
-//! What the conversations have in common.
+//! What the conversations have in common: the language, scripted replies, and machines to talk to.
 
-pub(crate) mod conversation;
-pub(crate) mod fixtures;
-pub(crate) mod virtual_time;
+mod clock;
+mod conversation;
+mod expectations;
+mod fixtures;
+mod reply;
+mod run;
+
+pub(crate) use clock::{Clocks, SERVER_START, START, held_at_most, known_clock, ms};
+pub(crate) use conversation::Conversation;
+pub(crate) use fixtures::*;
+pub(crate) use reply::{Call, ScriptReply, already_yours, busy, granted, queued, renewed};
+pub(crate) use run::{Run, run, run_with_needless_wakeups};

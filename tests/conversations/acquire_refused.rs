@@ -1,0 +1,76 @@
+//! Acquisitions that a gateway or Redis refuses, and replies that no acquisition has.
+
+use edgelatch::error::{AcquireError, RefusalKind};
+use edgelatch::protocol::reply::Code;
+use edgelatch::timing::Patience;
+
+use crate::support::*;
+
+const ACQUIRE: &str = "lock_acquire";
+const RELEASE: &str = "lock_release";
+
+/// S67.
+#[test]
+fn a_clear_no_ends_the_wait_at_once() {
+    let it = acquire(up_to(30_000)).expect_call(ACQUIRE).refuse("WRONGPASS invalid token");
+    let outcome = it.expect_done();
+    let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((refusal.kind(), refusal.code()), (RefusalKind::Unauthorized, "WRONGPASS"));
+    assert_eq!(it.calls().len(), 1, "nothing was done, so nothing is undone");
+}
+
+/// S67.
+#[test]
+fn a_script_that_may_have_stopped_half_way_is_undone() {
+    let it = acquire(Patience::Once).expect_call(ACQUIRE);
+    let it = it.refuse("ERR The user executing the script can't run this command");
+    let outcome = it.expect_call(RELEASE).reply(Code::Done).expect_done();
+    assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
+}
+
+#[test]
+fn what_was_refused_for_now_is_undone_since_a_copy_may_be_granted_later() {
+    let it = acquire(Patience::Once).expect_call(ACQUIRE);
+    let it = it.refuse("OOM command not allowed when used memory > 'maxmemory'.");
+    let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
+    let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(refusal.kind(), RefusalKind::OutOfMemory);
+}
+
+/// S67.
+#[test]
+fn a_redis_that_is_not_ready_is_asked_again() {
+    let it = acquire(up_to(30_000)).expect_call(ACQUIRE);
+    let it = it.refuse("LOADING Redis is loading the dataset in memory").advance_to_timeout();
+    it.expect_call(ACQUIRE).reply(granted(TOKEN)).expect_done().unwrap();
+}
+
+#[test]
+fn a_token_out_of_range_is_a_refusal() {
+    let it = acquire(Patience::Once).expect_call(ACQUIRE).reply(Code::TokenRange);
+    // The script wrote no tombstone, so the release keeps a copy from being granted.
+    let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
+    let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(refusal.kind(), RefusalKind::TokenRange);
+}
+
+#[test]
+fn a_grant_without_a_token_is_not_believed() {
+    for value in ["0", "x", "", "9007199254740992"] {
+        let it = acquire(Patience::Once).expect_call(ACQUIRE);
+        let it = it.reply(ScriptReply::new(Code::Done, value, 30_000));
+        let outcome = it.expect_call(RELEASE).reply(Code::Done).expect_done();
+        assert!(matches!(outcome, Err(AcquireError::Unreachable(_))), "{value}: {outcome:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_no_acquisition_gives_is_undone() {
+    use Code::{BoundRequired, Nothing, ScriptFailed, Superseded, Unknown};
+    // The bound is required of a request that has one.
+    for code in [Nothing, BoundRequired, Unknown, Superseded, ScriptFailed] {
+        let it = acquire(Patience::Once).expect_call(ACQUIRE).reply(code);
+        let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
+        assert!(matches!(outcome, Err(AcquireError::Unreachable(_))), "{code:?}: {outcome:?}");
+    }
+}

@@ -1,0 +1,100 @@
+//! The back-off between the retries of a waiter without notifications, and the pauses of a spin
+//! lock.
+
+use edgelatch::error::AcquireError;
+use edgelatch::machine::{Acquire, AcquireSpec, Entropy, GatherSpec, Pacing, SpinBackoff, Wake};
+use edgelatch::timing::Patience;
+
+use crate::support::*;
+
+const ACQUIRE: &str = "lock_acquire";
+const LAST: usize = 7;
+
+fn spin_lock(policy: SpinBackoff, wait_ms: u64) -> Conversation<Acquire> {
+    acquire_with(AcquireSpec { pacing: Pacing::Spin(policy), ..acquire_spec(up_to(wait_ms)) })
+}
+
+/// A waiter that polls retries this long after a release: the mean over all times at which the
+/// release may come, measured in the back-off step of that time.
+#[test]
+fn a_release_is_found_out_within_half_a_step() {
+    let (mut late, mut waited) = (0.0, 0.0);
+    for seed in 0..100 {
+        let spec = acquire_spec(Patience::UntilCancelled);
+        let machine = Acquire::new(spec, Entropy::new([seed; 32]), Some(known_clock()), START);
+        let mut it = Conversation::new(machine);
+        for step in [50, 100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000] {
+            it = it.expect_call(ACQUIRE).reply(busy(30_000)).expect_timeout(Wake::BackOff);
+            let pause = ms(it.timeout_ms()).as_secs_f64();
+            // A release comes at any time of the pause with the same probability.
+            late += pause * (pause / 2.0) / ms(step).as_secs_f64();
+            waited += pause;
+            it = it.advance_to_timeout();
+        }
+    }
+    let mean = late / waited;
+    assert!(mean > 0.2 && mean < 0.5, "{mean} steps");
+}
+
+#[test]
+fn a_spin_lock_keeps_its_own_pace_whatever_is_known_of_the_holder() {
+    let mut it = spin_lock(SpinBackoff::CONSTANT, 10_000);
+    for _ in 0..5 {
+        it = it.expect_call(ACQUIRE).reply(busy(3)).expect_timeout_in(Wake::BackOff, 64);
+        it = it.advance_to_timeout();
+    }
+}
+
+#[test]
+fn a_spin_lock_s_wait_is_not_overrun_by_a_pause() {
+    let it = spin_lock(SpinBackoff::Constant(ms(30_000)), 2_000).expect_call(ACQUIRE);
+    let it = it.reply(busy(60_000)).expect_timeout_in(Wake::WaitOver, 2_000);
+    let it = it.advance_to_timeout().expect_call(ACQUIRE);
+    assert_eq!(it.arg(LAST), "1", "the last try");
+    let outcome = it.reply(busy(58_000)).expect_done();
+    assert!(matches!(outcome, Err(AcquireError::Busy { .. })), "{outcome:?}");
+}
+
+#[test]
+fn a_spin_lock_s_pauses_are_within_their_range() {
+    for bad in [
+        SpinBackoff::Constant(ms(0)),
+        SpinBackoff::Constant(ms(60_001)),
+        SpinBackoff::Exponential { first: ms(2), max: ms(1), factor: 2 },
+        SpinBackoff::Exponential { first: ms(1), max: ms(1), factor: 0 },
+    ] {
+        assert_eq!(bad.check().unwrap_err().option(), "backoff");
+    }
+    assert!(SpinBackoff::default().check().is_ok() && SpinBackoff::CONSTANT.check().is_ok());
+}
+
+#[test]
+fn the_tries_of_a_spin_lock_are_spread_over_its_wait_when_they_are_counted() {
+    let (budget, pacing) = (budget(12), Pacing::Spin(SpinBackoff::CONSTANT));
+    let spec = AcquireSpec { pacing, budget, ..acquire_spec(up_to(30_000)) };
+    let mut it = acquire_with(spec);
+    for tries in 1..8 {
+        it = it.expect_call(ACQUIRE).reply(busy(60_000)).advance_to_timeout();
+        let passed = it.elapsed_ms();
+        assert!(passed >= 2_000 * tries && passed <= 4_000 * tries, "{tries}: {passed} ms");
+    }
+}
+
+#[test]
+fn a_spin_lock_among_several_is_waited_for_at_its_own_pace() {
+    let two = || {
+        let pacing = vec![Pacing::Jittered, Pacing::Spin(SpinBackoff::CONSTANT)];
+        let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
+        multi_lock_with(GatherSpec { pacing, ..spec })
+    };
+    let mut it = two().reply_from(0, granted(10));
+    for _ in 0..5 {
+        // Whatever is known of the holder.
+        it = it.reply_from(1, busy(3));
+        assert_eq!((it.timeout_ms(), it.timeout_reason()), (64, Some(Wake::BackOff)));
+        it = it.advance_to_timeout();
+    }
+    // The other lock has its usual back-off.
+    let it = two().reply_from(1, busy(3)).reply_from(0, busy(3));
+    assert_eq!((it.timeout_ms(), it.timeout_reason()), (4, Some(Wake::HolderExpires)));
+}

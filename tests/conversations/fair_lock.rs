@@ -1,0 +1,122 @@
+//! Waiting in the queue of a fair lock, and handing the place in it to the next owner of the same
+//! waiter.
+
+use edgelatch::error::{AcquireError, FailureKind};
+use edgelatch::machine::{Acquire, AcquireSpec, Wake};
+use edgelatch::protocol::reply::Code;
+use edgelatch::timing::Patience;
+
+use crate::support::*;
+
+const ACQUIRE: &str = "fair_acquire";
+const RELEASE: &str = "fair_release";
+/// For how long an owner is used.
+const ROUND_MS: u64 = 600_000;
+
+fn fair_acquire(patience: Patience) -> Conversation<Acquire> {
+    acquire_with(AcquireSpec::new(fair_lock("invoice:42"), patience))
+}
+
+/// The second place in the queue: the next try is due within 3,333 ms.
+fn second() -> ScriptReply {
+    queued(1, 3_333).with_ms(25_000)
+}
+
+#[test]
+fn a_queued_waiter_retries_before_its_time_is_over() {
+    let mut it = fair_acquire(up_to(60_000));
+    for within in [3_333, 1_000, 40] {
+        it = it.expect_call(ACQUIRE).reply(queued(2, within).with_ms(25_000));
+        it = it.expect_timeout_within(Wake::BackOff, within * 4 / 5..=within).advance_to_timeout();
+    }
+    let it = it.expect_call(ACQUIRE);
+    let numbers: Vec<&str> = it.calls().iter().map(|call| call.arg(10)).collect();
+    assert_eq!(numbers, ["1", "2", "3", "4"], "each try has a number above the last one's");
+}
+
+#[test]
+fn a_wait_that_outlasts_its_bound_takes_its_seat_along() {
+    let mut it = fair_acquire(Patience::UntilCancelled).expect_call(ACQUIRE).reply(second());
+    let first = it.newest_call().script.clone();
+    while it.elapsed_ms() < ROUND_MS {
+        it = it.advance_to_timeout().expect_call(ACQUIRE).reply(second());
+    }
+    // The new owner names the previous one; the machine releases nothing.
+    let last = &it.newest_call().script;
+    assert_ne!(last.keys()[0], first.keys()[0]);
+    assert_eq!(last.keys().len(), first.keys().len() + 1);
+    assert_eq!(last.keys().last(), first.keys().first());
+    assert!(it.calls().iter().all(|call| call.name() == ACQUIRE));
+    // After the reply to that, the calls no longer name the previous owner.
+    let it = it.advance_to_timeout().expect_call(ACQUIRE);
+    assert_eq!(it.newest_call().script.keys().len(), first.keys().len());
+}
+
+#[test]
+fn while_the_seat_may_not_have_been_handed_over_both_owners_are_named() {
+    let mut it = fair_acquire(Patience::UntilCancelled).expect_call(ACQUIRE).reply(second());
+    let first = it.newest_call().script.clone();
+    while it.elapsed_ms() < ROUND_MS {
+        it = it.advance_to_timeout().expect_call(ACQUIRE);
+        if it.newest_call().script.keys()[0] == first.keys()[0] {
+            it = it.reply(second());
+        }
+    }
+    let it = it.fail(FailureKind::Broken).advance_to_timeout().expect_call(ACQUIRE);
+    assert_eq!(it.newest_call().script.keys().last(), first.keys().first());
+    let it = it.cancel().expect_call(RELEASE);
+    assert!(it.newest_call().script.keys().contains(&first.keys()[0]));
+    let outcome = it.reply(Code::No).expect_done();
+    assert_eq!(outcome, Err(AcquireError::Cancelled { held_at_most: None }));
+}
+
+#[test]
+fn a_try_that_comes_late_goes_on_with_the_seat_under_a_new_bound() {
+    let it = fair_acquire(up_to(60_000)).expect_call(ACQUIRE).reply(Code::Late);
+    let it = it.expect_call(ACQUIRE);
+    let [first, second] = it.calls() else { panic!("two calls") };
+    assert_ne!(first.script.keys()[0], second.script.keys()[0]);
+    assert_eq!(second.script.keys().last(), first.script.keys().first());
+}
+
+#[test]
+fn a_place_whose_owner_is_not_known_is_given_up() {
+    let mut it = fair_acquire(Patience::UntilCancelled).expect_call(ACQUIRE).reply(second());
+    let first = it.newest_call().script.keys()[0].clone();
+    let mut second_owner = None;
+    loop {
+        it = it.advance_to_timeout();
+        if it.elapsed_ms() >= 2 * ROUND_MS {
+            break;
+        }
+        it = it.expect_call(ACQUIRE);
+        let owner = it.newest_call().script.keys()[0].clone();
+        if owner == first {
+            it = it.reply(second());
+        } else {
+            second_owner = Some(owner);
+            it = it.fail(FailureKind::Broken);
+        }
+    }
+    let it = it.expect_call(RELEASE);
+    let both = it.newest_call().script.keys().to_vec();
+    assert!(both.contains(&first) && both.contains(&second_owner.unwrap()));
+    let it = it.reply(Code::No).expect_call(ACQUIRE);
+    let third = it.newest_call().script.keys();
+    assert!(!both.contains(&third[0]) && !third.contains(&first));
+}
+
+#[test]
+fn a_waiter_that_was_restored_to_its_place_allows_for_more() {
+    // The number of arguments that differ between the two tries, without request and bound. The
+    // number of the try always does.
+    let different = |is_restored: u8| {
+        let it = fair_acquire(up_to(60_000)).expect_call(ACQUIRE);
+        let refusal = ScriptReply::new(Code::No, format!("1,3333,{is_restored}"), 25_000);
+        let it = it.reply(refusal).advance_to_timeout().expect_call(ACQUIRE);
+        let [first, second] = it.calls() else { panic!("two calls") };
+        let (first, second) = (&first.script.args()[2..], &second.script.args()[2..]);
+        first.iter().zip(second).filter(|(one, other)| one != other).count()
+    };
+    assert_eq!((different(0), different(1)), (1, 2));
+}

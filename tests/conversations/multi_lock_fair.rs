@@ -1,0 +1,95 @@
+//! Fair locks among the members of a multi-lock: which queues the waiter stands in, and how it
+//! keeps its place.
+
+use edgelatch::error::FailureKind;
+use edgelatch::machine::Gather;
+use edgelatch::protocol::calls::Target;
+use edgelatch::protocol::reply::Code;
+use edgelatch::timing::Patience;
+
+use crate::support::*;
+
+const OWNER: usize = 5;
+const RELEASE_PREVIOUS_OWNER: usize = 10;
+const LAST: usize = 12;
+const PREVIOUS_OWNER: usize = 15;
+const ACQUIRE: &str = "fair_acquire";
+const RELEASE: &str = "fair_release";
+
+fn multi_lock_of(parts: Vec<Target>, patience: Patience) -> Conversation<Gather> {
+    multi_lock_with(multi_lock_spec(parts, patience))
+}
+
+#[test]
+fn only_what_is_waited_for_stands_in_a_queue() {
+    let it = multi_lock_of(vec![fair(0), fair(1), plain(2)], up_to(30_000));
+    assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
+    // The first is granted, the second is not: the machine joins its queue at once, under a new
+    // owner.
+    let it = it.reply_from(0, granted(10)).reply_from(2, granted(12));
+    let refused = it.arg_of(1, OWNER).to_owned();
+    let it = it
+        .expect_calls(&[(0, ACQUIRE), (1, ACQUIRE), (2, "lock_acquire")])
+        .reply_from(1, queued(0, 900))
+        .expect_calls(&[(1, ACQUIRE), (2, "lock_release")]);
+    assert_eq!(it.arg_of(1, LAST), "0");
+    assert_ne!(it.arg_of(1, OWNER), refused);
+    let it = it.reply_from(2, Code::Done).reply_from(1, queued(1, 900));
+    assert!((720..=900).contains(&it.timeout_ms()), "as the queue wants: the machine {it}");
+}
+
+#[test]
+fn the_first_in_a_queue_notices_when_it_is_its_turn() {
+    // Without a notification: at the pace of a lock that is held, and no later than the queue wants
+    // the next try.
+    let mut it = multi_lock_of(vec![fair(0), plain(1)], up_to(60_000)).reply_from(1, busy(50));
+    let mut step = 50;
+    for _ in 0..8 {
+        it = it.reply_from(0, queued(0, 800));
+        let pause = it.timeout_ms();
+        assert!((10..=step.min(800)).contains(&pause), "{pause} ms within {step}");
+        it = it.advance_to_timeout();
+        step *= 2;
+    }
+}
+
+#[test]
+fn a_place_in_a_queue_is_kept_when_a_poll_is_not_answered() {
+    let it = multi_lock_of(vec![fair(0), plain(1)], up_to(30_000));
+    let it = it.reply_from(0, queued(0, 100)).reply_from(1, busy(50)).advance_to_timeout();
+    let owner = it.arg_of(0, OWNER).to_owned();
+    let it = it.fail_from(0, FailureKind::Broken).advance_to_timeout();
+    assert_eq!((it.newest_call().name(), it.arg_of(0, OWNER)), (ACQUIRE, &*owner));
+    assert!(it.scripts().iter().all(|script| !script.ends_with("release")));
+}
+
+#[test]
+fn a_long_wait_in_a_queue_goes_on_under_a_new_owner_who_takes_over_the_seat() {
+    let mut it = multi_lock_of(vec![fair(0), plain(1)], Patience::UntilCancelled)
+        .reply_from(0, queued(0, 60_000))
+        .reply_from(1, busy(50));
+    let owner = it.arg_of(0, OWNER).to_owned();
+    while it.elapsed_ms() < 600_000 {
+        it = it.advance_to_timeout();
+        if it.elapsed_ms() < 600_000 {
+            it = it.reply_from(0, queued(0, 60_000));
+        }
+    }
+    assert_ne!(it.arg_of(0, OWNER), owner);
+    assert_eq!(it.arg_of(0, PREVIOUS_OWNER), owner);
+    let it = it.cancel();
+    assert_eq!((it.newest_call().name(), it.arg_of(0, RELEASE_PREVIOUS_OWNER)), (RELEASE, &*owner));
+}
+
+#[test]
+fn in_a_queue_a_late_waiter_keeps_its_place_and_no_more_than_once() {
+    let it = multi_lock_of(vec![fair(0)], up_to(60_000)).expect_call(ACQUIRE);
+    let first = it.arg(OWNER).to_owned();
+    let it = it.reply(Code::Late).expect_call(ACQUIRE);
+    assert_ne!(it.arg(OWNER), first);
+    // After a second late reply the machine releases both owners.
+    it.reply(Code::Late).expect_calls(&[(0, RELEASE)]);
+    // The last try has no place in the queue: it is undone first.
+    let it = multi_lock_of(vec![fair(0)], Patience::Once).expect_call(ACQUIRE);
+    it.reply(Code::Late).expect_call(RELEASE);
+}

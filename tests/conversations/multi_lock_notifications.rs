@@ -1,0 +1,53 @@
+//! What the waiter of a multi-lock or redLock does with its subscription and the messages that it
+//! brings.
+
+use edgelatch::machine::{Machine, Wake};
+
+use crate::support::*;
+
+const CHANNEL: &str = "redisson_lock__channel:{job}";
+const ACQUIRE: &str = "lock_acquire";
+
+/// A waiter of the part at gateway 0 takes its turn, skips it when another client acquires, and
+/// publishes its own grant. `refused` is the waiter after its first refusal.
+fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
+    let waiting = || {
+        let it = refused().confirm_subscription().expect_calls(&[(0, ACQUIRE)]);
+        it.advance(10).reply_from(0, busy(50_000)).expect_timeout(Wake::Silence)
+    };
+    let it = waiting().notify_within(20).expect_timeout_within(Wake::Turn, ..=20);
+    let it = it.advance_to_timeout().expect_calls(&[(0, ACQUIRE)]);
+    assert_eq!(it.arg_of(0, 12), CHANNEL);
+    // A message while a try is under way starts a turn as well.
+    it.notify_within(20).reply_from(0, busy(50_000)).expect_timeout(Wake::Turn);
+    let it = waiting().notify_within(20).notify_acquired(Some(ms(300)));
+    it.expect_timeout_in(Wake::Silence, 300);
+    let it = waiting().notify_within(20).notify_acquired(None);
+    let it = it.expect_timeout_within(Wake::Silence, 7_000..);
+    it.notify().expect_calls(&[(0, ACQUIRE)]);
+}
+
+#[test]
+fn several_parts_and_nodes_take_turns_and_tell_others() {
+    takes_turns(|| {
+        let it = multi_lock_with(multi_lock_spec(vec![lock("job")], up_to(60_000)));
+        it.expect_calls(&[(0, ACQUIRE)]).reply_from(0, busy(50_000))
+    });
+    takes_turns(|| {
+        let it = red_lock(3, up_to(60_000));
+        let it = it.expect_calls(&[(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)]);
+        (0..3).fold(it, |it, node| it.reply_from(node, busy(50_000)))
+    });
+}
+
+#[test]
+fn several_parts_subscribe_at_the_part_that_they_wait_for() {
+    for wait in [5_000, 60_000] {
+        let it = multi_lock(2, up_to(wait)).expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);
+        let it = it.reply_from(0, granted(5)).reply_from(1, busy(50_000));
+        let it = it.expect_subscribe(1, "redisson_lock__channel:{b}");
+        let it = it.confirm_subscription().expect_calls(&[(1, ACQUIRE)]);
+        let it = it.reply_from(1, busy(50_000)).notify().expect_calls(&[(1, ACQUIRE)]);
+        assert!(!it.is_done());
+    }
+}

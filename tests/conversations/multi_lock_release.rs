@@ -1,0 +1,114 @@
+//! Releasing a hold of several parts: a multi-lock or a redLock.
+
+use edgelatch::error::{FailureKind, ReleaseError};
+use edgelatch::machine::{Release, ReleaseAll, Released, Wake};
+use edgelatch::protocol::calls::{ReadCalls, Target, WriteCalls};
+use edgelatch::protocol::reply::Code;
+use edgelatch::protocol::script::Publish;
+use edgelatch::timing::{AttemptTime, LeaseTime};
+
+use crate::support::*;
+
+const RELEASE: &str = "lock_release";
+const ALL: [(usize, &str); 3] = [(0, RELEASE), (1, RELEASE), (2, RELEASE)];
+
+/// Releases three parts that count; `quorum` of them make the hold.
+fn release_three(quorum: usize) -> Conversation<ReleaseAll> {
+    release_parts([true; 3], quorum)
+}
+
+/// Releases three parts; `counts` says for each whether it counts for the hold.
+fn release_parts(counts: [bool; 3], quorum: usize) -> Conversation<ReleaseAll> {
+    let part = |counts| (release_machine(LeaseTime::DEFAULT), counts);
+    Conversation::new(ReleaseAll::new(counts.map(part), quorum)).expect_calls(&ALL)
+}
+
+#[test]
+fn a_majority_that_has_let_go_waits_half_a_second_for_a_silent_node() {
+    let it = release_three(2).reply_from(0, Code::Done).reply_from(2, Code::Done);
+    let it = it.expect_timeout_in(Wake::ReplyDue, 500).advance_to_timeout();
+    assert_eq!(it.expect_done(), Ok(Released::Released));
+    // Later inputs change nothing, and cause no call.
+    let it = it.advance_and_wake(60_000).wake();
+    assert_eq!((it.expect_done(), it.calls().len()), (Ok(Released::Released), 3));
+}
+
+#[test]
+fn a_node_that_answers_in_that_time_ends_it_and_one_that_breaks_is_asked_again() {
+    let it = release_three(2).reply_from(0, Code::Done).reply_from(1, Code::Done);
+    assert_eq!(it.reply_from(2, Code::No).expect_done(), Ok(Released::Released));
+    let it = release_three(2).fail_from(2, FailureKind::Broken).reply_from(0, Code::Done);
+    let it = it.advance_to_timeout().expect_calls(&[(2, RELEASE)]).reply_from(1, Code::Done);
+    assert_eq!(it.reply_from(2, Code::Done).expect_done(), Ok(Released::Released));
+}
+
+#[test]
+fn where_all_parts_make_the_hold_all_are_waited_for() {
+    let it = release_three(3).reply_from(0, Code::Done).reply_from(2, Code::Done);
+    assert!(it.timeout_ms() > 1_000, "the machine {it}");
+    assert_eq!(it.reply_from(1, Code::Done).expect_done(), Ok(Released::Released));
+}
+
+#[test]
+fn a_majority_that_had_lost_it_waits_for_no_grace() {
+    let it = release_three(2).reply_from(0, Code::No).reply_from(1, Code::No);
+    assert!(it.timeout_ms() > 1_000, "the machine {it}");
+    assert_eq!(it.reply_from(2, Code::Done).expect_done(), Ok(Released::WasLost));
+}
+
+/// S94.
+#[test]
+fn a_node_that_was_given_back_before_the_hold_began_does_not_count() {
+    let released = || {
+        let it = release_parts([true, true, false], 2);
+        it.reply_from(0, Code::Done).reply_from(2, Code::Done)
+    };
+    assert_eq!(released().reply_from(1, Code::No).expect_done(), Ok(Released::WasLost));
+    assert_eq!(released().reply_from(1, Code::Done).expect_done(), Ok(Released::Released));
+}
+
+/// Releases two parts that count, with leases of these numbers of seconds.
+fn release_two(seconds: [u64; 2]) -> Conversation<ReleaseAll> {
+    let part = |seconds: u64| (release_machine(lease(seconds * 1_000)), true);
+    let it = Conversation::new(ReleaseAll::new(seconds.map(part), 2));
+    it.expect_calls(&[(0, RELEASE), (1, RELEASE)])
+}
+
+/// S14.
+#[test]
+fn of_several_ends_that_are_unknown_the_latest_is_told() {
+    let longest = held_at_most(90_000 + 60_000, ms(0));
+    for leases in [[30, 60], [60, 30]] {
+        let it = release_two(leases).reply_from(0, Code::Late).reply_from(1, Code::Late);
+        let cause = FailureKind::Garbled { status: 200 };
+        let unknown = ReleaseError::Unknown { held_at_most: longest, cause };
+        assert_eq!(it.expect_done(), Err(unknown), "{leases:?}");
+    }
+}
+
+#[test]
+fn a_part_that_may_not_be_released_says_so_whatever_is_known_of_the_others() {
+    for refused in [0, 1] {
+        for other in [Code::Late, Code::Done, Code::No] {
+            let it = release_two([30, 30]).refuse_from(refused, "WRONGPASS no");
+            let outcome = it.reply_from(1 - refused, other).expect_done();
+            assert!(matches!(outcome, Err(ReleaseError::Refused(_))), "{other:?}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn the_token_of_a_write_is_handed_on_to_the_reads_that_it_was_around() {
+    let write = Target::Write(WriteCalls::new(lock_name("job"), Publish::Plain));
+    let read = Target::Read(ReadCalls::new(lock_name("job"), Publish::Plain));
+    let (attempt, grant) = (AttemptTime::DEFAULT, grant(LeaseTime::DEFAULT));
+    for (target, token) in [(write, Some(77)), (read, None), (target(), None)] {
+        let clock = Some(known_clock());
+        let part = Release::new(&target, &grant, grant.reach(), attempt, clock);
+        let it = Conversation::new(ReleaseAll::new([(part, true)], 1));
+        assert_eq!(it.machine().handed_on(), None);
+        let it = it.reply(ScriptReply::new(Code::Done, 77, 0));
+        assert_eq!(it.machine().handed_on().map(|token| token.as_u64()), token);
+        assert_eq!(it.outcome(), Some(&Ok(Released::Released)));
+    }
+}

@@ -1,0 +1,90 @@
+//! Losing a hold, and ending its renewals.
+
+use edgelatch::error::{FailureKind, LossReason};
+use edgelatch::machine::{Lease, LeaseState, Renewal, Wake};
+use edgelatch::protocol::reply::Code;
+use edgelatch::timing::LeaseTime;
+
+use crate::support::*;
+
+const RENEW: &str = "lock_renew";
+
+/// For how long a lease of 30 s is trusted after its request was sent.
+const TRUSTED: u64 = 30_000 - 302;
+
+#[test]
+fn a_lease_for_a_fixed_time_is_only_watched() {
+    let it = renewal(false).expect_timeout_in(Wake::LeaseEnds, TRUSTED).advance_to_timeout();
+    assert_eq!(it.expect_done(), Some(LossReason::Expired));
+}
+
+#[test]
+fn a_hold_that_redis_does_not_know_is_lost_at_once() {
+    let it = renewal(true).advance_to_timeout().expect_call(RENEW).reply(Code::Lost);
+    assert_eq!(it.expect_done(), Some(LossReason::Gone));
+    assert_eq!(it.machine().state(), LeaseState::Lost(LossReason::Gone));
+}
+
+/// S9.
+#[test]
+fn without_an_answer_it_is_unknown_and_asked_again_and_lost_when_it_expires() {
+    let mut it = renewal(true).advance_to_timeout();
+    while it.machine().state() != LeaseState::Lost(LossReason::Expired) {
+        it = it.expect_call(RENEW).fail(FailureKind::Broken);
+        assert_eq!(it.machine().state(), LeaseState::Unknown);
+        it = it.advance_to_timeout();
+    }
+    assert!(it.calls().len() > 3, "{}", it.calls().len());
+    assert_eq!(it.elapsed_ms(), TRUSTED, "neither later nor much earlier");
+    assert_eq!(it.expect_done(), Some(LossReason::Expired));
+}
+
+#[test]
+fn a_late_renewal_is_no_loss() {
+    let it = renewal(true).advance_to_timeout().expect_call(RENEW).reply(Code::Late);
+    assert_eq!(it.machine().state(), LeaseState::Unknown);
+    let it = it.advance_to_timeout().expect_call(RENEW).reply(granted(TOKEN));
+    assert_eq!(it.machine().state(), LeaseState::Renewed);
+}
+
+/// S22, S24.
+#[test]
+fn a_host_that_slept_finds_its_lease_lost() {
+    // For ten minutes, in which its monotonic clock stood still.
+    let it = renewal(true).advance_clocks(0, 600_000).wake();
+    assert_eq!(it.expect_done(), Some(LossReason::Expired));
+}
+
+#[test]
+fn news_of_a_loss_is_heard_although_another_renewal_was_adopted_meanwhile() {
+    let it = renewal(true).advance_to_timeout().expect_call(RENEW);
+    let adopted = Lease::confirmed(LeaseTime::DEFAULT, it.now());
+    let it = it.update(|renewal| renewal.adopt(adopted));
+    assert_eq!(it.reply(Code::Lost).expect_done(), Some(LossReason::Gone));
+}
+
+/// S80.
+#[test]
+fn a_release_ends_it_at_once() {
+    let it = renewal(true).advance_to_timeout().expect_call(RENEW).cancel();
+    assert_eq!(it.expect_done(), None);
+}
+
+#[test]
+fn one_that_only_watches_asks_no_more() {
+    let it = renewal(true).update(Renewal::only_watch);
+    let it = it.expect_timeout_in(Wake::LeaseEnds, TRUSTED).advance_to_timeout();
+    assert_eq!(it.expect_done(), Some(LossReason::Expired));
+    assert!(it.calls().is_empty());
+}
+
+#[test]
+fn a_stopped_renewal_gives_up_its_call_and_keeps_what_is_known() {
+    let it = renewal(true).advance_to_timeout().expect_call(RENEW).update(Renewal::only_watch);
+    let it = it.expect_timeout(Wake::LeaseEnds).advance_to_timeout();
+    assert_eq!(it.expect_done(), Some(LossReason::Expired));
+    // Of a lost hold nothing is left to watch.
+    let it = renewal(true).advance_to_timeout().expect_call(RENEW).reply(Code::Lost);
+    let it = it.update(Renewal::only_watch);
+    assert_eq!(it.expect_done(), Some(LossReason::Gone));
+}

@@ -1,0 +1,78 @@
+//! The clocks of a conversation: two of the host, and the one of Redis.
+
+use std::time::Duration;
+
+use edgelatch::protocol::reply::ServerClock;
+use edgelatch::time::Instant;
+
+/// Redis' clock when a conversation begins, in milliseconds since 1970.
+pub(crate) const SERVER_START: u64 = 1_700_000_000_000;
+
+/// The two clocks of the host when a conversation begins. They share no epoch with Redis' clock.
+pub(crate) const START: Instant = Instant::from_millis(START_MONOTONIC, START_WALL);
+const START_MONOTONIC: u64 = 5_000;
+const START_WALL: u64 = 9_000_000;
+
+/// What a client knows of Redis' clock after a reply at [`START`].
+pub(crate) const fn known_clock() -> ServerClock {
+    ServerClock::new(SERVER_START, START)
+}
+
+pub(crate) const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// Upper bound of a hold that Redis keeps until `until` milliseconds after its clock was read,
+/// `passed` after that reading.
+///
+/// The client's clock may run 1 % and 2 ms fast: that much less has passed, and that much more has
+/// to pass.
+pub(crate) fn held_at_most(until: u64, passed: Duration) -> Duration {
+    let drift = |time: Duration| time / 100 + ms(2);
+    let left = ms(until) - passed.saturating_sub(drift(passed));
+    left + drift(left)
+}
+
+/// How far each clock has advanced since the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clocks {
+    monotonic_ms: u64,
+    wall_ms: i64,
+    server_ms: u64,
+}
+
+impl Clocks {
+    /// What the host reads.
+    pub(crate) fn now(&self) -> Instant {
+        let wall_ms = START_WALL.checked_add_signed(self.wall_ms).unwrap();
+        Instant::from_millis(START_MONOTONIC + self.monotonic_ms, wall_ms)
+    }
+
+    /// What Redis reads, in milliseconds since 1970.
+    pub(crate) const fn server_ms(&self) -> u64 {
+        SERVER_START + self.server_ms
+    }
+
+    /// For how long the conversation has lasted, by Redis' clock.
+    pub(crate) const fn elapsed_ms(&self) -> u64 {
+        self.server_ms
+    }
+
+    /// Advances all clocks alike.
+    pub(crate) fn advance(&mut self, ms: u64) {
+        self.server_ms += ms;
+        self.advance_host(ms, i64::try_from(ms).unwrap());
+    }
+
+    /// Advances the host's clocks by different amounts, or sets its wall clock back. Redis' clock
+    /// stands still.
+    pub(crate) const fn advance_host(&mut self, monotonic_ms: u64, wall_ms: i64) {
+        self.monotonic_ms += monotonic_ms;
+        self.wall_ms += wall_ms;
+    }
+
+    /// Advances all clocks to `deadline`, as far as either clock of the host has yet to go.
+    pub(crate) fn advance_to(&mut self, deadline: Instant) {
+        self.advance(u64::try_from(self.now().until(deadline).as_millis()).unwrap());
+    }
+}

@@ -1,0 +1,126 @@
+//! What a test expects of the machine. A failure prints what the machine waits for and the calls so
+//! far.
+
+use std::fmt::{self, Debug, Display, Formatter};
+use std::ops::RangeBounds;
+
+use edgelatch::machine::{Machine, Wake};
+
+use super::conversation::Conversation;
+
+impl<M: Machine> Conversation<M> {
+    /// Exactly one call was made since the last expectation, of this script, and the machine waits
+    /// for its reply.
+    #[track_caller]
+    pub(crate) fn expect_call(mut self, script: &str) -> Self {
+        let new: Vec<_> = self.calls[self.expected..].iter().map(|call| call.name()).collect();
+        assert_eq!(new, [script], "the machine {self}");
+        let waits_for_reply = [Some(Wake::ReplyDue), Some(Wake::LeaseEnds)];
+        let reason = self.timeout_reason();
+        assert!(waits_for_reply.contains(&reason), "it awaits no reply: the machine {self}");
+        self.expected = self.calls.len();
+        self
+    }
+
+    /// Exactly these calls were made since the last expectation, in the order of their gateways.
+    #[track_caller]
+    pub(crate) fn expect_calls(mut self, calls: &[(usize, &str)]) -> Self {
+        let new = self.calls[self.expected..].iter().map(|call| (call.gateway, call.name()));
+        let mut new: Vec<_> = new.collect();
+        new.sort_unstable();
+        assert_eq!(new, calls, "the machine {self}");
+        self.expected = self.calls.len();
+        self
+    }
+
+    /// No call was made since the last expectation, and the machine waits for this timeout.
+    #[track_caller]
+    pub(crate) fn expect_timeout(self, reason: Wake) -> Self {
+        self.expect_no_calls();
+        assert_eq!(self.timeout_reason(), Some(reason), "the machine {self}");
+        self
+    }
+
+    /// No call was made since the last expectation, and this timeout comes in exactly `ms`.
+    #[track_caller]
+    pub(crate) fn expect_timeout_in(self, reason: Wake, ms: u64) -> Self {
+        self.expect_timeout_within(reason, ms..=ms)
+    }
+
+    /// No call was made since the last expectation, and this timeout comes within this range of
+    /// milliseconds.
+    #[track_caller]
+    pub(crate) fn expect_timeout_within(
+        self,
+        reason: Wake,
+        range: impl RangeBounds<u64> + Debug,
+    ) -> Self {
+        let it = self.expect_timeout(reason);
+        assert!(range.contains(&it.timeout_ms()), "not within {range:?}: the machine {it}");
+        it
+    }
+
+    /// The machine has subscribed to this channel at this gateway.
+    #[track_caller]
+    pub(crate) fn expect_subscribe(self, gateway: usize, channel: &str) -> Self {
+        let (at, topic) = self.subscription.as_ref().expect("the machine has subscribed");
+        assert_eq!((*at, topic.channel()), (gateway, channel), "the machine {self}");
+        self
+    }
+
+    /// The machine has not subscribed to any channel.
+    #[track_caller]
+    pub(crate) fn expect_no_subscribe(self) -> Self {
+        assert!(self.subscription.is_none(), "the machine {self}");
+        self
+    }
+
+    /// No call was made since the last expectation, and the machine is done with this outcome.
+    #[track_caller]
+    pub(crate) fn expect_done(&self) -> M::Outcome
+    where
+        M::Outcome: Clone,
+    {
+        self.expect_no_calls();
+        self.expect_outcome()
+    }
+
+    /// The machine is done with this outcome, whatever calls it has made before.
+    #[track_caller]
+    pub(crate) fn expect_outcome(&self) -> M::Outcome
+    where
+        M::Outcome: Clone,
+    {
+        self.outcome().cloned().unwrap_or_else(|| panic!("the machine {self}"))
+    }
+
+    #[track_caller]
+    fn expect_no_calls(&self) {
+        assert!(!self.has_new_calls(), "unexpected calls: the machine {self}");
+    }
+}
+
+/// What the machine waits for, its subscription, and its calls: those that no expectation has
+/// covered come last.
+impl<M: Machine> Display for Conversation<M> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.timeout_reason() {
+            Some(reason) => write!(f, "waits for {reason:?} in {} ms", self.timeout_ms())?,
+            None if self.is_done() => write!(f, "is done")?,
+            None => write!(f, "has not waited yet")?,
+        }
+        if let Some((gateway, topic)) = &self.subscription {
+            write!(f, ", is subscribed to {} at gateway {gateway}", topic.channel())?;
+        }
+        let calls = |range: &[super::reply::Call]| -> Vec<String> {
+            range.iter().map(|call| format!("{}@{}", call.name(), call.gateway)).collect()
+        };
+        let (expected, new) = self.calls.split_at(self.expected);
+        let (expected, new) = (calls(expected).join(" "), calls(new).join(" "));
+        write!(
+            f,
+            "; elapsed: {} ms; expected calls: [{expected}]; new calls: [{new}]",
+            self.elapsed_ms()
+        )
+    }
+}

@@ -1,0 +1,126 @@
+//! Calls of a machine, and what becomes of them.
+
+use edgelatch::error::{FailureKind, Refusal};
+use edgelatch::machine::{CallId, Input};
+use edgelatch::protocol::exchange::{Answer, Exchange, Step};
+use edgelatch::protocol::gateway::{Gateway, Memory, Response};
+use edgelatch::protocol::reply::{Cell, Code, Reply};
+use edgelatch::protocol::script::ScriptCall;
+
+/// One call that a machine has made.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) id: CallId,
+    /// The gateway that the call goes to.
+    pub(crate) gateway: usize,
+    pub(crate) script: ScriptCall,
+}
+
+impl Call {
+    /// The script's name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.script.script().name
+    }
+
+    /// An argument by its number in the script's header; empty if the call ends before it.
+    pub(crate) fn arg(&self, number: usize) -> &str {
+        self.script.args().get(number - 1).map_or("", String::as_str)
+    }
+
+    /// The input that Redis replied to this call when its clock read `server_ms`.
+    pub(crate) fn reply(&self, reply: impl Into<ScriptReply>, server_ms: u64) -> Input {
+        let ScriptReply { code, value, ms, acknowledged } = reply.into();
+        let cells = [
+            Cell::Int(code as i64),
+            Cell::Text(value),
+            Cell::Int(ms),
+            Cell::Int(i64::try_from(server_ms).unwrap()),
+            Cell::Text(self.arg(1).to_owned()),
+        ];
+        let reply = Reply::read(&cells, self.script.request).expect("a reply of five elements");
+        Input::Reply { call: self.id, reply: Reply { acknowledged, ..reply } }
+    }
+
+    /// The input that this call has no usable reply.
+    pub(crate) const fn fail(&self, kind: FailureKind) -> Input {
+        Input::Failed { call: self.id, kind }
+    }
+
+    /// The input that this call was refused with `error`, read as from a gateway.
+    pub(crate) fn refuse(&self, error: &str) -> Input {
+        let gateway = Gateway::upstash("https://gateway.invalid", "token").unwrap();
+        let mut memory = Memory::default();
+        let (mut exchange, _) = Exchange::new(&gateway, &self.script, &memory);
+        let body = format!("{{\"error\":\"{error}\"}}").into_bytes();
+        match exchange.answered(Ok(Response::new(400, body)), &mut memory) {
+            Step::Done(Answer::Refused(refusal)) => self.refused(refusal),
+            other => panic!("`{error}` is not a refusal: {other:?}"),
+        }
+    }
+
+    const fn refused(&self, refusal: Refusal) -> Input {
+        Input::Refused { call: self.id, refusal }
+    }
+}
+
+/// What a script replies: a code, a value and milliseconds; and how many replicas acknowledged its
+/// writes.
+#[derive(Clone, Debug)]
+pub(crate) struct ScriptReply {
+    code: Code,
+    value: String,
+    ms: i64,
+    acknowledged: Option<u32>,
+}
+
+impl ScriptReply {
+    pub(crate) fn new(code: Code, value: impl ToString, ms: i64) -> Self {
+        Self { code, value: value.to_string(), ms, acknowledged: None }
+    }
+
+    /// Replaces the milliseconds.
+    pub(crate) const fn with_ms(mut self, ms: i64) -> Self {
+        self.ms = ms;
+        self
+    }
+
+    /// Sets how many replicas acknowledged the writes.
+    pub(crate) const fn acknowledged_by(mut self, replicas: u32) -> Self {
+        self.acknowledged = Some(replicas);
+        self
+    }
+}
+
+/// A reply with this code, the value 0 and 0 ms.
+impl From<Code> for ScriptReply {
+    fn from(code: Code) -> Self {
+        Self::new(code, 0, 0)
+    }
+}
+
+/// The reply to an acquisition that is granted with this token.
+pub(crate) fn granted(token: u64) -> ScriptReply {
+    ScriptReply::new(Code::Done, token, 30_000)
+}
+
+/// The reply to an acquisition whose owner holds the lock already, and has it extended.
+pub(crate) fn already_yours(token: u64) -> ScriptReply {
+    ScriptReply::new(Code::AlreadyYours, token, 30_000)
+}
+
+/// The reply to an acquisition while another owner holds the lock for `remaining_ms`; -1 if for an
+/// unknown time.
+pub(crate) fn busy(remaining_ms: i64) -> ScriptReply {
+    ScriptReply::new(Code::No, 1, remaining_ms)
+}
+
+/// The reply of a fair lock to a queued waiter: its place, and the time within which it has to
+/// retry.
+pub(crate) fn queued(place: u32, retry_within_ms: u64) -> ScriptReply {
+    ScriptReply::new(Code::No, format!("{place},{retry_within_ms},0"), 20_000)
+}
+
+/// The reply to a renewal that Redis has carried out.
+pub(crate) fn renewed() -> ScriptReply {
+    ScriptReply::new(Code::Done, 0, 30_000)
+}
