@@ -35,6 +35,8 @@ mod fair_lock;
 mod held_at_most;
 #[path = "conversations/idempotent_calls.rs"]
 mod idempotent_calls;
+#[path = "conversations/language.rs"]
+mod language;
 #[path = "conversations/latch_wait.rs"]
 mod latch_wait;
 #[path = "conversations/multi_lock.rs"]
