@@ -1,7 +1,7 @@
 //! Conversations with the sans-IO state machines in virtual time: no gateway, no event loop, no
 //! sleep.
 //!
-//! `conversations/support/conversation.rs` has the language in which they are written. A file is
+//! `conversations/language/conversation.rs` has the language in which they are written. A file is
 //! named by the machine or object, and by the aspect of it.
 
 #![cfg(not(target_arch = "wasm32"))]
@@ -35,8 +35,10 @@ mod fair_lock;
 mod held_at_most;
 #[path = "conversations/idempotent_calls.rs"]
 mod idempotent_calls;
-#[path = "conversations/language.rs"]
+#[path = "conversations/language/mod.rs"]
 mod language;
+#[path = "conversations/language_checks.rs"]
+mod language_checks;
 #[path = "conversations/latch_wait.rs"]
 mod latch_wait;
 #[path = "conversations/multi_lock.rs"]
@@ -75,7 +77,5 @@ mod renewal_loss;
 mod replication;
 #[path = "conversations/retry_after.rs"]
 mod retry_after;
-#[path = "conversations/support/mod.rs"]
-mod support;
 #[path = "conversations/token_regression.rs"]
 mod token_regression;

@@ -1,4 +1,4 @@
-//! Redisson itself and edgelatch on the same Redis. The Java side is built by `cargo xtask interop`.
+//! Redisson itself and edgelatch on the same Redis. `cargo xtask test interop` builds and starts the Java side.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(
@@ -9,27 +9,25 @@
     reason = "a test ends at the first surprise"
 )]
 
-#[expect(dead_code, reason = "each test binary uses its part")]
-mod support;
-
 mod interop {
-    mod again;
     mod both;
     mod contention;
     mod exclusive;
     mod fair;
     mod group;
+    mod jvm;
     mod kinds;
     mod latch;
     mod lock;
+    mod multi_and_red_lock;
     mod order;
     mod peer;
     mod permits;
     mod port;
     mod read_leases;
     mod read_write;
+    mod reentry;
     mod semaphore;
-    mod several;
+    mod state_and_force;
     mod table;
-    mod told;
 }

@@ -8,35 +8,28 @@
     reason = "a test ends at the first surprise"
 )]
 
-#[expect(dead_code, reason = "each test binary uses its part")]
-mod support;
-
 /// A sixth of the time of the random calls would go into the system's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod scripts {
     mod access;
-    mod counted;
-    mod coverage;
+    mod bounds;
+    mod differential;
     mod eval;
     mod fair;
     mod fencing;
+    mod full_memory;
     mod group;
     mod guard;
-    mod life;
-    mod memory;
-    mod pair;
+    mod idempotency;
+    mod multi_lock;
     mod pinned;
     mod publishing;
-    mod raise;
-    mod raise_random;
-    mod random;
     mod read_write;
-    mod several;
-    mod steps;
-    mod twice;
+    mod red_lock_tokens;
+    mod semaphores_and_latch;
+    mod vector_words;
     mod vectors;
-    mod words;
     mod wrong_type;
 }

@@ -4,7 +4,9 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod tidy {
+    mod coverage;
     mod files;
+    mod map;
     mod papers;
     mod rooms;
     mod rules;

@@ -1,7 +1,6 @@
 //! The Rust code inside a JavaScript runtime: the same suites as everywhere, over what `fetch` and the event loop lend.
 //!
-//! In Node through `wasm-pack test --node`; in Chromium through `wasm-pack test --headless --chrome`, with
-//! `WASM_BINDGEN_USE_BROWSER` set.
+//! `cargo xtask test wasm-node wasm-chromium` runs them, by wasm-bindgen's own test runner.
 #![cfg(target_arch = "wasm32")]
 #![expect(
     clippy::indexing_slicing,
@@ -10,9 +9,9 @@
     reason = "a test ends at the first surprise"
 )]
 
-#[path = "conformance/host.rs"]
+#[path = "integration/conformance/host.rs"]
 mod host_suite;
-#[path = "conformance/transport.rs"]
+#[path = "integration/conformance/transport.rs"]
 mod transport_suite;
 
 mod wasm {

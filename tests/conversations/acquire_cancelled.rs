@@ -5,7 +5,7 @@ use edgelatch::machine::{Input, Machine as _};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::Patience;
 
-use crate::support::*;
+use crate::language::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";

@@ -7,7 +7,7 @@ use edgelatch::protocol::reply::{Code, ServerClock};
 use edgelatch::protocol::script::ScriptCall;
 use proptest::prelude::*;
 
-use crate::support::*;
+use crate::language::*;
 
 /// Runs a wait whose calls are answered as `answers` say, in turn.
 fn spend(

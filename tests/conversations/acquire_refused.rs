@@ -4,7 +4,7 @@ use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::Patience;
 
-use crate::support::*;
+use crate::language::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";

@@ -5,7 +5,7 @@ use edgelatch::error::AcquireError;
 use edgelatch::machine::{Acquire, AcquireSpec, Entropy, GatherSpec, Pacing, SpinBackoff, Wake};
 use edgelatch::timing::Patience;
 
-use crate::support::*;
+use crate::language::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const LAST: usize = 7;

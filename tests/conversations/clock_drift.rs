@@ -6,7 +6,7 @@ use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::time::Instant;
 use edgelatch::timing::LeaseTime;
 
-use crate::support::*;
+use crate::language::*;
 
 const LEASE_MS: u64 = 30_000;
 const WEEK_MS: u64 = 7 * 24 * 3_600_000;

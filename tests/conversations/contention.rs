@@ -10,7 +10,7 @@ use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::time::Instant;
 use edgelatch::timing::Patience;
 
-use crate::support::{acquire_spec, ms};
+use crate::language::{acquire_spec, ms};
 
 /// The time from a client to Redis, or back.
 const ONE_WAY_MS: u64 = 1;

@@ -6,7 +6,7 @@ use edgelatch::machine::{Acquire, AcquireSpec, Wake};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::Patience;
 
-use crate::support::*;
+use crate::language::*;
 
 const ACQUIRE: &str = "fair_acquire";
 const RELEASE: &str = "fair_release";

@@ -10,7 +10,7 @@ use edgelatch::protocol::reply::ServerClock;
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, PeerSkew};
 
-use crate::support::*;
+use crate::language::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";

@@ -4,7 +4,7 @@ use edgelatch::error::{FailureKind, RequestError};
 use edgelatch::machine::Once;
 use edgelatch::protocol::reply::{Code, Reply};
 
-use crate::support::*;
+use crate::language::*;
 
 const FORCE_RELEASE: &str = "lock_force_release";
 const CANCEL: &str = "cancel";

@@ -4,7 +4,7 @@ use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch::machine::{Awaiting, Wake};
 use edgelatch::protocol::reply::Code;
 
-use crate::support::*;
+use crate::language::*;
 
 const INSPECT: &str = "latch_inspect";
 const CLOSED: Code = Code::Done;

@@ -7,7 +7,7 @@ use edgelatch::machine::{Gather, GatherSpec, Gathered, Wake};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::Patience;
 
-use crate::support::*;
+use crate::language::*;
 
 const NOT_AFTER: usize = 2;
 const KEEP: usize = 3;

@@ -6,8 +6,8 @@ use edgelatch::machine::{Gather, GatherSpec, MajoritySpec};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::Patience;
 
+use crate::language::*;
 use crate::multi_lock::tokens;
-use crate::support::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";

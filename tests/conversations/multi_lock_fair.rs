@@ -7,7 +7,7 @@ use edgelatch::protocol::calls::Target;
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::Patience;
 
-use crate::support::*;
+use crate::language::*;
 
 const OWNER: usize = 5;
 const RELEASE_PREVIOUS_OWNER: usize = 10;

@@ -3,7 +3,7 @@
 
 use edgelatch::machine::{Machine, Wake};
 
-use crate::support::*;
+use crate::language::*;
 
 const CHANNEL: &str = "redisson_lock__channel:{job}";
 const ACQUIRE: &str = "lock_acquire";

@@ -6,8 +6,8 @@ use edgelatch::machine::{GatherSpec, Gathered, Machine, MajoritySpec};
 use edgelatch::protocol::reply::Code;
 use proptest::prelude::*;
 
+use crate::language::*;
 use crate::properties::{ends, event, ignores_needless_wakeups, patience};
-use crate::support::*;
 
 /// How many calls the machine makes until its end when they are answered as `answers` say, in turn.
 fn spend<M>(machine: M, answers: &[u8]) -> usize

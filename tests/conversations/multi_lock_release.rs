@@ -7,7 +7,7 @@ use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
-use crate::support::*;
+use crate::language::*;
 
 const RELEASE: &str = "lock_release";
 const ALL: [(usize, &str); 3] = [(0, RELEASE), (1, RELEASE), (2, RELEASE)];

@@ -8,7 +8,7 @@ use edgelatch::protocol::calls::{LockCalls, Member, Target};
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
 
-use crate::support::*;
+use crate::language::*;
 
 const CHANNEL: &str = "redisson_lock__channel:{job}";
 const ACQUIRE: &str = "lock_acquire";

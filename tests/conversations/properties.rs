@@ -10,7 +10,7 @@ use edgelatch::protocol::reply::Code;
 use edgelatch::timing::{LeaseTime, Patience};
 use proptest::prelude::*;
 
-use crate::support::*;
+use crate::language::*;
 
 /// One thing that may happen to a machine.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use edgelatch::error::{FailureKind, RefusalKind, RequestError};
 use edgelatch::machine::{LockState, PermitsState, Question, SemaphoreState, number};
 use edgelatch::protocol::reply::{Code, Reply};
 
-use crate::support::*;
+use crate::language::*;
 
 const INSPECT: &str = "lock_inspect";
 

@@ -5,7 +5,7 @@ use edgelatch::machine::{Keeping, LeaseState, Wake};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::LeaseTime;
 
-use crate::support::*;
+use crate::language::*;
 
 const RENEW: &str = "lock_renew";
 const EXPIRED: LeaseState = LeaseState::Lost(LossReason::Expired);

@@ -5,7 +5,7 @@ use edgelatch::machine::{Gathered, Majority, MajoritySpec, Wake};
 use edgelatch::protocol::reply::{Code, ServerClock};
 use edgelatch::timing::Patience;
 
-use crate::support::*;
+use crate::language::*;
 
 const OWNER: usize = 5;
 const RAISED_TO: usize = 6;

@@ -5,8 +5,8 @@ use edgelatch::machine::{Majority, Wake};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::Patience;
 
+use crate::language::*;
 use crate::red_lock::{three, voters};
-use crate::support::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";

@@ -5,7 +5,7 @@ use edgelatch::machine::{Release, Released};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
-use crate::support::*;
+use crate::language::*;
 
 const RELEASE: &str = "lock_release";
 

@@ -7,7 +7,7 @@ use edgelatch::protocol::reply::Code;
 use edgelatch::time::Instant;
 use edgelatch::timing::{AttemptTime, LeaseTime};
 
-use crate::support::*;
+use crate::language::*;
 
 const RENEW: &str = "lock_renew";
 const NOT_AFTER: usize = 2;

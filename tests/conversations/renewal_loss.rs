@@ -5,7 +5,7 @@ use edgelatch::machine::{Lease, LeaseState, Renewal, Wake};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::LeaseTime;
 
-use crate::support::*;
+use crate::language::*;
 
 const RENEW: &str = "lock_renew";
 

@@ -7,7 +7,7 @@ use edgelatch::machine::{
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::{AttemptTime, Patience, Replicas};
 
-use crate::support::*;
+use crate::language::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";

@@ -7,7 +7,7 @@ use edgelatch::machine::{LeaseState, Wake};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::{LeaseTime, Patience};
 
-use crate::support::*;
+use crate::language::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";

@@ -11,9 +11,9 @@ use tokio::task::JoinHandle;
 use super::kinds::{Exclusive, Held, Ours};
 use super::peer::{Object, Service};
 use super::port::Port;
-use crate::support::fake_host::FakeHost;
-use crate::support::redis::TOKEN;
-use crate::support::stand::{NativeClient, Stand, until};
+use test_support::fake_host::FakeHost;
+use test_support::redis::TOKEN;
+use test_support::stand::{NativeClient, Stand, until};
 
 /// The object that a test is about; each test has a Redis of its own.
 pub(crate) const NAME: &str = "job";

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::both::{Both, NAME};
 use super::kinds::Exclusive;
 use super::peer::{Object, ms};
-use crate::support::stand::until;
+use test_support::stand::until;
 
 /// A lease that nobody waits for: whoever gets the object was told.
 pub(crate) const ENDLESS: Duration = Duration::from_secs(24 * 60 * 60);

@@ -16,8 +16,8 @@ use super::exclusive::{ENDLESS, JAVA_ENDLESS, JAVA_LEASE};
 use super::kinds::{Fair, Ours};
 use super::order::Watch;
 use super::peer::{Object, ms};
-use crate::support::calls::request;
-use crate::support::stand::until;
+use test_support::calls::request;
+use test_support::stand::until;
 
 const QUEUE: &str = "redisson_lock_queue:{job}";
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::both::{Both, NAME};
 use super::contention::time;
 use super::peer::{Object, ms};
-use crate::support::stand::until;
+use test_support::stand::until;
 
 fn gate(both: &Both) -> CountDownLatch<Reqwest, TokioHost> {
     both.stand.client().count_down_latch(NAME).unwrap()

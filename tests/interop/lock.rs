@@ -11,7 +11,7 @@ use super::both::{Both, NAME};
 use super::exclusive::{ENDLESS, JAVA_ENDLESS, JAVA_LEASE};
 use super::kinds::{Fenced, Plain};
 use super::peer::ms;
-use crate::support::stand::until;
+use test_support::stand::until;
 
 #[tokio::test]
 async fn tokens_rise_whoever_takes_it() {

@@ -1,21 +1,15 @@
-//! The Java side: one JVM for all tests of this binary, led by lines of JSON.
+//! The Java side as tests use it: services, their threads, and the objects in a thread's hands.
 
-use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::support::stand::until;
-
-/// Ends with this process: its input does.
-static JVM: LazyLock<Jvm> = LazyLock::new(Jvm::start);
+use super::jvm::JVM;
+use test_support::stand::until;
 
 /// No test waits for this long unless it fails, contention beside.
 const AT_MOST: Duration = Duration::from_secs(60);
@@ -105,7 +99,7 @@ impl Service {
             let name = format!("service-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
             let open = json!({ "do": "open", "service": name, "config": config });
             clients.push(Opened(name));
-            JVM.ask(open).value::<()>().await;
+            Answer::to(open).value::<()>().await;
         }
         Self(clients.into())
     }
@@ -128,7 +122,7 @@ impl Service {
     pub(crate) fn contend(&self, mut question: Value) -> Answer {
         question["do"] = json!("contend");
         question["service"] = json!(self.name());
-        JVM.ask(question)
+        Answer::to(question)
     }
 }
 
@@ -137,7 +131,7 @@ impl Drop for Opened {
     fn drop(&mut self) {
         // In a test that has failed, the JVM may be what failed.
         if !thread::panicking() {
-            drop(JVM.ask(json!({ "do": "close", "service": self.0 })));
+            drop(Answer::to(json!({ "do": "close", "service": self.0 })));
         }
     }
 }
@@ -164,14 +158,14 @@ impl Thread {
     }
 
     fn ask(&self, what: &str) -> Answer {
-        JVM.ask(json!({ "do": what, "service": self.service.name(), "thread": self.name }))
+        Answer::to(json!({ "do": what, "service": self.service.name(), "thread": self.name }))
     }
 }
 
 impl Object {
     /// Begins a call of a method. It is under way when this returns.
     pub(crate) fn call(&self, method: &str, args: Value) -> Answer {
-        JVM.ask(json!({
+        Answer::to(json!({
             "do": "call",
             "service": self.thread.service.name(),
             "thread": self.thread.name,
@@ -188,6 +182,12 @@ impl Object {
 }
 
 impl Answer {
+    /// Sends a command to the Java side.
+    fn to(command: Value) -> Self {
+        let (to, said) = JVM.send(command);
+        Self { to, said }
+    }
+
     /// Whether it is there already.
     pub(crate) fn has_come(&self) -> bool {
         !self.said.is_empty()
@@ -198,7 +198,7 @@ impl Answer {
         self.value_within(AT_MOST).await
     }
 
-    /// The same for what takes its time.
+    /// What the method returned, if it returns within `time`.
     pub(crate) async fn value_within<T: FromJava>(self, time: Duration) -> T {
         let (to, said) = self.said(time).await;
         assert!(said.get("error").is_none(), "{to}: {said}");
@@ -227,56 +227,4 @@ impl Thrown {
             && self.class == self.cause
             && self.message.contains("not locked by current thread")
     }
-}
-
-struct Jvm {
-    commands: Mutex<ChildStdin>,
-    open: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
-    next: AtomicU64,
-}
-
-impl Jvm {
-    fn start() -> Self {
-        // Beside the folder that cargo gives to tests: both are in its target folder.
-        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("interop");
-        let (classes, libraries) = (built.join("classes"), built.join("lib"));
-        assert!(classes.exists(), "the Java side is not built: run `cargo xtask interop`");
-        let mut java = Command::new("java")
-            // It lives for seconds: a quick start is worth more than fast code.
-            .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp"])
-            .arg(format!("{}:{}/*", classes.display(), libraries.display()))
-            .arg("edgelatch.peer.Peer")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("java cannot be started");
-        let open = Arc::default();
-        let commands = Mutex::new(java.stdin.take().unwrap());
-        let (answers, asked) = (java.stdout.take().unwrap(), Arc::clone(&open));
-        thread::spawn(move || {
-            deliver(answers, &asked);
-            java.wait()
-        });
-        Self { commands, open, next: AtomicU64::new(1) }
-    }
-
-    fn ask(&self, mut command: Value) -> Answer {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        command["id"] = json!(id);
-        let (sender, said) = oneshot::channel();
-        self.open.lock().unwrap().insert(id, sender);
-        // A JVM that has ended answers nothing, and whoever waits for that is told.
-        let _ = writeln!(self.commands.lock().unwrap(), "{command}");
-        Answer { to: command, said }
-    }
-}
-
-/// Brings answers to whoever asked, who may have gone.
-fn deliver(answers: ChildStdout, open: &Mutex<HashMap<u64, oneshot::Sender<Value>>>) {
-    for line in BufReader::new(answers).lines().map_while(Result::ok) {
-        let answer: Value = serde_json::from_str(&line).expect("the JVM answers in JSON");
-        let asked = open.lock().unwrap().remove(&answer["id"].as_u64().unwrap());
-        let _ = asked.unwrap().send(answer);
-    }
-    open.lock().unwrap().clear();
 }

@@ -12,7 +12,7 @@ use super::both::{Both, NAME};
 use super::exclusive::{JAVA_ENDLESS, JAVA_LEASE, SHORT};
 use super::peer::ms;
 use super::read_write::{endless, reader, shelf, writer};
-use crate::support::stand::until;
+use test_support::stand::until;
 
 #[tokio::test]
 async fn a_dead_reader_of_ours_does_not_hold_a_writer_of_java_up() {

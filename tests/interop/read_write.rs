@@ -11,7 +11,7 @@ use super::both::{Both, NAME};
 use super::contention::Contest;
 use super::exclusive::{ENDLESS, JAVA_ENDLESS};
 use super::peer::{Object, ms};
-use crate::support::stand::NativeClient;
+use test_support::stand::NativeClient;
 
 /// Ours as `client` has it, for whom no Java reader renews: its reads may be long.
 pub(crate) fn shelf(client: &NativeClient) -> ReadWriteLock<Reqwest, TokioHost> {

@@ -25,7 +25,7 @@ macro_rules! exclusive {
 /// It lies in one hash, which both sides can be asked about and can delete.
 macro_rules! told {
     ($kind:ident) => {
-        super::tests! { $kind, told,
+        super::tests! { $kind, state_and_force,
             java_reads_what_we_hold
             we_read_what_java_holds
             our_forced_release_wakes_java
@@ -62,7 +62,7 @@ macro_rules! tells {
 /// Who holds it may take it again.
 macro_rules! reentrant {
     ($kind:ident) => {
-        super::tests! { $kind, again,
+        super::tests! { $kind, reentry,
             java_enters_again_while_we_wait
             we_enter_again_while_java_waits
         }
@@ -72,14 +72,14 @@ macro_rules! reentrant {
 /// How often it is held can be read.
 macro_rules! counted {
     ($kind:ident) => {
-        super::tests! { $kind, told, we_read_how_often_java_holds_it }
+        super::tests! { $kind, state_and_force, we_read_how_often_java_holds_it }
     };
 }
 
 /// Who holds it may not take it again.
 macro_rules! never_again {
     ($kind:ident) => {
-        super::tests! { $kind, again,
+        super::tests! { $kind, reentry,
             java_is_told_that_it_holds_it_already
             we_are_told_that_we_hold_it_already
         }

@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
 const start = promisify(execFile);
@@ -13,10 +14,19 @@ const PATIENCE_MS = 240_000;
 
 const made = [];
 
-/** Makes a project with nothing but the package and these tests in it, and answers its folder. */
+/** The project that `newProject` copies: npm installs the package once in each process. */
+let template;
+
+/** Makes a project with nothing but the package and these tests in it, and returns its folder. */
 export async function newProject() {
-  const folder = await mkdtemp(join(tmpdir(), "edgelatch-runtime-"));
-  made.push(folder);
+  template ??= createTemplate();
+  const [source, folder] = await Promise.all([template, newFolder()]);
+  await cp(source, folder, { recursive: true });
+  return folder;
+}
+
+async function createTemplate() {
+  const folder = await newFolder();
   await writeFile(join(folder, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }));
   const quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"];
   await start("npm", ["install", "--offline", ...quiet, required("EDGELATCH_TARBALL")], { cwd: folder });
@@ -24,6 +34,12 @@ export async function newProject() {
   for (const name of ["cases", "programs", "check.mjs", "suite.mjs", "watch.mjs"]) {
     await cp(new URL(name, import.meta.url), join(folder, "tests", name), { recursive: true });
   }
+  return folder;
+}
+
+async function newFolder() {
+  const folder = await mkdtemp(join(tmpdir(), "edgelatch-runtime-"));
+  made.push(folder);
   return folder;
 }
 
@@ -39,6 +55,12 @@ export async function runProgram(program, args, env, file = "process.mjs") {
   const { stdout, stderr } = await start(program, [...args, `tests/programs/${file}`], options);
   if (stderr.trim()) throw new Error(`it complained: ${stderr}`);
   return JSON.parse(stdout);
+}
+
+/** A client in this process, of the packed package. */
+export async function newClient(options) {
+  const { connect } = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/node.js")));
+  return connect(options);
 }
 
 export function required(name) {

@@ -25,11 +25,14 @@ import { waking } from "./cases/waking.mjs";
 import { isOfOurs, same, secrets } from "./check.mjs";
 import { changedPrototypes } from "./watch.mjs";
 
-/** `quiet` is last: it looks at what the others have left. */
+/** `quiet` is last: it checks what the others leave behind. */
 const groups = {
-  lock, kinds, readWrite, together, permits, fencing, lease, owner, abort, loss, requests, replicas, waking, environment, options,
-  hostile, faults, quiet,
+  lock, kinds, readWrite, together, permits, lease, owner, abort, loss, requests, waking, environment, options, faults, fencing,
+  replicas, hostile, quiet,
 };
+
+/** Their cases run concurrently, since most of them wait. None of them moves a clock or replaces a global. */
+const CONCURRENT = ["replicas", "hostile"];
 
 const cases = Object.entries(groups).flatMap(([group, members]) =>
   Object.entries(members).map(([name, run]) => ({ group, name: `${group}: ${name}`, run })),
@@ -45,12 +48,12 @@ const casesFor = ({ dialect = "upstash", faulty }) =>
 /** The names of all cases, so that whoever starts a runtime notices one that is missing. */
 export const names = (of = {}) => casesFor(of).map(({ name }) => name);
 
-/** Runs the cases one after the other, and answers `{ name, error }` for each; no `error` when it passed. */
+/** Runs the cases and returns `{ name, error }` for each, without an `error` if it passed. */
 export async function run({ edgelatch, url, token, loads, faulty, dialect = "upstash" }) {
   secrets.add(token);
   const results = [];
   const strays = straysFrom({ url, faulty, dialect });
-  for (const { name, run } of casesFor({ dialect, faulty })) {
+  const runCase = async ({ name, run }) => {
     try {
       await run(new World({ edgelatch, url, token, loads, faulty, dialect }));
       same(strays.splice(0), [], "requests that went elsewhere");
@@ -59,6 +62,15 @@ export async function run({ edgelatch, url, token, loads, faulty, dialect = "ups
     } catch (error) {
       results.push({ name, error: String(error?.stack ?? error) });
     }
+  };
+  const concurrent = [];
+  for (const one of casesFor({ dialect, faulty })) {
+    if (CONCURRENT.includes(one.group)) {
+      concurrent.push(runCase(one));
+      continue;
+    }
+    await Promise.all(concurrent);
+    await runCase(one);
   }
   return results;
 }

@@ -5,7 +5,7 @@
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, writeFile } from "node:fs/promises";
+import { cp, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
@@ -18,10 +18,14 @@ const DATE = "2026-04-01";
 /** Without it a Worker does not learn that its client has gone. */
 const FLAG = "enable_request_signal";
 
+/** The modules that wrangler makes of the Worker: once in each process, since bindings are no part of them. */
+let bundled;
+
 /** Starts the Worker, its engine with these flags; answers its address, the folder of its project, and how to end it. */
 export async function startWorker(bindings, flags = []) {
-  const folder = await newProject();
-  await bundle(folder);
+  bundled ??= bundle();
+  const [modules, folder] = await Promise.all([bundled, newProject()]);
+  await cp(modules, join(folder, "bundle"), { recursive: true });
   await writeFile(join(folder, "workerd.capnp"), await configuration(folder, bindings, flags));
   const program = join(required("EDGELATCH_TOOLS"), "workerd/bin/workerd");
   const args = ["serve", "workerd.capnp", "--control-fd=3"];
@@ -40,11 +44,14 @@ export async function startWorker(bindings, flags = []) {
   throw new Error(`the Worker did not start: ${said.join("")}`);
 }
 
-async function bundle(folder) {
+/** Has wrangler bundle the Worker; returns the folder with its modules. */
+async function bundle() {
+  const folder = await newProject();
   const program = join(required("EDGELATCH_TOOLS"), "wrangler/bin/wrangler.js");
   const deploy = ["deploy", "tests/programs/worker.mjs", "--dry-run", "--outdir", "bundle", "--name", "edgelatch-runtime"];
   const args = [program, ...deploy, "--compatibility-date", DATE, "--compatibility-flags", FLAG];
   await promisify(execFile)(process.execPath, args, { cwd: folder, env: environment(folder) });
+  return join(folder, "bundle");
 }
 
 /** workerd's own form of what wrangler would deploy. */

@@ -3,8 +3,8 @@
 use edgelatch::protocol::reply::{Cell, Code, Reply};
 use edgelatch::protocol::script::ScriptCall;
 
-use crate::support::calls::{UNBOUND, bound, lease, lock, owner, request, token};
-use crate::support::redis::{Redis, rights, run_on};
+use test_support::calls::{UNBOUND, bound, lease, lock, owner, request, token};
+use test_support::redis::{Redis, rights, run_on};
 
 fn code(call: &ScriptCall, cells: &[Cell]) -> Code {
     Reply::read(cells, call.request).unwrap().code

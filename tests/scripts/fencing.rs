@@ -2,8 +2,8 @@
 
 use edgelatch::protocol::reply::Code;
 
-use crate::support::calls::{UNBOUND, lease, lock, owner, request};
-use crate::support::redis::Redis;
+use test_support::calls::{UNBOUND, lease, lock, owner, request};
+use test_support::redis::Redis;
 
 const KEY: &str = "redisson_lock_token:{job}";
 

@@ -3,7 +3,7 @@
 use edgelatch::protocol::script::scripts;
 use serde_json::{Value, json};
 
-use crate::support::redis::Redis;
+use test_support::redis::Redis;
 
 const PINNED: &str = include_str!("../vectors/scripts.json");
 

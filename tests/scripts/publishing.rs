@@ -8,8 +8,8 @@ use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::PeerSkew;
 
-use crate::support::calls::{UNBOUND, announced_lock, lease, owner, request};
-use crate::support::redis::{Redis, run_on};
+use test_support::calls::{UNBOUND, announced_lock, lease, owner, request};
+use test_support::redis::{Redis, run_on};
 
 #[tokio::test]
 async fn a_release_says_zero_in_the_way_that_was_asked_for() {
@@ -34,7 +34,7 @@ async fn a_release_says_zero_in_the_way_that_was_asked_for() {
 #[tokio::test]
 async fn what_ends_no_hold_says_nothing() {
     let mut redis = Redis::start().await;
-    let job = crate::support::calls::lock("job");
+    let job = test_support::calls::lock("job");
     redis.run(&job.release(request(1), UNBOUND, &owner(1))).await;
     redis.run(&job.inspect(request(2), None)).await;
     redis.run(&job.acquire(request(3), UNBOUND, &owner(2), lease(30_000), true)).await;

@@ -6,9 +6,9 @@ use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Bound, ScriptCall};
 use serde_json::{Map, Value, json};
 
-use super::words::{Words, raw};
-use crate::support::calls;
-use crate::support::redis::{Content, Keyspace, Redis};
+use super::vector_words::{Words, raw};
+use test_support::calls;
+use test_support::redis::{Content, Keyspace, Redis};
 
 const VECTORS: &str = include_str!("../vectors/lock.json");
 

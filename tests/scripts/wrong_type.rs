@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use edgelatch::protocol::script::{Bound, ScriptCall};
 
-use crate::support::calls::{UNBOUND, lease, lock, owner, request, token};
-use crate::support::redis::Redis;
+use test_support::calls::{UNBOUND, lease, lock, owner, request, token};
+use test_support::redis::Redis;
 
 /// Every call about one owner that looks at what is stored.
 fn calls() -> [ScriptCall; 6] {

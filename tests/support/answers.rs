@@ -5,10 +5,10 @@ use edgelatch::error::FailureKind;
 use super::misbehaviour::{Said, http, json, page};
 
 /// An answer that tells nothing, and what it is called.
-pub(crate) type Bad = (&'static str, Said, FailureKind);
+pub type Bad = (&'static str, Said, FailureKind);
 
 /// Everything but silence.
-pub(crate) fn indeterminate() -> Vec<Bad> {
+pub fn indeterminate() -> Vec<Bad> {
     let garbled = FailureKind::Garbled { status: 200 };
     let failed = |status| FailureKind::Gateway { status, retry_after: None };
     let large = "x".repeat(10_000_000);
@@ -42,7 +42,7 @@ pub(crate) fn indeterminate() -> Vec<Bad> {
 }
 
 /// Answers that say no for sure.
-pub(crate) fn refusals() -> Vec<(&'static str, Said)> {
+pub fn refusals() -> Vec<(&'static str, Said)> {
     vec![
         ("401", json(401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#)),
         ("401 in words", json(401, r#"{"error":"Unauthorized"}"#)),

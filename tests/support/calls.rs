@@ -12,10 +12,10 @@ use edgelatch::timing::{LeaseTime, Patience, Replicas};
 use std::time::Duration;
 
 /// A bound of a client that has not seen Redis' clock, with a short memory.
-pub(crate) const UNBOUND: Bound = Bound { not_after: None, keep: Duration::from_secs(90) };
+pub const UNBOUND: Bound = Bound { not_after: None, keep: Duration::from_secs(90) };
 
 /// A call that begins: what is sent first.
-pub(crate) fn begun<'a>(
+pub fn begun<'a>(
     gateway: &'a Gateway,
     call: &'a ScriptCall,
     memory: &Memory,
@@ -27,50 +27,50 @@ pub(crate) fn begun<'a>(
 }
 
 /// The owner that is made of this byte, sixteen times.
-pub(crate) fn owner(number: u8) -> OwnerId {
+pub fn owner(number: u8) -> OwnerId {
     granted([number; 32], "1").1.owner
 }
 
 /// The owner of this number, of which there are more.
-pub(crate) fn numbered_owner(number: u32) -> OwnerId {
+pub fn numbered_owner(number: u32) -> OwnerId {
     let mut bytes = [0; 32];
     bytes[..4].copy_from_slice(&number.to_le_bytes());
     granted(bytes, "1").1.owner
 }
 
 /// The field of an owner, as Redis has it.
-pub(crate) fn field(owner: &OwnerId) -> String {
+pub fn field(owner: &OwnerId) -> String {
     let call = lock("x").inspect(request(1), Some(*owner));
     call.args()[4].clone()
 }
 
 /// The request id of this number.
-pub(crate) fn request(number: u64) -> RequestId {
+pub fn request(number: u64) -> RequestId {
     let mut bytes = [0; 32];
     bytes[16..24].copy_from_slice(&(number.wrapping_sub(1)).to_le_bytes());
     granted(bytes, "1").0.request
 }
 
 /// The token of this number.
-pub(crate) fn token(number: u64) -> FencingToken {
+pub fn token(number: u64) -> FencingToken {
     granted([0; 32], &number.to_string()).1.token
 }
 
 /// The calls about the lock of this name.
-pub(crate) fn lock(name: &str) -> Calls {
+pub fn lock(name: &str) -> Calls {
     announced_lock(name, Publish::Plain)
 }
 
 /// The calls about the lock of this name, whose release is announced so.
-pub(crate) fn announced_lock(name: &str, publish: Publish) -> Calls {
+pub fn announced_lock(name: &str, publish: Publish) -> Calls {
     Calls(Target::Lock(LockCalls::new(LockName::parse(name).unwrap(), publish)))
 }
 
 /// The calls about one target, with their arguments in a row.
-pub(crate) struct Calls(pub(crate) Target);
+pub struct Calls(pub Target);
 
 impl Calls {
-    pub(crate) fn acquire(
+    pub fn acquire(
         &self,
         request: RequestId,
         bound: Bound,
@@ -82,7 +82,7 @@ impl Calls {
     }
 
     /// The same, of which others are told when it `announces` a grant.
-    pub(crate) fn acquire_aloud(
+    pub fn acquire_aloud(
         &self,
         request: RequestId,
         bound: Bound,
@@ -96,7 +96,7 @@ impl Calls {
         self.0.acquire(&one)
     }
 
-    pub(crate) fn renew(
+    pub fn renew(
         &self,
         request: RequestId,
         bound: Bound,
@@ -107,21 +107,21 @@ impl Calls {
         self.0.renew(request, bound, *owner, lease, token)
     }
 
-    pub(crate) fn release(&self, request: RequestId, bound: Bound, owner: &OwnerId) -> ScriptCall {
+    pub fn release(&self, request: RequestId, bound: Bound, owner: &OwnerId) -> ScriptCall {
         self.0.release(request, bound, *owner)
     }
 
-    pub(crate) fn force_release(&self, request: RequestId, bound: Bound) -> ScriptCall {
+    pub fn force_release(&self, request: RequestId, bound: Bound) -> ScriptCall {
         self.0.force_release().call(request, bound)
     }
 
-    pub(crate) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
+    pub fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
         self.0.inspect(request, owner)
     }
 }
 
 /// The first try of a lock by owner 1, under the request id of this number, which waits for so many replicas.
-pub(crate) fn replicated(number: u64, name: &str, replicas: u8) -> ScriptCall {
+pub fn replicated(number: u64, name: &str, replicas: u8) -> ScriptCall {
     let mut bytes = [1; 32];
     bytes[16..24].copy_from_slice(&number.wrapping_sub(1).to_le_bytes());
     let (now, replicas) = (Instant::from_millis(0, 0), Replicas::new(replicas).ok());
@@ -134,12 +134,12 @@ pub(crate) fn replicated(number: u64, name: &str, replicas: u8) -> ScriptCall {
 }
 
 /// A lease of so many milliseconds.
-pub(crate) fn lease(ms: u64) -> LeaseTime {
+pub fn lease(ms: u64) -> LeaseTime {
     LeaseTime::new(Duration::from_millis(ms)).unwrap()
 }
 
 /// A bound that ends at this time of Redis, with a memory of so many milliseconds.
-pub(crate) fn bound(not_after: u64, keep_ms: u64) -> Bound {
+pub fn bound(not_after: u64, keep_ms: u64) -> Bound {
     Bound { not_after: Some(not_after), keep: Duration::from_millis(keep_ms) }
 }
 

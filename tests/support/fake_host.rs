@@ -11,7 +11,7 @@ use edgelatch::time::Instant;
 /// A host whose clocks stand still until the test moves them: however slow the machine is, nothing times out by itself. Its
 /// entropy is a counter.
 #[derive(Clone)]
-pub(crate) struct FakeHost(Arc<Mutex<State>>);
+pub struct FakeHost(Arc<Mutex<State>>);
 
 struct State {
     now_ms: u64,
@@ -20,12 +20,12 @@ struct State {
 }
 
 impl FakeHost {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self(Arc::new(Mutex::new(State { now_ms: 0, drawn: 0, sleepers: Vec::new() })))
     }
 
     /// Moves both clocks on and wakes whoever sleeps.
-    pub(crate) fn pass(&self, time: Duration) {
+    pub fn pass(&self, time: Duration) {
         let sleepers = {
             let mut state = self.0.lock().unwrap();
             state.now_ms += u64::try_from(time.as_millis()).unwrap();
@@ -37,12 +37,12 @@ impl FakeHost {
 
 impl FakeHost {
     /// Its entropy is what comes after so many draws.
-    pub(crate) fn draw_from(&self, drawn: u64) {
+    pub fn draw_from(&self, drawn: u64) {
         self.0.lock().unwrap().drawn = drawn;
     }
 
     /// Moves both clocks on and wakes one of those who sleep: timers that are due together go off one after the other.
-    pub(crate) fn pass_for_one(&self, time: Duration) {
+    pub fn pass_for_one(&self, time: Duration) {
         let sleeper = {
             let mut state = self.0.lock().unwrap();
             state.now_ms += u64::try_from(time.as_millis()).unwrap();
@@ -82,7 +82,7 @@ impl Host for FakeHost {
 
 /// A host without a source of entropy.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DullHost(pub(crate) TokioHost);
+pub struct DullHost(pub TokioHost);
 
 impl Host for DullHost {
     fn now(&self) -> Instant {

@@ -8,11 +8,11 @@ use redis::{FromRedisValue as _, PushInfo, PushKind, Value};
 use super::script_model::audience::Message;
 
 /// The channel on which is published whose commands follow: those in the database of this number.
-pub(crate) const WHOSE: &str = "whose";
+pub const WHOSE: &str = "whose";
 
 /// Messages by who caused them.
 #[derive(Default)]
-pub(crate) struct Mail {
+pub struct Mail {
     heard: BTreeMap<usize, Vec<Message>>,
     whose: usize,
 }

@@ -6,20 +6,20 @@ use tokio::sync::Notify;
 
 /// What is done with one request.
 #[derive(Clone, Debug)]
-pub(crate) struct Fault {
+pub struct Fault {
     /// How often the real gateway gets it.
-    pub(crate) executions: u8,
+    pub executions: u8,
     /// How many of its commands that gateway gets.
-    pub(crate) commands: usize,
+    pub commands: usize,
     /// Whether a copy is kept for later.
-    pub(crate) copied: bool,
+    pub copied: bool,
     /// What the client hears.
-    pub(crate) answer: Said,
+    pub answer: Said,
 }
 
 /// What the client hears.
 #[derive(Clone, Debug)]
-pub(crate) enum Said {
+pub enum Said {
     /// What the real gateway answered, the last time.
     Truth,
     /// That, once the test says so.
@@ -38,11 +38,11 @@ pub(crate) enum Said {
 
 impl Fault {
     /// Nothing is wrong.
-    pub(crate) const fn none() -> Self {
+    pub const fn none() -> Self {
         Self::after(Said::Truth)
     }
 
-    pub(crate) const fn is_none(&self) -> bool {
+    pub const fn is_none(&self) -> bool {
         self.executions == 1
             && self.commands == usize::MAX
             && !self.copied
@@ -50,33 +50,33 @@ impl Fault {
     }
 
     /// The request is not executed, and this is said.
-    pub(crate) const fn instead(answer: Said) -> Self {
+    pub const fn instead(answer: Said) -> Self {
         Self { executions: 0, commands: usize::MAX, copied: false, answer }
     }
 
     /// The request is executed, and then this is said.
-    pub(crate) const fn after(answer: Said) -> Self {
+    pub const fn after(answer: Said) -> Self {
         Self::in_part(usize::MAX, answer)
     }
 
     /// The first commands of the request are executed, so many, and then this is said.
-    pub(crate) const fn in_part(commands: usize, answer: Said) -> Self {
+    pub const fn in_part(commands: usize, answer: Said) -> Self {
         Self { executions: 1, commands, copied: false, answer }
     }
 
     /// The request is executed twice.
-    pub(crate) fn twice() -> Self {
+    pub fn twice() -> Self {
         Self { executions: 2, ..Self::none() }
     }
 
     /// As it is, and a copy is kept for later.
-    pub(crate) fn copied(self) -> Self {
+    pub fn copied(self) -> Self {
         Self { copied: true, ..self }
     }
 }
 
 /// An HTTP response that is well-formed as such.
-pub(crate) fn http(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Said {
+pub fn http(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Said {
     let body = body.as_ref();
     let length = body.len();
     let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n");
@@ -84,11 +84,11 @@ pub(crate) fn http(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Said {
 }
 
 /// An HTTP response with JSON in it.
-pub(crate) fn json(status: u16, body: &str) -> Said {
+pub fn json(status: u16, body: &str) -> Said {
     http(status, "content-type: application/json\r\n", body)
 }
 
 /// An HTTP response with a page in it.
-pub(crate) fn page(status: u16) -> Said {
+pub fn page(status: u16) -> Said {
     http(status, "content-type: text/html\r\n", "<!DOCTYPE html><title>Sorry</title>")
 }

@@ -14,13 +14,13 @@ use super::mail::{Mail, WHOSE};
 use super::script_model::audience::{Audience, Message};
 
 /// The token that opens the gateway in front of a test's Redis. It must show up nowhere.
-pub(crate) const TOKEN: &str = "canary-token-0123456789";
+pub const TOKEN: &str = "canary-token-0123456789";
 
 /// Tells everything that is stored.
 const DUMP: &str = include_str!("dump.lua");
 
 /// A `redis-server` of the test's own, behind a gateway of the test's own; both end with the value.
-pub(crate) struct Redis {
+pub struct Redis {
     gateway: Arc<Gateway>,
     connection: MultiplexedConnection,
     mail: Arc<Mutex<Mail>>,
@@ -33,32 +33,32 @@ pub(crate) struct Redis {
 }
 
 /// What a Redis has that nobody configured.
-pub(crate) const DATABASES: usize = 16;
+pub const DATABASES: usize = 16;
 
 /// A call, and everything that there is afterwards.
-pub(crate) struct Watched {
+pub struct Watched {
     /// Redis' clock in milliseconds, right before and right after it.
-    pub(crate) began: u64,
-    pub(crate) ended: u64,
-    pub(crate) cells: Vec<Cell>,
-    pub(crate) keys: Keyspace,
+    pub began: u64,
+    pub ended: u64,
+    pub cells: Vec<Cell>,
+    pub keys: Keyspace,
     /// What it has published, as far as somebody hears that.
-    pub(crate) published: Vec<Message>,
+    pub published: Vec<Message>,
 }
 
 /// A key's value and how it ends.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stored {
-    pub(crate) value: Content,
+pub struct Stored {
+    pub value: Content,
     /// What `PTTL` says: milliseconds, or -1 for no end.
-    pub(crate) ttl: i64,
+    pub ttl: i64,
     /// When that is, by Redis' clock in milliseconds, or -1.
-    pub(crate) ends_at: i64,
+    pub ends_at: i64,
 }
 
 /// A key's value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Content {
+pub enum Content {
     Text(String),
     Hash(BTreeMap<String, String>),
     List(Vec<String>),
@@ -67,10 +67,10 @@ pub(crate) enum Content {
 }
 
 /// Everything that is stored.
-pub(crate) type Keyspace = BTreeMap<String, Stored>;
+pub type Keyspace = BTreeMap<String, Stored>;
 
 impl Redis {
-    pub(crate) async fn start() -> Self {
+    pub async fn start() -> Self {
         let config = Config::new(RedisSource::Private, Tokens::new([TOKEN]).unwrap());
         let gateway = Gateway::start(config).await.unwrap();
         let client = Client::open(url(&gateway)).unwrap();
@@ -85,7 +85,7 @@ impl Redis {
     }
 
     /// The same for who works in one of its databases beside others.
-    pub(crate) fn beside(&self, database: usize) -> Self {
+    pub fn beside(&self, database: usize) -> Self {
         let (gateway, connection) = (self.gateway.clone(), self.connection.clone());
         let (mail, channels) = (self.mail.clone(), self.channels.clone());
         let (database, dump_sha1) = (Some(database), self.dump_sha1.clone());
@@ -93,7 +93,7 @@ impl Redis {
     }
 
     /// From now on all scripts are known there.
-    pub(crate) async fn learn(&mut self) {
+    pub async fn learn(&mut self) {
         for script in scripts::ALL {
             self.ask::<String>(&["SCRIPT", "LOAD", &script.source(false)]).await;
         }
@@ -101,7 +101,7 @@ impl Redis {
     }
 
     /// Listens to these channels, and to those of shards of the same names, besides to all that is published otherwise.
-    pub(crate) async fn listen(&mut self, channels: &[String]) {
+    pub async fn listen(&mut self, channels: &[String]) {
         for channel in channels {
             self.connection.subscribe(channel).await.unwrap();
             self.ask::<Value>(&["SSUBSCRIBE", channel]).await;
@@ -110,28 +110,28 @@ impl Redis {
     }
 
     /// Who listens there.
-    pub(crate) fn audience(&self) -> Audience {
+    pub fn audience(&self) -> Audience {
         Audience::EverythingAnd(self.channels.clone())
     }
 
     /// The gateway in front of it.
-    pub(crate) fn gateway(&self) -> &Gateway {
+    pub fn gateway(&self) -> &Gateway {
         &self.gateway
     }
 
     /// Where the gateway listens.
-    pub(crate) fn address(&self) -> std::net::SocketAddr {
+    pub fn address(&self) -> std::net::SocketAddr {
         self.gateway.address()
     }
 
     /// Another connection, which may log in as somebody else.
-    pub(crate) async fn connect(&self) -> MultiplexedConnection {
+    pub async fn connect(&self) -> MultiplexedConnection {
         let client = Client::open(url(&self.gateway)).unwrap();
         client.get_multiplexed_async_connection_with_config(&patient()).await.unwrap()
     }
 
     /// Another connection, of somebody who has these rights and no more.
-    pub(crate) async fn user(&self, rights: &[impl AsRef<str>]) -> MultiplexedConnection {
+    pub async fn user(&self, rights: &[impl AsRef<str>]) -> MultiplexedConnection {
         let mut words = vec!["ACL", "SETUSER", "worker", "reset", "on", ">secret"];
         words.extend(rights.iter().map(AsRef::as_ref));
         self.ask::<String>(&words).await;
@@ -142,7 +142,7 @@ impl Redis {
     }
 
     /// From now on memory is full, and nothing is evicted.
-    pub(crate) async fn fill(&self) {
+    pub async fn fill(&self) {
         self.ask::<String>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).await;
         self.ask::<String>(&["CONFIG", "SET", "maxmemory", "1"]).await;
         let error = self.try_ask::<String>(&["SET", "more", "more"]).await.unwrap_err();
@@ -150,7 +150,7 @@ impl Redis {
     }
 
     /// How often it has run a command since its statistics were emptied.
-    pub(crate) async fn ran(&self, command: &str) -> usize {
+    pub async fn ran(&self, command: &str) -> usize {
         let info: String = self.ask(&["INFO", "commandstats"]).await;
         let calls = format!("cmdstat_{command}:calls=");
         let line = info.lines().find_map(|line| line.strip_prefix(&calls));
@@ -158,17 +158,17 @@ impl Redis {
     }
 
     /// Runs a command.
-    pub(crate) async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
+    pub async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
         self.try_ask(words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
     /// Runs a command that may fail.
-    pub(crate) async fn try_ask<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
+    pub async fn try_ask<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
         self.send(command(words)).await
     }
 
     /// Runs a command that was put together elsewhere.
-    pub(crate) async fn send<T: FromRedisValue>(&self, command: redis::Cmd) -> RedisResult<T> {
+    pub async fn send<T: FromRedisValue>(&self, command: redis::Cmd) -> RedisResult<T> {
         if self.database.is_none() {
             return command.query_async(&mut self.connection.clone()).await;
         }
@@ -199,7 +199,7 @@ impl Redis {
     }
 
     /// Runs a call, and looks at all that there is then; nothing comes between.
-    pub(crate) async fn watch(&self, call: &ScriptCall) -> RedisResult<Watched> {
+    pub async fn watch(&self, call: &ScriptCall) -> RedisResult<Watched> {
         let mut pipe = self.own_pipe();
         pipe.cmd("TIME").add_command(evaluation(call, self.dump_sha1.is_some()));
         pipe.add_command(self.dumps());
@@ -213,18 +213,18 @@ impl Redis {
     }
 
     /// Runs a call; answers what its script said, its echo checked.
-    pub(crate) async fn run(&self, call: &ScriptCall) -> Reply {
+    pub async fn run(&self, call: &ScriptCall) -> Reply {
         let cells = self.cells(call).await.unwrap();
         Reply::read(&cells, call.request).unwrap_or_else(|| panic!("no reply: {cells:?}"))
     }
 
     /// Runs a call that may fail.
-    pub(crate) async fn cells(&self, call: &ScriptCall) -> RedisResult<Vec<Cell>> {
+    pub async fn cells(&self, call: &ScriptCall) -> RedisResult<Vec<Cell>> {
         run_on(&mut self.connection.clone(), call).await
     }
 
     /// What was published since the last question: channels and messages.
-    pub(crate) async fn published(&mut self) -> Vec<(String, String)> {
+    pub async fn published(&mut self) -> Vec<(String, String)> {
         // Messages come on the same connection, so all that were published before are here then.
         self.ask::<String>(&["PING"]).await;
         let published = self.mail.lock().unwrap().take(self.place());
@@ -232,12 +232,12 @@ impl Redis {
     }
 
     /// Everything that is stored.
-    pub(crate) async fn dump(&self) -> Keyspace {
+    pub async fn dump(&self) -> Keyspace {
         self.look().await.0
     }
 
     /// Everything that is stored, and Redis' clock in milliseconds right after.
-    pub(crate) async fn look(&self) -> (Keyspace, u64) {
+    pub async fn look(&self) -> (Keyspace, u64) {
         let mut pipe = self.pipe();
         pipe.add_command(self.dumps());
         let ((now, keys),): ((_, Vec<Vec<Value>>),) =
@@ -253,7 +253,7 @@ impl Redis {
     }
 
     /// Redis' clock in milliseconds.
-    pub(crate) async fn now_ms(&self) -> u64 {
+    pub async fn now_ms(&self) -> u64 {
         millis(self.ask(&["TIME"]).await)
     }
 }
@@ -263,7 +263,7 @@ fn millis((seconds, micros): (u64, u64)) -> u64 {
 }
 
 /// The rights to keys and channels, and to all of these commands but one.
-pub(crate) fn rights(on: &[impl AsRef<str>], commands: &[&str], missing: &str) -> Vec<String> {
+pub fn rights(on: &[impl AsRef<str>], commands: &[&str], missing: &str) -> Vec<String> {
     let commands = commands.iter().filter(|command| **command != missing);
     let on = on.iter().map(|on| on.as_ref().to_owned());
     on.chain(commands.map(|command| format!("+{command}"))).collect()
@@ -285,7 +285,7 @@ fn command(words: &[&str]) -> redis::Cmd {
 }
 
 /// Runs a call on some connection.
-pub(crate) async fn run_on(
+pub async fn run_on(
     connection: &mut MultiplexedConnection,
     call: &ScriptCall,
 ) -> RedisResult<Vec<Cell>> {

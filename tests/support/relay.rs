@@ -14,7 +14,7 @@ use super::misbehaviour::{Fault, Said};
 use super::streaming::{Streaming, Streams};
 
 /// Listens on loopback until it is dropped, and does what its plan says for each request.
-pub(crate) struct Relay {
+pub struct Relay {
     address: SocketAddr,
     shared: Arc<Shared>,
     listening: AbortHandle,
@@ -22,22 +22,22 @@ pub(crate) struct Relay {
 
 /// By how many seconds the clocks of the Redis behind it are ahead, for the scripts that it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Clocks {
+pub struct Clocks {
     /// What time it is. Keys end as ever.
-    pub(crate) time: i64,
+    pub time: i64,
     /// How long ago it was started.
-    pub(crate) uptime: i64,
+    pub uptime: i64,
 }
 
 /// One call as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub struct Seen {
     /// The name of the script that it runs.
-    pub(crate) script: &'static str,
+    pub script: &'static str,
     /// How many calls of that script there were, this one counted.
-    pub(crate) number: usize,
+    pub number: usize,
     /// The command and its arguments.
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
 }
 
 type Plan = Arc<dyn Fn(&Seen) -> Fault + Send + Sync>;
@@ -59,7 +59,7 @@ struct Shared {
 
 impl Relay {
     /// Passes everything on to `target`, until it is told otherwise.
-    pub(crate) async fn start(target: SocketAddr) -> Self {
+    pub async fn start(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let plan: Mutex<Plan> = Mutex::new(Arc::new(|_| Fault::none()));
@@ -81,12 +81,12 @@ impl Relay {
         Self { address, shared, listening }
     }
 
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Forgets what it has seen, and does with each further request what `plan` says.
-    pub(crate) fn plan(&self, plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) {
+    pub fn plan(&self, plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) {
         *self.shared.plan.lock().unwrap() = Arc::new(plan);
         self.shared.seen.lock().unwrap().clear();
         self.shared.copies.lock().unwrap().clear();
@@ -95,59 +95,59 @@ impl Relay {
     }
 
     /// Says this to each request for several commands, and has none of them executed.
-    pub(crate) fn refuse_pipelines(&self, said: Said) {
+    pub fn refuse_pipelines(&self, said: Said) {
         *self.shared.to_pipelines.lock().unwrap() = Some(said);
     }
 
     /// How many requests came so far, however many commands were in each; those for streams not counted.
-    pub(crate) fn requests(&self) -> usize {
+    pub fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
     /// Passes on to `target` from now on.
-    pub(crate) fn turn_to(&self, target: SocketAddr) {
+    pub fn turn_to(&self, target: SocketAddr) {
         *self.shared.target.lock().unwrap() = target;
     }
 
     /// Moves the clocks that scripts see.
-    pub(crate) fn set_clocks(&self, change: impl FnOnce(&mut Clocks)) {
+    pub fn set_clocks(&self, change: impl FnOnce(&mut Clocks)) {
         change(&mut self.shared.clocks.lock().unwrap());
     }
 
     /// Does this with further requests for streams.
-    pub(crate) fn set_streaming(&self, streaming: Streaming) {
+    pub fn set_streaming(&self, streaming: Streaming) {
         self.shared.streams.set(streaming);
     }
 
     /// Ends all streams that are open.
-    pub(crate) fn cut_streams(&self) {
+    pub fn cut_streams(&self) {
         self.shared.streams.cut();
     }
 
     /// How many streams were asked for so far, and how many are open.
-    pub(crate) fn streams(&self) -> (usize, usize) {
+    pub fn streams(&self) -> (usize, usize) {
         self.shared.streams.counts()
     }
 
     /// Every call so far.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().clone()
     }
 
     /// Whether Redis has done all that was asked since the last plan was made, if nothing was silenced or under way then, and
     /// the gateway has answered for each stream.
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         self.shared.streams.are_answered()
             && self.shared.answered.load(Ordering::SeqCst) >= self.shared.seen.lock().unwrap().len()
     }
 
     /// How many calls of this script came so far.
-    pub(crate) fn count(&self, script: &str) -> usize {
+    pub fn count(&self, script: &str) -> usize {
         self.seen().iter().filter(|seen| seen.script == script).count()
     }
 
     /// Delivers the copies that were kept, oldest first; answers how many.
-    pub(crate) async fn deliver_copies(&self) -> usize {
+    pub async fn deliver_copies(&self) -> usize {
         let copies: Vec<_> = self.shared.copies.lock().unwrap().drain(..).collect();
         for copy in &copies {
             self.shared.pass_on(copy).await;

@@ -14,19 +14,19 @@ use super::redis::{Content, Keyspace, Redis, TOKEN};
 use super::relay::{Relay, Seen};
 
 /// The client that most programs use.
-pub(crate) type NativeClient = Client<Reqwest, TokioHost>;
+pub type NativeClient = Client<Reqwest, TokioHost>;
 
 /// No test waits for this long unless it fails.
 const AT_MOST: Duration = Duration::from_secs(60);
 
-pub(crate) struct Stand {
-    pub(crate) redis: Redis,
-    pub(crate) relay: Relay,
+pub struct Stand {
+    pub redis: Redis,
+    pub relay: Relay,
 }
 
 impl Stand {
     /// A gateway that does everything right, until it is told otherwise.
-    pub(crate) async fn new() -> Self {
+    pub async fn new() -> Self {
         let mut redis = Redis::start().await;
         // Known already, so that each call is one request.
         redis.learn().await;
@@ -35,48 +35,48 @@ impl Stand {
     }
 
     /// A gateway that does with each request what `plan` says.
-    pub(crate) async fn with(plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) -> Self {
+    pub async fn with(plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) -> Self {
         let stand = Self::new().await;
         stand.relay.plan(plan);
         stand
     }
 
     /// Begins anew: an empty Redis, and a gateway that does with each request what `plan` says.
-    pub(crate) async fn anew(&self, plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) {
+    pub async fn anew(&self, plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) {
         self.redis.ask::<String>(&["FLUSHALL"]).await;
         self.relay.plan(plan);
     }
 
     /// Its Redis crashes, and comes back at once without its data.
-    pub(crate) async fn crash(&mut self) {
+    pub async fn crash(&mut self) {
         self.redis = Redis::start().await;
         self.relay.turn_to(self.redis.address());
         self.relay.set_clocks(|clocks| clocks.uptime = 0);
     }
 
-    pub(crate) fn gateway(&self) -> Gateway {
+    pub fn gateway(&self) -> Gateway {
         Gateway::upstash(&self.relay.url(), TOKEN).unwrap()
     }
 
     /// A client of its own, with its own connections.
-    pub(crate) fn client(&self) -> NativeClient {
+    pub fn client(&self) -> NativeClient {
         Client::connect(self.gateway())
     }
 
     /// One that gives an attempt up after so many milliseconds.
-    pub(crate) fn client_within(&self, attempt_ms: u64) -> NativeClient {
+    pub fn client_within(&self, attempt_ms: u64) -> NativeClient {
         let attempt = AttemptTime::new(Duration::from_millis(attempt_ms)).unwrap();
         Client::connect(self.gateway().request_timeout(attempt))
     }
 
     /// A client whose time stands still, and the host that moves it.
-    pub(crate) fn led_client(&self) -> (Client<Reqwest, FakeHost>, FakeHost) {
+    pub fn led_client(&self) -> (Client<Reqwest, FakeHost>, FakeHost) {
         let host = FakeHost::new();
         (Client::new(self.gateway(), Reqwest::new(), host.clone()), host)
     }
 
     /// Nobody holds the lock, and of nobody is left more than a tombstone and the last token.
-    pub(crate) async fn assert_nothing_is_held(&self, name: &str) {
+    pub async fn assert_nothing_is_held(&self, name: &str) {
         let keyspace = self.redis.dump().await;
         let harmless = |key: &str, content: &Content| match content {
             Content::Text(text) if key.starts_with("el:") => {
@@ -93,7 +93,7 @@ impl Stand {
 
 /// Asks again and again until it is so, with time that passes in such steps whenever nothing is under way. What was silenced is
 /// under way for ever.
-pub(crate) async fn until_led(
+pub async fn until_led(
     stand: &Stand,
     host: &FakeHost,
     step: Duration,
@@ -112,7 +112,7 @@ pub(crate) async fn until_led(
 }
 
 /// Asks again and again until it is so.
-pub(crate) async fn until(mut so: impl AsyncFnMut() -> bool) {
+pub async fn until(mut so: impl AsyncFnMut() -> bool) {
     let asking = async {
         while !so().await {
             tokio::task::yield_now().await;

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 /// What is done with a request for a stream.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Streaming {
+pub enum Streaming {
     /// It is passed on, both ways.
     #[default]
     Passed,

@@ -14,10 +14,10 @@ use super::redis::Redis;
 use super::stand::until;
 
 /// What its configuration asks for.
-pub(crate) const CREDENTIALS: &str = "edge:s3cret:word";
+pub const CREDENTIALS: &str = "edge:s3cret:word";
 
 /// Ends with the value.
-pub(crate) struct Webdis {
+pub struct Webdis {
     url: String,
     _process: Child,
     _folder: TempDir,
@@ -25,7 +25,7 @@ pub(crate) struct Webdis {
 
 impl Webdis {
     /// One that answers to those alone who say the [credentials](CREDENTIALS).
-    pub(crate) async fn start(redis: &Redis) -> Self {
+    pub async fn start(redis: &Redis) -> Self {
         // Somebody else can take a port that was free a moment ago.
         for _ in 0..5 {
             let folder = tempfile::tempdir().unwrap();
@@ -60,12 +60,12 @@ impl Webdis {
         panic!("webdis does not start");
     }
 
-    pub(crate) fn gateway(&self) -> Gateway {
+    pub fn gateway(&self) -> Gateway {
         Gateway::webdis(&self.url, CREDENTIALS).unwrap()
     }
 
     /// The way in for somebody with other credentials.
-    pub(crate) fn gateway_of(&self, credentials: &str) -> Gateway {
+    pub fn gateway_of(&self, credentials: &str) -> Gateway {
         Gateway::webdis(&self.url, credentials).unwrap()
     }
 }

@@ -24,6 +24,11 @@ impl File {
     }
 }
 
+/// The root of the repository, which is the folder above this package's.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
 /// Every text file below this folder, which is named from the root; `""` for the root.
 pub(crate) fn below(folder: &str) -> Vec<File> {
     let mut files = Vec::new();
@@ -34,12 +39,11 @@ pub(crate) fn below(folder: &str) -> Vec<File> {
 }
 
 pub(crate) fn read(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
-        .unwrap_or_else(|error| panic!("{path}: {error}"))
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 fn collect(folder: &str, files: &mut Vec<File>) {
-    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap() {
+    for entry in fs::read_dir(root().join(folder)).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };

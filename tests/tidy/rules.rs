@@ -1,8 +1,6 @@
 //! `docs/security.md` has each rule once, with what shows it, and says what is open.
 
-use std::path::Path;
-
-use super::files::read;
+use super::files::{read, root};
 use super::scenarios::quoted;
 
 const RULES: usize = 30;
@@ -44,10 +42,9 @@ fn every_rule_has_one_row_something_that_shows_it_and_a_result() {
 
 #[test]
 fn every_file_that_shows_a_rule_is_there() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for [number, _, shown_by, _] in rows(&read("docs/security.md")) {
         for place in quoted(shown_by).filter_map(place) {
-            assert!(root.join(&place).is_file(), "{number}: {place}");
+            assert!(root().join(&place).is_file(), "{number}: {place}");
         }
     }
 }

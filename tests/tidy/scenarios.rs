@@ -9,6 +9,29 @@ const SCENARIOS: u32 = 95;
 /// What says which tests show something.
 const PAPERS: [&str; 2] = ["docs/reliability.md", "docs/security.md"];
 
+/// The layer of the tests in each folder; the first folder that a path begins with counts. In the order of the table of layers.
+const LAYERS: [(&str, &str); 19] = [
+    ("src/", "unit"),
+    ("xtask/", "unit"),
+    ("conversations/", "unit"),
+    ("wire/", "unit"),
+    ("scripts/vectors.rs", "vectors"),
+    ("scripts/differential/", "differential"),
+    ("scripts/", "scripts"),
+    ("schedules/", "schedules"),
+    ("simulation/", "simulation"),
+    ("model_checking/", "model-checking"),
+    ("integration/cluster/", "cluster"),
+    ("integration/", "integration"),
+    ("gateway/tests/gateway/", "gateway"),
+    ("fault_injection/", "fault-injection"),
+    ("gateway/tests/outages/", "fault-injection"),
+    ("interop/", "interop"),
+    ("runtimes/", "runtimes"),
+    ("wasm/", "runtimes"),
+    ("soak/", "soak"),
+];
+
 /// A test: its file as the paper names it, and its name.
 type Test = (String, String);
 
@@ -16,6 +39,7 @@ type Test = (String, String);
 struct Row {
     number: u32,
     tests: BTreeSet<Test>,
+    layers: Vec<String>,
     result: String,
 }
 
@@ -26,9 +50,10 @@ fn paper() -> String {
 fn rows() -> Vec<Row> {
     let row = |line: &str| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, number, _, tests, _, result, _] = cells.as_slice() else { panic!("{line}") };
+        let [_, number, _, tests, layers, result, _] = cells.as_slice() else { panic!("{line}") };
         let number = number.strip_prefix('S')?.parse().ok()?;
-        Some(Row { number, tests: named(tests).collect(), result: (*result).to_owned() })
+        let layers = layers.split_whitespace().map(str::to_owned).collect();
+        Some(Row { number, tests: named(tests).collect(), layers, result: (*result).to_owned() })
     };
     paper().lines().filter(|line| line.starts_with("| S")).filter_map(row).collect()
 }
@@ -102,7 +127,7 @@ fn every_scenario_has_one_row_and_a_result() {
     let rows = rows();
     assert!(rows.iter().map(|row| row.number).eq(1..=SCENARIOS));
     let shown = rows.iter().filter(|row| row.result == "shown").count();
-    for Row { number, tests, result } in &rows {
+    for Row { number, tests, result, .. } in &rows {
         assert!(result == "shown" || result.starts_with("open"), "S{number}: {result}");
         assert!(result != "shown" || !tests.is_empty(), "S{number}: by which test?");
     }
@@ -117,6 +142,34 @@ fn a_row_names_the_tests_that_bear_its_number_and_no_others() {
         assert_eq!(borne.remove(&number).unwrap_or_default(), tests, "S{number}");
     }
     assert!(borne.is_empty(), "of no scenario: {borne:?}");
+}
+
+/// The layers of the table of layers, in its order.
+fn all_layers() -> Vec<String> {
+    let paper = paper();
+    let (_, section) = paper.split_once("\n## Layers\n").unwrap();
+    let (table, _) = section.split_once("\n## ").unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|line| quoted(line).next().unwrap().to_owned()).collect()
+}
+
+fn layer(test: &Test) -> &'static str {
+    let (file, _) = test;
+    let found = LAYERS.iter().find(|(folder, _)| file.starts_with(folder));
+    found.unwrap_or_else(|| panic!("{file} is in no layer")).1
+}
+
+#[test]
+fn a_row_names_the_layers_of_its_tests_in_order() {
+    let order = all_layers();
+    for Row { number, tests, layers, .. } in rows() {
+        let of_tests: BTreeSet<&str> = tests.iter().map(layer).collect();
+        let expected = order.iter().filter(|layer| of_tests.contains(layer.as_str()));
+        assert!(expected.eq(&layers), "S{number}: {of_tests:?}");
+    }
+    for (folder, layer) in LAYERS {
+        assert!(order.iter().any(|name| name == layer), "{folder}: {layer}");
+    }
 }
 
 #[test]

@@ -16,6 +16,10 @@ use crate::progress::{output_of, quiet, run};
 use crate::setup::wasm::{self, Compiler};
 use crate::stamp::{self, Digest};
 
+/// The whole workspace, whatever of it is built: cargo gives a dependency the features that the chosen packages want of it, so
+/// another choice would build the dependencies again. `tests` wants of them what any test does.
+pub(crate) const WORKSPACE: [&str; 1] = ["--workspace"];
+const GATEWAY: &str = "edgelatch-gateway";
 /// Each loader says by itself where the module is.
 const GLUE_FLAGS: &[&str] = &["--target", "web", "--no-typescript", "--omit-default-module-path"];
 /// What every target of ours can do. Never all that wasm-opt knows: workerd refuses such a module.
@@ -60,12 +64,21 @@ const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Builds the gateway and answers where its program is.
+/// Builds the gateway for demos and tests, in the profile and with the features of the tests, so that neither builds again what
+/// the other has built. Returns the program.
 pub(crate) fn gateway(place: &Place) -> Result<PathBuf> {
     let mut command = place.command("cargo");
-    command.args(["build", "--release", "--package", "edgelatch-gateway"]);
+    command.arg("build").args(WORKSPACE).args(["--bin", GATEWAY]);
+    run(place, "gateway: cargo build", &mut command)?;
+    Ok(place.target.join("debug").join(GATEWAY))
+}
+
+/// Builds the gateway as it is published, to be measured. Returns the program.
+pub(crate) fn published_gateway(place: &Place) -> Result<PathBuf> {
+    let mut command = place.command("cargo");
+    command.args(["build", "--release", "--package", GATEWAY]);
     run(place, "gateway: cargo build --release", &mut command)?;
-    Ok(place.target.join("release/edgelatch-gateway"))
+    Ok(place.target.join("release").join(GATEWAY))
 }
 
 /// Builds what is generated of the npm package: `pkg/wasm`.

@@ -8,8 +8,8 @@ use crate::build;
 use crate::place::Place;
 use crate::process::{Interrupted, check_stop, tick};
 use crate::progress::step;
+use crate::services::{Gateway, Worker};
 use crate::setup::{self, Purpose};
-use crate::stack::{Gateway, Worker};
 
 /// How many looks at the programs there are to one call of the Worker.
 const TICKS_BETWEEN_CALLS: u64 = 100;

@@ -1,85 +1,66 @@
-//! Redisson itself, in a JVM, beside the crate and the npm package on the same Redis.
+//! Redisson itself, in a JVM: what the crate and the npm package are tested beside, on the same Redis.
 
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
-use crate::build;
 use crate::place::{Place, emptied};
 use crate::progress::{logged, run as run_step};
-use crate::setup::{self, Purpose};
-use crate::stamp::{self, Digest};
-use crate::suite::{Runner, Tally};
+use crate::services::Part;
+use crate::stamp::Digest;
 
-/// How long both sides contend for each kind when all suites are run.
-const SECONDS: u32 = 10;
+/// A quick start is worth more than fast code: it lives for minutes.
+const JVM_FLAGS: [&str; 2] = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
-/// `cargo xtask interop`.
-pub(crate) fn run(place: &Place, seconds: u32) -> Result<ExitCode> {
-    setup::ensure(place, Purpose::Interop.needs())?;
-    let tally = tests(&Runner::new(place, "interop"), seconds)?;
-    println!("{tally}");
-    let good = tally.failed == 0 && tally.skipped == 0;
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+/// A JVM that serves every test process which connects, ended when dropped.
+pub(crate) struct Peer {
+    _part: Part,
+    /// Where it listens: a port of loopback.
+    pub(crate) port: String,
 }
 
-/// The suite of `cargo xtask test`.
-pub(crate) fn suite(runner: &Runner<'_>) -> Result<Tally> {
-    tests(runner, SECONDS)
+impl Peer {
+    /// Builds the Java side if need be, starts it and waits until it serves.
+    pub(crate) fn start(place: &Place) -> Result<Self> {
+        let mut command = place.command("java");
+        command.args(JVM_FLAGS).args(["-cp", &class_path(&build(place)?)]);
+        // It ends with its input, which ends with this program, however that ends.
+        command.args(["edgelatch.peer.Peer", "--listen"]).stdin(Stdio::piped());
+        let mut part = Part::start(place, "peer", &mut command)?;
+        let port = part.wait_for("listening on ")?;
+        Ok(Self { _part: part, port })
+    }
 }
 
-fn tests(runner: &Runner<'_>, seconds: u32) -> Result<Tally> {
-    let place = runner.place;
-    let peer = peer(place)?;
-    let seconds = seconds.to_string();
-    let told = |command: &mut Command| {
-        command.env("EDGELATCH_INTEROP_SECONDS", &seconds);
-    };
-    let mut rust = place.command("cargo");
-    rust.args(["test", "--package", "edgelatch", "--test", "interop"]);
-    // They wait more than they compute; what the contenders have come to is told.
-    rust.args(["--", "--test-threads=4", "--show-output"]);
-    told(&mut rust);
-    let mut tally = runner.count("cargo test --test interop", &mut rust)?;
-
-    let tarball = build::tarball(place)?;
-    let gateway = build::gateway(place)?;
-    let file = "tests/interop/npm/run.mjs";
-    let mut npm = place.node();
-    npm.arg(file)
-        .env("EDGELATCH_TARBALL", tarball)
-        .env("EDGELATCH_GATEWAY", gateway)
-        .env("EDGELATCH_PEER", peer);
-    told(&mut npm);
-    tally += runner.count(&format!("node {file}"), &mut npm)?;
-    Ok(tally)
+/// The class path of the Java side in the folder that [`build`] returns.
+pub(crate) fn class_path(folder: &Path) -> String {
+    format!("{}:{}/*", folder.join("classes").display(), folder.join("lib").display())
 }
 
-/// Builds the Java side and answers the folder with its classes and libraries. The Rust tests look for it there, too.
-pub(crate) fn peer(place: &Place) -> Result<PathBuf> {
+/// Builds the Java side; returns the folder with its classes and libraries.
+pub(crate) fn build(place: &Place) -> Result<PathBuf> {
     let source = place.root.join("tests/interop/java");
     let digest = Digest::new().path(&source)?;
-    let folder = place.folder("interop")?;
-    let stamp = folder.join("peer.stamp");
-    if stamp::is_fresh(&stamp, &digest) {
+    let folder = place.cache().join(format!("redisson-{}", digest.text()));
+    if folder.join("classes").exists() {
         return Ok(folder);
     }
-    let folder = emptied(folder)?;
+    let building = emptied(place.folder("interop")?)?;
     let maven = || {
         let mut maven = place.command("mvn");
         maven
             .args(["--batch-mode", "--quiet", "--file"])
             .arg(source.join("pom.xml"))
             .args(["-Dstyle.color=never", "process-classes"])
-            .arg(format!("-Dpeer.target={}", folder.display()));
+            .arg(format!("-Dpeer.target={}", building.display()));
         maven
     };
-    // First with what was downloaded once: that wants no network.
+    // First with what was downloaded before: that needs no network.
     let offline = logged(maven().arg("--offline"), &place.log("mvn-offline")?)?;
     if !offline.success() {
         run_step(place, "Java side: mvn, with Redisson from its registry", &mut maven())?;
     }
-    stamp::set(&stamp, &digest)?;
+    crate::place::publish(&building, &folder).context("cannot keep the Java side")?;
     Ok(folder)
 }

@@ -12,14 +12,16 @@ mod place;
 mod process;
 mod progress;
 mod sbom;
+mod seeded_faults;
+mod services;
 mod setup;
 mod sim;
 mod size;
 mod soak;
-mod stack;
+
 mod stamp;
-mod suite;
-mod teeth;
+
+mod test;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,22 +59,10 @@ enum Task {
         #[arg(long, default_value_t = 8787)]
         port: u16,
     },
-    /// Run the test suites (all of them, or those named) and print what each did
-    Test {
-        /// Names of suites; `--list` prints them
-        suites: Vec<String>,
-        /// Print the suites and end
-        #[arg(long)]
-        list: bool,
-    },
+    /// Run the tests that a change has to pass, in minutes; `--full` runs everything
+    Test(test::Selection),
     /// Play schedules in virtual time, with faults drawn by a seed; a failure prints the smallest one that shows it
     Sim(sim::Schedules),
-    /// Run the npm package and the crate beside Redisson itself, in a JVM, on the same Redis
-    Interop {
-        /// How long both sides contend for each kind of object
-        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
-        seconds: u32,
-    },
     /// Have the npm package take and give back for a long time, in Node and in workerd, and see that nothing is collected
     Soak {
         /// For how long; at least 100,000 cycles of each
@@ -80,7 +70,7 @@ enum Task {
         minutes: u32,
     },
     /// Put faults into a copy of the product, one at a time: the tests have to find each of them
-    Teeth(teeth::Faults),
+    SeededFaults(seeded_faults::Faults),
     /// Fuzz every border that data crosses, guided by coverage
     Fuzz {
         /// Names of targets; all of them unless some are named
@@ -141,11 +131,9 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         }
         Task::Demo { once: true, .. } => return once::run(&place),
         Task::Demo { once: false, port } => demo::run(&place, port)?,
-        Task::Test { list: true, .. } => suite::list(),
-        Task::Test { suites, list: false } => return suite::run(&place, &suites),
+        Task::Test(selection) => return test::run(&place, &selection),
         Task::Sim(schedules) => return sim::run(&place, &schedules),
-        Task::Interop { seconds } => return interop::run(&place, seconds),
-        Task::Teeth(faults) => return teeth::run(&place, &faults),
+        Task::SeededFaults(faults) => return seeded_faults::run(&place, &faults),
         Task::Soak { minutes } => return soak::run(&place, minutes),
         Task::Fuzz { targets, seconds, seed, input } => {
             return fuzz::run(&place, &targets, seconds, seed, input.as_deref());

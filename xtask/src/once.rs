@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::demo::Stack;
 use crate::place::Place;
 use crate::process::check_stop;
-use crate::stack::Gateway;
+use crate::services::Gateway;
 
 const WORKERS: u64 = 20;
 /// Longer than the Worker itself waits for the lock.

@@ -6,13 +6,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
+
+use crate::setup;
+use crate::stamp::Digest;
 
 /// The checkout and its target folder.
 pub(crate) struct Place {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
+    cache: PathBuf,
+    node_modules: PathBuf,
+    /// Where the programs are that setup installs.
+    programs: Vec<PathBuf>,
 }
 
 impl Place {
@@ -28,22 +35,31 @@ impl Place {
         let path = |key: &str| {
             metadata.get(key).and_then(Value::as_str).map(PathBuf::from).context("cargo metadata")
         };
-        Ok(Self { root: path("workspace_root")?, target: path("target_directory")? })
+        let (root, cache) = (path("workspace_root")?, cache()?);
+        let lock = Digest::new().path(&root.join("xtask/tools/package-lock.json"))?;
+        let node_modules = cache.join(format!("npm-{}", lock.text())).join("node_modules");
+        let target = path("target_directory")?;
+        let mut place = Self { root, target, cache, node_modules, programs: Vec::new() };
+        let tools = setup::cargo_tools(&place)?;
+        place.programs = tools.into_iter().map(|tool| tool.join("bin")).collect();
+        place.programs.push(place.node_modules.join(".bin"));
+        Ok(place)
     }
 
-    /// The programs from npm, and what tests import: wrangler, deno, the Upstash clients.
+    /// The list of the programs from npm, and of what tests import: wrangler, deno, the Upstash clients.
     pub(crate) fn npm_folder(&self) -> PathBuf {
         self.root.join("xtask/tools")
     }
 
-    /// Where `npm ci` puts them.
-    pub(crate) fn node_modules(&self) -> PathBuf {
-        self.npm_folder().join("node_modules")
+    /// Where they are installed: in the cache, in a folder named by the lock file's content.
+    pub(crate) fn node_modules(&self) -> &Path {
+        &self.node_modules
     }
 
-    /// Where `cargo install` puts the programs from crates.io.
-    pub(crate) fn cargo_tools(&self) -> PathBuf {
-        self.target.join("tools")
+    /// What setup installs, shared by all checkouts of this user: below `EDGELATCH_CACHE`, `XDG_CACHE_HOME` or `~/.cache`. Each
+    /// entry is named by version or content, so that nothing in it has to be updated.
+    pub(crate) fn cache(&self) -> &Path {
+        &self.cache
     }
 
     /// A folder below target, made if need be.
@@ -83,10 +99,31 @@ impl Place {
     }
 
     fn search_path(&self) -> OsString {
-        let mut folders = vec![self.cargo_tools().join("bin"), self.node_modules().join(".bin")];
+        let mut folders = self.programs.clone();
         folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
         env::join_paths(folders).unwrap_or_default()
     }
+}
+
+fn cache() -> Result<PathBuf> {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    named("EDGELATCH_CACHE")
+        .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("edgelatch")))
+        .or_else(|| named("HOME").map(|home| home.join(".cache/edgelatch")))
+        .context("none of EDGELATCH_CACHE, XDG_CACHE_HOME and HOME is set")
+}
+
+/// Moves a folder that is complete to where others look for it. Another checkout may have been faster: then its copy stays.
+pub(crate) fn publish(from: &Path, to: &Path) -> Result<()> {
+    let parent = to.parent().context("a folder in the cache has a parent")?;
+    let partial = parent.join(format!("partial-{}", std::process::id()));
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    copy_folder(from, &partial)?;
+    if fs::rename(&partial, to).is_err() {
+        fs::remove_dir_all(&partial)?;
+        ensure!(to.exists(), "cannot make {}", to.display());
+    }
+    fs::remove_dir_all(from).with_context(|| format!("cannot remove {}", from.display()))
 }
 
 /// Where the machine has this program.

@@ -1,5 +1,6 @@
 //! What a task says while it works: a line when a step starts, one when it ends, and a sign of life between.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -21,6 +22,32 @@ const CAUSE_CONTEXT: usize = 4;
 /// Behind this line Node tells again what failed, and why.
 const NODE_FAILURES: &str = "✖ failing tests:";
 
+thread_local! {
+    /// What the lines of this thread begin with, while several run side by side.
+    static LANE: Cell<&'static str> = const { Cell::new("") };
+}
+
+/// Does work whose progress is printed with this name in front of each line.
+pub(crate) fn lane<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
+    LANE.set(name);
+    let result = work();
+    LANE.set("");
+    result
+}
+
+/// Prints lines of progress. Those of one call stay together.
+pub(crate) fn say(text: &str) {
+    let lane = LANE.get();
+    let lines: String = text
+        .lines()
+        .map(|line| match lane {
+            "" => format!("{line}\n"),
+            lane => format!("{lane:<6} │ {line}\n"),
+        })
+        .collect();
+    print!("{lines}");
+}
+
 /// A clock for what is told to people; nothing is decided by it.
 pub(crate) struct Stopwatch(Instant);
 
@@ -38,21 +65,26 @@ impl Stopwatch {
 
     /// Since the start, as people read it.
     pub(crate) fn text(&self) -> String {
-        let seconds = self.elapsed().as_secs_f64();
-        if seconds < 60.0 {
-            format!("{seconds:.1} s")
-        } else {
-            format!("{} min {:.0} s", (seconds / 60.0) as u64, seconds % 60.0)
-        }
+        text(self.elapsed())
+    }
+}
+
+/// A time as people read it.
+pub(crate) fn text(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 60.0 {
+        format!("{seconds:.1} s")
+    } else {
+        format!("{} min {:.0} s", (seconds / 60.0) as u64, seconds % 60.0)
     }
 }
 
 /// Does one step of a task, told at its start and at its end.
 pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    println!("→ {what}");
+    say(&format!("→ {what}"));
     let watch = Stopwatch::start();
     let result = work().with_context(|| format!("failed: {what}"))?;
-    println!("  done in {}", watch.text());
+    say(&format!("  done in {}", watch.text()));
     Ok(result)
 }
 
@@ -78,7 +110,7 @@ pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<ExitStatus> {
     kept(&name(command), command, log, |elapsed| {
         if elapsed >= told {
             told += SIGN_OF_LIFE;
-            println!("  {:>3} s  {}", elapsed.as_secs(), last_line(log));
+            say(&format!("  {:>3} s  {}", elapsed.as_secs(), last_line(log)));
         }
         Ok(())
     })

@@ -26,7 +26,7 @@ pub(crate) fn run(place: &Place) -> Result<()> {
         println!("{}", file.display());
     }
     // It writes one for each member of the workspace; the others are not published.
-    for at in ["xtask", "tests/fuzz"] {
+    for at in ["xtask", "tests", "tests/fuzz"] {
         fs::remove_file(place.root.join(at).join("sbom.cdx.json"))?;
     }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: schedules in virtual time, played by `tests/sim`.
+//! `cargo xtask sim`: schedules in virtual time, played by `tests/simulation`.
 
 use std::process::ExitCode;
 
@@ -6,10 +6,6 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::place::Place;
-use crate::suite::{Runner, Tally};
-
-/// So many schedules of all kinds are played by the suite of `cargo xtask test`, always the same ones.
-const SCHEDULES: u64 = 1_000_000;
 
 /// What is played: whatever is not said is drawn by the seed.
 #[derive(Args)]
@@ -67,15 +63,16 @@ impl Schedules {
 /// `cargo xtask sim`.
 pub(crate) fn run(place: &Place, schedules: &Schedules) -> Result<ExitCode> {
     let mut command = place.command("cargo");
-    command.args(["test", "--release", "--quiet", "--package", "edgelatch", "--test", "sim", "--"]);
+    command.args([
+        "test",
+        "--release",
+        "--quiet",
+        "--package",
+        "edgelatch-tests",
+        "--test",
+        "simulation",
+        "--",
+    ]);
     let status = command.args(schedules.flags()).status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The suite of `cargo xtask test`.
-pub(crate) fn suite(runner: &Runner<'_>) -> Result<Tally> {
-    let mut command = runner.place.command("cargo");
-    command.args(["test", "--release", "--package", "edgelatch", "--test", "sim", "--"]);
-    command.args(["--check", "--schedules", &SCHEDULES.to_string()]);
-    runner.count("cargo test --release --test sim: a million schedules", &mut command)
 }

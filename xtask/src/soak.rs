@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: the npm package takes and gives back for as long as one likes, and nothing may be collected.
+//! `cargo xtask soak`: the npm package acquires and releases for a long time, and its memory must not grow.
 
 use std::process::ExitCode;
 
@@ -6,11 +6,9 @@ use anyhow::Result;
 
 use crate::place::Place;
 use crate::setup::{self, Purpose};
-use crate::suite::{Runner, soak_for};
+use crate::test::{Extent, Session, soak_for};
 
 pub(crate) fn run(place: &Place, minutes: u32) -> Result<ExitCode> {
     setup::ensure(place, Purpose::Demo.needs())?;
-    let tally = soak_for(&Runner::new(place, "soak"), minutes)?;
-    println!("{tally}");
-    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(soak_for(&Session::new(place, "soak", Extent::Full, None), minutes)?.tell())
 }

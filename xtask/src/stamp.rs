@@ -22,19 +22,21 @@ impl Digest {
         self
     }
 
-    /// Adds a file, or each file below a folder, with its name.
+    /// Adds a file, or each file below a folder, with its name. Where the folder lies makes no difference, so that two checkouts
+    /// with the same files share what is kept for them.
     pub(crate) fn path(self, path: &Path) -> Result<Self> {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         if !path.is_dir() {
             let bytes =
                 fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-            return Ok(self.bytes(path.as_os_str().as_encoded_bytes()).bytes(&bytes));
+            return Ok(self.bytes(name).bytes(&bytes));
         }
         let mut entries: Vec<PathBuf> = Vec::new();
         for entry in fs::read_dir(path)? {
             entries.push(entry?.path());
         }
         entries.sort();
-        entries.iter().try_fold(self, |digest, entry| digest.path(entry))
+        entries.iter().try_fold(self.bytes(name), |digest, entry| digest.path(entry))
     }
 
     /// The digest in letters.

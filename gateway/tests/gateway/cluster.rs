@@ -6,8 +6,8 @@ use edgelatch_gateway::Gateway;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::servers::Cluster;
 use crate::support::{Stream, TOKEN, TestClient, answer, gateway, until};
+use test_support::servers::Cluster;
 
 /// How long a master may be silent before its replica takes over, where that is wanted.
 const IMPATIENT: Duration = Duration::from_secs(2);

@@ -25,7 +25,3 @@ mod shutdown;
 mod slow;
 mod streams;
 mod support;
-
-#[expect(dead_code, unused_imports, reason = "each test binary uses its part")]
-#[path = "../servers/mod.rs"]
-mod servers;

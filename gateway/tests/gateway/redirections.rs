@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::cluster::{PATIENT, in_front_of};
 use crate::peer::{Does, Peer};
-use crate::servers::Cluster;
 use crate::support::{TOKEN, TestClient, gateway, until};
+use test_support::servers::Cluster;
 
 /// The slot of the key `k`.
 const SLOT: u16 = 7629;
@@ -31,7 +31,7 @@ async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
     let to = (0..3).find(|number| *number != from).unwrap();
     assert_eq!(post(&client, "/", json!(["SET", stays, 1])).await.0, 200);
     let [source, target] = [from, to].map(|number| &cluster.servers()[number]);
-    let tell = |server: &crate::servers::Server, words: &[&str]| {
+    let tell = |server: &test_support::servers::Server, words: &[&str]| {
         server.ask::<()>(&[&["CLUSTER", "SETSLOT", &slot][..], words].concat()).unwrap();
     };
     tell(target, &["IMPORTING", &cluster.id(from)]);

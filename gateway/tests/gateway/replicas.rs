@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::servers::{Cluster, Folder, PASSWORD, PASSWORD_IN_URL, Sentinels, Server, until};
 use crate::support::{TOKEN, TestClient, gateway};
+use test_support::servers::{Cluster, Folder, PASSWORD, PASSWORD_IN_URL, Sentinels, Server, until};
 
 /// A write and the wait for its replicas, as one request. Redis counts the replicas that have what
 /// *this connection* wrote, so on another connection it would count all of them at once.

@@ -3,8 +3,8 @@
 use edgelatch_gateway::Gateway;
 use reqwest::Method;
 
-use crate::servers::Sentinels;
 use crate::support::{Stream, TOKEN, TestClient, answer, gateway, until};
+use test_support::servers::Sentinels;
 
 async fn in_front_of(sentinels: &Sentinels) -> (Gateway, TestClient) {
     let gateway = gateway(sentinels.url(), |_| ()).await;

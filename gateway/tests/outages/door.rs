@@ -10,7 +10,7 @@ use std::time::Duration;
 use edgelatch::Gateway;
 use edgelatch::timing::AttemptTime;
 
-use crate::servers::{Folder, signal, until};
+use test_support::servers::{Folder, signal, until};
 
 pub(crate) const TOKEN: &str = "the-token";
 

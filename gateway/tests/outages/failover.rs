@@ -6,7 +6,7 @@ use super::door::Door;
 use super::forgotten::Forgotten;
 use super::link::Link;
 use super::rounds::{Stand, rounds};
-use super::servers::{Folder, Sentinels, Server, until};
+use test_support::servers::{Folder, Sentinels, Server, until};
 
 struct Watched {
     door: Door,

@@ -14,7 +14,7 @@ use super::door::Door;
 use super::load::{AT_MOST, make_permits};
 use super::object::{Object, PERMITS};
 use super::proofs::Proofs;
-use crate::fake_host::FakeHost;
+use test_support::fake_host::FakeHost;
 
 /// Of the lease that everything has unless another is asked for.
 const THIRD: Duration = Duration::from_secs(10);

@@ -14,10 +14,10 @@ use tokio::time::{Instant, sleep, timeout};
 use super::door::Door;
 use super::object::{Object, PERMITS};
 use super::proofs::Proofs;
-use super::servers::Server;
 use super::visitor::Visitor;
 use super::watch::{Tally, Watch};
-use crate::history::{Loss, Time};
+use test_support::history::{Loss, Time};
+use test_support::servers::Server;
 
 /// How many take each object.
 const VISITORS: usize = 3;

@@ -21,13 +21,3 @@ mod redis;
 mod rounds;
 mod visitor;
 mod watch;
-
-#[expect(dead_code, reason = "each test binary uses its part")]
-#[path = "../../../tests/support/fake_host.rs"]
-mod fake_host;
-#[expect(dead_code, reason = "there are no latches here")]
-#[path = "../../../tests/support/history/mod.rs"]
-mod history;
-#[expect(dead_code, unused_imports, reason = "each test binary uses its part")]
-#[path = "../servers/mod.rs"]
-mod servers;

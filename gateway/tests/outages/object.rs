@@ -8,7 +8,7 @@ use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 use edgelatch::{Client, Lock};
 
-use crate::history::{Ground, Share};
+use test_support::history::{Ground, Share};
 
 /// How many permits there are.
 pub(crate) const PERMITS: u32 = 2;

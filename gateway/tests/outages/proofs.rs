@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use super::door::TOKEN;
 use super::object::{Object, PERMITS};
-use super::servers::Server;
-use crate::history::{Claim, Ground, History, Hold, Look, Share, Take, Time, Told};
+use test_support::history::{Claim, Ground, History, Hold, Look, Share, Take, Time, Told};
+use test_support::servers::Server;
 
 /// Writes the number of an acquisition down.
 const WRITE: &str = "return redis.call('RPUSH', KEYS[1], ARGV[1])";

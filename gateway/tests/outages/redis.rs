@@ -10,8 +10,8 @@ use super::forgotten::Forgotten;
 use super::load::{Load, make_permits};
 use super::object::Object;
 use super::rounds::{Stand, TAG, rounds};
-use super::servers::{Folder, PASSWORD_IN_URL, Server};
 use super::watch::FAILED;
+use test_support::servers::{Folder, PASSWORD_IN_URL, Server};
 
 /// What it has confirmed it keeps, even if it is killed.
 const KEEPS: &[&str] = &["--save", "", "--appendonly", "yes", "--appendfsync", "always"];

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::door::Door;
 use super::load::Load;
-use super::servers::Server;
+use test_support::servers::Server;
 
 /// How many rounds there are; one unless the environment says otherwise.
 const ROUNDS: &str = "EDGELATCH_ROUNDS";

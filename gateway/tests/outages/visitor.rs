@@ -11,7 +11,7 @@ use fastrand::Rng;
 use tokio::time::sleep;
 
 use super::watch::Watch;
-use crate::history::Share;
+use test_support::history::Share;
 
 /// Leases, in milliseconds: shorter than what hangs here may hang, and longer.
 const LEASES: std::ops::RangeInclusive<u64> = 1_200..=3_000;

@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use super::object::Object;
 use super::proofs::{Proofs, is_full};
-use super::servers::Server;
-use crate::history::{Claim, History, Hold, Loss, NEVER, Share, Time, Told};
+use test_support::history::{Claim, History, Hold, Loss, NEVER, Share, Time, Told};
+use test_support::servers::Server;
 
 /// How often something was told.
 pub(crate) type Tally = BTreeMap<&'static str, usize>;

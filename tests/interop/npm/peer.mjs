@@ -17,7 +17,7 @@ export class Thrown extends Error {
   }
 }
 
-/** Starts the JVM from the folder that `cargo xtask interop` has built. */
+/** Starts the JVM from the folder that `cargo xtask test interop` has built. */
 export function startPeer(folder) {
   // It lives for seconds: a quick start is worth more than fast code.
   const flags = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];

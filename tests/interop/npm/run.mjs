@@ -2,7 +2,7 @@
  * The packed npm package and Redisson itself on the same Redis, in Node.
  *
  * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_GATEWAY (our gateway's program), EDGELATCH_PEER (the
- * folder of the Java side, as `cargo xtask interop` has built it).
+ * folder of the Java side, as `cargo xtask test interop-npm` has built it).
  */
 
 import { after, before, describe, test } from "node:test";
@@ -11,7 +11,7 @@ import { kinds } from "./kinds.mjs";
 import { startStand } from "./stand.mjs";
 
 /** How many kinds at a time: they wait more than they compute. */
-const TOGETHER = 5;
+const TOGETHER = 3;
 
 let stand;
 before(async () => {
@@ -22,7 +22,7 @@ after(() => stand?.close());
 describe("Redisson and the npm package", { concurrency: TOGETHER }, () => kinds.forEach(cases));
 
 function cases(kind) {
-  describe(kind.kind, { concurrency: true }, () => {
+  describe(kind.kind, { concurrency: 3 }, () => {
     let service;
     before(async () => {
       service = await stand.service({}, kind.nodes);

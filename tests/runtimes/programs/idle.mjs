@@ -12,7 +12,7 @@ addEventListener("pageshow", ({ persisted }) => persisted && happened.push("came
 let lease;
 
 globalThis.hold = async (name, leaseMs) => {
-  lease = await locks.lock(name).acquire({ leaseMs });
+  lease = await locks.lock(name).acquire({ leaseMs, waitMs: 60_000, maxRequests: 10_000 });
   return lease.token;
 };
 

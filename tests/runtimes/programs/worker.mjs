@@ -33,7 +33,7 @@ export default {
         return Response.json(await cycle(patient, name, Number(searchParams.get("count"))));
       }
       case "/keeps": {
-        const lease = await locks.lock(name).acquire({ leaseMs: 2_000, waitMs: 120_000 });
+        const lease = await locks.lock(name).acquire({ leaseMs: 2_000, waitMs: 120_000, maxRequests: 10_000 });
         return Response.json({ token: lease.token });
       }
       case "/lends":
@@ -45,8 +45,8 @@ export default {
         return Response.json({ first, now: await now.release() });
       }
       case "/outlives": {
-        // Renewed each second, and would be for a minute.
-        const { read } = locks.readWriteLock(name, { peerWatchdogMs: 2_000 });
+        // Redis has six seconds of it at a time. On a busy machine a renewal may come three seconds late.
+        const { read } = locks.readWriteLock(name, { peerWatchdogMs: 6_000 });
         const lease = await read.acquire({ leaseMs: 60_000 });
         const stays = new Promise((lost) => lease.signal.addEventListener("abort", lost));
         if (searchParams.has("stays")) context.waitUntil(stays);

@@ -1,4 +1,4 @@
 //! A caller's own script under a lease.
 
-mod held;
+pub(super) mod held;
 mod results;

@@ -6,8 +6,8 @@ use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::Bound;
 use serde_json::{Value, json};
 
-use crate::support::calls::{begun, bound, lease, lock, owner, request, token};
-use crate::support::redis::Redis;
+use test_support::calls::{begun, bound, lease, lock, owner, request, token};
+use test_support::redis::Redis;
 
 /// A lock that is held, and what is known of it.
 struct Held {

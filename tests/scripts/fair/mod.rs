@@ -1,11 +1,8 @@
 //! The scripts of the fair lock.
 
-mod kit;
-mod limits;
-mod mixed;
-mod odd;
-mod random;
-mod schedule;
-mod steps;
-mod twice;
+mod access;
+mod beside_redisson;
+mod bounds;
+pub(super) mod fixtures;
+mod idempotency;
 mod vectors;

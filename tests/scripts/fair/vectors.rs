@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use redis::Value as Raw;
 use serde_json::{Value, json};
 
-use crate::support::redis::{Content, Redis, Stored};
+use test_support::redis::{Content, Redis, Stored};
 
 const VECTORS: &str = include_str!("../../vectors/fair.json");
 const SWEEP: &str = include_str!("../java/fair_sweep.lua");

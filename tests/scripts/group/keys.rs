@@ -3,9 +3,9 @@
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Publish, ScriptCall};
 
-use super::given::{GROUP, PAD, hash, values, values_of};
-use crate::support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};
-use crate::support::redis::{Redis, rights, run_on};
+use super::fixtures::{GROUP, PAD, hash, values, values_of};
+use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};
+use test_support::redis::{Redis, rights, run_on};
 
 /// What the scripts run; a user of them needs no more.
 const COMMANDS: [&str; 14] = [
@@ -75,14 +75,14 @@ async fn a_user_who_lacks_one_command_leaves_no_hold_of_values_that_was_refused(
         for leftover in [false, true] {
             redis.ask::<String>(&["FLUSHALL"]).await;
             if leftover {
-                let helper = format!("{}:java:7:expire_time", super::given::field("A"));
+                let helper = format!("{}:java:7:expire_time", super::fixtures::field("A"));
                 redis.ask::<u64>(&["HSET", GROUP, &helper, "1"]).await;
                 redis.ask::<u64>(&["PEXPIRE", GROUP, "60000"]).await;
             }
             let mut worker = redis.user(&all_but(missing)).await;
             let take = values(&["A"]).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
             let refused = run_on(&mut worker, &take).await.is_err();
-            let held = hash(&redis).await.contains_key(&super::given::field("A"));
+            let held = hash(&redis).await.contains_key(&super::fixtures::field("A"));
             assert!(held != refused, "{missing}");
             assert!(!held || redis.ask::<i64>(&["PTTL", GROUP]).await > 0, "{missing}");
         }

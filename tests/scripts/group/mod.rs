@@ -1,20 +1,17 @@
 //! Values of a group.
 
-mod ends;
-mod given;
+mod beside_redisson;
+mod bounds;
+pub(super) mod fixtures;
+mod idempotency;
 mod keys;
-mod mixed;
-mod random;
-mod schedule;
-mod teeth;
-mod twice;
 mod vectors;
 
 use edgelatch::protocol::script::Publish;
 
-use crate::support::calls::Calls;
+use test_support::calls::Calls;
 
 /// Some values of a group.
 pub(super) fn calls(group: &str, values: &[&str]) -> Calls {
-    given::values_of(group, values, given::PAD, Publish::Plain)
+    fixtures::values_of(group, values, fixtures::PAD, Publish::Plain)
 }

@@ -1,6 +1,6 @@
 //! `tests/vectors/group.json`.
 
-use super::given::{JAVA, values};
+use super::fixtures::{JAVA, values};
 use crate::scripts::vectors::check_all;
 
 #[tokio::test]

@@ -1,5 +1,3 @@
 //! Guarded writes.
 
-mod random;
-mod schedule;
-mod table;
+pub(super) mod writes;

@@ -7,9 +7,9 @@ use edgelatch::protocol::calls::{ReadCalls, Target, WriteCalls};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Publish, ScriptCall};
 
-use super::given::{Java, channel, eager_writes, reads, reads_inside, writes, writes_around};
-use crate::support::calls::{Calls, UNBOUND, bound, field, lease, owner, request, token};
-use crate::support::redis::{Redis, rights, run_on};
+use super::fixtures::{Java, channel, eager_writes, reads, reads_inside, writes, writes_around};
+use test_support::calls::{Calls, UNBOUND, bound, field, lease, owner, request, token};
+use test_support::redis::{Redis, rights, run_on};
 
 const FAR: u64 = 9_000_000_000_000;
 

@@ -1,11 +1,8 @@
 //! The read-write lock.
 
-mod ends;
-mod given;
+mod beside_redisson;
+mod bounds;
+pub(super) mod fixtures;
+mod idempotency;
 mod keys;
-mod mixed;
-mod random;
-mod schedule;
-mod steps;
-mod twice;
 mod vectors;

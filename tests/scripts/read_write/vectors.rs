@@ -4,9 +4,9 @@ use edgelatch::name::OwnerId;
 use edgelatch::protocol::calls::Target;
 use serde_json::Value;
 
-use super::given::{JAVA, read_calls, want, write_calls};
+use super::fixtures::{JAVA, read_calls, want, write_calls};
 use crate::scripts::vectors::check_all;
-use crate::support::calls::{Calls, owner};
+use test_support::calls::{Calls, owner};
 
 #[tokio::test]
 async fn every_call_on_either_side_leaves_what_its_vector_says() {

@@ -9,52 +9,52 @@ mod record;
 mod refusals;
 
 /// Microseconds by the test's one clock.
-pub(crate) type Time = u64;
+pub type Time = u64;
 
 /// Nobody has heard of it.
-pub(crate) const NEVER: Time = Time::MAX;
+pub const NEVER: Time = Time::MAX;
 
 /// All that clients did, and what is known of the ground that they did it on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct History {
-    pub(crate) takes: Vec<Take>,
-    pub(crate) counts: Vec<Count>,
-    pub(crate) ground: Ground,
+pub struct History {
+    pub takes: Vec<Take>,
+    pub counts: Vec<Count>,
+    pub ground: Ground,
 }
 
 /// What may be relied on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ground {
+pub struct Ground {
     /// How many permits there are under each name, and from when on that is certain.
-    pub(crate) permits: Option<(u32, Time)>,
+    pub permits: Option<(u32, Time)>,
     /// When Redis may have lost what it had confirmed, or ended a lease early (C1 and C2).
-    pub(crate) losses: Vec<Loss>,
+    pub losses: Vec<Loss>,
     /// From when on not even tokens are promised: Redis' clock went back, and what it had stored is lost.
-    pub(crate) tokens_until: Option<Time>,
+    pub tokens_until: Option<Time>,
     /// Those who wait keep others away.
-    pub(crate) queues: bool,
+    pub queues: bool,
     /// What has run out can be given back for as long as nobody else has come.
-    pub(crate) lingers: bool,
+    pub lingers: bool,
     /// Each takes a majority of nodes: a refusal may have other reasons than a hold of somebody.
-    pub(crate) partial: bool,
+    pub partial: bool,
 }
 
 /// A time in which things get lost.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Loss {
-    pub(crate) from: Time,
-    pub(crate) to: Time,
+pub struct Loss {
+    pub from: Time,
+    pub to: Time,
 }
 
 /// What of a name is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
-    pub(crate) name: u8,
-    pub(crate) share: Share,
+pub struct Claim {
+    pub name: u8,
+    pub share: Share,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Share {
+pub enum Share {
     /// All of it.
     Alone,
     /// Beside others who read.
@@ -65,20 +65,20 @@ pub(crate) enum Share {
 
 /// An acquisition, and its hold to the end.
 #[derive(Clone, Debug)]
-pub(crate) struct Take {
+pub struct Take {
     /// Acquisitions of one owner are one hold.
-    pub(crate) owner: u32,
-    pub(crate) claims: Vec<Claim>,
-    pub(crate) invoked: Time,
-    pub(crate) completed: Time,
+    pub owner: u32,
+    pub claims: Vec<Claim>,
+    pub invoked: Time,
+    pub completed: Time,
     /// For how long it asked.
-    pub(crate) lease: Time,
-    pub(crate) told: Told,
+    pub lease: Time,
+    pub told: Told,
 }
 
 /// How an acquisition ended.
 #[derive(Clone, Debug)]
-pub(crate) enum Told {
+pub enum Told {
     /// Nobody has heard: its caller is gone, or it is still under way.
     Nothing,
     Held(Hold),
@@ -94,37 +94,37 @@ pub(crate) enum Told {
 
 /// A hold, as its holder knows it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hold {
+pub struct Hold {
     /// Of each claim.
-    pub(crate) tokens: Vec<Option<u64>>,
+    pub tokens: Vec<Option<u64>>,
     /// How many acquisitions of its owner shared it when this one was told.
-    pub(crate) count: Option<u32>,
+    pub count: Option<u32>,
     /// What its holder saw of it.
-    pub(crate) looks: Vec<Look>,
+    pub looks: Vec<Look>,
     /// When Redis said that it is not there any more.
-    pub(crate) gone: Option<Time>,
-    pub(crate) end: Option<End>,
+    pub gone: Option<Time>,
+    pub end: Option<End>,
 }
 
 /// A look at a hold: at the holder's own clocks, or into Redis.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub struct Look {
     /// When it was known.
-    pub(crate) at: Time,
+    pub at: Time,
     /// Until when it is good, at the least.
-    pub(crate) until: Time,
+    pub until: Time,
 }
 
 /// Its release.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
-    pub(crate) asked: Time,
-    pub(crate) told: Time,
-    pub(crate) verdict: Verdict,
+pub struct End {
+    pub asked: Time,
+    pub told: Time,
+    pub verdict: Verdict,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// It was there, and is no more.
     Released,
     /// It was not there any more.
@@ -139,16 +139,16 @@ pub(crate) enum Verdict {
 
 /// Something about a latch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Count {
-    pub(crate) name: u8,
-    pub(crate) invoked: Time,
-    pub(crate) completed: Time,
-    pub(crate) act: Act,
+pub struct Count {
+    pub name: u8,
+    pub invoked: Time,
+    pub completed: Time,
+    pub act: Act,
 }
 
 /// What was asked of a latch, and the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub enum Act {
     /// To close it with a count, and whether it was.
     Set(u64, bool),
     /// To count down, and what was left.
@@ -167,14 +167,14 @@ pub(crate) enum Act {
 
 impl History {
     /// What cannot have been, by the number of the promise that it breaks.
-    pub(crate) fn judge(&self) -> Result<(), String> {
+    pub fn judge(&self) -> Result<(), String> {
         self.judge_holds()?;
         self.judge_refusals()?;
         self.judge_counts()
     }
 
     /// The hold of an acquisition.
-    pub(crate) fn hold(&mut self, take: usize) -> Option<&mut Hold> {
+    pub fn hold(&mut self, take: usize) -> Option<&mut Hold> {
         match &mut self.takes[take].told {
             Told::Held(hold) => Some(hold),
             _ => None,
@@ -184,12 +184,12 @@ impl History {
 
 impl Hold {
     /// Its holder sees it valid now, for so long at the least.
-    pub(crate) fn sees(&mut self, now: Time, left: Time) {
+    pub fn sees(&mut self, now: Time, left: Time) {
         self.looks.push(Look { at: now, until: now + left });
     }
 
     /// Redis says now that it was there when it was asked.
-    pub(crate) fn stood(&mut self, now: Time, asked: Time) {
+    pub fn stood(&mut self, now: Time, asked: Time) {
         self.looks.push(Look { at: now, until: asked });
     }
 
@@ -206,12 +206,12 @@ impl Hold {
 }
 
 impl Claim {
-    pub(crate) fn clashes(&self, other: &Self) -> bool {
+    pub fn clashes(&self, other: &Self) -> bool {
         let alone = self.share == Share::Alone || other.share == Share::Alone;
         self.name == other.name && alone
     }
 
-    pub(crate) const fn permits(&self) -> u32 {
+    pub const fn permits(&self) -> u32 {
         match self.share {
             Share::Some(permits) => permits,
             Share::Alone | Share::Beside => 0,
@@ -221,7 +221,7 @@ impl Claim {
 
 impl Take {
     /// From when to when Redis has had it for certain: nothing where that is no time at all.
-    pub(crate) fn certain(&self, ground: &Ground) -> Option<(Time, Time)> {
+    pub fn certain(&self, ground: &Ground) -> Option<(Time, Time)> {
         let Told::Held(hold) = &self.told else { return None };
         // What is known after a loss says nothing of the time before: what was gone may have come back.
         let losses = ground.losses.iter().filter(|loss| loss.to >= self.invoked);
@@ -238,7 +238,7 @@ impl Take {
     }
 
     /// After this nothing of it can be there.
-    pub(crate) fn over(&self) -> Time {
+    pub fn over(&self) -> Time {
         let Told::Held(hold) = &self.told else {
             return match self.told {
                 Told::Unknown { over } => over,

@@ -19,7 +19,7 @@ fn at_most(time: Duration) -> Time {
 
 impl History {
     /// Somebody begins to acquire, as an owner of its own; answers the number of it.
-    pub(crate) fn invokes(&mut self, now: Time, claims: &[Claim], lease: Duration) -> usize {
+    pub fn invokes(&mut self, now: Time, claims: &[Claim], lease: Duration) -> usize {
         self.takes.push(Take {
             owner: self.takes.len() as u32,
             claims: claims.into(),
@@ -32,13 +32,13 @@ impl History {
     }
 
     /// And is told the end of it.
-    pub(crate) fn is_told(&mut self, now: Time, take: usize, told: Told) {
+    pub fn is_told(&mut self, now: Time, take: usize, told: Told) {
         let take = &mut self.takes[take];
         (take.completed, take.told) = (now, told);
     }
 
     /// And is told that it has nothing, or that it may have.
-    pub(crate) fn is_told_no(&mut self, now: Time, take: usize, error: &AcquireError) {
+    pub fn is_told_no(&mut self, now: Time, take: usize, error: &AcquireError) {
         let told = match error {
             AcquireError::Busy { .. } => Told::Busy,
             AcquireError::Cancelled { held_at_most: Some(time) }
@@ -51,28 +51,28 @@ impl History {
     }
 
     /// A holder looks at its lease, of which so much is left.
-    pub(crate) fn sees(&mut self, now: Time, take: usize, left: Duration) {
+    pub fn sees(&mut self, now: Time, take: usize, left: Duration) {
         if !left.is_zero() {
             self.change(take, |hold| hold.sees(now, at_least(left)));
         }
     }
 
     /// Redis has said that a hold was there after `asked`.
-    pub(crate) fn stood(&mut self, now: Time, take: usize, asked: Time) {
+    pub fn stood(&mut self, now: Time, take: usize, asked: Time) {
         self.change(take, |hold| hold.stood(now, asked));
     }
 
     /// Redis has said that a hold is not there any more.
-    pub(crate) fn is_gone(&mut self, now: Time, take: usize) {
+    pub fn is_gone(&mut self, now: Time, take: usize) {
         self.change(take, |hold| hold.gone = hold.gone.or(Some(now)));
     }
 
-    pub(crate) fn asks_to_release(&mut self, now: Time, take: usize) {
+    pub fn asks_to_release(&mut self, now: Time, take: usize) {
         let end = End { asked: now, told: NEVER, verdict: Verdict::Nothing };
         self.change(take, |hold| hold.end = Some(end));
     }
 
-    pub(crate) fn is_told_of_release(
+    pub fn is_told_of_release(
         &mut self,
         now: Time,
         take: usize,
@@ -90,7 +90,7 @@ impl History {
     }
 
     /// In few words, for people.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+    pub fn lines(&self) -> impl Iterator<Item = String> {
         let takes = self.takes.iter().enumerate();
         let counts = self.counts.iter().map(|count| format!("{count:?}"));
         takes.map(|(number, take)| format!("{number}: {take:?}")).chain(counts)

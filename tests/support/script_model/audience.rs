@@ -4,16 +4,16 @@ use super::{Run, ScriptModel};
 
 /// Something that was published.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Message {
-    pub(crate) channel: String,
-    pub(crate) text: String,
+pub struct Message {
+    pub channel: String,
+    pub text: String,
     /// By `SPUBLISH`, to those who listen to the channel of a shard.
-    pub(crate) sharded: bool,
+    pub sharded: bool,
 }
 
 /// Who listens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Audience {
+pub enum Audience {
     /// One who hears by a pattern whatever is published, but nothing that is for a shard, and whom `PUBSUB NUMSUB` does not count;
     /// and to these channels, of either sort.
     EverythingAnd(Vec<String>),
@@ -23,7 +23,7 @@ pub(crate) enum Audience {
 
 impl Audience {
     /// Those to which somebody has subscribed.
-    pub(crate) fn channels(&self) -> &[String] {
+    pub fn channels(&self) -> &[String] {
         match self {
             Self::EverythingAnd(channels) | Self::These(channels) => channels,
         }
@@ -35,7 +35,7 @@ impl Audience {
     }
 
     /// Whether somebody hears what is published there so.
-    pub(crate) fn hears(&self, channel: &str, sharded: bool) -> bool {
+    pub fn hears(&self, channel: &str, sharded: bool) -> bool {
         !sharded && !matches!(self, Self::These(_)) || self.subscribed(channel) > 0
     }
 }

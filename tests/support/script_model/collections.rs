@@ -6,7 +6,7 @@ use super::{Entry, ScriptModel, Value};
 
 impl ScriptModel {
     /// The elements of a list; none where there is no key.
-    pub(crate) fn list(&self, key: &str) -> VecDeque<String> {
+    pub fn list(&self, key: &str) -> VecDeque<String> {
         match self.keys.get(key).map(|entry| &entry.value) {
             Some(Value::List(elements)) => elements.clone(),
             None => VecDeque::new(),
@@ -28,7 +28,7 @@ impl ScriptModel {
     }
 
     /// The members of a sorted set, by their names; none where there is no key.
-    pub(crate) fn members(&self, key: &str) -> BTreeMap<String, i64> {
+    pub fn members(&self, key: &str) -> BTreeMap<String, i64> {
         match self.keys.get(key).map(|entry| &entry.value) {
             Some(Value::Sorted(members)) => members.clone(),
             None => BTreeMap::new(),
@@ -37,7 +37,7 @@ impl ScriptModel {
     }
 
     /// `ZSCORE`
-    pub(crate) fn score(&self, key: &str, member: &str) -> Option<i64> {
+    pub fn score(&self, key: &str, member: &str) -> Option<i64> {
         match self.keys.get(key).map(|entry| &entry.value) {
             Some(Value::Sorted(members)) => members.get(member).copied(),
             None => None,

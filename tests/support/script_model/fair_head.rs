@@ -4,7 +4,7 @@ use super::{Run, ScriptModel, Value};
 
 /// The rules of the protocol that can be taken away, to see what each is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Rule {
+pub enum Rule {
     SendNumber,
     Seat,
     Room,

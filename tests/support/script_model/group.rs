@@ -230,7 +230,7 @@ impl ScriptModel {
     }
 
     /// A value's holder, as it stands there.
-    pub(crate) fn holder(&self, group: &str, field: &str, server_ms: u64) -> Option<&str> {
+    pub fn holder(&self, group: &str, field: &str, server_ms: u64) -> Option<&str> {
         let entry = self.keys.get(group).filter(|entry| !entry.is_over(server_ms))?;
         match &entry.value {
             Value::Hash(hash) => hash.get(field).map(String::as_str),

@@ -3,33 +3,33 @@
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
 
 /// The rules that a test may leave out.
-pub(crate) mod rules {
+pub mod rules {
     /// C6: code 2 extends the hold.
-    pub(crate) const REPEAT_EXTENDS: &str = "a repeat extends";
+    pub const REPEAT_EXTENDS: &str = "a repeat extends";
     /// C4: a refused last try leaves the tombstone.
-    pub(crate) const LAST_TRY: &str = "a last try leaves the tombstone";
+    pub const LAST_TRY: &str = "a last try leaves the tombstone";
     /// C3: what no lease heals is not done without a bound.
-    pub(crate) const BOUND: &str = "no hold without an end without a bound";
+    pub const BOUND: &str = "no hold without an end without a bound";
     /// C7: a renewal shortens nothing.
-    pub(crate) const EXTENDS_ONLY: &str = "a renewal only extends";
+    pub const EXTENDS_ONLY: &str = "a renewal only extends";
     /// A renewal is for its grant, whose holds are all there.
-    pub(crate) const ALL_ARE_THERE: &str = "only what is held is prolonged";
+    pub const ALL_ARE_THERE: &str = "only what is held is prolonged";
     /// What is given back is what is in the set.
-    pub(crate) const SET: &str = "only what is held is given back";
+    pub const SET: &str = "only what is held is given back";
     /// Who takes puts into the set what a latch that is lost does not tell any more.
-    pub(crate) const HELD_WITHOUT_LATCH: &str = "what is held is not granted again";
+    pub const HELD_WITHOUT_LATCH: &str = "what is held is not granted again";
     /// What is taken out is given back.
-    pub(crate) const EVICTED: &str = "what has ended is given back";
+    pub const EVICTED: &str = "what has ended is given back";
     /// Giving back makes no semaphore, and one that is not there has no holds.
-    pub(crate) const NOT_THERE: &str = "a semaphore that is not there is not made";
+    pub const NOT_THERE: &str = "a semaphore that is not there is not made";
     /// Every answer of what is done once is recorded.
-    pub(crate) const RECORDED: &str = "a no is recorded";
+    pub const RECORDED: &str = "a no is recorded";
 }
 
 /// Redisson's score of a hold that has no end.
-pub(crate) const NEVER: i64 = 922_337_203_685_477;
+pub const NEVER: i64 = 922_337_203_685_477;
 /// How many holds one call takes out at the most.
-pub(crate) const EVICTED_MAX: usize = 2000;
+pub const EVICTED_MAX: usize = 2000;
 
 /// Whose holds: how many permits a member is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Kind {
 }
 
 /// How a dump of Redis shows the bytes that these digits spell.
-pub(crate) fn raw(hex: &str) -> String {
+pub fn raw(hex: &str) -> String {
     let bytes: Vec<u8> =
         (0..16).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect();
     String::from_utf8(bytes).unwrap_or_else(|_| hex.into())
@@ -70,7 +70,7 @@ pub(super) fn raws(args: &[String]) -> Vec<String> {
 
 impl ScriptModel {
     /// The number under a key, if there is one.
-    pub(crate) fn number(&self, key: &str) -> Option<i64> {
+    pub fn number(&self, key: &str) -> Option<i64> {
         self.text(key).map(|number| number.parse().unwrap())
     }
 
@@ -125,7 +125,7 @@ impl ScriptModel {
     }
 
     /// The lease of every hold that has one ends then.
-    pub(crate) fn run_out(&mut self, set: &str, at: i64) {
+    pub fn run_out(&mut self, set: &str, at: i64) {
         for (member, _) in self.members(set).into_iter().filter(|(_, at)| *at < NEVER) {
             self.set_score(set, &member, at);
         }

@@ -5,26 +5,26 @@ use std::collections::BTreeMap;
 use super::{ScriptModel, Value};
 
 /// The keys of a fair lock that Redisson knows.
-pub(crate) struct JavaFair<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) queue: &'a str,
-    pub(crate) timeouts: &'a str,
-    pub(crate) channel: &'a str,
+pub struct JavaFair<'a> {
+    pub name: &'a str,
+    pub queue: &'a str,
+    pub timeouts: &'a str,
+    pub channel: &'a str,
 }
 
 /// Who asks, and what its clock shows. Redis' own shows `server`.
 #[derive(Clone, Copy)]
-pub(crate) struct JavaAsks<'a> {
-    pub(crate) holder: &'a str,
-    pub(crate) lease: u64,
-    pub(crate) allowance: i64,
-    pub(crate) now: i64,
-    pub(crate) server: u64,
+pub struct JavaAsks<'a> {
+    pub holder: &'a str,
+    pub lease: u64,
+    pub allowance: i64,
+    pub now: i64,
+    pub server: u64,
 }
 
 impl ScriptModel {
     /// `fair_acquire.lua`: `None` when it is acquired.
-    pub(crate) fn java_acquire(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> Option<i64> {
+    pub fn java_acquire(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> Option<i64> {
         if self.enters(lock, asks) {
             return None;
         }
@@ -41,12 +41,12 @@ impl ScriptModel {
     }
 
     /// `fair_once.lua`
-    pub(crate) fn java_once(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> bool {
+    pub fn java_once(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> bool {
         self.enters(lock, asks)
     }
 
     /// `fair_give_up.lua`
-    pub(crate) fn java_gives_up(&mut self, lock: &JavaFair<'_>, holder: &str, less: i64) {
+    pub fn java_gives_up(&mut self, lock: &JavaFair<'_>, holder: &str, less: i64) {
         let list = self.list(lock.queue);
         for other in list.iter().skip_while(|other| *other != holder).skip(1) {
             self.add_to_score(lock, other, -less);
@@ -56,7 +56,7 @@ impl ScriptModel {
     }
 
     /// `fair_unlock.lua`, with the latch of the unlock.
-    pub(crate) fn java_unlock(
+    pub fn java_unlock(
         &mut self,
         lock: &JavaFair<'_>,
         asks: JavaAsks<'_>,
@@ -85,7 +85,7 @@ impl ScriptModel {
     }
 
     /// `fair_force_unlock.lua`
-    pub(crate) fn java_force_unlock(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> bool {
+    pub fn java_force_unlock(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> bool {
         self.expire(asks.server);
         let head = self.sweep(lock, asks.now);
         let held = self.delete(lock.name);

@@ -4,25 +4,20 @@ use super::ScriptModel;
 
 /// One run of a script of Redisson's.
 #[derive(Clone, Debug)]
-pub(crate) struct JavaGroup<'a> {
+pub struct JavaGroup<'a> {
     /// The group's name.
-    pub(crate) group: &'a str,
+    pub group: &'a str,
     /// Who asks.
-    pub(crate) holder: &'a str,
+    pub holder: &'a str,
     /// The clock of the machine that asks.
-    pub(crate) clock: u64,
+    pub clock: u64,
     /// The fields of the values.
-    pub(crate) fields: &'a [String],
+    pub fields: &'a [String],
 }
 
 impl ScriptModel {
     /// Takes the values; answers the remaining ms of the longest hold in the way.
-    pub(crate) fn java_group_acquire(
-        &mut self,
-        run: &JavaGroup<'_>,
-        lease: u64,
-        now: u64,
-    ) -> Option<u64> {
+    pub fn java_group_acquire(&mut self, run: &JavaGroup<'_>, lease: u64, now: u64) -> Option<u64> {
         self.expire(now);
         let taken = run.fields.iter().filter_map(|field| {
             let owner = self.field(run.group, field).filter(|owner| *owner != run.holder)?;
@@ -48,7 +43,7 @@ impl ScriptModel {
     }
 
     /// Prolongs the hold; answers whether all is held.
-    pub(crate) fn java_group_renew(&mut self, run: &JavaGroup<'_>, lease: u64, now: u64) -> bool {
+    pub fn java_group_renew(&mut self, run: &JavaGroup<'_>, lease: u64, now: u64) -> bool {
         self.expire(now);
         for field in run.fields {
             if self.field(run.group, field) != Some(run.holder) {
@@ -62,12 +57,7 @@ impl ScriptModel {
     }
 
     /// Ends one entry. `None`: not all were held. The latch of the unlock is left out: each is asked once here.
-    pub(crate) fn java_group_unlock(
-        &mut self,
-        run: &JavaGroup<'_>,
-        lease: u64,
-        now: u64,
-    ) -> Option<bool> {
+    pub fn java_group_unlock(&mut self, run: &JavaGroup<'_>, lease: u64, now: u64) -> Option<bool> {
         self.expire(now);
         let (mut failed, mut all) = (self.hash(run.group).is_none(), true);
         for field in run.fields {

@@ -5,17 +5,17 @@ use super::{ScriptModel, Value};
 
 /// The keys of a permit-expirable semaphore that Redisson knows, and what the clock of its machine shows.
 #[derive(Clone, Copy)]
-pub(crate) struct JavaPermits<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) held: &'a str,
-    pub(crate) now: i64,
+pub struct JavaPermits<'a> {
+    pub name: &'a str,
+    pub held: &'a str,
+    pub now: i64,
     /// Redis' own clock.
-    pub(crate) server: u64,
+    pub server: u64,
 }
 
 impl ScriptModel {
     /// `semaphore_acquire.lua`
-    pub(crate) fn java_takes(&mut self, name: &str, permits: i64) -> bool {
+    pub fn java_takes(&mut self, name: &str, permits: i64) -> bool {
         let enough = self.number(name).is_some_and(|there| there >= permits);
         if enough {
             self.add_to(name, -permits);
@@ -24,12 +24,12 @@ impl ScriptModel {
     }
 
     /// `semaphore_release.lua`
-    pub(crate) fn java_gives(&mut self, name: &str, permits: i64) {
+    pub fn java_gives(&mut self, name: &str, permits: i64) {
         self.add_to(name, permits);
     }
 
     /// `semaphore_drain.lua`
-    pub(crate) fn java_drains(&mut self, name: &str) -> i64 {
+    pub fn java_drains(&mut self, name: &str) -> i64 {
         let there = self.number(name);
         if there.is_some() {
             self.put(name, Value::Text("0".into()), None);
@@ -38,7 +38,7 @@ impl ScriptModel {
     }
 
     /// `semaphore_set.lua` without an end.
-    pub(crate) fn java_begins(&mut self, name: &str, permits: i64) -> bool {
+    pub fn java_begins(&mut self, name: &str, permits: i64) -> bool {
         let free = self.number(name).is_none();
         if free {
             self.put(name, Value::Text(permits.to_string()), None);
@@ -47,7 +47,7 @@ impl ScriptModel {
     }
 
     /// `semaphore_add.lua`, and `permits_set.lua` with `more`.
-    pub(crate) fn java_adds(&mut self, name: &str, permits: i64) {
+    pub fn java_adds(&mut self, name: &str, permits: i64) {
         let sum = self.number(name).unwrap_or(0) + permits;
         self.put(name, Value::Text(sum.to_string()), None);
     }
@@ -65,7 +65,7 @@ impl ScriptModel {
     }
 
     /// `permits_acquire.lua`: when they end. Answers whether they were taken, or when the next one ends.
-    pub(crate) fn java_permits(
+    pub fn java_permits(
         &mut self,
         at: JavaPermits<'_>,
         ends: i64,
@@ -84,7 +84,7 @@ impl ScriptModel {
     }
 
     /// `permits_release.lua`
-    pub(crate) fn java_gives_one(&mut self, at: JavaPermits<'_>, id: &str) -> bool {
+    pub fn java_gives_one(&mut self, at: JavaPermits<'_>, id: &str) -> bool {
         let Some(ends) = self.score(at.held, id) else { return false };
         self.remove_member(at.held, id);
         self.add_to(at.name, 1);
@@ -92,7 +92,7 @@ impl ScriptModel {
     }
 
     /// `permits_release_all.lua`
-    pub(crate) fn java_gives_all(&mut self, at: JavaPermits<'_>, ids: &[String]) -> i64 {
+    pub fn java_gives_all(&mut self, at: JavaPermits<'_>, ids: &[String]) -> i64 {
         if !ids.iter().all(|id| self.score(at.held, id).is_some_and(|ends| ends > at.now)) {
             return 0;
         }
@@ -106,7 +106,7 @@ impl ScriptModel {
     }
 
     /// `permits_ask.lua` with `update`.
-    pub(crate) fn java_updates(&mut self, at: JavaPermits<'_>, id: &str, ends: i64) -> bool {
+    pub fn java_updates(&mut self, at: JavaPermits<'_>, id: &str, ends: i64) -> bool {
         self.java_evicts(at, usize::MAX);
         let held = self.score(at.held, id).is_some();
         if held {
@@ -116,14 +116,14 @@ impl ScriptModel {
     }
 
     /// `permits_ask.lua` with `total`.
-    pub(crate) fn java_counts(&mut self, at: JavaPermits<'_>) -> i64 {
+    pub fn java_counts(&mut self, at: JavaPermits<'_>) -> i64 {
         self.java_evicts(at, usize::MAX);
         let held = i64::try_from(self.members(at.held).len()).unwrap();
         self.number(at.name).map_or(0, |there| there + held)
     }
 
     /// `permits_set.lua` with `all`.
-    pub(crate) fn java_sets(&mut self, at: JavaPermits<'_>, permits: i64) {
+    pub fn java_sets(&mut self, at: JavaPermits<'_>, permits: i64) {
         let held = i64::try_from(self.members(at.held).len()).unwrap();
         match self.number(at.name) {
             Some(there) => drop(self.add_to(at.name, permits - there - held)),
@@ -132,7 +132,7 @@ impl ScriptModel {
     }
 
     /// `latch_count_down.lua`
-    pub(crate) fn java_counts_down(&mut self, name: &str) {
+    pub fn java_counts_down(&mut self, name: &str) {
         if self.add_to(name, -1) <= 0 {
             self.delete(name);
         }

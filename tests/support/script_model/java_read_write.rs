@@ -5,18 +5,18 @@ use super::{ScriptModel, Value};
 
 /// One run of a script of Redisson's.
 #[derive(Clone, Debug)]
-pub(crate) struct JavaRw<'a> {
+pub struct JavaRw<'a> {
     /// The lock's name.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// How the timeout keys of its readers begin.
-    pub(crate) prefix: &'a str,
+    pub prefix: &'a str,
     /// Who asks: the holder, without `:write`.
-    pub(crate) holder: &'a str,
+    pub holder: &'a str,
 }
 
 impl ScriptModel {
     /// Takes the read side; answers whether it is held now.
-    pub(crate) fn java_read_acquire(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
+    pub fn java_read_acquire(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
         self.expire(now);
         let mode = self.field(run.name, "mode").map(ToOwned::to_owned);
         let inside = format!("{}:write", run.holder);
@@ -42,7 +42,7 @@ impl ScriptModel {
     }
 
     /// Ends one entry of a read hold; `None` when there is none.
-    pub(crate) fn java_read_unlock(
+    pub fn java_read_unlock(
         &mut self,
         run: &JavaRw<'_>,
         unlock_latch: (&str, u64),
@@ -85,7 +85,7 @@ impl ScriptModel {
     }
 
     /// Takes the write side; answers whether it is held now.
-    pub(crate) fn java_write_acquire(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
+    pub fn java_write_acquire(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
         self.expire(now);
         let field = format!("{}:write", run.holder);
         match self.field(run.name, "mode") {
@@ -107,7 +107,7 @@ impl ScriptModel {
     }
 
     /// Ends one entry of a write hold; `None` when there is none.
-    pub(crate) fn java_write_unlock(
+    pub fn java_write_unlock(
         &mut self,
         run: &JavaRw<'_>,
         lease: u64,
@@ -145,7 +145,7 @@ impl ScriptModel {
     }
 
     /// Renews the read holds of one holder; answers whether it had any.
-    pub(crate) fn java_read_renew(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
+    pub fn java_read_renew(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
         self.expire(now);
         if !self.has_field(run.name, run.holder) {
             return false;
@@ -158,7 +158,7 @@ impl ScriptModel {
     }
 
     /// Renews a write hold; answers whether there is one.
-    pub(crate) fn java_write_renew(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
+    pub fn java_write_renew(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
         self.expire(now);
         let held = self.has_field(run.name, &format!("{}:write", run.holder));
         if held {
@@ -168,7 +168,7 @@ impl ScriptModel {
     }
 
     /// Ends whatever holds one side has.
-    pub(crate) fn java_rw_force_unlock(&mut self, name: &str, side: &str, now: u64) -> bool {
+    pub fn java_rw_force_unlock(&mut self, name: &str, side: &str, now: u64) -> bool {
         self.expire(now);
         self.field(name, "mode") == Some(side) && self.delete(name)
     }

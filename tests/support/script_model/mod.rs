@@ -4,22 +4,22 @@
 //! The model checker runs the real machines against it, and random calls are compared with a real Redis. Time is an argument.
 //! Not modelled: errors of Redis (a key of another type, memory that is full).
 
-pub(crate) mod audience;
+pub mod audience;
 mod collections;
 mod count_down_latch;
 mod fair;
-pub(crate) mod fair_head;
+pub mod fair_head;
 mod group;
 mod guard;
-pub(crate) mod holds;
-pub(crate) mod java_fair;
-pub(crate) mod java_group;
-pub(crate) mod java_permits;
-pub(crate) mod java_read_write;
+pub mod holds;
+pub mod java_fair;
+pub mod java_group;
+pub mod java_permits;
+pub mod java_read_write;
 mod lock;
 mod once;
 mod permits;
-pub(crate) mod read_write;
+pub mod read_write;
 mod semaphore;
 mod write_side;
 
@@ -33,22 +33,22 @@ use fair_head::Rule;
 
 /// The keys of one Redis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ScriptModel {
+pub struct ScriptModel {
     keys: BTreeMap<String, Entry>,
     latches: Latches,
     /// Who listens to what is published.
-    pub(crate) audience: Audience,
+    pub audience: Audience,
     /// What was published by the last that was done, in this order.
-    pub(crate) published: Vec<Message>,
+    pub published: Vec<Message>,
     /// A rule of the fair lock's that is left out.
-    pub(crate) unfair: Option<Rule>,
+    pub unfair: Option<Rule>,
     /// A rule that is left out, by the name that its script's model gives it: to show what it is for.
-    pub(crate) without: Option<&'static str>,
+    pub without: Option<&'static str>,
 }
 
 /// Whether the scripts keep grant latches. Without them the protocol has a known hole, which the model must show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Latches {
+pub enum Latches {
     On,
     /// An answer from a tombstone does not prolong it: a hole that only a client without a bound can fall into.
     Brief,
@@ -57,14 +57,14 @@ pub(crate) enum Latches {
 
 /// A key: what it holds, and after which time of the server it is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Entry {
-    pub(crate) value: Value,
-    pub(crate) expires_at: Option<u64>,
+pub struct Entry {
+    pub value: Value,
+    pub expires_at: Option<u64>,
 }
 
 /// What a key holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Value {
+pub enum Value {
     Text(String),
     Hash(BTreeMap<String, String>),
     List(VecDeque<String>),
@@ -88,7 +88,7 @@ type Out = (i64, String, i64);
 
 impl ScriptModel {
     /// An empty Redis.
-    pub(crate) const fn new(latches: Latches) -> Self {
+    pub const fn new(latches: Latches) -> Self {
         Self {
             keys: BTreeMap::new(),
             latches,
@@ -100,14 +100,14 @@ impl ScriptModel {
     }
 
     /// Whether its scripts keep grant latches.
-    pub(crate) const fn latches(&self) -> Latches {
+    pub const fn latches(&self) -> Latches {
         self.latches
     }
 
     /// Runs a script at a time of the server in whole milliseconds, for who does not listen to what it publishes.
     ///
     /// A real server's clock has microseconds too, of which a fencing token may be made: see [`run_at`](Self::run_at).
-    pub(crate) fn run(&mut self, call: &ScriptCall, server_ms: u64) -> Vec<Cell> {
+    pub fn run(&mut self, call: &ScriptCall, server_ms: u64) -> Vec<Cell> {
         let cells = self.run_at(call, server_ms * 1000);
         self.published.clear();
         cells
@@ -117,12 +117,12 @@ impl ScriptModel {
     ///
     /// To follow a real server: its reply tells the millisecond. When it grants with a token of that very millisecond, then the
     /// token is the microsecond; in all other cases the microseconds change nothing.
-    pub(crate) fn run_at(&mut self, call: &ScriptCall, micros: u64) -> Vec<Cell> {
+    pub fn run_at(&mut self, call: &ScriptCall, micros: u64) -> Vec<Cell> {
         self.run_until(call, call.args()[1].parse().ok(), micros)
     }
 
     /// The same with another not-after than the call's own: only to show what the rule is for that fixes it (C8).
-    pub(crate) fn run_until(
+    pub fn run_until(
         &mut self,
         call: &ScriptCall,
         not_after: Option<u64>,
@@ -132,7 +132,7 @@ impl ScriptModel {
     }
 
     /// The same of what came over a wire: the script of this name.
-    pub(crate) fn run_script(
+    pub fn run_script(
         &mut self,
         script: &str,
         keys: &[String],
@@ -182,7 +182,7 @@ impl ScriptModel {
     }
 
     /// All keys that are there at this time, sorted.
-    pub(crate) fn dump(&self, server_ms: u64) -> BTreeMap<String, Entry> {
+    pub fn dump(&self, server_ms: u64) -> BTreeMap<String, Entry> {
         let there = |entry: &Entry| !entry.is_over(server_ms);
         self.keys
             .iter()
@@ -192,7 +192,7 @@ impl ScriptModel {
     }
 
     /// The fields of the hash under a key at this time.
-    pub(crate) fn fields(&self, key: &str, server_ms: u64) -> impl Iterator<Item = &str> {
+    pub fn fields(&self, key: &str, server_ms: u64) -> impl Iterator<Item = &str> {
         let hash = self.keys.get(key).filter(|entry| !entry.is_over(server_ms)).and_then(|entry| {
             match &entry.value {
                 Value::Hash(hash) => Some(hash),
@@ -203,24 +203,24 @@ impl ScriptModel {
     }
 
     /// What somebody else does to a key, not by a script of ours.
-    pub(crate) fn put(&mut self, key: &str, value: Value, expires_at: Option<u64>) {
+    pub fn put(&mut self, key: &str, value: Value, expires_at: Option<u64>) {
         self.keys.insert(key.into(), Entry { value, expires_at });
     }
 
     /// `DEL`
-    pub(crate) fn delete(&mut self, key: &str) -> bool {
+    pub fn delete(&mut self, key: &str) -> bool {
         self.keys.remove(key).is_some()
     }
 
     /// Takes out what is gone. Redis does so when it comes across a key, which nobody can tell from this.
-    pub(crate) fn expire(&mut self, now: u64) {
+    pub fn expire(&mut self, now: u64) {
         // Mostly nothing is, and to look costs less than to go through them with a knife in the hand.
         if self.keys.values().any(|entry| entry.is_over(now)) {
             self.keys.retain(|_, entry| !entry.is_over(now));
         }
     }
 
-    pub(crate) fn text(&self, key: &str) -> Option<String> {
+    pub fn text(&self, key: &str) -> Option<String> {
         match &self.keys.get(key)?.value {
             Value::Text(text) => Some(text.clone()),
             _ => panic!("WRONGTYPE at {key}"),
@@ -268,7 +268,7 @@ impl ScriptModel {
     }
 
     /// `HGET`
-    pub(crate) fn field(&self, key: &str, field: &str) -> Option<&str> {
+    pub fn field(&self, key: &str, field: &str) -> Option<&str> {
         self.hash(key)?.get(field).map(String::as_str)
     }
 
@@ -301,7 +301,7 @@ impl ScriptModel {
         self.without == Some(rule)
     }
 
-    pub(crate) fn pttl(&self, key: &str, now: u64) -> i64 {
+    pub fn pttl(&self, key: &str, now: u64) -> i64 {
         let Some(entry) = self.keys.get(key) else { return -2 };
         entry.expires_at.map_or(-1, |at| i64::try_from(at.saturating_sub(now)).unwrap())
     }

@@ -3,33 +3,33 @@
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
 
 /// The rules that a test may leave out.
-pub(crate) mod rules {
+pub mod rules {
     /// C6: code 2 extends the hold.
-    pub(crate) const REPEAT_EXTENDS: &str = "a repeat extends";
+    pub const REPEAT_EXTENDS: &str = "a repeat extends";
     /// C4: a refused last try leaves the tombstone.
-    pub(crate) const LAST_TRY: &str = "a last try leaves the tombstone";
+    pub const LAST_TRY: &str = "a last try leaves the tombstone";
     /// A read hold of ours has a timeout key, as one of Redisson's.
-    pub(crate) const TIMEOUT_KEYS: &str = "a read hold has a timeout key";
+    pub const TIMEOUT_KEYS: &str = "a read hold has a timeout key";
     /// A writer passes over readers only when their timeout keys have gone.
-    pub(crate) const ALIVE: &str = "a read hold lives as long as its timeout key";
+    pub const ALIVE: &str = "a read hold lives as long as its timeout key";
     /// A timeout key without an end counts as alive.
-    pub(crate) const NO_END: &str = "what has no end is alive";
+    pub const NO_END: &str = "what has no end is alive";
     /// The end of a read inside a write leaves the end of the hash alone.
-    pub(crate) const WRITER_S_END: &str = "in mode write the end of the hash is the writer's";
+    pub const WRITER_S_END: &str = "in mode write the end of the hash is the writer's";
     /// The last reader's end takes what is left of dead readers with it; others keep the hash as long as they live.
-    pub(crate) const READERS_END: &str = "the hash lasts as long as its longest read hold";
+    pub const READERS_END: &str = "the hash lasts as long as its longest read hold";
     /// A writer is not held up by readers that died.
-    pub(crate) const DEAD_READERS: &str = "dead readers do not hold a writer up";
+    pub const DEAD_READERS: &str = "dead readers do not hold a writer up";
     /// Readers share a token.
-    pub(crate) const EPOCH: &str = "readers share a token";
+    pub const EPOCH: &str = "readers share a token";
     /// A downgrade mints a new token for the reads inside.
-    pub(crate) const DOWNGRADE: &str = "a downgrade mints an epoch";
+    pub const DOWNGRADE: &str = "a downgrade mints an epoch";
     /// A read inside that nobody told of the downgrade takes the new token when it is asked about.
-    pub(crate) const RISES: &str = "a read that outlives its write takes the epoch";
+    pub const RISES: &str = "a read that outlives its write takes the epoch";
     /// A read may enter a write only of its own owner.
-    pub(crate) const PARENT: &str = "only the writer reads inside its write";
+    pub const PARENT: &str = "only the writer reads inside its write";
     /// A leaving writer takes its want with it.
-    pub(crate) const WANT_ENDS: &str = "a want ends with its writer";
+    pub const WANT_ENDS: &str = "a want ends with its writer";
 }
 
 /// What the hash is, for a call about it.

@@ -14,7 +14,7 @@ use super::table::Table;
 use crate::place::Place;
 use crate::process::{check_stop, tick};
 use crate::progress::Stopwatch;
-use crate::stack::{Gateway, Part, START_TIME};
+use crate::services::{Gateway, Part, START_TIME};
 
 /// What the gateways are asked to run: about as much as taking a lock.
 const SCRIPT: &str = "redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) \

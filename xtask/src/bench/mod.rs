@@ -28,7 +28,7 @@ use crate::interop;
 use crate::place::{Place, emptied};
 use crate::progress::{Stopwatch, run as run_step};
 use crate::setup::{self, Purpose};
-use crate::suite::{Runner, Tally};
+use crate::test::{Report, Session};
 use effort::{Effort, QUICK, WHOLE};
 use table::{Results, Table};
 
@@ -77,15 +77,15 @@ pub(crate) fn draw(place: &Place) -> Result<()> {
 }
 
 /// The suite of `cargo xtask test`: every table has a figure in every cell. Which figures is nothing that a test could say.
-pub(crate) fn suite(runner: &Runner<'_>) -> Result<Tally> {
-    let bench = Bench::prepare(runner.place, QUICK)?;
+pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
+    let bench = Bench::prepare(session.place, QUICK)?;
     let results = bench.measure()?;
-    keep(&results, &runner.place.folder("bench")?)?;
-    let mut tally = Tally::default();
+    keep(&results, &session.place.folder("bench")?)?;
+    let mut report = Report::default();
     for table in &results.tables {
-        tally += runner.finding(&table.title, &table.gaps());
+        report += session.finding(&table.title, &table.gaps());
     }
-    Ok(tally)
+    Ok(report)
 }
 
 /// Writes the results and a chart of each table.
@@ -111,9 +111,9 @@ impl<'p> Bench<'p> {
         let bench = Self {
             place,
             effort,
-            gateway: build::gateway(place)?,
+            gateway: build::published_gateway(place)?,
             consumer: build::consumer(place, "consumer")?,
-            peer: interop::peer(place)?,
+            peer: interop::build(place)?,
         };
         run_step(place, "crate: cargo bench --no-run", bench.native().arg("--no-run"))?;
         Ok(bench)
@@ -135,7 +135,7 @@ impl<'p> Bench<'p> {
     /// The crate's own measurement.
     fn native(&self) -> Command {
         let mut cargo = self.place.command("cargo");
-        cargo.args(["bench", "--quiet", "--package", "edgelatch", "--bench", "native"]);
+        cargo.args(["bench", "--quiet", "--package", "edgelatch-tests", "--bench", "native"]);
         cargo
     }
 

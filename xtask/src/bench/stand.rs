@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::ask::ask;
 use super::subject::Subject;
+use crate::interop;
 use crate::place::Place;
 use crate::process::check_stop;
-use crate::stack::{Gateway, Part};
+use crate::services::{Gateway, Part};
 
 /// How many ports are tried.
 const TRIES: u32 = 3;
@@ -65,8 +66,7 @@ impl<'b> Stand<'b> {
             options.insert("redis".to_owned(), json!(self.redis.url));
             options.insert("what".to_owned(), json!(what));
         }
-        let folders =
-            format!("{}:{}/*", peer.join("classes").display(), peer.join("lib").display());
+        let folders = interop::class_path(peer);
         let mut java = self.bench.place.command("java");
         java.args(self.bench.effort.java)
             .args(["-cp", &folders, "edgelatch.peer.Bench"])

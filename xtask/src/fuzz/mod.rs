@@ -17,8 +17,8 @@ use crate::build;
 use crate::place::{Place, emptied};
 use crate::progress::{logged, output_of, run as run_step, tail};
 use crate::setup::{self, Need, Purpose};
-use crate::suite::{Runner, Tally};
-use session::Session;
+use crate::test::{Outcome, Report, Session};
+use session::TargetRun;
 
 /// For how long each target runs unless it is said.
 pub(crate) const SECONDS: u32 = 30;
@@ -73,29 +73,30 @@ pub(crate) fn run(
         };
         return replay(place, session, input);
     }
-    let tally = fuzz(&Runner::new(place, "fuzz"), sessions)?;
-    println!("{tally}");
-    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(fuzz(place, sessions)?.tell())
 }
 
 /// The suite of `cargo xtask test`.
-pub(crate) fn suite(runner: &Runner<'_>) -> Result<Tally> {
-    fuzz(runner, sessions(runner.place, &[], Course::Fixed)?)
+pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
+    fuzz(session.place, sessions(session.place, &[], Course::Fixed)?)
 }
 
-fn fuzz(runner: &Runner<'_>, sessions: Vec<Session>) -> Result<Tally> {
-    let mut tally = Tally::default();
-    session::side_by_side(runner.place, sessions, |name, ended| {
-        tally += match ended {
-            Ok(done) => runner.finding(&format!("{name}: {done}"), &[]),
-            Err(problem) => runner.finding(name, &[problem]),
+fn fuzz(place: &Place, sessions: Vec<TargetRun>) -> Result<Report> {
+    let mut report = Report::default();
+    session::side_by_side(place, sessions, |name, time, ended| {
+        report += match ended {
+            Ok(done) => {
+                println!("  ok: {name}: {done}");
+                Report::of(name, time, Outcome::Passed)
+            }
+            Err(problem) => Report::of(name, time, Outcome::Failed(problem)),
         };
     })?;
-    Ok(tally)
+    Ok(report)
 }
 
 /// What is run for these names, or for all.
-fn sessions(place: &Place, names: &[String], course: Course) -> Result<Vec<Session>> {
+fn sessions(place: &Place, names: &[String], course: Course) -> Result<Vec<TargetRun>> {
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let mut sessions = Vec::new();
     if names.is_empty() || names.iter().any(|name| name != FFI) {
@@ -136,7 +137,7 @@ fn rust(
     name: &str,
     executions: &str,
     course: Course,
-) -> Result<Session> {
+) -> Result<TargetRun> {
     let folder = place.folder("fuzzing")?;
     let seeds = emptied(folder.join("seeds").join(name))?;
     let (corpus, end) = match course {
@@ -155,10 +156,10 @@ fn rust(
     command.args(course.seed().map(|seed| format!("-seed={seed}")));
     let name = name.to_owned();
     // What is found goes to the first folder, and stays there for the next time.
-    Ok(Session { name, command, end, inputs: vec![corpus, seeds] })
+    Ok(TargetRun { name, command, end, inputs: vec![corpus, seeds] })
 }
 
-fn ffi(place: &Place, course: Course) -> Result<Session> {
+fn ffi(place: &Place, course: Course) -> Result<TargetRun> {
     build::package(place)?;
     let found = emptied(place.folder("fuzzing")?.join("found").join(FFI))?;
     let mut command = place.node();
@@ -169,11 +170,11 @@ fn ffi(place: &Place, course: Course) -> Result<Session> {
         Course::Fixed => format!("--executions={FFI_EXECUTIONS}"),
         Course::Open { seconds, .. } => format!("--seconds={seconds}"),
     };
-    Ok(Session { name: FFI.to_owned(), command, end, inputs: Vec::new() })
+    Ok(TargetRun { name: FFI.to_owned(), command, end, inputs: Vec::new() })
 }
 
 /// Runs a target on one input and shows what it says.
-fn replay(place: &Place, mut session: Session, input: &Path) -> Result<ExitCode> {
+fn replay(place: &Place, mut session: TargetRun, input: &Path) -> Result<ExitCode> {
     let bytes = place.folder("fuzzing")?.join("input");
     found::unpack(input, &bytes)?;
     let log = place.log(&format!("fuzz-{}", session.name))?;

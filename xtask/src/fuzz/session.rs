@@ -4,19 +4,20 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Result;
 
 use super::found;
 use crate::place::Place;
 use crate::process::{Group, check_stop, tick};
-use crate::progress::{read, tail};
+use crate::progress::{Stopwatch, read, tail};
 
 /// As many as a small machine has cores.
 const AT_ONCE: usize = 2;
 
 /// One target, and what runs it.
-pub(super) struct Session {
+pub(super) struct TargetRun {
     pub(super) name: String,
     /// Without what it is to run on.
     pub(super) command: Command,
@@ -26,7 +27,7 @@ pub(super) struct Session {
     pub(super) inputs: Vec<PathBuf>,
 }
 
-impl Session {
+impl TargetRun {
     fn start(mut self, place: &Place) -> Result<Running> {
         let log = place.log(&format!("fuzz-{}", self.name))?;
         let file = File::create(&log)?;
@@ -34,21 +35,22 @@ impl Session {
         self.command.stdout(file.try_clone()?).stderr(file);
         println!("→ {}", self.name);
         let group = Group::spawn(&self.name, &mut self.command)?;
-        Ok(Running { name: self.name, group, log })
+        Ok(Running { name: self.name, watch: Stopwatch::start(), group, log })
     }
 }
 
 struct Running {
     name: String,
+    watch: Stopwatch,
     group: Group,
     log: PathBuf,
 }
 
-/// Runs all of them to their ends. `told` hears of each how it ended: what it has done, or what is wrong.
+/// Runs all of them to their ends, and calls `told` for each with its time and what it has done, or what is wrong.
 pub(super) fn side_by_side(
     place: &Place,
-    sessions: Vec<Session>,
-    mut told: impl FnMut(&str, Result<String, String>),
+    sessions: Vec<TargetRun>,
+    mut told: impl FnMut(&str, Duration, Result<String, String>),
 ) -> Result<()> {
     let mut waiting = VecDeque::from(sessions);
     let mut running: Vec<Running> = Vec::new();
@@ -63,7 +65,9 @@ pub(super) fn side_by_side(
         for mut one in running {
             match one.group.ended()? {
                 None => going_on.push(one),
-                Some(status) => told(&one.name, ended(place, &one, status.success())),
+                Some(status) => {
+                    told(&one.name, one.watch.elapsed(), ended(place, &one, status.success()));
+                }
             }
         }
         running = going_on;

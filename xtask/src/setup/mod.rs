@@ -6,11 +6,15 @@ mod java;
 mod npm;
 pub(crate) mod wasm;
 
+use std::path::PathBuf;
+use std::thread;
+
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
 use crate::place::{Place, chromium, which};
 use crate::process::Interrupted;
+use crate::progress;
 
 /// Something that has to be on the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,8 +35,8 @@ pub(crate) enum Need {
     WasmTarget,
     /// `wasm-bindgen` of the very version of the crate.
     WasmBindgen,
-    /// `wasm-pack`, which runs the tests in WebAssembly.
-    WasmPack,
+    /// `cargo-nextest`, which runs the tests in Rust.
+    Nextest,
     /// `cargo-deny`, which checks licences and sources.
     CargoDeny,
     /// `cargo-vet`, which checks that every version was let in by somebody.
@@ -59,11 +63,9 @@ pub(crate) enum Purpose {
     Bench,
     /// For `fuzz`
     Fuzz,
-    /// For `interop`
-    Interop,
-    /// For `teeth`
-    Teeth,
-    /// For `teeth --mutants`
+    /// For `seeded-faults`
+    SeededFaults,
+    /// For `seeded-faults --mutants`
     Mutants,
 }
 
@@ -71,8 +73,8 @@ impl Purpose {
     /// What is needed for it.
     pub(crate) fn needs(self) -> &'static [Need] {
         use Need::{
-            CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, Java, NpmTools, Redis, WasmBindgen,
-            WasmPack, WasmTarget, Webdis, Wrk,
+            CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, Java, Nextest, NpmTools, Redis,
+            WasmBindgen, WasmTarget, Webdis, Wrk,
         };
         match self {
             Self::All => &[
@@ -84,7 +86,7 @@ impl Purpose {
                 Java,
                 WasmTarget,
                 WasmBindgen,
-                WasmPack,
+                Nextest,
                 CargoDeny,
                 CargoVet,
                 NpmTools,
@@ -93,9 +95,8 @@ impl Purpose {
             Self::Demo => &[Redis, WasmTarget, WasmBindgen, NpmTools],
             Self::Fuzz => &[Cxx, WasmTarget, WasmBindgen, NpmTools],
             Self::Bench => &[Redis, Webdis, Wrk, Java, WasmTarget, WasmBindgen, NpmTools],
-            Self::Teeth => &[Redis, Webdis],
+            Self::SeededFaults => &[Redis, Webdis, Nextest],
             Self::Mutants => &[Redis, Webdis, CargoMutants],
-            Self::Interop => &[Redis, Java, WasmTarget, WasmBindgen, NpmTools],
         }
     }
 }
@@ -115,37 +116,68 @@ pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, St
         return Ok(Vec::new());
     }
     println!("Setting up what is missing: {missing:?}");
-    // One call of the package manager for all that comes from there.
-    let packages: Vec<&str> = missing.iter().flat_map(|need| packages(*need)).copied().collect();
-    let from_debian = debian::install(place, &packages);
-    let mut failed = Vec::new();
-    for need in missing {
-        let result = match need {
-            Need::Redis | Need::Webdis | Need::Wrk | Need::Cxx | Need::Chromium | Need::Java => {
-                from_debian
-                    .as_ref()
-                    .map_or_else(|error| Err(anyhow::anyhow!("{error:#}")), |()| Ok(()))
-            }
-            Need::WasmTarget => wasm::install(place),
-            Need::WasmBindgen
-            | Need::WasmPack
+    let (compiled, downloaded): (Vec<Need>, Vec<Need>) =
+        missing.into_iter().partition(|need| is_compiled(*need));
+    // Compiling takes the processor, downloading the network: neither waits for the other.
+    let mut results = thread::scope(|scope| {
+        let downloads = scope.spawn(|| progress::lane("setup", || download(place, &downloaded)));
+        let mut results = progress::lane("cargo", || compile(place, &compiled));
+        results.extend(downloads.join().unwrap_or_default());
+        results
+    });
+    cargo::clean_up(place)?;
+    if let Some(at) = results.iter().position(is_interrupted) {
+        results.swap_remove(at).1?;
+    }
+    let failed = results.into_iter().filter_map(|(need, result)| match result {
+        Err(error) => Some((need, format!("{need:?}: {error:#}"))),
+        Ok(()) if is_there(place, need) => None,
+        Ok(()) => Some((need, format!("{need:?} was installed but cannot be found"))),
+    });
+    Ok(failed.collect())
+}
+
+/// What became of each installation.
+type Results = Vec<(Need, Result<()>)>;
+
+fn is_interrupted((_, result): &(Need, Result<()>)) -> bool {
+    result.as_ref().is_err_and(|error| error.is::<Interrupted>())
+}
+
+/// Whether `cargo install` brings it.
+fn is_compiled(need: Need) -> bool {
+    matches!(
+        need,
+        Need::WasmBindgen
+            | Need::Nextest
             | Need::CargoDeny
             | Need::CargoVet
             | Need::CargoMutants
-            | Need::CycloneDx => cargo::install(place, need),
-            Need::NpmTools => npm::install(place),
-        };
-        match result {
-            Err(error) if error.is::<Interrupted>() => return Err(error),
-            Err(error) => failed.push((need, format!("{need:?}: {error:#}"))),
-            Ok(()) if !is_there(place, need) => {
-                failed.push((need, format!("{need:?} was installed but cannot be found")));
-            }
-            Ok(()) => {}
+            | Need::CycloneDx
+    )
+}
+
+fn compile(place: &Place, needs: &[Need]) -> Results {
+    needs.iter().map(|need| (*need, cargo::install(place, *need))).collect()
+}
+
+fn download(place: &Place, needs: &[Need]) -> Results {
+    // One call of the package manager for all that comes from there.
+    let packages: Vec<&str> = needs.iter().flat_map(|need| packages(*need)).copied().collect();
+    let from_debian = debian::install(place, &packages);
+    let install = |need| match need {
+        Need::WasmTarget => wasm::install(place),
+        Need::NpmTools => npm::install(place),
+        _ => {
+            from_debian.as_ref().map_or_else(|error| Err(anyhow::anyhow!("{error:#}")), |()| Ok(()))
         }
-    }
-    cargo::clean_up(place)?;
-    Ok(failed)
+    };
+    needs.iter().map(|need| (*need, install(*need))).collect()
+}
+
+/// Where the programs from crates.io are, or will be once they are installed.
+pub(crate) fn cargo_tools(place: &Place) -> Result<Vec<PathBuf>> {
+    cargo::folders(place)
 }
 
 fn is_there(place: &Place, need: Need) -> bool {
@@ -158,7 +190,7 @@ fn is_there(place: &Place, need: Need) -> bool {
         Need::Java => java::is_there(),
         Need::WasmTarget => wasm::compiler(place).is_some(),
         Need::WasmBindgen
-        | Need::WasmPack
+        | Need::Nextest
         | Need::CargoDeny
         | Need::CargoVet
         | Need::CargoMutants
@@ -177,7 +209,7 @@ fn packages(need: Need) -> &'static [&'static str] {
         Need::Java => java::PACKAGES,
         Need::WasmTarget
         | Need::WasmBindgen
-        | Need::WasmPack
+        | Need::Nextest
         | Need::CargoDeny
         | Need::CargoVet
         | Need::CargoMutants

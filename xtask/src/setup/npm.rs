@@ -1,23 +1,27 @@
 //! Programs and libraries from npm, for our own builds and tests.
 
-use std::path::PathBuf;
+use std::fs;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
-use crate::place::{Place, which};
+use crate::place::{Place, emptied, which};
 use crate::progress::run;
-use crate::stamp::{self, Digest};
 
 /// Whether what the lock file names is installed.
 pub(crate) fn is_there(place: &Place) -> bool {
-    digest(place).is_ok_and(|digest| stamp::is_fresh(&stamp_file(place), &digest))
+    place.node_modules().exists()
 }
 
-/// Installs exactly what the lock file names.
+/// Installs exactly what the lock file names, into the cache.
 pub(crate) fn install(place: &Place) -> Result<()> {
     ensure!(which("npm").is_some(), "there is no npm; install Node.js 20 or newer, with npm");
+    let folder = place.node_modules().parent().context("node_modules has a parent")?;
+    let building = emptied(place.cache().join(format!("partial-npm-{}", std::process::id())))?;
+    for file in ["package.json", "package-lock.json"] {
+        fs::copy(place.npm_folder().join(file), building.join(file))?;
+    }
     let mut command = place.command("npm");
-    command.args(["ci", "--no-audit", "--no-fund"]).current_dir(place.npm_folder());
+    command.args(["ci", "--no-audit", "--no-fund"]).current_dir(&building);
     // These programs are tried with the npm of the machine: the one Node that suits them all is among them.
     command.env("npm_config_engine_strict", "false");
     run(
@@ -25,13 +29,9 @@ pub(crate) fn install(place: &Place) -> Result<()> {
         "npm tools: wrangler, workerd, Deno, Bun and others, about 800 MB, once",
         &mut command,
     )?;
-    stamp::set(&stamp_file(place), &digest(place)?)
-}
-
-fn stamp_file(place: &Place) -> PathBuf {
-    place.node_modules().join(".edgelatch-stamp")
-}
-
-fn digest(place: &Place) -> Result<Digest> {
-    Digest::new().path(&place.npm_folder().join("package-lock.json"))
+    // Renamed when it is complete, so that an interrupted installation is none. Another checkout may have been faster.
+    if fs::rename(&building, folder).is_err() {
+        fs::remove_dir_all(&building)?;
+    }
+    Ok(())
 }

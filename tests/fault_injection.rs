@@ -1,0 +1,14 @@
+//! Gateways that misbehave: each wrong answer by itself, and the matrix of every object, operation and fault.
+
+#![cfg(not(target_arch = "wasm32"))]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test ends at the first surprise"
+)]
+
+mod fault_injection {
+    mod bad_gateway;
+    mod matrix;
+}

@@ -1,0 +1,102 @@
+//! A gateway that shows a certificate for which nobody vouches.
+
+use std::sync::{Arc, Mutex};
+
+use edgelatch::client::Client;
+use edgelatch::error::{AcquireError, FailureKind};
+use edgelatch::host::TokioHost;
+use edgelatch::protocol::gateway::Gateway;
+use edgelatch::transport::Reqwest;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
+
+use test_support::redis::TOKEN;
+
+/// Whoever listens there, and what it was told once a handshake was over.
+struct Impostor {
+    url: String,
+    certificate: Vec<u8>,
+    told: Arc<Mutex<Vec<String>>>,
+    handshakes: Arc<Mutex<(u32, u32)>>,
+}
+
+impl Impostor {
+    /// Says no more than that it has failed.
+    async fn start() -> Self {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let certificate = made.cert.der().to_vec();
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        let config = ServerConfig::builder_with_provider(default_provider().into())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.clone().into()], key.into())
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let impostor = Self { url, certificate, told: Arc::default(), handshakes: Arc::default() };
+        let (told, handshakes) = (impostor.told.clone(), impostor.handshakes.clone());
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let text = answer(&acceptor, stream, &handshakes).await;
+                told.lock().unwrap().extend(text);
+            }
+        });
+        impostor
+    }
+
+    fn client(&self, transport: Reqwest) -> Client<Reqwest, TokioHost> {
+        let gateway = Gateway::upstash(&self.url, TOKEN).unwrap();
+        Client::new(gateway, transport, TokioHost::new())
+    }
+}
+
+/// What comes through, if anything does.
+async fn answer(
+    acceptor: &TlsAcceptor,
+    stream: TcpStream,
+    handshakes: &Mutex<(u32, u32)>,
+) -> Option<String> {
+    handshakes.lock().unwrap().0 += 1;
+    let mut stream = acceptor.accept(stream).await.ok()?;
+    handshakes.lock().unwrap().1 += 1;
+    let mut head = [0; 4096];
+    let length = stream.read(&mut head).await.ok()?;
+    let failed =
+        b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    stream.write_all(failed).await.ok()?;
+    stream.shutdown().await.ok()?;
+    Some(String::from_utf8_lossy(&head[..length]).into_owned())
+}
+
+/// S51.
+#[tokio::test]
+async fn a_certificate_that_nobody_vouches_for_ends_it_before_anything_is_told() {
+    let impostor = Impostor::start().await;
+    let client = impostor.client(Reqwest::new());
+    let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
+    // Nothing left, so nothing is to be undone.
+    assert_eq!(error, AcquireError::Unreachable(FailureKind::NotSent));
+    let shown = format!("{error} {error:?}");
+    assert!(error.to_string().contains("could not be reached"), "{shown}");
+    assert!(!shown.contains(TOKEN) && !shown.contains("localhost"), "{shown}");
+    let (begun, ended) = *impostor.handshakes.lock().unwrap();
+    assert!(begun > 0 && ended == 0, "{begun} {ended}");
+
+    // Whoever vouches for it gets through: it was the certificate.
+    let certificate = reqwest::Certificate::from_der(&impostor.certificate).unwrap();
+    let trusting = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .tls_certs_only([certificate])
+        .build()
+        .unwrap();
+    let client = impostor.client(Reqwest::with_client(trusting));
+    let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Unknown { .. }), "{error:?}");
+    assert!(impostor.told.lock().unwrap()[0].contains(TOKEN));
+}

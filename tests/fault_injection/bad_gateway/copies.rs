@@ -1,0 +1,172 @@
+//! Requests that arrive twice, late, or after their end.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Client};
+use edgelatch::error::{AcquireError, FailureKind};
+use edgelatch::host::TokioHost;
+use edgelatch::machine::Released;
+use edgelatch::protocol::gateway::{Request, Response};
+use edgelatch::transport::{Reqwest, ReqwestStream, Streams, Transport};
+
+use test_support::misbehaviour::{Fault, Said};
+use test_support::stand::Stand;
+
+/// S4, S18.
+#[tokio::test]
+async fn what_arrives_twice_is_done_once() {
+    let stand = Stand::with(|_| Fault::twice()).await;
+    let lock = stand.client().lock("job").unwrap();
+    for _ in 0..3 {
+        let lease = lock.acquire().await.unwrap();
+        assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+        lease.renew(Some(Duration::from_secs(60))).await.unwrap();
+        assert_eq!(lease.is_held().await, Ok(true));
+        assert_eq!(lock.inspect().await.unwrap().hold_count, 1);
+        assert!(lock.try_acquire().await.unwrap().is_none());
+        assert_eq!(lease.release().await, Ok(Released::Released));
+        stand.assert_nothing_is_held("twice").await;
+    }
+    let lease = lock.acquire().await.unwrap();
+    assert_eq!(lock.force_release().await, Ok(true));
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+}
+
+/// S18.
+#[tokio::test]
+async fn fifteen_executions_of_one_acquisition_are_one_grant() {
+    for fault in [Said::Bytes(Vec::new()), Said::HalfTheTruth].map(Fault::after) {
+        let stand = Stand::with(move |seen| match (seen.script, seen.number) {
+            ("lock_acquire", 1..=2) => Fault { executions: 5, ..fault.clone() },
+            ("lock_acquire", _) => Fault { executions: 5, ..Fault::none() },
+            _ => Fault::none(),
+        })
+        .await;
+        let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+        assert_eq!(stand.relay.count("lock_acquire"), 3);
+        assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+        let token: String = stand.redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
+        assert_eq!(token, lease.token().to_string());
+        assert_eq!(lease.release().await, Ok(Released::Released));
+        stand.assert_nothing_is_held("fifteen").await;
+    }
+}
+
+/// S5, S11.
+#[tokio::test]
+async fn copies_that_come_after_the_release_change_nothing() {
+    let stand = Stand::with(|_| Fault::none().copied()).await;
+    let lock = stand.client().lock("job").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    lease.renew(None).await.unwrap();
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    assert_eq!(stand.relay.deliver_copies().await, 3);
+    stand.assert_nothing_is_held("copies").await;
+}
+
+/// S7, S13.
+#[tokio::test]
+async fn copies_do_not_end_the_hold_of_the_next_holder() {
+    let stand = Stand::with(|_| Fault::none().copied()).await;
+    let lock = stand.client().lock("job").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    assert_eq!(lock.force_release().await, Ok(true));
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+    let next = lock.acquire().await.unwrap();
+    assert!(stand.relay.deliver_copies().await >= 4);
+    assert_eq!(next.is_held().await, Ok(true));
+    assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    assert_eq!(next.release().await, Ok(Released::Released));
+}
+
+/// S56.
+#[tokio::test]
+async fn a_request_that_arrives_after_it_was_given_up_is_not_granted() {
+    let stand = Stand::with(|seen| match seen.script {
+        "lock_acquire" => Fault::instead(Said::Bytes(Vec::new())).copied(),
+        _ => Fault::none(),
+    })
+    .await;
+    let error = stand.client().lock("job").unwrap().try_acquire().await.unwrap_err();
+    assert_eq!(error, AcquireError::Unreachable(FailureKind::Broken));
+    assert_eq!(stand.relay.deliver_copies().await, 3);
+    stand.assert_nothing_is_held("late").await;
+}
+
+/// S8.
+#[tokio::test]
+async fn a_request_that_arrives_after_the_wait_was_cancelled_is_not_granted() {
+    let stand = Stand::with(|seen| match seen.script {
+        "lock_acquire" => Fault::instead(Said::Silence).copied(),
+        _ => Fault::none(),
+    })
+    .await;
+    let lock = stand.client().lock("job").unwrap();
+    let asked = async {
+        while stand.relay.count("lock_acquire") == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let error = lock.acquire_cancellable(AcquireOptions::new(), asked).await.unwrap_err();
+    assert_eq!(error, AcquireError::Cancelled { held_at_most: None });
+    assert_eq!(stand.relay.deliver_copies().await, 1);
+    stand.assert_nothing_is_held("cancelled").await;
+}
+
+/// S8.
+#[tokio::test]
+async fn a_last_try_that_arrives_after_the_lock_was_freed_is_not_granted() {
+    let stand = Stand::with(|_| Fault::none().copied()).await;
+    let holder = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    assert!(stand.client().lock("job").unwrap().try_acquire().await.unwrap().is_none());
+    assert_eq!(holder.release().await, Ok(Released::Released));
+    stand.relay.deliver_copies().await;
+    stand.assert_nothing_is_held("last try").await;
+}
+
+/// A transport from which no script's text leaves, only its hash.
+#[derive(Debug, Default)]
+struct Hashes(Reqwest);
+
+impl Transport for Hashes {
+    type Sending = Pin<Box<dyn Future<Output = Result<Response, FailureKind>> + Send>>;
+    type Stream = ReqwestStream;
+
+    fn send(&self, request: Request) -> Self::Sending {
+        match request.body.contains("\"EVALSHA\"") {
+            true => Box::pin(self.0.send(request)),
+            false => Box::pin(async { Err(FailureKind::NotSent) }),
+        }
+    }
+
+    async fn open(&self, request: Request) -> Result<(u16, ReqwestStream), FailureKind> {
+        self.0.open(request).await
+    }
+
+    fn streams(&self) -> Streams {
+        self.0.streams()
+    }
+}
+
+/// S61.
+#[tokio::test]
+async fn a_hash_has_left_although_its_text_has_not() {
+    let mut stand = Stand::with(|seen| match seen.script {
+        "lock_acquire" => Fault::none().copied(),
+        _ => Fault::none(),
+    })
+    .await;
+    let client = Client::new(stand.gateway(), Hashes::default(), TokioHost::new());
+    stand.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+    let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
+    // Somebody else sends the script, and then the network has a copy of the hash.
+    stand.redis.learn().await;
+    stand.relay.deliver_copies().await;
+    assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    // Whoever has not seen Redis' clock may be granted something for ten minutes, and has it for a lease then.
+    let AcquireError::Unknown { held_at_most, cause: FailureKind::Broken } = error else {
+        panic!("{error:?}")
+    };
+    assert!(held_at_most >= Duration::from_secs(600 + 30));
+}

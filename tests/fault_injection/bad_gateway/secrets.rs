@@ -1,0 +1,80 @@
+//! Nothing that is shown holds the gateway's token, an owner, a request id or a script.
+
+use std::fmt::{Debug, Display};
+
+use test_support::answers::{indeterminate, refusals};
+use test_support::misbehaviour::{Fault, Said};
+use test_support::redis::TOKEN;
+use test_support::relay::Seen;
+use test_support::stand::Stand;
+
+const LOCK: &str = "canary-lock-0123456789";
+
+fn shown(error: &(impl Debug + Display)) -> String {
+    format!("{error} {error:?} {error:#?}")
+}
+
+/// Whatever was sent must not be read in what is shown.
+fn assert_silent(stand: &Stand, shown: &str, name: &str) {
+    assert!(!shown.contains(TOKEN) && !shown.contains("Bearer"), "{name}: {shown}");
+    for seen in stand.relay.seen() {
+        for word in seen.words.iter().filter(|word| word.len() > 12) {
+            assert!(!shown.contains(word.as_str()), "{name}: {shown}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_error_shows_what_was_sent() {
+    let mut answers: Vec<(&str, Said)> = refusals();
+    // One of each kind of failure.
+    let kinds = ["a page", "nothing", "10 MB", "503"];
+    let failures = indeterminate().into_iter().filter(|(name, ..)| kinds.contains(name));
+    answers.extend(failures.map(|(name, said, _)| (name, said)));
+    assert_eq!(answers.len(), refusals().len() + kinds.len());
+    let stand = Stand::new().await;
+    let lock = stand.client().lock(LOCK).unwrap();
+    for (name, said) in answers {
+        let fault = Fault::after(said);
+        // The first is right, so that there is a hold to be asked about.
+        let plan = move |seen: &Seen| {
+            let is_first = (seen.script, seen.number) == ("lock_acquire", 1);
+            if is_first { Fault::none() } else { fault.clone() }
+        };
+        stand.anew(plan).await;
+        let lease = lock.acquire().await.unwrap();
+        let errors = [
+            shown(&lock.try_acquire().await.unwrap_err()),
+            shown(&lease.renew(None).await.unwrap_err()),
+            shown(&lease.is_held().await.unwrap_err()),
+            shown(&lock.inspect().await.unwrap_err()),
+            shown(&lock.force_release().await.unwrap_err()),
+            shown(&lease.release().await.unwrap_err()),
+        ];
+        for error in errors {
+            assert_silent(&stand, &error, name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_error_shows_what_redis_quotes() {
+    let quoting = format!(r#"{{"error":"ERR {TOKEN} {LOCK} no such thing"}}"#);
+    let said = test_support::misbehaviour::json(400, &quoting);
+    let stand = Stand::with(move |_| Fault::instead(said.clone())).await;
+    let error = stand.client().lock(LOCK).unwrap().acquire().await.unwrap_err();
+    let text = shown(&error);
+    assert!(!text.contains(TOKEN) && !text.contains(LOCK), "{text}");
+}
+
+#[tokio::test]
+async fn no_object_shows_a_token_or_an_owner() {
+    let stand = Stand::new().await;
+    let client = stand.client();
+    let owner = client.owner();
+    let lock = owner.lock("job").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    let text = format!("{client:?} {owner:?} {lock:?} {lease:?} {:?}", stand.gateway());
+    assert_silent(&stand, &text, "objects");
+    lease.release().await.unwrap();
+}

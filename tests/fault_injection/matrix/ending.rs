@@ -1,0 +1,66 @@
+//! Faults while a hold is ended.
+
+use edgelatch::error::{RefusalKind, ReleaseError, RequestError};
+use edgelatch::machine::Released;
+
+use super::actions::{Class, Times};
+use super::env::{Cell, each_cell};
+
+/// S12, S48.
+#[tokio::test]
+async fn a_release_says_what_it_did_and_asked_again_the_same() {
+    each_cell("release", |_, _, _| true, released).await;
+}
+
+async fn released(cell: Cell) {
+    let lease = cell.lock().acquire().await.unwrap();
+    cell.befall("release");
+    let outcome = lease.release().await;
+    match (cell.action.class, cell.times) {
+        (Class::TellsNothing(_), Times::First) | (Class::Repeated, _) => {
+            assert_eq!(outcome, Ok(Released::Released));
+        }
+        (Class::TellsNothing(kind), Times::All) => {
+            let Err(ReleaseError::Unknown { cause, held_at_most }) = outcome else {
+                panic!("{outcome:?}")
+            };
+            assert!(cause == kind && !held_at_most.is_zero());
+        }
+        (Class::No, _) => {
+            let Err(ReleaseError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+            assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
+        }
+    }
+    cell.heal().await;
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    cell.assert_free().await;
+}
+
+#[tokio::test]
+async fn a_forced_release_is_done_once_and_says_so() {
+    each_cell("force", |object, _, _| object.forced_by().is_some(), forced).await;
+}
+
+async fn forced(cell: Cell) {
+    let lock = cell.lock();
+    let lease = lock.acquire().await.unwrap();
+    cell.befall(cell.object.forced_by().unwrap());
+    let outcome = lock.force_release().await;
+    let executed = cell.action.fault.executions > 0;
+    match cell.action.class {
+        _ if cell.action.is_survived(cell.times) => assert_eq!(outcome, Ok(true)),
+        Class::No => assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}"),
+        // It finds out whether it was done.
+        Class::TellsNothing(_) if executed => assert_eq!(outcome, Ok(true)),
+        Class::TellsNothing(kind) => assert_eq!(outcome, Err(RequestError::NotDone(kind))),
+        Class::Repeated => unreachable!("survived"),
+    }
+    let wanted = if outcome.is_ok() { Released::WasLost } else { Released::Released };
+    assert_eq!(lease.release().await, Ok(wanted));
+    // Somebody who comes now is not thrown out by a copy of it.
+    let next = cell.rival().acquire().await.unwrap();
+    cell.heal().await;
+    assert_eq!(next.is_held().await, Ok(true));
+    assert_eq!(next.release().await, Ok(Released::Released));
+    cell.assert_free().await;
+}

@@ -1,0 +1,60 @@
+//! Faults while something is held.
+
+use std::time::Duration;
+
+use edgelatch::error::{RefusalKind, RequestError};
+use edgelatch::machine::{LeaseState, Released};
+
+use super::actions::Class;
+use super::env::{Cell, each_cell};
+
+/// S9.
+#[tokio::test]
+async fn a_hold_that_could_not_be_renewed_is_there_for_as_long_as_it_was() {
+    each_cell("renew", |_, _, _| true, renewed).await;
+}
+
+async fn renewed(cell: Cell) {
+    let lease = cell.lock().acquire().await.unwrap();
+    cell.befall("renew");
+    let longer = Some(Duration::from_secs(60));
+    match (cell.action.class, lease.renew(longer).await) {
+        // One attempt: whoever renews by hand says when to try again.
+        (Class::TellsNothing(kind), Err(RequestError::Unreachable(cause))) => {
+            assert_eq!(cause, kind);
+        }
+        (Class::No, Err(RequestError::Refused(refusal))) => {
+            assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
+        }
+        (Class::Repeated, Ok(())) => {}
+        (_, outcome) => panic!("{outcome:?}"),
+    }
+    assert!(!matches!(lease.state(), LeaseState::Lost(_)));
+    cell.heal().await;
+    cell.assert_held().await;
+    assert_eq!(lease.renew(longer).await, Ok(()));
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    cell.assert_free().await;
+}
+
+#[tokio::test]
+async fn a_question_is_answered_or_it_is_said_that_it_was_not() {
+    each_cell("ask", |_, _, _| true, asked).await;
+}
+
+async fn asked(cell: Cell) {
+    let lease = cell.lock().acquire().await.unwrap();
+    cell.befall("inspect");
+    let outcome = lease.is_held().await;
+    match cell.action.class {
+        _ if cell.action.is_survived(cell.times) => assert_eq!(outcome, Ok(true)),
+        Class::No => assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}"),
+        Class::TellsNothing(kind) => assert_eq!(outcome, Err(RequestError::Unreachable(kind))),
+        Class::Repeated => unreachable!("survived"),
+    }
+    assert!(!matches!(lease.state(), LeaseState::Lost(_)));
+    cell.heal().await;
+    cell.assert_held().await;
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    cell.assert_free().await;
+}

@@ -1,0 +1,149 @@
+//! Everything that can be held, as each client makes it.
+
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Lock, PermitExpirableSemaphore, ReadWriteSettings};
+use edgelatch::host::TokioHost;
+use edgelatch::machine::{Released, SpinBackoff};
+use edgelatch::protocol::calls::FairSettings;
+use edgelatch::timing::PeerSkew;
+use edgelatch::transport::Reqwest;
+
+use test_support::stand::NativeClient;
+
+pub(crate) type AnyLock = Lock<Reqwest, TokioHost>;
+
+/// What is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Object {
+    Lock,
+    NonReentrant,
+    Spin,
+    Fenced,
+    Fair,
+    NonReentrantFair,
+    Read,
+    Write,
+    Group,
+    /// Two locks that one request takes.
+    Several,
+    /// Two locks of different gateways.
+    Gathered,
+    /// A majority of three gateways.
+    Red,
+    /// One permit of a semaphore.
+    Semaphore,
+    /// One permit with an id.
+    Permit,
+}
+
+impl Object {
+    pub(crate) const ALL: [Self; 14] = [
+        Self::Lock,
+        Self::NonReentrant,
+        Self::Spin,
+        Self::Fenced,
+        Self::Fair,
+        Self::NonReentrantFair,
+        Self::Read,
+        Self::Write,
+        Self::Group,
+        Self::Several,
+        Self::Gathered,
+        Self::Red,
+        Self::Semaphore,
+        Self::Permit,
+    ];
+
+    /// The object of this name, of clients of as many gateways as it wants.
+    pub(crate) fn of(self, clients: &[NativeClient], name: &str) -> AnyLock {
+        let client = &clients[0];
+        let both_sides = || client.read_write_lock(name, ReadWriteSettings::default()).unwrap();
+        let lock = match self {
+            Self::Lock => client.lock(name),
+            Self::NonReentrant => client.non_reentrant_lock(name),
+            Self::Spin => client.spin_lock(name, SpinBackoff::default()),
+            Self::Fenced => client.fenced_lock(name),
+            Self::Fair => client.fair_lock(name, FairSettings::default()),
+            Self::NonReentrantFair => client.non_reentrant_fair_lock(name, FairSettings::default()),
+            Self::Read => Ok(both_sides().read().clone()),
+            Self::Write => Ok(both_sides().write().clone()),
+            Self::Group => client.group_lock(name, ["one", "two"], PeerSkew::DEFAULT),
+            Self::Several => client.multi_lock(
+                ["", "-2"].map(|end| client.lock(&format!("{{{name}}}{end}")).unwrap()),
+            ),
+            Self::Gathered => {
+                client.multi_lock(clients[..2].iter().map(|client| client.lock(name).unwrap()))
+            }
+            Self::Red => client.red_lock(clients.iter().map(|client| client.lock(name).unwrap())),
+            Self::Semaphore => client.semaphore(name).unwrap().permits(1),
+            Self::Permit => permits(client, name).permits(1),
+        };
+        lock.unwrap()
+    }
+
+    /// What has to be there before it can be taken.
+    pub(crate) async fn prepare(self, client: &NativeClient, name: &str) {
+        let made = match self {
+            Self::Semaphore => client.semaphore(name).unwrap().try_set_permits(1, None).await,
+            Self::Permit => permits(client, name).try_set_permits(1).await,
+            _ => return,
+        };
+        assert_eq!(made, Ok(true));
+    }
+
+    /// What excludes it: readers let each other in.
+    pub(crate) fn rival(self) -> Self {
+        if self == Self::Read { Self::Write } else { self }
+    }
+
+    /// What can be taken when nothing at all is left of a hold, and not while any of it is.
+    fn rivals(self, clients: &[NativeClient], name: &str) -> Vec<AnyLock> {
+        // A majority is free also when a node is not.
+        if self == Self::Red {
+            return clients.iter().map(|client| client.lock(name).unwrap()).collect();
+        }
+        vec![self.rival().of(clients, name)]
+    }
+
+    /// What its forced release is called in Redis; `None`: it has none.
+    pub(crate) fn forced_by(self) -> Option<&'static str> {
+        match self {
+            Self::Several | Self::Gathered | Self::Red => None,
+            Self::Semaphore | Self::Permit => Some("change"),
+            _ => Some("force_release"),
+        }
+    }
+
+    /// Nobody holds any of it.
+    pub(crate) async fn assert_free(self, clients: &[NativeClient], name: &str) {
+        for rival in self.rivals(clients, name) {
+            let lease = rival.try_acquire().await.unwrap();
+            let lease = lease.unwrap_or_else(|| panic!("{self:?}: somebody is left"));
+            assert_eq!(lease.release().await, Ok(Released::Released), "{self:?}");
+        }
+    }
+
+    /// It is held, as others see it.
+    pub(crate) async fn assert_held(self, clients: &[NativeClient], name: &str) {
+        let mut held = 0;
+        let rivals = self.rivals(clients, name);
+        for rival in &rivals {
+            match rival.try_acquire().await.unwrap() {
+                None => held += 1,
+                Some(lease) => drop(lease.release().await.unwrap()),
+            }
+        }
+        // A majority of all is enough for whoever holds a majority.
+        assert!(2 * held > rivals.len(), "{self:?}: others get it too");
+    }
+}
+
+/// For as long as a test may take.
+pub(crate) fn patient() -> AcquireOptions {
+    AcquireOptions::new().wait(Duration::from_secs(60))
+}
+
+fn permits(client: &NativeClient, name: &str) -> PermitExpirableSemaphore<Reqwest, TokioHost> {
+    client.permit_expirable_semaphore(name, PeerSkew::DEFAULT).unwrap()
+}

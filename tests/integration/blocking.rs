@@ -1,0 +1,143 @@
+//! The objects for programs without an event loop.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use edgelatch::blocking::Client;
+use edgelatch::client::{AcquireOptions, LeaseEnd, RunError};
+use edgelatch::error::{AcquireError, LossReason};
+use edgelatch::machine::Released;
+use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
+use edgelatch::timing::{GuardMemory, PeerSkew};
+use test_support::stand::Stand;
+use tokio::runtime::Runtime;
+
+/// A gateway that runs beside, and a client that knows of no event loop.
+struct Beside {
+    runtime: Runtime,
+    stand: Option<Stand>,
+    client: Client,
+}
+
+impl Beside {
+    fn new() -> Self {
+        let runtime = Runtime::new().unwrap();
+        let stand = runtime.block_on(Stand::new());
+        let client = Client::connect(stand.gateway()).unwrap();
+        Self { runtime, stand: Some(stand), client }
+    }
+
+    fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        self.runtime.block_on(self.stand.as_ref().unwrap().redis.ask(words))
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _context = self.runtime.enter();
+        drop(self.stand.take());
+    }
+}
+
+#[test]
+fn threads_count_under_a_lock() {
+    let beside = Beside::new();
+    let counter = Arc::new(std::sync::Mutex::new((0, Vec::new())));
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            let (lock, counter) = (beside.client.lock("job").unwrap(), Arc::clone(&counter));
+            scope.spawn(move || {
+                lock.run(|lease| {
+                    let before = counter.lock().unwrap().0;
+                    thread::yield_now();
+                    let mut counter = counter.lock().unwrap();
+                    counter.0 = before + 1;
+                    counter.1.push(lease.token());
+                })
+                .unwrap();
+            });
+        }
+    });
+    let (count, tokens) = counter.lock().unwrap().clone();
+    assert_eq!(count, 8);
+    assert!(tokens.is_sorted());
+}
+
+#[test]
+fn a_lease_is_tried_waited_for_renewed_and_released() {
+    let beside = Beside::new();
+    let lock = beside.client.lock("job").unwrap();
+    let lease = lock.try_acquire().unwrap().unwrap();
+    assert!(lock.try_acquire().unwrap().is_none());
+    let options = AcquireOptions::new().wait(Duration::from_millis(30));
+    assert!(matches!(lock.acquire_with(options).unwrap_err(), AcquireError::Busy { .. }));
+    lease.renew(Some(Duration::from_secs(100))).unwrap();
+    assert!(lease.remaining() > Duration::from_secs(90) && lease.is_held().unwrap());
+    assert_eq!(lock.inspect().unwrap().last_token, lease.token().as_u64());
+    let script = OwnScript::new("return ARGV[1]", vec![], vec!["x".into()]).unwrap();
+    assert_eq!(lease.eval(&script), Ok("\"x\"".to_owned()));
+    let guard = beside.client.guard("total", GuardMemory::DEFAULT).unwrap();
+    guard.write(&lease, None, &GuardedWrite::set("1", None)).unwrap();
+    assert_eq!(guard.newest(), Ok(Some(lease.token().as_u64())));
+    assert_eq!(lease.release(), Ok(Released::Released));
+}
+
+#[test]
+fn who_keeps_a_lease_is_told_of_its_loss_and_so_is_run() {
+    let beside = Beside::new();
+    let lock = beside.client.lock("job").unwrap();
+    let short = AcquireOptions::new().lease(Duration::from_millis(200));
+    let lease = lock.acquire_with(short).unwrap();
+    assert_eq!(lease.keep(), LeaseEnd::Lost(LossReason::Expired));
+    let outcome = lock.run(|_| beside.ask::<u64>(&["DEL", "job"]));
+    assert!(matches!(outcome, Err(RunError::Lost(1))), "{outcome:?}");
+}
+
+/// S83.
+#[test]
+fn work_that_panics_leaves_no_thread_that_renews() {
+    let beside = Beside::new();
+    let lock = beside.client.lock("job").unwrap();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        lock.run(|_| panic!("as it was meant to")).unwrap_or(());
+    }));
+    // It came back here, so the thread that renewed has ended.
+    assert!(panicked.is_err());
+    assert!(beside.ask::<u64>(&["EXISTS", "job"]) == 1);
+}
+
+#[test]
+fn the_other_objects_are_there_too() {
+    let beside = Beside::new();
+    let client = &beside.client;
+    let owner = client.owner();
+    let shelf = owner.read_write_lock("shelf", Default::default()).unwrap();
+    let (writer, reader) = (shelf.write().acquire().unwrap(), shelf.read().acquire().unwrap());
+    assert_eq!(shelf.write().clone().acquire().unwrap().hold_count(), 2);
+    for lease in [writer, reader] {
+        lease.release().unwrap();
+    }
+    let several = [client.lock("a").unwrap(), client.fenced_lock("b").unwrap()];
+    let several = client.multi_lock(several).unwrap().acquire().unwrap();
+    assert!(several.token_of("b").is_some());
+    several.release().unwrap();
+
+    let pool = client.semaphore("pool").unwrap();
+    assert!(pool.try_set_permits(3, None).unwrap());
+    let two = pool.permits(2).unwrap().acquire().unwrap();
+    assert_eq!(pool.available_permits(), Ok(1));
+    two.release().unwrap();
+    let seats = client.permit_expirable_semaphore("seats", PeerSkew::DEFAULT).unwrap();
+    assert!(seats.try_set_permits(2).unwrap());
+    let seat = seats.permits(1).unwrap().acquire().unwrap();
+    assert_eq!(seats.release(&seat.permit_ids()), Ok(1));
+
+    let gate = client.count_down_latch("gate").unwrap();
+    assert!(gate.try_set_count(1).unwrap());
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| gate.wait(AcquireOptions::new()));
+        assert_eq!(gate.count_down(), Ok(0));
+        assert_eq!(waiting.join().unwrap(), Ok(()));
+    });
+}

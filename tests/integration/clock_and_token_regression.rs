@@ -1,0 +1,73 @@
+//! What must not go back: Redis' clock, and the tokens of a name.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use edgelatch::client::ClientEvent;
+use edgelatch::error::AcquireError;
+use edgelatch::machine::Released;
+use futures_core::Stream as _;
+
+use test_support::stand::Stand;
+
+/// S27, S57.
+#[tokio::test]
+async fn it_is_told_once_that_redis_clock_was_set_back() {
+    let stand = Stand::new().await;
+    let client = stand.client();
+    let mut events = client.events();
+    let mut heard = async || {
+        poll_fn(|cx| match Pin::new(&mut events).poll_next(cx) {
+            Poll::Ready(event) => Poll::Ready(event),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
+    };
+    let lease = client.lock("job").unwrap().acquire().await.unwrap();
+    assert_eq!(heard().await, None);
+    stand.relay.set_clocks(|clocks| clocks.time = -600);
+    assert_eq!(lease.renew(None).await, Ok(()));
+    let Some(ClientEvent::ClockSetBack { by }) = heard().await else { panic!("nothing was told") };
+    assert!((Duration::from_secs(500)..=Duration::from_secs(600)).contains(&by), "{by:?}");
+    assert_eq!(lease.renew(None).await, Ok(()));
+    assert_eq!(heard().await, None, "it was told");
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}
+
+/// S57.
+#[tokio::test]
+async fn a_lock_that_another_redis_grants_which_is_behind_is_given_back() {
+    let mut stand = Stand::new().await;
+    let client = stand.client();
+    let (one, other) = (client.lock("job").unwrap(), client.lock("other").unwrap());
+    let lease = one.acquire().await.unwrap();
+    let newest = lease.token().as_u64();
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    let both = client.multi_lock([one.clone(), other]).unwrap();
+    let before = both.acquire().await.unwrap();
+    let newest_of_both = before.token().as_u64();
+    assert!(newest_of_both > newest);
+    assert_eq!(before.release().await, Ok(Released::Released));
+
+    stand.crash().await;
+    stand.relay.set_clocks(|clocks| clocks.time = -600);
+    let fell = AcquireError::TokenFell { newest: newest_of_both };
+    assert_eq!(one.acquire().await.unwrap_err(), fell);
+    assert_eq!(one.try_acquire().await.unwrap_err(), fell);
+    assert_eq!(both.try_acquire().await.unwrap_err(), fell);
+    stand.assert_nothing_is_held("given back").await;
+
+    // Of what it was never granted, and of a client that was granted nothing, no token has fallen.
+    for lock in [client.lock("third").unwrap(), stand.client().lock("job").unwrap()] {
+        let lease = lock.acquire().await.unwrap();
+        assert!(lease.token().as_u64() < newest);
+        assert_eq!(lease.release().await, Ok(Released::Released));
+    }
+    // Redis' clock is as it was.
+    stand.relay.set_clocks(|clocks| clocks.time = 0);
+    let lease = one.acquire().await.unwrap();
+    assert!(lease.token().as_u64() > newest_of_both);
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}

@@ -1,0 +1,174 @@
+//! Another master, under load of each kind.
+
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Lease};
+use edgelatch::error::{LossReason, RequestError};
+use edgelatch::host::TokioHost;
+use edgelatch::machine::Released;
+use tokio::task::block_in_place;
+
+use super::load::{Failover, Load, pool, seats, takes};
+use super::objects::{count, exclude, open, protect, share};
+use super::stand::{Noted, NotedClient, Stand};
+use test_support::servers::{Cluster, Sentinels, Server, until};
+
+type NotedLease = Lease<Noted, TokioHost>;
+
+/// For how long everything is held here.
+const LEASE: Duration = Duration::from_secs(100);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_of_a_cluster_that_hands_over_loses_nothing() {
+    let cluster = block_in_place(|| Cluster::start(Duration::from_secs(15)));
+    let stand = Stand::new(cluster.url()).await;
+    let tag = format!("{{{}}}", cluster.keys("handing-over:")[0]);
+    let (client, _) = stand.client();
+    let kept = hold(&client, &format!("{tag}:kept"), AcquireOptions::new()).await;
+    let mut load = Load::begin(&stand, &tag, Failover::Keeps).await;
+    load.goes_on(3).await;
+    block_in_place(|| cluster.fail_over(&tag));
+    load.goes_on(3).await;
+    load.ends().await;
+    is_kept(kept).await;
+    works(&client, &tag).await;
+}
+
+/// S63.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
+    let mut cluster = block_in_place(|| Cluster::start(Duration::from_secs(3)));
+    let stand = Stand::new(cluster.url()).await;
+    let tag = format!("{{{}}}", cluster.keys("losing:")[0]);
+    let (master, replica) = cluster.places(&tag);
+    let (client, _) = stand.client();
+    let replicated = AcquireOptions::new().replicas(1);
+    let kept = hold(&client, &format!("{tag}:kept"), replicated).await;
+    let before = hold(&client, &format!("{tag}:gone"), replicated).await;
+    give_back(before).await;
+    let mut load = Load::begin(&stand, &tag, Failover::Loses).await;
+    load.goes_on(2).await;
+
+    // However old its data are, it may stand for election.
+    let late = ["CONFIG", "SET", "cluster-replica-validity-factor", "0"];
+    cluster.servers()[replica].ask::<()>(&late).unwrap();
+    estrange(&cluster.servers()[replica]);
+    cut_off(&cluster.servers()[master]);
+    let gone = hold(&client, &format!("{tag}:gone"), AcquireOptions::new()).await;
+    cluster.server(master).kill();
+    block_in_place(|| {
+        let replica = &cluster.servers()[replica];
+        until(|| replica.says(&["INFO", "replication"], "role:master").then_some(()));
+    });
+    load.goes_on(3).await;
+    load.ends().await;
+    is_told_as_lost(&client, gone, &format!("{tag}:gone")).await;
+    is_kept(kept).await;
+    works(&client, &tag).await;
+}
+
+/// S63.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_lost_master_under_sentinels_had_told_nobody_is_told_as_lost() {
+    let mut sentinels = block_in_place(Sentinels::start);
+    let stand = Stand::new(sentinels.url()).await;
+    let (client, _) = stand.client();
+    let mut load = Load::begin(&stand, "{load}", Failover::Loses).await;
+    load.goes_on(2).await;
+
+    // One that the Sentinels order.
+    block_in_place(|| sentinels.fail_over());
+    load.goes_on(2).await;
+    let master = sentinels.master();
+    block_in_place(|| until(|| (replicas_of(sentinels.server(master)) == 2).then_some(())));
+
+    // One that the master's end brings about, while its replicas are behind.
+    let replicated = AcquireOptions::new().replicas(2);
+    let kept = hold(&client, "{kept}", replicated).await;
+    give_back(hold(&client, "{gone}", replicated).await).await;
+    sentinels.replicas().into_iter().for_each(estrange);
+    cut_off(sentinels.server(master));
+    let gone = hold(&client, "{gone}", AcquireOptions::new()).await;
+    sentinels.server(master).kill();
+    block_in_place(|| until(|| (sentinels.master() != master).then_some(())));
+    load.goes_on(3).await;
+    load.ends().await;
+    is_told_as_lost(&client, gone, "{gone}").await;
+    is_kept(kept).await;
+    works(&client, "{after}").await;
+}
+
+/// Keeps a replica from coming back to its master.
+fn estrange(replica: &Server) {
+    replica.ask::<()>(&["CONFIG", "SET", "masterauth", "another"]).unwrap();
+}
+
+/// Takes its replicas from a master: what it writes from now on is nowhere else.
+fn cut_off(master: &Server) {
+    master.ask::<u64>(&["CLIENT", "KILL", "TYPE", "replica"]).unwrap();
+    block_in_place(|| until(|| (replicas_of(master) == 0).then_some(())));
+}
+
+/// How many replicas have what it writes.
+fn replicas_of(master: &Server) -> usize {
+    let told: String = master.ask(&["INFO", "replication"]).unwrap();
+    told.matches("state=online").count()
+}
+
+/// Holds everything that one can hold.
+async fn hold(
+    client: &NotedClient,
+    tag: &str,
+    options: AcquireOptions,
+) -> Vec<(&'static str, NotedLease)> {
+    pool(client, tag).try_set_permits(1, None).await.unwrap();
+    seats(client, tag).try_set_permits(1).await.unwrap();
+    let mut leases = Vec::new();
+    for (kind, lock) in takes(client, tag) {
+        leases.push((kind, lock.acquire_with(options.lease(LEASE)).await.unwrap()));
+    }
+    leases
+}
+
+async fn give_back(leases: Vec<(&'static str, NotedLease)>) {
+    for (kind, lease) in leases {
+        assert_eq!(lease.release().await, Ok(Released::Released), "{kind}");
+    }
+}
+
+/// Nothing has happened to them.
+async fn is_kept(leases: Vec<(&'static str, NotedLease)>) {
+    for (kind, lease) in &leases {
+        assert!(lease.is_held().await.unwrap(), "{kind}");
+        lease.renew(None).await.unwrap();
+    }
+    give_back(leases).await;
+}
+
+/// They are told to be gone, and others have later tokens and are not disturbed.
+async fn is_told_as_lost(client: &NotedClient, leases: Vec<(&'static str, NotedLease)>, tag: &str) {
+    for (number, (kind, lease)) in leases.into_iter().enumerate() {
+        if number % 2 == 0 {
+            assert!(!lease.is_held().await.unwrap(), "{kind}");
+        } else {
+            let lost = lease.renew(None).await.unwrap_err();
+            assert_eq!(lost, RequestError::Lost(LossReason::Gone), "{kind}");
+        }
+        assert_eq!(lease.lost().await, LossReason::Gone, "{kind}");
+        let (_, lock) = takes(client, tag).swap_remove(number);
+        let next = lock.try_acquire().await.unwrap().unwrap();
+        assert!(next.token() > lease.token(), "{kind}");
+        assert_eq!(lease.release().await, Ok(Released::WasLost), "{kind}");
+        assert!(next.is_held().await.unwrap(), "{kind}");
+        assert_eq!(next.release().await, Ok(Released::Released), "{kind}");
+    }
+}
+
+/// Everything is as it is anywhere else.
+async fn works(client: &NotedClient, tag: &str) {
+    exclude(client, &format!("{tag}:excluding")).await;
+    share(client, &format!("{tag}:sharing")).await;
+    count(client, &format!("{tag}:counting")).await;
+    open(client, &format!("{tag}:opening")).await;
+    protect(client, &format!("{tag}:protecting")).await;
+}

@@ -1,0 +1,11 @@
+//! Every object on a real Redis Cluster and on a master that Sentinels watch over, through the gateway.
+
+mod failover;
+mod load;
+mod multi_lock;
+mod names;
+mod objects;
+mod publishing;
+mod replicas;
+mod scripts;
+mod stand;

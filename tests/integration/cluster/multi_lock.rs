@@ -1,0 +1,180 @@
+//! Several locks as one, whose slots are many.
+
+use std::time::Duration;
+
+use edgelatch::client::AcquireOptions;
+use edgelatch::error::AcquireError;
+use edgelatch::machine::Released;
+use edgelatch::protocol::calls::FairSettings;
+use edgelatch::timing::PeerSkew;
+use tokio::task::JoinSet;
+
+use super::objects::{NotedLock, beside};
+use super::stand::{NotedClient, Stand};
+use test_support::servers::Cluster;
+
+fn locks(client: &NotedClient, names: &[String]) -> Vec<NotedLock> {
+    names.iter().map(|name| client.lock(name).unwrap()).collect()
+}
+
+/// Two names on each master: one more slot each.
+fn spread(cluster: &Cluster, start: &str) -> Vec<String> {
+    [cluster.keys(&format!("{start}:a:")), cluster.keys(&format!("{start}:b:"))].concat()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_finds_out_once_that_it_is_a_cluster() {
+    let cluster = Cluster::shared();
+    let stand = Stand::new(cluster.url()).await;
+    let (client, noted) = stand.client();
+    let names = spread(&cluster, "found");
+    let all = client.multi_lock(locks(&client, &names)).unwrap();
+    for round in 0..3 {
+        let lease = all.acquire().await.unwrap();
+        for name in &names {
+            assert!(client.lock(name).unwrap().try_acquire().await.unwrap().is_none(), "{name}");
+            assert!(lease.token_of(name).is_some(), "{name}");
+        }
+        assert!(lease.is_held().await.unwrap());
+        lease.renew(Some(Duration::from_secs(60))).await.unwrap();
+        assert_eq!(lease.release().await, Ok(Released::Released));
+        let complaints = noted.complaints();
+        assert!(
+            complaints.len() == 1 && complaints[0].starts_with("CROSSSLOT"),
+            "{round}: {complaints:?}"
+        );
+    }
+    // Other objects of the client, and its clones, know it too.
+    client
+        .clone()
+        .multi_lock(locks(&client, &names[1..]))
+        .unwrap()
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap()
+        .release()
+        .await
+        .unwrap();
+    assert_eq!(noted.complaints().len(), 1);
+    assert_free(&client, &names).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn locks_of_one_slot_are_taken_in_one_request_and_a_tag_makes_them_so() {
+    let cluster = Cluster::shared();
+    let stand = Stand::new(cluster.url()).await;
+    let (client, noted) = stand.client();
+    let names = ["tagged", "{tagged}:1", "2{tagged}", "{tagged} 3"].map(str::to_owned);
+    let all = client.multi_lock(locks(&client, &names)).unwrap();
+    all.acquire().await.unwrap().release().await.unwrap();
+    let before = noted.count();
+    all.acquire().await.unwrap().release().await.unwrap();
+    assert_eq!((noted.count(), noted.complaints()), (before + 2, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn if_one_slot_is_busy_nothing_is_taken_in_the_others() {
+    let cluster = Cluster::shared();
+    let stand = Stand::new(cluster.url()).await;
+    let (client, _) = stand.client();
+    let names = spread(&cluster, "busy");
+    for held in &names {
+        let lease = client.lock(held).unwrap().acquire().await.unwrap();
+        let all = client.multi_lock(locks(&client, &names)).unwrap();
+        assert!(all.try_acquire().await.unwrap().is_none(), "{held}");
+        let options = AcquireOptions::new().wait(Duration::from_millis(200));
+        let waited = all.acquire_with(options).await.unwrap_err();
+        assert!(matches!(waited, AcquireError::Busy { .. }), "{held}: {waited:?}");
+        let others: Vec<String> = names.iter().filter(|name| *name != held).cloned().collect();
+        assert_free(&client, &others).await;
+        let (all, released) = tokio::join!(all.acquire(), lease.release());
+        released.unwrap();
+        all.unwrap().release().await.unwrap();
+    }
+    assert_free(&client, &names).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_of_any_kind_in_any_slot_are_one_lock() {
+    let cluster = Cluster::shared();
+    let stand = Stand::new(cluster.url()).await;
+    let (client, noted) = stand.client();
+    let [a, b, c, d, e, f]: [String; 6] = spread(&cluster, "mixed").try_into().unwrap();
+    let members = || {
+        [
+            client.lock(&a).unwrap(),
+            client.fenced_lock(&b).unwrap(),
+            client.fair_lock(&c, FairSettings::default()).unwrap(),
+            client.read_write_lock(&d, Default::default()).unwrap().write().clone(),
+            client.read_write_lock(&e, Default::default()).unwrap().read().clone(),
+            client.group_lock(&f, ["1", "2"], PeerSkew::DEFAULT).unwrap(),
+            client.lock(&format!("{}:g", beside(&a))).unwrap(),
+        ]
+    };
+    for _ in 0..2 {
+        let lease = client.multi_lock(members()).unwrap().acquire().await.unwrap();
+        for (place, member) in members().into_iter().enumerate() {
+            // Readers read side by side.
+            assert_eq!(member.try_acquire().await.unwrap().is_some(), place == 4, "{place}");
+        }
+        assert!(lease.is_held().await.unwrap());
+        lease.renew(None).await.unwrap();
+        assert_eq!(lease.release().await, Ok(Released::Released));
+        client
+            .read_write_lock(&e, Default::default())
+            .unwrap()
+            .read()
+            .force_release()
+            .await
+            .unwrap();
+    }
+    let crossing = noted.complaints();
+    assert!(crossing.len() <= 1 && crossing.iter().all(|text| text.starts_with("CROSSSLOT")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orders_that_differ_do_not_stop_each_other_across_slots() {
+    let cluster = Cluster::shared();
+    let stand = Stand::new(cluster.url()).await;
+    let names = spread(&cluster, "ordered");
+    let counter = beside(&names[0]);
+    let mut tasks = JoinSet::new();
+    for number in 0..4 {
+        let (client, _) = stand.client();
+        let mut members = locks(&client, &names);
+        members.rotate_left(number);
+        if number % 2 == 1 {
+            members.reverse();
+        }
+        let script = edgelatch::protocol::calls::GuardedWrite::set(number.to_string(), None);
+        let guard = client.guard(&counter, edgelatch::timing::GuardMemory::DEFAULT).unwrap();
+        let first = names[0].clone();
+        tasks.spawn(async move {
+            let all = client.multi_lock(members).unwrap();
+            let mut tokens = Vec::new();
+            for _ in 0..3 {
+                let options = AcquireOptions::new().wait_until_cancelled();
+                let lease = all.acquire_with(options).await.unwrap();
+                // Nobody with a newer token has been here: nobody else is inside.
+                guard.write(&lease, Some(&first), &script).await.unwrap();
+                tokens.push(lease.token_of(&first).unwrap());
+                assert_eq!(lease.release().await, Ok(Released::Released));
+            }
+            tokens
+        });
+    }
+    let bounded = tokio::time::timeout(Duration::from_secs(120), tasks.join_all());
+    let mut tokens = bounded.await.unwrap().concat();
+    tokens.sort_unstable();
+    tokens.dedup();
+    assert_eq!(tokens.len(), 12);
+    assert_free(&stand.client().0, &names).await;
+}
+
+/// Nobody holds any of them.
+async fn assert_free(client: &NotedClient, names: &[String]) {
+    for name in names {
+        assert!(!client.lock(name).unwrap().inspect().await.unwrap().is_locked, "{name}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Who hears that a hold has ended: in a cluster Redisson listens to the shard of the lock.
+
+use std::time::Duration;
+
+use edgelatch::protocol::script::Publish;
+use reqwest::Response;
+
+use super::objects::{beside, count, exclude, kinds, open, share};
+use super::stand::{Stand, names};
+use test_support::redis::TOKEN;
+use test_support::servers::Cluster;
+
+/// A subscription through the gateway.
+struct Listener {
+    response: Response,
+    heard: String,
+}
+
+impl Listener {
+    async fn to(stand: &Stand, how: &str, channel: &str) -> Self {
+        let url = format!("{}/{how}/{channel}", stand.url());
+        let request = reqwest::Client::new().post(url).bearer_auth(TOKEN);
+        let mut listener = Self { response: request.send().await.unwrap(), heard: String::new() };
+        listener.hears(&format!("{how},{channel},1")).await;
+        listener
+    }
+
+    /// Reads on until this was said; answers what came before it.
+    async fn hears(&mut self, text: &str) -> String {
+        let reading = async {
+            loop {
+                if let Some((before, rest)) = self.heard.split_once(text) {
+                    let (before, rest) = (before.to_owned(), rest.to_owned());
+                    self.heard = rest;
+                    return before;
+                }
+                let chunk = self.response.chunk().await.unwrap().unwrap();
+                self.heard.push_str(str::from_utf8(&chunk).unwrap());
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), reading).await.unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_is_heard_on_the_shard_or_by_all_as_it_was_asked_for() {
+    let cluster = Cluster::shared();
+    let stand = Stand::new(cluster.url()).await;
+    for (publish, sharded, plain) in [
+        (Publish::Plain, false, true),
+        (Publish::Sharded, true, false),
+        (Publish::Both, true, true),
+    ] {
+        for name in cluster.keys(&format!("announcing:{publish:?}:")) {
+            let channel = format!("redisson_lock__channel:{{{name}}}");
+            let mut shard = Listener::to(&stand, "ssubscribe", &channel).await;
+            let mut all = Listener::to(&stand, "subscribe", &channel).await;
+            let (client, noted) = stand.client_that_announces(publish);
+            client.lock(&name).unwrap().acquire().await.unwrap().release().await.unwrap();
+            // What comes after it, so that silence is noticed as well.
+            let (master, _) = cluster.places(&name);
+            let server = &cluster.servers()[master];
+            server.ask::<u64>(&["SPUBLISH", &channel, "end"]).unwrap();
+            server.ask::<u64>(&["PUBLISH", &channel, "end"]).unwrap();
+            let before = shard.hears(&format!("smessage,{channel},end")).await;
+            assert_eq!(before.contains(&format!("smessage,{channel},0")), sharded, "{publish:?}");
+            let before = all.hears(&format!("message,{channel},end")).await;
+            assert_eq!(before.contains(&format!("message,{channel},0")), plain, "{publish:?}");
+            assert_eq!(noted.complaints(), Vec::<String>::new());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_object_works_however_it_announces() {
+    let cluster = Cluster::shared();
+    let stand = Stand::new(cluster.url()).await;
+    for publish in [Publish::Sharded, Publish::Both] {
+        let (client, noted) = stand.client_that_announces(publish);
+        // The channel of a latch with a braced name lies in another slot than its count.
+        for name in &names(&format!("telling:{publish:?}"))[..3] {
+            exclude(&client, &format!("{name}a")).await;
+            share(&client, &format!("{name}b")).await;
+            count(&client, &format!("{name}c")).await;
+            open(&client, &format!("{name}d")).await;
+        }
+        assert_eq!(noted.complaints(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_head_of_a_fair_queue_is_told_on_its_own_channel_s_shard() {
+    let cluster = Cluster::shared();
+    let stand = Stand::new(cluster.url()).await;
+    let (client, _) = stand.client_that_announces(Publish::Sharded);
+    let name = beside("telling-the-head");
+    let held = client.lock(&name).unwrap().acquire().await.unwrap();
+    let (_, fair) = &kinds(&client, &name)[5];
+    // Another stands in the queue, as Redisson would, and listens.
+    let waiter = "6e6f1d4e-0f3a-4c49-9b1e-3f4b2a5c6d7e:1";
+    let server = &cluster.servers()[cluster.places(&name).0];
+    let queue = format!("redisson_lock_queue:{name}");
+    let timeouts = format!("redisson_lock_timeout:{name}");
+    server.ask::<u64>(&["RPUSH", &queue, waiter]).unwrap();
+    server.ask::<u64>(&["ZADD", &timeouts, "9999999999999", waiter]).unwrap();
+    let channel = format!("redisson_lock__channel:{name}:{waiter}");
+    let mut shard = Listener::to(&stand, "ssubscribe", &channel).await;
+    held.release().await.unwrap();
+    // Whoever comes sees that the lock is free and not its own to take, and tells the head.
+    let waiting = fair.acquire_cancellable(edgelatch::AcquireOptions::new(), async {
+        shard.hears(&format!("smessage,{channel},0")).await;
+    });
+    assert!(waiting.await.is_err());
+}

@@ -1,0 +1,153 @@
+//! Every script lies in one slot, whatever the names, and a node that does not know one is sent it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use edgelatch::client::AcquireOptions;
+use edgelatch::error::InvalidOption;
+use edgelatch::name::LockName;
+use edgelatch::protocol::calls::{
+    FairCalls, FairSettings, GuardedWrite, LockCalls, OwnScript, Target,
+};
+use edgelatch::protocol::exchange::{Answer, Exchange, Step};
+use edgelatch::protocol::gateway::{Gateway, Memory};
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::{Publish, ScriptCall, scripts};
+use edgelatch::timing::GuardMemory;
+use edgelatch::transport::Transport as _;
+use tokio::task::block_in_place;
+
+use super::objects::{beside, count, exclude, kinds, open, protect, share};
+use super::stand::{Noted, Stand, names};
+use test_support::calls;
+use test_support::redis::TOKEN;
+use test_support::servers::Cluster;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_script_keeps_to_one_slot_whatever_the_name() {
+    let cluster = Cluster::shared();
+    let stand = Stand::new(cluster.url()).await;
+    let (client, noted) = stand.client();
+    for name in names("excluding") {
+        exclude(&client, &name).await;
+    }
+    for name in names("sharing") {
+        share(&client, &name).await;
+    }
+    for name in names("counting") {
+        count(&client, &name).await;
+    }
+    for name in names("opening") {
+        open(&client, &name).await;
+    }
+    for name in names("protecting") {
+        protect(&client, &name).await;
+    }
+    for name in names("asking") {
+        ask(&stand, &noted, &name).await;
+    }
+    majority(&stand, &noted).await;
+    assert_eq!(noted.complaints(), Vec::<String>::new());
+    let all: BTreeSet<String> = scripts::ALL.iter().map(|script| script.name.to_owned()).collect();
+    assert_eq!(noted.scripts().intersection(&all).cloned().collect::<BTreeSet<_>>(), all);
+}
+
+/// What no object asks by itself when nothing goes wrong: who waits for a fair lock, and what cancels a request.
+async fn ask(stand: &Stand, noted: &Noted, name: &str) {
+    let name = LockName::parse(name).unwrap();
+    let fair = FairCalls::new(name.clone(), FairSettings::default(), Publish::Plain);
+    let reply = send(stand, noted, &fair.queue(calls::request(1), None)).await;
+    assert_eq!(reply.value, "0,0", "{name:?}");
+    let once = Target::Lock(LockCalls::new(name.clone(), Publish::Plain)).force_release();
+    let bound = calls::bound(1 << 45, 60_000);
+    let reply = send(stand, noted, &once.cancel(calls::request(2), bound)).await;
+    assert_eq!(reply.code, Code::Gone, "{name:?}");
+    let reply = send(stand, noted, &once.call(calls::request(2), bound)).await;
+    assert_eq!(reply.code, Code::Gone, "{name:?}");
+}
+
+async fn send(stand: &Stand, noted: &Noted, call: &ScriptCall) -> Reply {
+    let (gateway, mut memory) = (Gateway::upstash(&stand.url(), TOKEN).unwrap(), Memory::default());
+    let (mut exchange, mut step) = Exchange::new(&gateway, call, &memory);
+    loop {
+        match step {
+            Step::Send(request) => {
+                step = exchange.answered(noted.send(request).await, &mut memory);
+            }
+            Step::Done(Answer::Reply(reply)) => return reply,
+            Step::Done(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Nodes that mint different tokens: one is raised. Here they are names in slots of their own.
+async fn majority(stand: &Stand, noted: &Noted) {
+    let nodes = ["voting", "{voting-2}:x", "x{voting-3}b"].map(|name| {
+        let gateway = Gateway::upstash(&stand.url(), TOKEN).unwrap().named(name);
+        let host = edgelatch::host::TokioHost::new();
+        let client = edgelatch::Client::new(gateway, noted.clone(), host);
+        let lock = client.lock(name).unwrap();
+        (client, lock)
+    });
+    let lock = nodes[0].0.red_lock(nodes.iter().map(|(_, lock)| lock.clone())).unwrap();
+    let lease = lock.acquire().await.unwrap();
+    assert!(lease.is_held().await.unwrap());
+    lease.release().await.unwrap();
+}
+
+/// S61.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_has_forgotten_its_scripts_is_sent_them_again() {
+    // One of its own: others would send its nodes what they are to have forgotten.
+    let cluster = block_in_place(|| Cluster::start(Duration::from_secs(15)));
+    let stand = Stand::new(cluster.url()).await;
+    let (client, noted) = stand.client();
+    for name in cluster.keys("forgetting:") {
+        let (master, _) = cluster.places(&name);
+        for (kind, lock) in kinds(&client, &name) {
+            let lease = lock.acquire().await.unwrap();
+            cluster.servers()[master].ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
+            let before = noted.count();
+            assert!(lease.is_held().await.unwrap(), "{kind}");
+            assert_eq!(noted.count(), before + 2, "{kind}");
+            assert!(lease.is_held().await.unwrap(), "{kind}");
+            assert_eq!(noted.count(), before + 3, "{kind}");
+            cluster.servers()[master].ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
+            lease.release().await.unwrap();
+            let options = AcquireOptions::new().replicas(1);
+            cluster.servers()[master].ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
+            lock.acquire_with(options).await.unwrap().release().await.unwrap();
+        }
+    }
+    assert_eq!(noted.complaints(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_script_of_the_caller_s_keeps_to_the_slot_of_its_lock() {
+    let cluster = Cluster::shared();
+    let stand = Stand::new(cluster.url()).await;
+    let (client, noted) = stand.client();
+    let [here, there]: [String; 2] = cluster.keys("own:")[..2].to_vec().try_into().unwrap();
+    let lease = client.lock(&here).unwrap().acquire().await.unwrap();
+    let before = noted.count();
+    for keys in [vec![there.clone()], vec![beside(&here), there.clone()]] {
+        let script = OwnScript::new("return 1", keys, vec![]).unwrap();
+        let refused = lease.eval(&script).await.unwrap_err();
+        let edgelatch::error::EvalError::Request(edgelatch::error::RequestError::InvalidOption(no)) =
+            refused
+        else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(InvalidOption::option(&no), "keys");
+    }
+    assert_eq!(noted.count(), before);
+    let keys = vec![here.clone(), format!("{}:a", beside(&here)), beside(&here)];
+    let script = OwnScript::new("return #KEYS + redis.call('INCR', KEYS[2])", keys, vec![]);
+    assert_eq!(lease.eval(&script.unwrap()).await.as_deref(), Ok("4"));
+    // A guard has a slot of its own.
+    let guard = client.guard(&there, GuardMemory::DEFAULT).unwrap();
+    guard.write(&lease, None, &GuardedWrite::set("guarded", None)).await.unwrap();
+    assert_eq!(guard.newest().await, Ok(Some(lease.token().as_u64())));
+    lease.release().await.unwrap();
+    assert_eq!(noted.complaints(), Vec::<String>::new());
+}

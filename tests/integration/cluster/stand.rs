@@ -1,0 +1,177 @@
+//! A gateway in front of several Redis, and clients that keep what they were told.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use edgelatch::client::Client;
+use edgelatch::error::FailureKind;
+use edgelatch::host::TokioHost;
+use edgelatch::protocol::gateway::{Gateway, Request, Response};
+use edgelatch::protocol::script::{Publish, scripts};
+use edgelatch::timing::AttemptTime;
+use edgelatch::transport::{Reqwest, ReqwestStream, Streams, Transport};
+use edgelatch_gateway::{Config, Gateway as Door, RedisSource, Tokens};
+use serde_json::Value;
+
+use test_support::redis::TOKEN;
+
+/// A client that keeps what it was told.
+pub(crate) type NotedClient = Client<Noted, TokioHost>;
+
+/// A gateway in front of a cluster or of what Sentinels name.
+pub(crate) struct Stand {
+    door: Door,
+}
+
+impl Stand {
+    /// In front of the Redis that this URL is for.
+    pub(crate) async fn new(url: String) -> Self {
+        let config = Config::new(RedisSource::Url(url), Tokens::new([TOKEN]).unwrap());
+        Self { door: Door::start(config).await.unwrap() }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.door.address())
+    }
+
+    /// A client of its own, and what it was told.
+    pub(crate) fn client(&self) -> (NotedClient, Noted) {
+        self.client_with(|gateway| gateway)
+    }
+
+    /// The same with settings of its own.
+    pub(crate) fn client_with(&self, set: impl FnOnce(Gateway) -> Gateway) -> (NotedClient, Noted) {
+        let noted = Noted::default();
+        let gateway = set(Gateway::upstash(&self.url(), TOKEN).unwrap());
+        (Client::new(gateway, noted.clone(), TokioHost::new()), noted)
+    }
+
+    /// The same where releases are announced so.
+    pub(crate) fn client_that_announces(&self, publish: Publish) -> (NotedClient, Noted) {
+        self.client_with(|gateway| gateway.publish(publish))
+    }
+
+    /// The same for a time in which Redis is away now and then.
+    pub(crate) fn quick_client(&self) -> NotedClient {
+        let attempt = AttemptTime::new(Duration::from_millis(700)).unwrap();
+        self.client_with(|gateway| gateway.request_timeout(attempt)).0
+    }
+}
+
+/// A transport that keeps what was said.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Noted {
+    transport: Reqwest,
+    said: Arc<Mutex<Vec<Said>>>,
+    no_lists: bool,
+}
+
+/// One request, and what came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    /// The scripts' names, or the text of one that is none of ours.
+    pub(crate) scripts: Vec<String>,
+    /// The errors in the answer.
+    pub(crate) errors: Vec<String>,
+}
+
+impl Noted {
+    /// For a gateway that takes one command at a time.
+    pub(crate) fn without_lists() -> Self {
+        Self { no_lists: true, ..Self::default() }
+    }
+
+    pub(crate) fn said(&self) -> Vec<Said> {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// How many requests were made.
+    pub(crate) fn count(&self) -> usize {
+        self.said().len()
+    }
+
+    /// The scripts of all requests.
+    pub(crate) fn scripts(&self) -> BTreeSet<String> {
+        self.said().into_iter().flat_map(|said| said.scripts).collect()
+    }
+
+    /// What Redis complained about, but for scripts that it had not seen.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let errors = self.said().into_iter().flat_map(|said| said.errors);
+        errors.filter(|error| !error.starts_with("NOSCRIPT")).collect()
+    }
+}
+
+impl Transport for Noted {
+    type Sending = Pin<Box<dyn Future<Output = Result<Response, FailureKind>> + Send>>;
+    type Stream = ReqwestStream;
+
+    async fn open(&self, request: Request) -> Result<(u16, ReqwestStream), FailureKind> {
+        self.transport.open(request).await
+    }
+
+    fn streams(&self) -> Streams {
+        self.transport.streams()
+    }
+
+    fn send(&self, request: Request) -> Self::Sending {
+        let noted = self.clone();
+        Box::pin(async move {
+            if noted.no_lists && request.url.ends_with("/pipeline") {
+                let body = br#"{"error":"ERR no such path"}"#.to_vec();
+                return Ok(Response::new(404, body));
+            }
+            let scripts = scripts_of(&request.body);
+            let answer = noted.transport.send(request).await;
+            let errors = answer
+                .as_ref()
+                .map_or_else(|kind| vec![kind.to_string()], |response| errors_in(&response.body));
+            noted.said.lock().unwrap().push(Said { scripts, errors });
+            answer
+        })
+    }
+}
+
+/// The scripts that a request runs.
+fn scripts_of(body: &str) -> Vec<String> {
+    let commands: Value = serde_json::from_str(body).unwrap();
+    match commands.as_array().filter(|commands| commands[0].is_array()) {
+        Some(commands) => {
+            let is_script = |command: &&Value| command[0] != "WAIT";
+            commands.iter().filter(is_script).map(script_of).collect()
+        }
+        None => vec![script_of(&commands)],
+    }
+}
+
+fn script_of(command: &Value) -> String {
+    let text = command[1].as_str().unwrap();
+    let ours = scripts::ALL
+        .iter()
+        .find(|script| script.sha1(false) == text || text.ends_with(&script.source(false)));
+    ours.map_or(text, |script| script.name).to_owned()
+}
+
+fn errors_in(body: &[u8]) -> Vec<String> {
+    let answer: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+    let answers = match answer {
+        Value::Array(answers) => answers,
+        one => vec![one],
+    };
+    answers.iter().filter_map(|answer| answer["error"].as_str()).map(str::to_owned).collect()
+}
+
+/// Names that Redisson can place, of which no other test has one: plain, braced and odd.
+pub(crate) fn names(start: &str) -> [String; 6] {
+    let long = start.len() + "{}".len();
+    [
+        start.to_owned(),
+        format!("{{{start}}}:x"),
+        format!("x{{{start}}}b"),
+        format!("{start} é/?#%*[a-z] \"\\' ☂ \u{1f512}"),
+        format!("{{{start} ::}}"),
+        format!("{start}{}", "n".repeat(512 - long)),
+    ]
+}

@@ -1,0 +1,39 @@
+//! Many at once.
+
+use edgelatch::client::AcquireOptions;
+use tokio::task::JoinSet;
+
+use test_support::stand::Stand;
+
+/// S78.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_tasks_count_to_fifty_with_rising_tokens() {
+    let stand = Stand::new().await;
+    stand.redis.ask::<String>(&["SET", "counter", "0"]).await;
+    let client = stand.client();
+    let mut tasks = JoinSet::new();
+    for _ in 0..50 {
+        let lock = client.lock("job").unwrap();
+        let mut redis = stand.redis.connect().await;
+        tasks.spawn(async move {
+            let options = AcquireOptions::new().wait_until_cancelled();
+            let lease = lock.acquire_with(options).await.unwrap();
+            // Read, give way, write: without the lock most of the counts would be lost.
+            let counter: u64 =
+                redis::cmd("GET").arg("counter").query_async(&mut redis).await.unwrap();
+            tokio::task::yield_now().await;
+            let mut write = redis::cmd("SET");
+            write.arg("counter").arg(counter + 1);
+            let () = write.query_async(&mut redis).await.unwrap();
+            lease.release().await.unwrap();
+            (counter, lease.token())
+        });
+    }
+    let mut turns = tasks.join_all().await;
+    assert_eq!(stand.redis.ask::<u64>(&["GET", "counter"]).await, 50);
+    // In the order of the counter the tokens rise.
+    turns.sort_unstable();
+    assert!(turns.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1));
+    stand.redis.ask::<u64>(&["DEL", "counter"]).await;
+    stand.assert_nothing_is_held("contention").await;
+}

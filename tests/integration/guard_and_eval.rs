@@ -1,0 +1,149 @@
+//! Writes that a stale lease cannot make, and scripts that run only while a lease is held.
+
+use std::time::Duration;
+
+use edgelatch::error::{EvalError, GuardError, LossReason, RequestError};
+use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
+use edgelatch::timing::GuardMemory;
+
+use test_support::misbehaviour::{Fault, Said};
+use test_support::stand::{Stand, until, until_led};
+
+fn text(value: &str) -> GuardedWrite {
+    GuardedWrite::set(value, None)
+}
+
+/// S25, S32, S33, S57.
+#[tokio::test]
+async fn a_write_with_an_older_token_is_refused() {
+    let stand = Stand::new().await;
+    let (client, lock) = (stand.client(), stand.client().lock("job").unwrap());
+    let guard = client.guard("total", GuardMemory::DEFAULT).unwrap();
+    let old = lock.acquire().await.unwrap();
+    guard.write(&old, None, &text("1")).await.unwrap();
+    guard.write(&old, None, &text("2")).await.unwrap();
+    // Lost without its knowledge: somebody else has it and has written.
+    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    let new = lock.acquire().await.unwrap();
+    guard.write(&new, None, &GuardedWrite::claim()).await.unwrap();
+    let refused = guard.write(&old, None, &text("3")).await.unwrap_err();
+    assert_eq!(refused, GuardError::Stale { newest: new.token().as_u64() });
+    assert_eq!(stand.redis.ask::<String>(&["GET", "total"]).await, "2");
+    assert_eq!(guard.newest().await, Ok(Some(new.token().as_u64())));
+    guard.write(&new, None, &GuardedWrite::delete()).await.unwrap();
+    assert_eq!(stand.redis.ask::<u64>(&["EXISTS", "total"]).await, 0);
+    new.release().await.unwrap();
+    let over = guard.write(&new, None, &text("4")).await.unwrap_err();
+    assert_eq!(over, GuardError::Lost(LossReason::Gone));
+    let unknown = guard.write(&old, Some("other"), &text("4")).await.unwrap_err();
+    assert!(matches!(unknown, GuardError::InvalidOption(_)));
+}
+
+#[tokio::test]
+async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard_of_that_redis() {
+    let (there, here) = (Stand::new().await, Stand::new().await);
+    let lease = there.client().lock("job").unwrap().acquire().await.unwrap();
+    let guard = here.client().guard("total", GuardMemory::DEFAULT).unwrap();
+    for number in 1..=2 {
+        guard.write(&lease, None, &text(&number.to_string())).await.unwrap();
+        let ms: u64 =
+            here.redis.ask::<Vec<String>>(&["TIME"]).await[0].parse::<u64>().unwrap() * 1000;
+        let asked = here.relay.seen();
+        let writes: Vec<_> = asked.iter().filter(|seen| seen.script == "guard_write").collect();
+        let [.., last] = writes.as_slice() else { panic!("{asked:?}") };
+        // Behind the command, the script, the number of its keys, two keys, and the id.
+        let bound: u64 = last.words[6].parse().expect("a bound");
+        assert!((ms..=ms + 100_000).contains(&bound), "{bound} at {ms}");
+        assert_eq!(writes.len(), number);
+    }
+    assert_eq!(here.relay.count("guard_newest"), 1);
+}
+
+/// S33.
+#[tokio::test]
+async fn what_may_have_been_done_before_it_was_stale_is_not_said_to_be_stale() {
+    let stand = Stand::new().await;
+    let (client, host) = stand.led_client();
+    let old = client.lock("job").unwrap().acquire().await.unwrap();
+    stand.relay.plan(|seen| match (seen.script, seen.number) {
+        ("guard_write", 1) => Fault::after(Said::Bytes(Vec::new())),
+        _ => Fault::none(),
+    });
+    let guard = client.guard("total", GuardMemory::DEFAULT).unwrap();
+    let write = async {
+        let wanted = text("old");
+        let unheard = guard.write(&old, None, &wanted).await.unwrap_err();
+        assert!(
+            matches!(unheard, GuardError::Request(RequestError::Unreachable(_))),
+            "{unheard:?}"
+        );
+        guard.write(&old, None, &wanted).await.unwrap_err()
+    };
+    let newer = async {
+        until(async || stand.redis.ask::<u64>(&["EXISTS", "total"]).await == 1).await;
+        stand.redis.ask::<u64>(&["DEL", "job"]).await;
+        let other = stand.client();
+        let new = other.lock("job").unwrap().acquire().await.unwrap();
+        let guard = other.guard("total", GuardMemory::DEFAULT).unwrap();
+        guard.write(&new, None, &text("new")).await.unwrap();
+        // The pause before it is asked again.
+        until_led(&stand, &host, Duration::from_millis(100), || {
+            stand.relay.count("guard_write") >= 4
+        })
+        .await;
+        new
+    };
+    let (stale, new) = tokio::join!(write, newer);
+    assert_eq!(stale, GuardError::Stale { newest: new.token().as_u64() });
+    assert_eq!(stand.redis.ask::<String>(&["GET", "total"]).await, "new");
+}
+
+#[tokio::test]
+async fn writes_of_one_lease_are_done_one_after_the_other() {
+    let stand = Stand::new().await;
+    let (client, lock) = (stand.client(), stand.client().lock("job").unwrap());
+    let guard = client.guard("total", GuardMemory::DEFAULT).unwrap();
+    let lease = lock.acquire().await.unwrap();
+    let texts: Vec<GuardedWrite> = (0..10).map(|number| text(&number.to_string())).collect();
+    let mut writes = tokio::task::JoinSet::new();
+    let (lease, guard) = (std::sync::Arc::new(lease), std::sync::Arc::new(guard));
+    for write in texts {
+        let (lease, guard) = (lease.clone(), guard.clone());
+        writes.spawn(async move { guard.write(&lease, None, &write).await });
+        tokio::task::yield_now().await;
+    }
+    assert!(writes.join_all().await.iter().all(Result::is_ok));
+    lease.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
+    let stand = Stand::new().await;
+    let lock = stand.client_within(300).lock("job").unwrap();
+    let lease = lock.acquire().await.unwrap();
+    stand.relay.plan(|seen| match seen.number {
+        1 => Fault::after(Said::Silence),
+        _ => Fault::none(),
+    });
+    let keys = || vec!["{job}:total".to_owned()];
+    let count =
+        OwnScript::new("return redis.call('INCRBY', KEYS[1], ARGV[1])", keys(), vec!["5".into()]);
+    let count = count.unwrap();
+    assert_eq!(lease.eval(&count).await, Ok("5".to_owned()));
+    assert_eq!(lease.eval(&count).await, Ok("10".to_owned()));
+    let table = OwnScript::new("return {1, 'two', false}", vec![], vec![]).unwrap();
+    assert_eq!(lease.eval(&table).await, Ok(r#"[1,"two",null]"#.to_owned()));
+    let fails = OwnScript::new("return redis.call('HGET', KEYS[1], 'x')", keys(), vec![]).unwrap();
+    assert!(matches!(lease.eval(&fails).await, Err(EvalError::ScriptFailed(_))));
+    let elsewhere = OwnScript::new("return 1", vec!["elsewhere".into()], vec![]).unwrap();
+    let refused = lease.eval(&elsewhere).await.unwrap_err();
+    assert!(matches!(refused, EvalError::Request(RequestError::InvalidOption(_))));
+
+    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    let lost = EvalError::Request(RequestError::Lost(LossReason::Gone));
+    assert_eq!(lease.eval(&count).await, Err(lost.clone()));
+    assert_eq!(stand.redis.ask::<u64>(&["GET", "{job}:total"]).await, 10);
+    let before = stand.relay.seen().len();
+    assert_eq!(lease.eval(&count).await, Err(lost));
+    assert_eq!(stand.relay.seen().len(), before);
+}

@@ -1,0 +1,41 @@
+//! What becomes of a lease, as a stream.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use edgelatch::client::{Events, Situation};
+use edgelatch::error::LossReason;
+use edgelatch::machine::LeaseState;
+use futures_core::Stream;
+
+use test_support::stand::Stand;
+
+async fn next(events: &mut Events) -> Option<Situation> {
+    poll_fn(|cx| Pin::new(&mut *events).poll_next(cx)).await
+}
+
+/// S80.
+#[tokio::test]
+async fn renewals_and_a_release_are_told_and_then_nothing() {
+    let stand = Stand::new().await;
+    let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    let mut events = lease.events();
+    assert_eq!(next(&mut events).await.unwrap().state, LeaseState::Held);
+    let (told, renewed) = tokio::join!(next(&mut events), lease.renew(None));
+    assert_eq!((told.unwrap().state, renewed), (LeaseState::Renewed, Ok(())));
+    let (told, released) = tokio::join!(next(&mut events), lease.release());
+    assert!(told.unwrap().released && released.is_ok());
+    assert_eq!(next(&mut events).await, None);
+}
+
+#[tokio::test]
+async fn a_loss_is_the_last_that_is_told() {
+    let stand = Stand::new().await;
+    let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    let mut events = lease.events();
+    next(&mut events).await.unwrap();
+    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    let (told, held) = tokio::join!(next(&mut events), lease.is_held());
+    assert_eq!((told.unwrap().state, held), (LeaseState::Lost(LossReason::Gone), Ok(false)));
+    assert_eq!(next(&mut events).await, None);
+}

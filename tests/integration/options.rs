@@ -1,0 +1,154 @@
+//! Options that are not acceptable: each is named, and nothing is sent.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Client, Lock};
+use edgelatch::error::{AcquireError, InvalidOption, RequestError};
+use edgelatch::host::TokioHost;
+use edgelatch::machine::Released;
+use edgelatch::protocol::gateway::Gateway;
+use edgelatch::timing::AttemptTime;
+use edgelatch::transport::Reqwest;
+
+use test_support::fake_host::{DullHost, FakeHost};
+use test_support::misbehaviour::Fault;
+use test_support::stand::Stand;
+
+const BAD_TIMES: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_nanos(1),
+    Duration::from_micros(100_500),
+    Duration::from_secs(24 * 60 * 60 + 1),
+    Duration::MAX,
+];
+
+fn named(error: &InvalidOption, option: &str) {
+    assert_eq!(error.option(), option);
+    assert!(error.to_string().contains(option) && error.to_string().contains(error.accepted()));
+}
+
+/// S30.
+#[tokio::test]
+async fn an_option_of_an_acquisition_is_checked_before_anything_is_sent() {
+    let stand = Stand::new().await;
+    let lock = stand.client().lock("job").unwrap();
+    let options = AcquireOptions::new();
+    let mut bad = Vec::new();
+    bad.extend(BAD_TIMES.map(|time| (options.lease(time), "lease")));
+    bad.extend(BAD_TIMES.map(|time| (options.wait(time), "wait")));
+    bad.extend([0, 1, 2, 10_001, u32::MAX].map(|most| (options.max_requests(most), "maxRequests")));
+    for (options, name) in bad {
+        let error = lock.acquire_with(options).await.unwrap_err();
+        let AcquireError::InvalidOption(error) = error else { panic!("{name}: {error}") };
+        named(&error, name);
+        if name == "lease" {
+            let error = lock.try_acquire_with(options).await.unwrap_err();
+            assert!(matches!(error, AcquireError::InvalidOption(_)), "{error}");
+        }
+    }
+    assert!(stand.relay.seen().is_empty());
+}
+
+#[tokio::test]
+async fn the_lease_of_a_renewal_is_checked_before_anything_is_sent() {
+    let stand = Stand::new().await;
+    let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    for time in BAD_TIMES {
+        let error = lease.renew(Some(time)).await.unwrap_err();
+        let RequestError::InvalidOption(error) = error else { panic!("{error}") };
+        named(&error, "lease");
+    }
+    assert_eq!(stand.relay.count("lock_renew"), 0);
+    lease.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_is_checked_by_client_and_owner() {
+    let stand = Stand::new().await;
+    let (client, long) = (stand.client(), "n".repeat(513));
+    for name in ["", &long, "a\nb", "a\0b", "a{b", "{}", "redisson_lock", "el:x"] {
+        named(&client.lock(name).unwrap_err(), "name");
+        named(&client.owner().lock(name).unwrap_err(), "name");
+    }
+}
+
+#[test]
+fn the_address_and_the_token_of_a_gateway_are_checked() {
+    let token = "secret";
+    for url in ["", "nowhere", "ftp://x.example", "https://user:pw@x.example", "http://x.example"] {
+        named(&Gateway::upstash(url, token).unwrap_err(), "url");
+    }
+    let long = "t".repeat(4097);
+    for token in ["", "  ", "two words", "tök", "a\r\nb: c", &long] {
+        let error = Gateway::upstash("https://x.example", token).unwrap_err();
+        named(&error, "token");
+        assert!(token.len() < 4 || !error.to_string().contains(token));
+    }
+}
+
+#[test]
+fn the_time_for_a_request_is_checked() {
+    for time in BAD_TIMES {
+        named(&AttemptTime::new(time).unwrap_err(), "requestTimeout");
+    }
+}
+
+/// S43.
+#[tokio::test]
+async fn a_copy_of_a_client_draws_ids_of_its_own() {
+    let stand = Stand::new().await;
+    let copies = [stand.led_client(), stand.led_client()];
+    // The same state: what they have drawn so far is the same.
+    let mut drawn = Vec::new();
+    for (number, (client, _)) in copies.iter().enumerate() {
+        stand.relay.plan(|_| Fault::none());
+        used(&client.lock(&format!("before-{number}")).unwrap()).await;
+        drawn.push(ids(&stand));
+    }
+    assert_eq!(drawn[0], drawn[1]);
+    // From here on their hosts give different entropy.
+    copies[1].1.draw_from(1_000);
+    let mut drawn = BTreeSet::new();
+    for (client, _) in &copies {
+        for _ in 0..2 {
+            stand.relay.plan(|_| Fault::none());
+            used(&client.lock("job").unwrap()).await;
+            for id in ids(&stand) {
+                assert!(drawn.insert(id.clone()), "{id}");
+            }
+        }
+    }
+    // An owner and two requests of each acquisition.
+    assert_eq!(drawn.len(), 4 * 3);
+}
+
+/// Takes the lock, renews and releases it.
+async fn used(lock: &Lock<Reqwest, FakeHost>) {
+    let lease = lock.acquire().await.unwrap();
+    assert_eq!(lease.renew(None).await, Ok(()));
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}
+
+/// The owners and the ids of the requests that were seen; a release's id is made of its owner.
+fn ids(stand: &Stand) -> BTreeSet<String> {
+    let drawn = stand.relay.seen().into_iter().filter(|seen| seen.script != "lock_release");
+    let ids = drawn.flat_map(|seen| {
+        let arguments = 3 + seen.words[2].parse::<usize>().unwrap();
+        [seen.words[arguments].clone(), seen.words[arguments + 4].clone()]
+    });
+    ids.collect()
+}
+
+/// S43.
+#[tokio::test]
+async fn without_entropy_nothing_is_sent() {
+    let stand = Stand::new().await;
+    let client = Client::new(stand.gateway(), Reqwest::new(), DullHost(TokioHost::new()));
+    let lock = client.lock("job").unwrap();
+    assert_eq!(lock.acquire().await.unwrap_err(), AcquireError::NoEntropy);
+    assert_eq!(lock.try_acquire().await.unwrap_err(), AcquireError::NoEntropy);
+    assert_eq!(lock.inspect().await, Err(RequestError::NoEntropy));
+    assert_eq!(lock.force_release().await, Err(RequestError::NoEntropy));
+    assert!(stand.relay.seen().is_empty());
+}

@@ -1,0 +1,167 @@
+//! Many readers or one writer, and one owner on both sides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, ReadWriteLock, ReadWriteSettings};
+use edgelatch::error::AcquireError;
+use edgelatch::host::TokioHost;
+use edgelatch::machine::Released;
+use edgelatch::protocol::calls::OwnScript;
+use edgelatch::timing::WantTime;
+use edgelatch::transport::Reqwest;
+use tokio::sync::Notify;
+
+use test_support::misbehaviour::{Fault, Said};
+use test_support::stand::{NativeClient, Stand, until};
+
+fn shelf(client: &NativeClient) -> ReadWriteLock<Reqwest, TokioHost> {
+    client.read_write_lock("shelf", ReadWriteSettings::default()).unwrap()
+}
+
+#[tokio::test]
+async fn readers_share_and_a_writer_is_alone() {
+    let stand = Stand::new().await;
+    let (one, two) = (shelf(&stand.client()), shelf(&stand.client()));
+    let first = one.read().acquire().await.unwrap();
+    let second = two.read().acquire().await.unwrap();
+    // Readers at the same time do not fence each other off.
+    assert_eq!(first.token(), second.token());
+    assert!(two.write().try_acquire().await.unwrap().is_none());
+    first.release().await.unwrap();
+    assert!(two.write().try_acquire().await.unwrap().is_none());
+    second.release().await.unwrap();
+
+    let writer = two.write().acquire().await.unwrap();
+    assert!(writer.token() > second.token());
+    assert!(one.read().try_acquire().await.unwrap().is_none());
+    assert!(one.write().try_acquire().await.unwrap().is_none());
+    writer.release().await.unwrap();
+    let reader = one.read().acquire().await.unwrap();
+    assert!(reader.token() > writer.token());
+    assert_eq!(reader.release().await, Ok(Released::Released));
+    let left: Vec<String> = stand.redis.ask(&["KEYS", "*rwlock_timeout*"]).await;
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// S91.
+#[tokio::test]
+async fn an_owner_that_writes_reads_as_well_and_goes_on_reading() {
+    let stand = Stand::new().await;
+    let owner = shelf(&stand.client().owner());
+    let stranger = shelf(&stand.client());
+    let writer = owner.write().acquire().await.unwrap();
+    let reader = owner.read().acquire().await.unwrap();
+    assert_eq!(reader.token(), writer.token());
+    assert!(stranger.read().try_acquire().await.unwrap().is_none());
+
+    // The downgrade.
+    assert_eq!(writer.release().await, Ok(Released::Released));
+    assert!(reader.token() > writer.token());
+    let beside = stranger.read().acquire().await.unwrap();
+    assert_eq!(reader.token(), beside.token());
+    assert!(stranger.write().try_acquire().await.unwrap().is_none());
+    reader.renew(None).await.unwrap();
+    assert_eq!(reader.token(), beside.token());
+    beside.release().await.unwrap();
+    assert_eq!(reader.release().await, Ok(Released::Released));
+    stranger.write().acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_read_that_is_heard_of_after_the_end_of_its_write_has_the_readers_token() {
+    let stand = Stand::new().await;
+    let owner = shelf(&stand.client().owner());
+    let writer = owner.write().acquire().await.unwrap();
+    let told = Arc::new(Notify::new());
+    let late = Fault::after(Said::LateTruth(Arc::clone(&told)));
+    stand.relay.plan(move |request| match request.script {
+        "read_acquire" => late.clone(),
+        _ => Fault::none(),
+    });
+    // For a fixed time: nothing renews it.
+    let reading = owner.read().acquire_with(AcquireOptions::new().lease(Duration::from_secs(30)));
+    let ending = async {
+        until(async || stand.redis.ask::<u64>(&["HLEN", "shelf"]).await == 3).await;
+        writer.release().await.unwrap();
+        stand.relay.plan(|_| Fault::none());
+        told.notify_one();
+    };
+    let (reader, ()) = tokio::join!(reading, ending);
+    let reader = reader.unwrap();
+    assert!(reader.token() > writer.token());
+    let beside = shelf(&stand.client()).read().acquire().await.unwrap();
+    assert_eq!(reader.token(), beside.token());
+
+    // Redis may know an older one by the hold itself, and that is no loss.
+    let script = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
+    assert_eq!(reader.eval(&script).await, Ok("1".to_owned()));
+    reader.renew(None).await.unwrap();
+    assert_eq!(reader.token(), beside.token());
+    assert_eq!(reader.eval(&script).await, Ok("1".to_owned()));
+    assert_eq!(reader.release().await, Ok(Released::Released));
+}
+
+#[tokio::test]
+async fn an_owner_that_reads_is_not_left_to_wait_for_itself() {
+    let stand = Stand::new().await;
+    let owner = shelf(&stand.client().owner());
+    let reader = owner.read().acquire().await.unwrap();
+    let before = stand.relay.seen().len();
+    assert_eq!(owner.write().acquire().await.unwrap_err(), AcquireError::WaitsForItself);
+    assert_eq!(stand.relay.seen().len(), before);
+    let again = owner.read().acquire().await.unwrap();
+    assert_eq!((again.hold_count(), stand.relay.seen().len()), (2, before));
+    again.release().await.unwrap();
+    reader.release().await.unwrap();
+    owner.write().acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reader_that_died_does_not_hold_a_writer_up() {
+    let stand = Stand::new().await;
+    let client = stand.client();
+    let short = AcquireOptions::new().lease(Duration::from_millis(200));
+    let long = AcquireOptions::new().lease(Duration::from_secs(25));
+    let dead = shelf(&client).read().acquire_with(short).await.unwrap();
+    let alive = shelf(&client).read().acquire_with(long).await.unwrap();
+    drop(dead);
+    alive.release().await.unwrap();
+    // The hash was prolonged by the reader that is gone; what counts is the end of the dead one's own hold.
+    let options = AcquireOptions::new().wait(Duration::from_secs(20));
+    shelf(&client).write().acquire_with(options).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_long_read_is_asked_for_by_the_time_of_java_s_watchdog() {
+    let stand = Stand::new().await;
+    let client = stand.client();
+    let long = AcquireOptions::new().lease(Duration::from_secs(600));
+    let reader = shelf(&client).read().acquire_with(long).await.unwrap();
+    assert!(stand.redis.ask::<u64>(&["PTTL", "shelf"]).await <= 30_000);
+    reader.release().await.unwrap();
+    let alone = ReadWriteSettings::default().peer_watchdog(None);
+    let lock = client.read_write_lock("shelf", alone).unwrap();
+    let reader = lock.read().acquire_with(long).await.unwrap();
+    assert!(stand.redis.ask::<u64>(&["PTTL", "shelf"]).await > 500_000);
+    reader.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_writer_that_is_preferred_keeps_new_readers_out() {
+    let stand = Stand::new().await;
+    let client = stand.client();
+    let settings = ReadWriteSettings::default().prefers_writers(WantTime::DEFAULT);
+    let lock = client.read_write_lock("shelf", settings).unwrap();
+    let reader = lock.read().acquire().await.unwrap();
+    let waits = AcquireOptions::new().wait(Duration::from_secs(30));
+    let writing = lock.write().acquire_with(waits);
+    let others = async {
+        until(async || stand.redis.ask::<u64>(&["EXISTS", "el:{shelf}:want"]).await == 1).await;
+        assert!(lock.read().try_acquire().await.unwrap().is_none());
+        reader.release().await.unwrap();
+    };
+    let (writer, ()) = tokio::join!(writing, others);
+    writer.unwrap().release().await.unwrap();
+    lock.read().acquire().await.unwrap().release().await.unwrap();
+}

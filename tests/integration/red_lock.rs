@@ -1,0 +1,279 @@
+//! One lock on three Redis, of which two decide; also when their clocks differ, and when one forgets everything.
+//!
+//! T2, T6, T7 and T8 are the schedules by which models of other schemes hand out tokens that fall; here they meet the scripts,
+//! the gateway and the client as they are. What time it is on a node, and since when it runs, is told to its scripts by the
+//! relay.
+
+use std::time::Duration;
+
+use edgelatch::FencingToken;
+use edgelatch::client::{AcquireOptions, Lease, Lock, RedLockSettings};
+use edgelatch::error::{AcquireError, RequestError};
+use edgelatch::host::TokioHost;
+use edgelatch::machine::Released;
+use edgelatch::timing::RejoinDelay;
+use edgelatch::transport::Reqwest;
+
+use test_support::misbehaviour::{Fault, Said};
+use test_support::stand::{NativeClient, Stand};
+
+type NativeLock = Lock<Reqwest, TokioHost>;
+type NativeLease = Lease<Reqwest, TokioHost>;
+
+const TOKEN_KEY: &str = "redisson_lock_token:{job}";
+/// What the nodes that never crash have been up for, in seconds.
+const LONG: i64 = 86_400;
+
+struct Nodes {
+    stands: [Stand; 3],
+}
+
+impl Nodes {
+    async fn new() -> Self {
+        Self { stands: [Stand::new().await, Stand::new().await, Stand::new().await] }
+    }
+
+    /// Such that have been up for long, and whose clocks are ahead by so many seconds.
+    async fn ahead_by(ahead: [i64; 3]) -> Self {
+        let nodes = Self::new().await;
+        for (stand, ahead) in nodes.stands.iter().zip(ahead) {
+            stand.relay.set_clocks(|clocks| (clocks.time, clocks.uptime) = (ahead, LONG));
+        }
+        nodes
+    }
+
+    fn clients(&self) -> Vec<NativeClient> {
+        self.stands.iter().map(|stand| stand.client_within(500)).collect()
+    }
+
+    /// The lock of a program that has just started: it knows no clock, and so proposes no token.
+    fn lock(&self) -> NativeLock {
+        self.lock_with(RedLockSettings::default())
+    }
+
+    fn lock_with(&self, settings: RedLockSettings) -> NativeLock {
+        let clients = self.clients();
+        let locks = clients.iter().map(|client| client.lock("job").unwrap());
+        clients[0].red_lock_with(locks, settings).unwrap()
+    }
+
+    /// One node answers nobody.
+    fn silence(&self, silent: Option<usize>) {
+        for (number, stand) in self.stands.iter().enumerate() {
+            stand.relay.plan(move |_| match silent {
+                Some(silent) if silent == number => Fault::instead(Said::Silence),
+                _ => Fault::none(),
+            });
+        }
+    }
+
+    /// One node hears of no acquisition.
+    fn leave_out(&self, out: Option<usize>) {
+        for (number, stand) in self.stands.iter().enumerate() {
+            let deaf = out == Some(number);
+            stand.relay.plan(move |seen| match seen.script {
+                "lock_acquire" if deaf => Fault::instead(Said::Silence),
+                _ => Fault::none(),
+            });
+        }
+    }
+
+    /// The majority without this node takes it and lets it go.
+    async fn hand_out(&self, without: usize, lock: &NativeLock) -> FencingToken {
+        self.leave_out(Some(without));
+        let lease = lock.acquire().await.unwrap();
+        assert_eq!(lease.release().await, Ok(Released::Released), "without {without}");
+        lease.token()
+    }
+
+    /// The last token that a node knows of.
+    async fn stored(&self, node: usize) -> Option<u64> {
+        self.stands[node].redis.ask(&["GET", TOKEN_KEY]).await
+    }
+}
+
+fn after(delay: u64) -> RedLockSettings {
+    let delay = RejoinDelay::new(Duration::from_secs(delay)).unwrap();
+    RedLockSettings::default().rejoin_delay(delay)
+}
+
+/// A try that gives up soon.
+async fn tries(lock: &NativeLock) -> Result<NativeLease, AcquireError> {
+    lock.acquire_with(AcquireOptions::new().wait(Duration::from_millis(100))).await
+}
+
+#[tokio::test]
+async fn a_majority_decides_and_its_tokens_rise() {
+    let nodes = Nodes::new().await;
+    let mut last = None;
+    for silent in [None, Some(0), Some(2), Some(1)] {
+        nodes.silence(silent);
+        let lease = nodes.lock().acquire().await.unwrap();
+        assert!(Some(lease.token()) > last, "{silent:?}");
+        last = Some(lease.token());
+        let options = AcquireOptions::new().wait(Duration::from_millis(100));
+        let rival = nodes.lock().acquire_with(options).await;
+        assert!(
+            matches!(
+                rival,
+                Err(AcquireError::Busy { .. } | AcquireError::Unreachable(_))
+                    | Err(AcquireError::Unknown { .. })
+            ),
+            "{silent:?}: {rival:?}"
+        );
+        assert_eq!(lease.renew(None).await, Ok(()), "{silent:?}");
+        assert_eq!(lease.release().await, Ok(Released::Released), "{silent:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_minority_is_not_enough_and_is_given_back() {
+    let nodes = Nodes::new().await;
+    for stand in &nodes.stands[1..] {
+        stand.relay.plan(|_| Fault::instead(Said::Silence));
+    }
+    let options = AcquireOptions::new().wait(Duration::from_millis(200));
+    assert!(nodes.lock().acquire_with(options).await.is_err());
+    nodes.stands[0].assert_nothing_is_held("minority").await;
+}
+
+#[tokio::test]
+async fn a_majority_that_is_lost_is_told() {
+    let nodes = Nodes::new().await;
+    let lease = nodes.lock().acquire().await.unwrap();
+    assert!(lease.is_held().await.unwrap());
+    nodes.stands[0].redis.ask::<u64>(&["DEL", "job"]).await;
+    nodes.stands[1].redis.ask::<u64>(&["DEL", "job"]).await;
+    assert!(!lease.is_held().await.unwrap());
+    assert_eq!(lease.release().await, Ok(Released::WasLost));
+}
+
+/// T2: the clock that is ahead is not in the second majority, which would hand out less than the first.
+#[tokio::test]
+async fn tokens_rise_although_the_clock_that_is_ahead_is_not_in_the_next_majority() {
+    for ahead in [[900, 0, -900], [0, -900, 900]] {
+        let nodes = Nodes::ahead_by(ahead).await;
+        let known = nodes.lock();
+        let mut last = None;
+        for without in [2, 0, 1, 0, 2, 1] {
+            // By a program that knows no clock, and by one that knows them all and proposes by the one that is ahead.
+            for lock in [&nodes.lock(), &known] {
+                let token = nodes.hand_out(without, lock).await;
+                assert!(Some(token) > last, "{ahead:?} without {without}: {token:?} {last:?}");
+                for node in (0..3).filter(|node| *node != without) {
+                    let stored = nodes.stored(node).await;
+                    assert_eq!(stored, Some(token.as_u64()), "{ahead:?} without {without}");
+                }
+                last = Some(token);
+            }
+        }
+    }
+}
+
+/// S62: T6: counters would begin anew on the node that has forgotten them. Tokens are times.
+#[tokio::test]
+async fn no_token_comes_twice_when_a_node_has_lost_its_data_and_the_clocks_agree() {
+    let mut nodes = Nodes::new().await;
+    let mut last = None;
+    for (without, crashes) in [(2, 1), (0, 2), (1, 0), (2, 1), (0, 1), (0, 2)] {
+        let token = nodes.hand_out(without, &nodes.lock()).await;
+        assert!(Some(token) > last, "without {without}: {token:?} {last:?}");
+        last = Some(token);
+        nodes.stands[crashes].crash().await;
+        assert_eq!(nodes.stored(crashes).await, None);
+    }
+}
+
+/// T7: what no scheme without a delay prevents. The token was stored on the fast node and on the one that has forgotten it.
+#[tokio::test]
+async fn tokens_fall_when_the_node_that_knew_the_last_one_forgets_it_and_votes_at_once() {
+    let mut nodes = Nodes::ahead_by([20, 0, 0]).await;
+    let first = nodes.hand_out(2, &nodes.lock()).await;
+    nodes.stands[1].crash().await;
+    assert!(nodes.hand_out(0, &nodes.lock()).await < first);
+}
+
+/// T8: the same with a delay that is longer than the clocks differ.
+#[tokio::test]
+async fn tokens_rise_when_a_node_that_has_forgotten_them_rejoins_after_a_delay() {
+    let mut nodes = Nodes::ahead_by([20, 0, 0]).await;
+    let lock = |nodes: &Nodes| nodes.lock_with(after(30));
+    let first = nodes.hand_out(2, &lock(&nodes)).await;
+    nodes.stands[1].crash().await;
+    // It has no vote, and the one that is left is no majority.
+    nodes.leave_out(Some(0));
+    assert!(tries(&lock(&nodes)).await.is_err());
+    nodes.stands[2].assert_nothing_is_held("minority").await;
+    for stand in &nodes.stands {
+        stand.relay.set_clocks(|clocks| {
+            clocks.time += 31;
+            clocks.uptime += 31;
+        });
+    }
+    assert!(nodes.hand_out(0, &lock(&nodes)).await > first);
+}
+
+#[tokio::test]
+async fn a_node_that_has_forgotten_a_hold_does_not_vote_while_the_hold_may_stand() {
+    for delayed in [false, true] {
+        let mut nodes = Nodes::ahead_by([0; 3]).await;
+        let settings = if delayed { after(30) } else { RedLockSettings::default() };
+        nodes.leave_out(Some(2));
+        let held = nodes.lock_with(settings).acquire().await.unwrap();
+        nodes.stands[1].crash().await;
+        nodes.leave_out(None);
+        let rival = nodes.lock_with(settings);
+        let taken = tries(&rival).await;
+        if !delayed {
+            // Two believe in their leases: what the delay is for.
+            assert!(taken.is_ok() && !held.remaining().is_zero());
+            continue;
+        }
+        assert!(matches!(taken, Err(AcquireError::Busy { .. })), "{taken:?}");
+        // The two that have forgotten nothing go on without it.
+        let until_cancelled = AcquireOptions::new().wait_until_cancelled();
+        let (lease, released) = tokio::join!(rival.acquire_with(until_cancelled), held.release());
+        assert!(released.is_ok());
+        let lease = lease.unwrap();
+        assert!(lease.token() > held.token());
+        assert_eq!(lease.release().await, Ok(Released::Released));
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_was_started_again_votes_when_it_has_been_up_for_the_delay() {
+    let mut nodes = Nodes::ahead_by([0; 3]).await;
+    nodes.stands[1].crash().await;
+    nodes.leave_out(Some(0));
+    let lock = nodes.lock_with(after(3));
+    assert!(tries(&lock).await.is_err());
+    let lease = lock.acquire_with(AcquireOptions::new().wait_until_cancelled()).await.unwrap();
+    let told: String = nodes.stands[1].redis.ask(&["INFO", "server"]).await;
+    let uptime = told.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
+    assert!(
+        uptime.unwrap().parse::<u64>().unwrap() >= 4,
+        "whole seconds, and one of them may be short"
+    );
+    lease.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn no_lease_is_longer_than_the_delay() {
+    let nodes = Nodes::ahead_by([0; 3]).await;
+    let lock = nodes.lock_with(after(10));
+    for options in [AcquireOptions::new(), AcquireOptions::new().lease(Duration::from_secs(60))] {
+        let lease = lock.acquire_with(options).await.unwrap();
+        assert!(lease.remaining() <= Duration::from_secs(10));
+        let Err(RequestError::InvalidOption(no)) = lease.renew(Some(Duration::from_secs(11))).await
+        else {
+            panic!("it was renewed")
+        };
+        assert_eq!(no.option(), "lease");
+        assert_eq!(lease.renew(Some(Duration::from_secs(10))).await, Ok(()));
+        lease.release().await.unwrap();
+    }
+    for bad in [999, 86_400_001] {
+        let error = RejoinDelay::new(Duration::from_millis(bad)).unwrap_err();
+        assert_eq!(error.option(), "rejoinDelay");
+    }
+}

@@ -1,0 +1,105 @@
+//! Renewals that fall due together travel together.
+
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Client, Lease, LeaseEnd};
+use edgelatch::transport::Reqwest;
+use tokio::task::JoinSet;
+
+use test_support::fake_host::FakeHost;
+use test_support::stand::{Stand, until};
+
+type Held = Lease<Reqwest, FakeHost>;
+
+async fn take(client: &Client<Reqwest, FakeHost>, number: usize) -> Held {
+    client
+        .lock(&format!("job:{number}"))
+        .unwrap()
+        .acquire_with(AcquireOptions::new())
+        .await
+        .unwrap()
+}
+
+/// So many leases, of which each is kept by a task of its own.
+async fn keep(
+    client: &Client<Reqwest, FakeHost>,
+    numbers: impl Iterator<Item = usize>,
+) -> (Vec<Held>, JoinSet<LeaseEnd>) {
+    let mut leases = Vec::new();
+    for number in numbers {
+        leases.push(take(client, number).await);
+    }
+    let keepers = leases.iter().map(Lease::keep).collect();
+    // They sleep once they were polled.
+    tokio::task::yield_now().await;
+    (leases, keepers)
+}
+
+#[tokio::test]
+async fn leases_of_about_the_same_age_are_renewed_by_one_request() {
+    let stand = Stand::new().await;
+    let (client, host) = stand.led_client();
+    let (early, _early) = keep(&client, 0..20).await;
+    host.pass(Duration::from_millis(2_400));
+    let (late, _late) = keep(&client, 20..40).await;
+    let before = stand.relay.requests();
+    for round in 1..=3_usize {
+        // Ten seconds after the elder ones began, and then every ten seconds; one timer is enough for all.
+        host.pass_for_one(Duration::from_millis(if round == 1 { 7_600 } else { 10_000 }));
+        until(async || stand.relay.count("lock_renew") == 40 * round).await;
+        assert_eq!(stand.relay.requests(), before + round);
+        // They have heard of it.
+        let fresh = Duration::from_millis(29_698);
+        until(async || early.iter().chain(&late).all(|lease| lease.remaining() == fresh)).await;
+    }
+}
+
+#[tokio::test]
+async fn whose_renewal_is_not_due_sleeps_on() {
+    let stand = Stand::new().await;
+    let (client, host) = stand.led_client();
+    let (early, _keepers) = keep(&client, 0..10).await;
+    host.pass(Duration::from_millis(5_000));
+    let (late, _others) = keep(&client, 10..20).await;
+    let before = stand.relay.requests();
+    for round in 1..=4 {
+        host.pass(Duration::from_millis(5_000));
+        until(async || stand.relay.count("lock_renew") == 10 * round).await;
+        assert_eq!(stand.relay.requests(), before + round);
+        // They have heard of it.
+        let left = Duration::from_millis(24_698);
+        until(async || early.iter().chain(&late).all(|lease| lease.remaining() >= left)).await;
+    }
+}
+
+/// S82.
+#[tokio::test]
+async fn a_lease_that_was_released_or_dropped_is_left_out() {
+    let stand = Stand::new().await;
+    let (client, host) = stand.led_client();
+    let (mut leases, _keepers) = keep(&client, 0..5).await;
+    leases.remove(0).release().await.unwrap();
+    drop(leases.remove(0));
+    let before = stand.relay.requests();
+    host.pass(Duration::from_secs(10));
+    until(async || stand.relay.count("lock_renew") == 3).await;
+    assert_eq!(stand.relay.requests(), before + 1);
+}
+
+/// S10.
+#[tokio::test]
+async fn a_renewal_on_demand_for_a_shorter_time_shortens_no_later_one() {
+    let stand = Stand::new().await;
+    let (client, host) = stand.led_client();
+    let (leases, _keepers) = keep(&client, 0..1).await;
+    host.pass(Duration::from_secs(5));
+    leases[0].renew(Some(Duration::from_secs(10))).await.unwrap();
+    host.pass(Duration::from_secs(10));
+    until(async || stand.relay.count("lock_renew") == 2).await;
+    let asked_for = |time: &str| {
+        let seen = stand.relay.seen();
+        seen.iter().filter(|seen| seen.words.iter().any(|word| word == time)).count()
+    };
+    // The first lease and its renewal; what was asked for in between.
+    assert_eq!((asked_for("30000"), asked_for("10000")), (2, 1));
+}

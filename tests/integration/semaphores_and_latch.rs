@@ -1,0 +1,169 @@
+//! Semaphores and latches.
+
+use std::time::Duration;
+
+use edgelatch::client::AcquireOptions;
+use edgelatch::error::{AcquireError, RequestError};
+use edgelatch::machine::Released;
+use edgelatch::name::PermitId;
+use edgelatch::timing::PeerSkew;
+
+use test_support::misbehaviour::{Fault, Said};
+use test_support::stand::{Stand, until};
+
+#[tokio::test]
+async fn permits_are_taken_and_given_back_once() {
+    let stand = Stand::new().await;
+    let pool = stand.client().semaphore("pool").unwrap();
+    assert_eq!(pool.available_permits().await, Ok(0));
+    assert!(pool.try_acquire(1).await.unwrap().is_none());
+    assert!(pool.try_set_permits(5, None).await.unwrap());
+    assert!(!pool.try_set_permits(7, None).await.unwrap());
+    let three = pool.acquire(3).await.unwrap();
+    assert!(pool.try_acquire(3).await.unwrap().is_none());
+    let two = pool.try_acquire(2).await.unwrap().unwrap();
+    assert_eq!(pool.available_permits().await, Ok(0));
+    let state = pool.inspect().await.unwrap();
+    assert_eq!((state.leases, state.held), (2, 5));
+    assert_eq!(three.release().await, Ok(Released::Released));
+    assert_eq!(three.release().await, Ok(Released::Released));
+    assert_eq!(pool.available_permits().await, Ok(3));
+    two.release().await.unwrap();
+
+    assert_eq!(pool.add_permits(2).await, Ok(7));
+    assert_eq!(pool.add_permits(-1).await, Ok(6));
+    pool.release(1).await.unwrap();
+    assert!(pool.release_if_exists(1).await.unwrap());
+    assert_eq!(pool.drain_permits().await, Ok(8));
+    assert_eq!(pool.drain_permits().await, Ok(0));
+    let absent = stand.client().semaphore("absent").unwrap();
+    assert!(!absent.release_if_exists(1).await.unwrap());
+    assert!(pool.permits(0).is_err());
+}
+
+/// S29.
+#[tokio::test]
+async fn a_permit_without_a_lease_has_no_end_and_one_with_a_lease_has() {
+    let stand = Stand::new().await;
+    let pool = stand.client().semaphore("pool").unwrap();
+    pool.try_set_permits(2, None).await.unwrap();
+    let endless = pool.acquire(1).await.unwrap();
+    assert!(endless.remaining() > Duration::from_secs(365 * 24 * 60 * 60));
+    let options = AcquireOptions::new().lease(Duration::from_millis(300));
+    let short = pool.permits(1).unwrap().acquire_with(options).await.unwrap();
+    assert_eq!(short.lost().await, edgelatch::error::LossReason::Expired);
+    // Its permit comes back to whoever asks next.
+    let waits = AcquireOptions::new().wait(Duration::from_secs(20));
+    let next = pool.permits(1).unwrap().acquire_with(waits).await.unwrap();
+    assert_eq!(short.release().await, Ok(Released::WasLost));
+    assert_eq!(pool.available_permits().await, Ok(0));
+    next.release().await.unwrap();
+    endless.release().await.unwrap();
+    assert_eq!(pool.available_permits().await, Ok(2));
+}
+
+#[tokio::test]
+async fn a_waiter_gets_what_another_gives_back() {
+    let stand = Stand::new().await;
+    let pool = stand.client().semaphore("pool").unwrap();
+    pool.try_set_permits(1, None).await.unwrap();
+    let held = pool.acquire(1).await.unwrap();
+    let (next, released) = tokio::join!(pool.acquire(1), held.release());
+    released.unwrap();
+    next.unwrap().release().await.unwrap();
+    assert_eq!(pool.available_permits().await, Ok(1));
+}
+
+#[tokio::test]
+async fn permits_that_are_added_are_added_once_however_often_the_request_comes() {
+    let stand = Stand::new().await;
+    let pool = stand.client_within(200).semaphore("pool").unwrap();
+    pool.try_set_permits(1, None).await.unwrap();
+    // Done, but not answered: asked again under the same id.
+    stand.relay.plan(|seen| match seen.number {
+        1 => Fault::after(Said::Silence),
+        _ => Fault::none(),
+    });
+    assert_eq!(pool.add_permits(2).await, Ok(3));
+    assert_eq!(pool.available_permits().await, Ok(3));
+}
+
+#[tokio::test]
+async fn what_was_never_heard_of_is_cancelled_and_proven_not_to_be_done() {
+    let stand = Stand::new().await;
+    let pool = stand.client_within(200).semaphore("pool").unwrap();
+    pool.try_set_permits(1, None).await.unwrap();
+    stand.relay.plan(|seen| match seen.script {
+        "semaphore_change" => Fault::instead(Said::Silence),
+        _ => Fault::none(),
+    });
+    assert!(matches!(pool.add_permits(2).await, Err(RequestError::NotDone(_))));
+    stand.relay.plan(|_| Fault::none());
+    assert_eq!(pool.available_permits().await, Ok(1));
+}
+
+#[tokio::test]
+async fn expirable_permits_have_ids_that_anybody_may_give_back() {
+    let stand = Stand::new().await;
+    let seats = stand.client().permit_expirable_semaphore("seats", PeerSkew::DEFAULT).unwrap();
+    assert!(seats.try_set_permits(4).await.unwrap());
+    let options = AcquireOptions::new().lease(Duration::from_secs(20));
+    let lease = seats.permits(3).unwrap().acquire_with(options).await.unwrap();
+    let ids = lease.permit_ids();
+    assert_eq!(ids.len(), 3);
+    let state = seats.inspect(&ids).await.unwrap();
+    assert_eq!((state.available, state.acquired, state.total), (1, 3, 4));
+    assert!(state.are_held && state.remaining.unwrap() > Duration::from_secs(10));
+    assert!(seats.update_lease_time(&ids, Some(Duration::from_secs(100))).await.unwrap());
+    assert!(seats.inspect(&ids).await.unwrap().remaining.unwrap() > Duration::from_secs(90));
+
+    // By somebody else, who was handed one.
+    let handed = PermitId::parse(&ids[0].to_text()).unwrap();
+    let others = stand.client().permit_expirable_semaphore("seats", PeerSkew::DEFAULT).unwrap();
+    assert_eq!(others.release(&[handed]).await, Ok(1));
+    assert_eq!(others.release(&[handed]).await, Ok(0));
+    assert_eq!(seats.inspect(&[]).await.unwrap().available, 2);
+    assert!(!lease.is_held().await.unwrap());
+    lease.release().await.unwrap();
+    assert_eq!(seats.inspect(&[]).await.unwrap().available, 4);
+    assert_eq!(seats.set_permits(2).await, Ok(2));
+    assert_eq!(seats.add_permits(1).await, Ok(3));
+    let rest = seats.acquire(3).await.unwrap();
+    assert!(seats.try_acquire(1).await.unwrap().is_none());
+    assert!(seats.force_release().await.unwrap());
+    assert_eq!(rest.release().await, Ok(Released::WasLost));
+    assert!(seats.permits(0).is_err() && seats.permits(1001).is_err());
+}
+
+#[tokio::test]
+async fn a_latch_opens_when_it_was_counted_down() {
+    let stand = Stand::new().await;
+    let latch = stand.client().count_down_latch("gate").unwrap();
+    latch.wait().await.unwrap();
+    assert!(latch.try_set_count(2).await.unwrap());
+    assert!(!latch.try_set_count(9).await.unwrap());
+    let options = AcquireOptions::new().wait(Duration::from_millis(60));
+    let closed = latch.wait_with(options).await.unwrap_err();
+    assert_eq!(closed, AcquireError::Busy { remaining: None });
+    assert_eq!(latch.count_down().await, Ok(1));
+    assert_eq!(latch.count().await, Ok(1));
+    let (waited, left) = tokio::join!(latch.wait(), latch.count_down());
+    assert_eq!((waited, left), (Ok(()), Ok(0)));
+    assert_eq!(latch.count_down().await, Ok(0));
+    assert!(latch.try_set_count(3).await.unwrap());
+    let (waited, deleted) = tokio::join!(latch.wait(), latch.delete());
+    assert_eq!((waited, deleted), (Ok(()), Ok(true)));
+    assert_eq!(latch.delete().await, Ok(false));
+}
+
+#[tokio::test]
+async fn a_latch_is_not_open_because_the_gateway_is_silent_and_a_wait_can_be_cancelled() {
+    let stand = Stand::with(|_| Fault::instead(Said::Silence)).await;
+    let latch = stand.client_within(100).count_down_latch("gate").unwrap();
+    let options = AcquireOptions::new().wait(Duration::from_millis(10));
+    assert!(matches!(latch.wait_with(options).await, Err(AcquireError::Unreachable(_))));
+    let asked = until(async || stand.relay.seen().len() > 4);
+    let endless = AcquireOptions::new().wait_until_cancelled();
+    let outcome = latch.wait_cancellable(endless, asked).await;
+    assert_eq!(outcome, Err(AcquireError::Cancelled { held_at_most: None }));
+}

@@ -1,0 +1,324 @@
+//! Who waits is woken by a stream. The waiters' time stands still: nobody gets anywhere by asking again.
+
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Client, Lease, Lock};
+use edgelatch::host::Host as _;
+use edgelatch::protocol::calls::FairSettings;
+use edgelatch::timing::PeerSkew;
+use edgelatch::transport::Reqwest;
+use tokio::task::JoinSet;
+
+use test_support::fake_host::FakeHost;
+use test_support::misbehaviour::{Fault, Said};
+use test_support::stand::{NativeClient, Stand, until, until_led};
+use test_support::webdis::Webdis;
+
+pub(crate) type Led = Client<Reqwest, FakeHost>;
+type LedLock = Lock<Reqwest, FakeHost>;
+
+fn wait() -> AcquireOptions {
+    AcquireOptions::new().lease(Duration::from_secs(600)).wait(Duration::from_secs(3600))
+}
+
+pub(crate) fn long() -> AcquireOptions {
+    AcquireOptions::new().lease(Duration::from_secs(600))
+}
+
+/// As many as wait in vain, each in a task of its own.
+pub(crate) fn waiters(
+    locks: impl IntoIterator<Item = LedLock>,
+) -> JoinSet<Lease<Reqwest, FakeHost>> {
+    let acquire = |lock: LedLock| async move { lock.acquire_with(wait()).await.unwrap() };
+    locks.into_iter().map(acquire).collect()
+}
+
+/// Until they have asked at least so often and were answered, and `streams` streams are open.
+pub(crate) async fn settled(stand: &Stand, script: &str, requests: usize, streams: usize) {
+    until(async || {
+        let relay = &stand.relay;
+        relay.count(script) >= requests && relay.is_quiet() && relay.streams().1 == streams
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_release_elsewhere_wakes_whoever_waits_whatever_the_kind() {
+    let stand = Stand::new().await;
+    let there = stand.client();
+    let pool = there.semaphore("pool").unwrap();
+    pool.try_set_permits(1, None).await.unwrap();
+    let leased = there.permit_expirable_semaphore("leased", PeerSkew::DEFAULT).unwrap();
+    leased.try_set_permits(1).await.unwrap();
+    let (client, host) = stand.led_client();
+    let held = |client: &NativeClient| {
+        let shelf = client.read_write_lock("shelf", Default::default()).unwrap();
+        vec![
+            client.lock("job").unwrap(),
+            client.fenced_lock("fenced").unwrap(),
+            client.fair_lock("fair", FairSettings::default()).unwrap(),
+            client.group_lock("group", ["a"], PeerSkew::DEFAULT).unwrap(),
+            shelf.write().clone(),
+            shelf.write().clone(),
+            client.semaphore("pool").unwrap().permits(1).unwrap(),
+            leased.permits(1).unwrap(),
+            client.lock("second").unwrap(),
+        ]
+    };
+    let shelf = client.read_write_lock("shelf", Default::default()).unwrap();
+    let both = [client.lock("first").unwrap(), client.lock("second").unwrap()];
+    let wanted: Vec<LedLock> = vec![
+        client.lock("job").unwrap(),
+        client.fenced_lock("fenced").unwrap(),
+        client.fair_lock("fair", FairSettings::default()).unwrap(),
+        client.group_lock("group", ["b", "a"], PeerSkew::DEFAULT).unwrap(),
+        shelf.read().clone(),
+        shelf.write().clone(),
+        client.semaphore("pool").unwrap().permits(1).unwrap(),
+        client.permit_expirable_semaphore("leased", PeerSkew::DEFAULT).unwrap().permits(1).unwrap(),
+        client.multi_lock(both).unwrap(),
+    ];
+    for (lock, wanted) in held(&there).into_iter().zip(wanted) {
+        let lease = lock.acquire_with(long()).await.unwrap();
+        let (_, open) = stand.relay.streams();
+        assert_eq!(open, 0, "nobody waits");
+        let name = lock.name().as_str().to_owned();
+        let mut waiting = waiters([wanted]);
+        until(async || stand.relay.streams().1 == 1).await;
+        lease.release().await.unwrap();
+        let next = tokio::time::timeout(Duration::from_secs(60), waiting.join_next()).await;
+        let next = next.unwrap_or_else(|_| panic!("{name}: nobody was woken")).unwrap().unwrap();
+        next.release().await.unwrap();
+        until(async || stand.relay.streams().1 == 0).await;
+    }
+    assert_eq!(edgelatch::host::Host::now(&host), edgelatch::host::Host::now(&FakeHost::new()));
+}
+
+#[tokio::test]
+async fn who_waits_for_a_short_time_is_woken_as_well() {
+    let stand = Stand::new().await;
+    let held = stand.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
+    let (client, _) = stand.led_client();
+    let wait = long().wait(Duration::from_secs(5));
+    let lock = client.lock("job").unwrap();
+    let waiting = tokio::spawn(async move { lock.acquire_with(wait).await });
+    settled(&stand, "lock_acquire", 3, 1).await;
+    held.release().await.unwrap();
+    waiting.await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_latch_that_opens_wakes_all_who_wait_before_it() {
+    let stand = Stand::new().await;
+    let latch = stand.client().count_down_latch("gate").unwrap();
+    latch.try_set_count(1).await.unwrap();
+    let (client, _) = stand.led_client();
+    let mut waiting = JoinSet::new();
+    for _ in 0..5 {
+        let gate = client.count_down_latch("gate").unwrap();
+        waiting.spawn(async move { gate.wait_with(wait()).await.unwrap() });
+    }
+    settled(&stand, "latch_inspect", 10, 1).await;
+    latch.count_down().await.unwrap();
+    waiting.join_all().await;
+}
+
+#[tokio::test]
+async fn of_those_who_wait_in_one_client_one_wakes() {
+    let stand = Stand::new().await;
+    let held = stand.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
+    let (client, _) = stand.led_client();
+    let mut waiting = waiters((0..20).map(|_| client.lock("job").unwrap()));
+    // Each has asked; the first has heard that the subscription stands, and has asked once more, for all.
+    settled(&stand, "lock_acquire", 22, 1).await;
+    let mut lease = held;
+    lease.release().await.unwrap();
+    let mut next = waiting.join_next().await.unwrap().unwrap();
+    assert_eq!(stand.relay.count("lock_acquire"), 23, "one request for one hand-off");
+    for number in 24..=26 {
+        next.release().await.unwrap();
+        next = waiting.join_next().await.unwrap().unwrap();
+        assert_eq!(stand.relay.count("lock_acquire"), number);
+    }
+    next.release().await.unwrap();
+    while let Some(next) = waiting.join_next().await {
+        next.unwrap().release().await.unwrap();
+    }
+    assert_eq!(stand.relay.streams().0, 1, "one stream for all");
+    until(async || stand.relay.streams().1 == 0).await;
+    lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    lease.release().await.unwrap();
+}
+
+/// Until this has come, with time that passes whenever nothing is under way.
+pub(crate) async fn joined<T: 'static>(
+    stand: &Stand,
+    host: &FakeHost,
+    waiting: &mut JoinSet<T>,
+) -> T {
+    let mut next = None;
+    until_led(stand, host, Duration::from_millis(1), || {
+        next = waiting.try_join_next();
+        next.is_some()
+    })
+    .await;
+    next.unwrap().unwrap()
+}
+
+/// S78.
+#[tokio::test]
+async fn of_those_who_wait_in_many_clients_few_ask() {
+    let stand = Stand::new().await;
+    few_ask(stand, "lock_acquire", |client| client.lock("job").unwrap()).await;
+    let write =
+        |client: Led| client.read_write_lock("shelf", Default::default()).unwrap().write().clone();
+    few_ask(Stand::new().await, "write_acquire", write).await;
+    let both = |client: Led| {
+        client.multi_lock([client.lock("a").unwrap(), client.lock("b").unwrap()]).unwrap()
+    };
+    few_ask(Stand::new().await, "lock_acquire", both).await;
+    let stand = Stand::new().await;
+    stand.client().semaphore("pool").unwrap().try_set_permits(1, None).await.unwrap();
+    let pool = |client: Led| client.semaphore("pool").unwrap().permits(1).unwrap();
+    few_ask(stand, "semaphore_acquire", pool).await;
+    let stand = Stand::new().await;
+    let leased = stand.client().permit_expirable_semaphore("leased", PeerSkew::DEFAULT).unwrap();
+    leased.try_set_permits(1).await.unwrap();
+    let leased = |client: Led| {
+        let leased = client.permit_expirable_semaphore("leased", PeerSkew::DEFAULT);
+        leased.unwrap().permits(1).unwrap()
+    };
+    few_ask(stand, "permits_acquire", leased).await;
+}
+
+async fn few_ask(stand: Stand, script: &str, lock: impl Fn(Led) -> LedLock) {
+    const CLIENTS: usize = 12;
+    let host = FakeHost::new();
+    let new = || lock(Led::new(stand.gateway(), Reqwest::new(), host.clone()));
+    let held = new().acquire_with(long()).await.unwrap();
+    let mut waiting = waiters((0..CLIENTS).map(|_| new()));
+    settled(&stand, script, 1 + 2 * CLIENTS, CLIENTS).await;
+    held.release().await.unwrap();
+    // Nobody knows yet of the others.
+    let mut next = joined(&stand, &host, &mut waiting).await;
+    until(async || stand.relay.is_quiet()).await;
+    let before = stand.relay.count(script);
+    for _ in 1..CLIENTS {
+        next.release().await.unwrap();
+        next = joined(&stand, &host, &mut waiting).await;
+    }
+    let asked = stand.relay.count(script) - before;
+    let if_all_asked: usize = (1..CLIENTS).sum();
+    assert!(asked < if_all_asked / 2, "{script}: {asked} of {if_all_asked}");
+    next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn permits_that_come_back_together_wake_as_many_as_they_serve() {
+    let stand = Stand::new().await;
+    let pool = stand.client().semaphore("pool").unwrap();
+    pool.try_set_permits(4, None).await.unwrap();
+    let all = pool.permits(4).unwrap().acquire_with(long()).await.unwrap();
+    let (client, _) = stand.led_client();
+    let want = |permits| client.semaphore("pool").unwrap().permits(permits).unwrap();
+    // The first wants more than there will be once the others are served.
+    let mut waiting = waiters([want(2), want(1), want(1)]);
+    settled(&stand, "semaphore_acquire", 7, 1).await;
+    all.release().await.unwrap();
+    let leases = [waiting.join_next().await, waiting.join_next().await, waiting.join_next().await];
+    assert_eq!(pool.available_permits().await, Ok(0));
+    for lease in leases {
+        lease.unwrap().unwrap().release().await.unwrap();
+    }
+    // One that is refused leaves what there is to one who wants fewer.
+    let three = pool.permits(4).unwrap().acquire_with(long()).await.unwrap();
+    let mut waiting = waiters([want(2), want(1)]);
+    settled(&stand, "semaphore_acquire", 15, 1).await;
+    pool.add_permits(1).await.unwrap();
+    let one = waiting.join_next().await.unwrap().unwrap();
+    three.release().await.unwrap();
+    waiting.join_next().await.unwrap().unwrap().release().await.unwrap();
+    one.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_fair_lock_wakes_its_head_alone() {
+    let stand = Stand::new().await;
+    let fair = |client: &Led| client.fair_lock("job", FairSettings::default()).unwrap();
+    let there = stand.client().fair_lock("job", FairSettings::default()).unwrap();
+    let mut held = Some(there.acquire_with(long()).await.unwrap());
+    let (client, _) = stand.led_client();
+    let mut waiting = waiters((0..8).map(|_| fair(&client)));
+    // Each listens to its own channel.
+    settled(&stand, "fair_acquire", 17, 8).await;
+    held.take().unwrap().release().await.unwrap();
+    for number in 18..=25 {
+        let next = waiting.join_next().await.unwrap().unwrap();
+        assert_eq!(stand.relay.count("fair_acquire"), number, "one request for one hand-off");
+        next.release().await.unwrap();
+    }
+    assert_eq!(stand.relay.streams(), (8, 0));
+}
+
+#[tokio::test]
+async fn who_is_woken_and_goes_hands_it_on() {
+    let stand = Stand::new().await;
+    let held = stand.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
+    let (client, _) = stand.led_client();
+    let (lock, other) = (client.lock("job").unwrap(), client.lock("job").unwrap());
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let first = tokio::spawn(async move {
+        let cancel = async { drop(stopped.await) };
+        lock.acquire_cancellable(wait(), cancel).await.map(drop)
+    });
+    settled(&stand, "lock_acquire", 3, 1).await;
+    let mut second = waiters([other]);
+    settled(&stand, "lock_acquire", 4, 1).await;
+    // Nothing is heard of what the first asks when it is woken.
+    stand.relay.plan(|seen| match (seen.script, seen.number) {
+        ("lock_acquire", 1) => Fault::instead(Said::Silence),
+        _ => Fault::none(),
+    });
+    held.release().await.unwrap();
+    until(async || stand.relay.count("lock_acquire") == 1).await;
+    stop.send(()).unwrap();
+    assert!(first.await.unwrap().is_err());
+    second.join_next().await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn webdis_wakes_too() {
+    let stand = Stand::new().await;
+    let webdis = Webdis::start(&stand.redis).await;
+    let host = FakeHost::new();
+    let client: Led = Client::new(webdis.gateway(), Reqwest::new(), host.clone());
+    let there = stand.client();
+    let fair = FairSettings::default();
+    let pairs = [
+        (there.lock("a, \"b\" é").unwrap(), client.lock("a, \"b\" é").unwrap()),
+        (there.fair_lock("f[1]*?", fair).unwrap(), client.fair_lock("f[1]*?", fair).unwrap()),
+    ];
+    for (held, wanted) in pairs {
+        let lease = held.acquire_with(long()).await.unwrap();
+        let mut waiting = waiters([wanted]);
+        let channels = async || -> usize {
+            // Webdis closes connections as it likes: what is asked through one is asked again a little later.
+            host.pass(Duration::from_millis(1));
+            stand.redis.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.len()
+        };
+        until(async || channels().await == 1).await;
+        let released = host.now();
+        lease.release().await.unwrap();
+        until(async || channels().await == 0).await;
+        assert!(released.until(host.now()) < Duration::from_secs(7), "it was woken");
+        let lease = waiting.join_next().await.unwrap().unwrap();
+        let ending = tokio::spawn(async move { lease.release().await });
+        until(async || {
+            // No more passes than Redis has had time for.
+            channels().await;
+            ending.is_finished()
+        })
+        .await;
+        ending.await.unwrap().unwrap();
+    }
+}

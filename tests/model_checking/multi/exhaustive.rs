@@ -1,0 +1,158 @@
+//! The searches with the real machines that must find nothing, each to its end; and what each must have come across.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use edgelatch::timing::{LeaseTime, Patience, WaitTime};
+use stateright::{Checker as _, HasDiscoveries, Model as _};
+
+use super::plan::{Plan, Rule};
+use super::sights::Sights;
+use super::world::{self, World};
+use test_support::script_model::Latches;
+
+/// Tries two parts once, for the default lease of 30 s.
+const ONCE: Plan = Plan {
+    rule: Rule::All,
+    nodes: &[0, 1],
+    lease: LeaseTime::DEFAULT,
+    patience: Patience::Once,
+    cancels: false,
+    calls: [8, 4],
+    renewals: 0,
+};
+
+/// Tries three nodes once.
+const VOTE: Plan = Plan { rule: Rule::Majority, nodes: &[0, 1, 2], calls: [9, 3], ..ONCE };
+
+fn waits(plan: Plan) -> Plan {
+    let wait = WaitTime::new(Duration::from_secs(15)).unwrap();
+    Plan { patience: Patience::UpTo(wait), ..plan }
+}
+
+fn world(plans: impl Into<Vec<Plan>>) -> World {
+    World {
+        plans: plans.into(),
+        times: &[0, 10, 40],
+        copies: 0,
+        losses: 0,
+        breaks: 0,
+        held_at_most: None,
+        latches: Latches::On,
+        sights: Arc::new(Sights::default()),
+    }
+}
+
+#[test]
+fn two_tries_of_two_parts_and_a_lost_answer() {
+    let plan = Plan { calls: [6, 2], ..ONCE };
+    let world = World { losses: 1, times: &[0, 40], ..world([plan, plan]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.busy, &seen.undone]);
+}
+
+#[test]
+fn a_try_of_two_parts_and_a_copy_of_any_request() {
+    let other = Plan { nodes: &[1], calls: [2, 1], ..ONCE };
+    let world =
+        World { copies: 1, times: &[0, 40], ..world([Plan { calls: [4, 2], ..ONCE }, other]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.busy, &seen.undone, &seen.gone]);
+}
+
+#[test]
+fn two_that_wait_for_parts_of_which_they_share_one() {
+    let first = waits(Plan { calls: [8, 2], ..ONCE });
+    let world = World { times: &[0, 1], ..world([first, Plan { nodes: &[1, 2], ..first }]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.kept, &seen.undone]);
+}
+
+#[test]
+fn a_wait_for_two_parts_that_is_cancelled_and_one_that_goes_on() {
+    let plan = waits(Plan { calls: [6, 2], ..ONCE });
+    let world = World { times: &[0], losses: 1, ..world([Plan { cancels: true, ..plan }, plan]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.undone]);
+}
+
+#[test]
+fn two_votes_and_a_lost_answer() {
+    let world = World { losses: 1, times: &[0], ..world([VOTE, VOTE]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.busy, &seen.undone, &seen.raised]);
+}
+
+#[test]
+fn two_votes_and_a_lease_that_runs_out() {
+    let first = Plan { calls: [6, 3], ..VOTE };
+    let world = World { times: &[0, 40], ..world([first, Plan { calls: [3, 3], ..VOTE }]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.undone]);
+}
+
+#[test]
+fn two_votes_and_a_copy_of_any_request() {
+    let first = Plan { calls: [6, 3], ..VOTE };
+    let world = World { copies: 1, times: &[0], ..world([first, Plan { calls: [3, 3], ..VOTE }]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.undone, &seen.gone]);
+}
+
+/// Keeps two parts for one renewal of each, and one try more of either.
+const KEPT: Plan = Plan { calls: [2, 2], renewals: 3, ..ONCE };
+
+#[test]
+fn two_parts_that_are_renewed_while_others_want_one_of_them() {
+    let other = Plan { nodes: &[1], calls: [1, 1], ..ONCE };
+    let world = World { times: &[0, 10, 29, 41], losses: 1, ..world([KEPT, other]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.busy, &seen.renewed, &seen.unsure, &seen.lost]);
+}
+
+#[test]
+fn two_parts_that_are_renewed_and_a_copy_of_any_request() {
+    let other = Plan { nodes: &[1], calls: [1, 1], ..ONCE };
+    let world = World { times: &[0, 10, 31, 41], copies: 1, ..world([KEPT, other]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.renewed, &seen.lost]);
+}
+
+#[test]
+fn a_majority_that_is_renewed_while_a_node_is_somebody_elses() {
+    let plan = Plan { calls: [3, 3], renewals: 3, ..VOTE };
+    let other = Plan { nodes: &[1], calls: [1, 1], ..ONCE };
+    let world = World { times: &[0, 10, 41], losses: 1, ..world([plan, other]) };
+    holds(world, |seen| vec![&seen.all_held, &seen.renewed, &seen.unsure, &seen.lost]);
+}
+
+#[test]
+fn parts_and_votes_of_which_nobody_hears_are_held_a_lease_after_their_bound_at_most() {
+    // Of a wait for 15 s, called off at once: the bound is at 105 s.
+    for plan in [ONCE, VOTE] {
+        let plan = Plan { cancels: true, nodes: &plan.nodes[..1], calls: [4, 0], ..waits(plan) };
+        let times = &[0, 1, 2, 4, 105, 125, 138];
+        let world = || World { copies: 1, breaks: 3, times, ..world([plan]) };
+        holds(world(), |seen| vec![&seen.unknown]);
+        let horizon_and_lease = Some(Duration::from_secs(90 + 30));
+        finds(World { held_at_most: horizon_and_lease, ..world() }, world::HELD_AT_MOST);
+    }
+}
+
+#[test]
+fn without_latches_a_copy_of_what_was_undone_is_granted() {
+    let world = World { copies: 1, latches: Latches::Off, times: &[0, 40], ..world([ONCE, ONCE]) };
+    finds(world, world::TOLD);
+}
+
+/// Searches a model until a property is refuted.
+fn finds(world: World, property: &'static str) {
+    let wanted = HasDiscoveries::AnyOf(BTreeSet::from([property]));
+    let checker = world.checker().threads(2).finish_when(wanted).spawn_bfs().join();
+    let found = checker.assert_any_discovery(property);
+    println!("refuted in {} steps", found.into_actions().len());
+}
+
+/// Searches a model to its end.
+fn holds(world: World, expected: impl FnOnce(&Sights) -> Vec<&AtomicBool>) {
+    let seen = Arc::clone(&world.sights);
+    let checker = world.checker().threads(2).spawn_bfs().join();
+    println!("{} states, {} steps deep", checker.unique_state_count(), checker.max_depth());
+    checker.assert_properties();
+    for (place, sight) in expected(&seen).into_iter().enumerate() {
+        assert!(sight.load(Ordering::Relaxed), "expected sight {place} was never seen: {seen:?}");
+    }
+}

@@ -1,0 +1,12 @@
+//! Locks of several parts.
+
+mod client;
+mod exhaustive;
+mod graph;
+mod order;
+mod plan;
+mod sights;
+mod simulation;
+mod tokens;
+mod votes;
+mod world;

@@ -1,0 +1,313 @@
+//! Many schedules with a time: clients that take random sets of parts, or votes, again and again, through a network that is slow,
+//! loses, doubles, and delivers copies long after the lease is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use edgelatch::machine::CallId;
+use edgelatch::protocol::reply::{Cell, Reply, ServerClock};
+use edgelatch::protocol::script::ScriptCall;
+use edgelatch::time::Instant;
+use edgelatch::timing::{LeaseTime, Patience, WaitTime};
+
+use super::client::{Client, Outbox, Told, owner_prefix};
+use super::plan::{Plan, Rule, name};
+use test_support::script_model::{Latches, ScriptModel};
+
+const EPOCH: u64 = 1_700_000_000_000;
+const LEASE_MS: u64 = 2_000;
+const CLIENTS: usize = 3;
+/// How often each of them takes something, one acquisition after the other.
+const ROUNDS: usize = 5;
+const SETS: [&[usize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]];
+
+/// What the network does, in so many of a hundred cases.
+#[derive(Clone, Copy)]
+struct Faults {
+    loses: u64,
+    doubles: u64,
+    is_slow: u64,
+    dies: u64,
+    cancels: u64,
+}
+
+const NONE: Faults = Faults { loses: 0, doubles: 0, is_slow: 0, dies: 0, cancels: 0 };
+const MANY: Faults = Faults { loses: 5, doubles: 8, is_slow: 5, dies: 5, cancels: 5 };
+
+#[derive(Clone)]
+enum Event {
+    Begin(usize),
+    Execute { from: usize, place: usize, call: CallId, script: Arc<ScriptCall> },
+    Hear { to: usize, call: CallId, reply: Reply },
+    Wake(usize),
+    Cancel(usize),
+    Release(usize),
+}
+
+/// What was seen in all schedules together.
+#[derive(Debug, Default)]
+struct Seen {
+    grants: usize,
+    refused: usize,
+    unknown: usize,
+    lost: usize,
+    released: usize,
+    unawaited: usize,
+}
+
+struct Schedule {
+    rng: fastrand::Rng,
+    faults: Faults,
+    now: u64,
+    /// What happens next, by time and in order.
+    events: BTreeMap<(u64, u64), Event>,
+    count: u64,
+    nodes: Vec<ScriptModel>,
+    /// One for each acquisition: those of a client one after the other.
+    clients: Vec<Client>,
+    plans: Vec<Plan>,
+    tokens: Vec<u64>,
+    handed: Vec<u64>,
+    ended: BTreeSet<usize>,
+    lost: BTreeSet<usize>,
+}
+
+impl Schedule {
+    fn new(seed: u64, rule: Rule, faults: Faults) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let plans = (0..CLIENTS * ROUNDS).map(|_| Plan {
+            rule,
+            nodes: if rule == Rule::All { SETS[rng.usize(..SETS.len())] } else { SETS[6] },
+            lease: LeaseTime::new(Duration::from_millis(LEASE_MS)).unwrap(),
+            patience: Patience::UpTo(WaitTime::new(Duration::from_secs(40)).unwrap()),
+            cancels: faults.cancels > 0,
+            calls: [u8::MAX; 2],
+            renewals: 0,
+        });
+        let plans: Vec<Plan> = plans.collect();
+        let clients = (0_u8..).take(plans.len()).map(Client::new).collect();
+        let mut schedule = Self {
+            rng,
+            faults,
+            now: 0,
+            events: BTreeMap::new(),
+            count: 0,
+            nodes: vec![ScriptModel::new(Latches::On); 3],
+            clients,
+            plans,
+            tokens: vec![0; 3],
+            handed: Vec::new(),
+            ended: BTreeSet::new(),
+            lost: BTreeSet::new(),
+        };
+        for client in 0..CLIENTS {
+            let pause = schedule.rng.u64(..200);
+            schedule.after(pause, Event::Begin(client * ROUNDS));
+        }
+        schedule
+    }
+
+    fn run(&mut self, seen: &mut Seen) {
+        while let Some(((time, _), event)) = self.events.pop_first() {
+            self.now = time;
+            self.happens(event, seen);
+            self.check(seen);
+            assert!(self.count < 100_000, "it never ends");
+        }
+    }
+
+    fn after(&mut self, ms: u64, event: Event) {
+        self.count += 1;
+        self.events.insert((self.now + ms, self.count), event);
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.rng.u64(..100) < percent
+    }
+
+    /// How long a message is under way.
+    fn way(&mut self) -> u64 {
+        let slow = self.chance(self.faults.is_slow);
+        1 + self.rng.u64(..if slow { LEASE_MS * 6 / 10 } else { 20 })
+    }
+
+    fn local(&self, number: usize) -> Instant {
+        let client = u64::try_from(number / ROUNDS).unwrap();
+        Instant::from_millis(5_000 * client + self.now, 900_000_000 + self.now)
+    }
+
+    fn happens(&mut self, event: Event, seen: &mut Seen) {
+        match event {
+            Event::Begin(number) => {
+                let clock = ServerClock::new(EPOCH + self.now, self.local(number));
+                self.act(number, seen, |client, plan, now| client.begin(plan, clock, now));
+                if self.chance(self.faults.cancels) {
+                    let pause = self.rng.u64(..3_000);
+                    self.after(pause, Event::Cancel(number));
+                }
+            }
+            Event::Execute { from, place, call, script } => {
+                let node = self.plans[from].nodes[place];
+                let cells = self.nodes[node].run(&script, EPOCH + self.now);
+                let awaited = self.clients[from].awaits(place, call, script.request);
+                self.saw(node, &script, &cells, awaited, seen);
+                let reply = Reply::read(&cells, script.request).expect("the model answers");
+                if !self.chance(self.faults.loses) {
+                    let way = self.way();
+                    self.after(way, Event::Hear { to: from, call, reply });
+                }
+            }
+            Event::Hear { to, call, reply } => {
+                self.act(to, seen, |client, plan, now| client.hear(plan, call, reply, now));
+            }
+            Event::Wake(number) => self.act(number, seen, Client::woken),
+            Event::Cancel(number) if self.clients[number].is_acquiring() => {
+                self.act(number, seen, Client::cancelled);
+            }
+            Event::Cancel(_) => {}
+            Event::Release(number) => self.act(number, seen, Client::release),
+        }
+    }
+
+    fn act(
+        &mut self,
+        number: usize,
+        seen: &mut Seen,
+        act: impl FnOnce(&mut Client, &Plan, Instant) -> Outbox,
+    ) {
+        let now = self.local(number);
+        let (client, plan) = (&mut self.clients[number], &self.plans[number]);
+        let was_acquiring = client.is_acquiring() || client.is_idle();
+        let outbox = act(client, plan, now);
+        let wake = client.deadline().map(|until| now.until(until));
+        let token = client.gathered().filter(|_| was_acquiring).map(|held| held.token.as_u64());
+        if let Some(wake) = wake {
+            self.after(u64::try_from(wake.as_millis()).unwrap(), Event::Wake(number));
+        }
+        for (place, call, script) in outbox {
+            let (way, late) = (self.way(), self.rng.u64(..LEASE_MS * 5 / 2));
+            let sent = Event::Execute { from: number, place, call, script };
+            if self.chance(self.faults.doubles) {
+                self.after(way + late, sent.clone());
+            }
+            if !self.chance(self.faults.loses) {
+                self.after(way, sent);
+            }
+        }
+        if let Some(token) = token {
+            seen.grants += 1;
+            self.handed.push(token);
+            let longest = if self.chance(20) { LEASE_MS * 2 } else { LEASE_MS / 4 };
+            let hold = self.rng.u64(..longest);
+            let dies = self.chance(self.faults.dies);
+            self.after(hold, if dies { Event::Wake(number) } else { Event::Release(number) });
+            if dies {
+                self.next(number);
+            }
+        }
+        if self.clients[number].told().is_some() && self.ended.insert(number) {
+            self.next(number);
+        }
+    }
+
+    /// The next acquisition of a client, if there is one.
+    fn next(&mut self, number: usize) {
+        if !(number + 1).is_multiple_of(ROUNDS) {
+            let pause = self.rng.u64(..300);
+            self.after(pause, Event::Begin(number + 1));
+        }
+    }
+
+    fn saw(
+        &mut self,
+        node: usize,
+        script: &ScriptCall,
+        cells: &[Cell],
+        awaited: bool,
+        seen: &mut Seen,
+    ) {
+        let [Cell::Int(code), Cell::Text(value), ..] = cells else {
+            panic!("a reply begins with a number and a text")
+        };
+        match (script.script().name, code) {
+            ("lock_acquire", 1) => {
+                let token: u64 = value.parse().unwrap();
+                assert!(token > self.tokens[node], "a token fell on node {node}");
+                self.tokens[node] = token;
+                // Nobody waits for it any more: its undoing must come.
+                seen.unawaited += usize::from(!awaited);
+            }
+            ("lock_raise", 1) => self.tokens[node] = self.tokens[node].max(value.parse().unwrap()),
+            ("lock_release", 1) => seen.released += 1,
+            _ => {}
+        }
+    }
+
+    /// Those who believe in a hold exclude each other, and their holds stand.
+    fn check(&mut self, seen: &mut Seen) {
+        let mut taken = BTreeSet::new();
+        for (number, (client, plan)) in self.clients.iter().zip(&self.plans).enumerate() {
+            if client.gathered().is_none() {
+                continue;
+            }
+            if !client.believes(plan, self.local(number)) {
+                seen.lost += usize::from(self.lost.insert(number));
+                continue;
+            }
+            let wanted = if plan.rule == Rule::All { plan.nodes } else { &[9] };
+            assert!(wanted.iter().all(|node| taken.insert(*node)), "two believe at {}", self.now);
+            let prefix = owner_prefix(u8::try_from(number).unwrap());
+            let stands = |node: &&usize| {
+                let mut fields = self.nodes[**node].fields(name(**node), EPOCH + self.now);
+                fields.any(|field| field.starts_with(&prefix))
+            };
+            let standing = plan.nodes.iter().filter(stands).count();
+            assert!(standing >= plan.quorum(), "a hold is not there at {}", self.now);
+        }
+    }
+
+    fn tally(&self, rule: Rule, seen: &mut Seen) {
+        for client in &self.clients {
+            match client.told() {
+                Some(Told::Busy | Told::Refused) => seen.refused += 1,
+                Some(Told::HeldAtMost { .. }) => seen.unknown += 1,
+                _ => {}
+            }
+        }
+        let rise = self.handed.windows(2).all(|pair| pair[0] < pair[1]);
+        assert!(rise || rule == Rule::All, "tokens fell: {:?}", self.handed);
+    }
+}
+
+fn simulate(rule: Rule, faults: Faults, schedules: u64) -> Seen {
+    let mut seen = Seen::default();
+    for seed in 0..schedules {
+        let mut schedule = Schedule::new(seed, rule, faults);
+        schedule.run(&mut seen);
+        schedule.tally(rule, &mut seen);
+    }
+    println!("{rule:?}, {schedules} schedules: {seen:?}");
+    seen
+}
+
+#[test]
+fn all_are_served_where_nothing_goes_wrong() {
+    for rule in [Rule::All, Rule::Majority] {
+        let seen = simulate(rule, NONE, 500);
+        assert_eq!((seen.grants, seen.refused, seen.unknown), (500 * CLIENTS * ROUNDS, 0, 0));
+    }
+}
+
+/// S94.
+#[test]
+fn parts_exclude_whatever_is_lost_doubled_or_late() {
+    let seen = simulate(Rule::All, MANY, 1_000);
+    assert!(seen.grants > 5_000 && seen.lost > 0 && seen.unknown > 0 && seen.unawaited > 0);
+}
+
+#[test]
+fn majorities_exclude_whatever_is_lost_doubled_or_late() {
+    let seen = simulate(Rule::Majority, MANY, 1_000);
+    assert!(seen.grants > 5_000 && seen.lost > 0 && seen.unknown > 0 && seen.unawaited > 0);
+}

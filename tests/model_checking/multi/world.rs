@@ -1,0 +1,379 @@
+//! The model's state and what can happen in it: clients, a network that loses, doubles and reorders, and a Redis for each node.
+//!
+//! Time goes in steps, as in the lock's model. A request that is never executed is a lost one; an answer is heard when the
+//! request is executed, or never.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use edgelatch::error::LossReason;
+use edgelatch::machine::{CallId, LeaseState};
+use edgelatch::protocol::reply::{Cell, Reply, ServerClock};
+use edgelatch::protocol::script::ScriptCall;
+use edgelatch::time::Instant;
+use stateright::{Model, Property};
+
+use super::client::{Client, Outbox, Told, owner_prefix};
+use super::plan::{Plan, Rule, name};
+use super::sights::{Sights, note};
+use test_support::script_model::{Latches, ScriptModel};
+
+/// When the servers' clocks start, in milliseconds since 1970.
+const EPOCH: u64 = 1_700_000_000_000;
+/// How far a client's clock may be ahead: less than 1 % of the shortest lease.
+const AHEAD_MAX: Duration = Duration::from_millis(300);
+
+pub(crate) const EXCLUSION: &str = "of those who hold what others want, one at most believes in it";
+pub(crate) const CONTINUITY: &str = "what is believed in stands in Redis";
+pub(crate) const TOKENS: &str = "tokens rise";
+pub(crate) const TOLD: &str = "what a client was told stays true";
+pub(crate) const HELD_AT_MOST: &str =
+    "no ghost holds or is granted anything after the time that was told";
+pub(crate) const LOSS: &str =
+    "whose hold is lost is told so when its lease ends at the latest, and nobody else";
+pub(crate) const PREFIX: &str = "who waits holds what comes before the one it waits for";
+
+/// One model: who does what, and how far it is searched.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) plans: Vec<Plan>,
+    /// The times of the servers, in seconds since their start.
+    pub(crate) times: &'static [u64],
+    /// How many messages may be executed once more, how many answers may be lost, and how many requests.
+    pub(crate) copies: u8,
+    pub(crate) losses: u8,
+    /// How often a connection may break while its request goes on.
+    pub(crate) breaks: u8,
+    /// For how long something may be held, instead of what a client is told that cannot tell (against rule C9).
+    pub(crate) held_at_most: Option<Duration>,
+    pub(crate) latches: Latches,
+    /// What was reached while the model was searched: no part of a state.
+    pub(crate) sights: Arc<Sights>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    step: u8,
+    nodes: Vec<Arc<ScriptModel>>,
+    clients: Vec<Arc<Client>>,
+    ahead_ms: Vec<u64>,
+    letters: Vec<Letter>,
+    copies_left: u8,
+    losses_left: u8,
+    breaks_left: u8,
+    /// The tokens of each node's grants, and those that were handed out, in order.
+    grants: Vec<Vec<u64>>,
+    handed: Vec<(u8, u64)>,
+}
+
+/// A request on its way to Redis, or a copy of one that was executed already.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Letter {
+    from: u8,
+    place: usize,
+    call: CallId,
+    script: Arc<ScriptCall>,
+    executed: bool,
+}
+
+/// What can happen next; numbers are places in the lists of the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Begin(usize),
+    /// A request is executed, and its answer is heard; or it is not.
+    Execute(usize),
+    ExecuteUnheard(usize),
+    Break(usize, CallId),
+    Wake(usize),
+    Cancel(usize),
+    Release(usize),
+    TimePasses,
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let count = u8::try_from(self.plans.len()).unwrap();
+        let state = State {
+            step: 0,
+            nodes: (0..3).map(|_| Arc::new(ScriptModel::new(self.latches))).collect(),
+            clients: (0..count).map(|number| Arc::new(Client::new(number))).collect(),
+            ahead_ms: vec![0; self.plans.len()],
+            letters: Vec::new(),
+            copies_left: self.copies,
+            losses_left: self.losses,
+            breaks_left: self.breaks,
+            grants: vec![Vec::new(); 3],
+            handed: Vec::new(),
+        };
+        self.next_state(&state, Action::Begin(0)).into_iter().collect()
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for (number, client) in state.clients.iter().enumerate() {
+            if client.is_idle() {
+                actions.push(Action::Begin(number));
+            }
+            if client.deadline().is_some_and(|until| self.wait_ms(state, number, until).is_some()) {
+                actions.push(Action::Wake(number));
+            }
+            if state.breaks_left > 0 {
+                actions.extend(client.under_way().map(|call| Action::Break(number, call)));
+            }
+            if client.is_acquiring() && self.plans[number].cancels {
+                actions.push(Action::Cancel(number));
+            }
+            if client.gathered().is_some() {
+                actions.push(Action::Release(number));
+            }
+        }
+        for (place, letter) in state.letters.iter().enumerate() {
+            actions.push(Action::Execute(place));
+            if state.losses_left > 0 && !letter.executed && self.is_awaited(state, letter) {
+                actions.push(Action::ExecuteUnheard(place));
+            }
+        }
+        if usize::from(state.step) + 1 < self.times.len() {
+            actions.push(Action::TimePasses);
+        }
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        match action {
+            Action::Begin(number) => {
+                let clock = ServerClock::new(self.server_ms(last), self.now(last, number));
+                self.act(&mut state, number, |client, plan, now| client.begin(plan, clock, now))?;
+            }
+            Action::Execute(place) => self.execute(&mut state, place, true)?,
+            Action::ExecuteUnheard(place) => {
+                state.losses_left -= 1;
+                self.execute(&mut state, place, false)?;
+            }
+            Action::Break(number, call) => {
+                state.breaks_left -= 1;
+                self.act(&mut state, number, |client, plan, now| client.broken(plan, call, now))?;
+            }
+            Action::Wake(number) => {
+                let until = last.clients[number].deadline()?;
+                state.ahead_ms[number] += self.wait_ms(last, number, until)?;
+                self.act(&mut state, number, Client::woken)?;
+            }
+            Action::Cancel(number) => self.act(&mut state, number, Client::cancelled)?,
+            Action::Release(number) => self.act(&mut state, number, Client::release)?,
+            Action::TimePasses => {
+                state.step += 1;
+                state.ahead_ms.fill(0);
+                let now = self.server_ms(&state);
+                state.nodes.iter_mut().for_each(|node| Arc::make_mut(node).expire(now));
+            }
+        }
+        self.forget(&mut state);
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(EXCLUSION, |world: &Self, state: &State| {
+                let mut wanted = BTreeSet::new();
+                (0..state.clients.len()).filter(|n| world.believes(state, *n)).all(|number| {
+                    let plan = &world.plans[number];
+                    let nodes = if plan.rule == Rule::All { plan.nodes } else { &[9] };
+                    nodes.iter().all(|node| wanted.insert(node))
+                })
+            }),
+            Property::always(CONTINUITY, |world: &Self, state: &State| {
+                (0..state.clients.len())
+                    .filter(|n| world.believes(state, *n))
+                    .all(|number| world.held(state, number).count() >= world.plans[number].quorum())
+            }),
+            Property::always(TOKENS, |world: &Self, state: &State| {
+                let rise = |tokens: &Vec<u64>| tokens.windows(2).all(|pair| pair[0] < pair[1]);
+                let handed = state.handed.iter().map(|(_, token)| *token).collect();
+                let majority = world.plans.iter().all(|plan| plan.rule == Rule::Majority);
+                state.grants.iter().all(rise) && (!majority || rise(&handed))
+            }),
+            Property::always(TOLD, |world: &Self, state: &State| {
+                (0..state.clients.len()).all(|number| world.is_true(state, number))
+            }),
+            Property::always(HELD_AT_MOST, |world: &Self, state: &State| {
+                (0..state.clients.len()).all(|number| world.is_rid_of_ghosts(state, number))
+            }),
+            Property::always(LOSS, |world: &Self, state: &State| {
+                (0..state.clients.len()).all(|number| world.tells_of_losses(state, number))
+            }),
+            Property::always(PREFIX, |world: &Self, state: &State| {
+                let waits = |number: &usize| state.clients[*number].waits();
+                (0..state.clients.len()).filter(waits).all(|number| {
+                    let held: Vec<usize> = world.held(state, number).collect();
+                    let before = world.plans[number].nodes.iter().take(held.len());
+                    held.len() < 2 || before.eq(&held)
+                })
+            }),
+        ]
+    }
+}
+
+impl World {
+    fn server_ms(&self, state: &State) -> u64 {
+        EPOCH + self.times[usize::from(state.step)] * 1000
+    }
+
+    fn now(&self, state: &State, number: usize) -> Instant {
+        let passed = self.times[usize::from(state.step)] * 1000 + state.ahead_ms[number];
+        let other = 900_000_000 * (1 + u64::try_from(number).unwrap());
+        Instant::from_millis(5_000 + passed, other + passed)
+    }
+
+    /// How much further a client's clock has to go to reach a time, if it may go so far before the next step.
+    fn wait_ms(&self, state: &State, number: usize, until: Instant) -> Option<u64> {
+        let wait = self.now(state, number).until(until);
+        let ahead = Duration::from_millis(state.ahead_ms[number]) + wait;
+        (wait.is_zero() || ahead <= AHEAD_MAX).then_some(u64::try_from(wait.as_millis()).unwrap())
+    }
+
+    fn believes(&self, state: &State, number: usize) -> bool {
+        let now = self.now(state, number);
+        state.clients[number].believes(&self.plans[number], now)
+    }
+
+    /// The nodes on which a field of this client stands.
+    fn held<'a>(&'a self, state: &'a State, number: usize) -> impl Iterator<Item = usize> + 'a {
+        let prefix = owner_prefix(u8::try_from(number).unwrap());
+        let now = self.server_ms(state);
+        (0..state.nodes.len()).filter(move |node| {
+            state.nodes[*node].fields(name(*node), now).any(|field| field.starts_with(&prefix))
+        })
+    }
+
+    fn is_true(&self, state: &State, number: usize) -> bool {
+        let plan = &self.plans[number];
+        // Of nodes, so many may stay behind as nobody needs for a majority.
+        let left = self.held(state, number).count() > plan.nodes.len() - plan.quorum();
+        !left || !matches!(state.clients[number].told(), Some(Told::Busy | Told::Nothing))
+    }
+
+    /// Who cannot tell, and has waited for as long as it was told, holds nothing on any node.
+    fn is_rid_of_ghosts(&self, state: &State, number: usize) -> bool {
+        let Some(Told::HeldAtMost { since, time }) = state.clients[number].told() else {
+            return true;
+        };
+        // Redis lets go of a key after its last millisecond.
+        let time = self.held_at_most.unwrap_or(time) + Duration::from_millis(1);
+        !self.now(state, number).has_reached(since + time)
+            || self.held(state, number).next().is_none()
+    }
+
+    /// Whoever looks after its hold wants to be woken before fewer parts stand than it takes, and is told of a loss when fewer do and
+    /// not before; and a part of which it was told that it is gone is gone.
+    fn tells_of_losses(&self, state: &State, number: usize) -> bool {
+        let (client, plan, now) =
+            (&state.clients[number], &self.plans[number], self.now(state, number));
+        let Some(keeping) = client.keeping() else { return true };
+        let stand = |wait: Duration| {
+            let leases = client.leases().into_iter();
+            leases.filter(|lease| wait <= lease.remaining(now)).count() >= plan.quorum()
+        };
+        let is_lost = matches!(keeping.state(), LeaseState::Lost(_));
+        let is_woken = client.deadline().is_some_and(|until| stand(now.until(until)));
+        let held: Vec<usize> = self.held(state, number).collect();
+        let gone = LeaseState::Lost(LossReason::Gone);
+        let mut said_gone = client.kept().filter(|(_, part)| part.state() == gone);
+        (if is_lost { !stand(Duration::ZERO) } else { is_woken })
+            && said_gone.all(|(place, _)| !held.contains(&plan.nodes[place]))
+    }
+
+    fn is_awaited(&self, state: &State, letter: &Letter) -> bool {
+        let client = &state.clients[usize::from(letter.from)];
+        client.awaits(letter.place, letter.call, letter.script.request)
+    }
+
+    /// Lets a client do something and sends what it has to send; `None` when that leaves the bounds of the model.
+    fn act(
+        &self,
+        state: &mut State,
+        number: usize,
+        act: impl FnOnce(&mut Client, &Plan, Instant) -> Outbox,
+    ) -> Option<()> {
+        let (now, plan) = (self.now(state, number), &self.plans[number]);
+        let was_acquiring = state.clients[number].is_acquiring();
+        let client = Arc::make_mut(&mut state.clients[number]);
+        let outbox = act(client, plan, now);
+        if !client.is_within(plan) {
+            return None;
+        }
+        let from = u8::try_from(number).unwrap();
+        if let Some(gathered) = client.gathered().filter(|_| was_acquiring) {
+            state.handed.push((from, gathered.token.as_u64()));
+        }
+        self.sights.of(client);
+        let letters = outbox.into_iter().map(|(place, call, script)| Letter {
+            from,
+            place,
+            call,
+            script,
+            executed: false,
+        });
+        state.letters.extend(letters);
+        let handed: BTreeSet<u8> = state.handed.iter().map(|(number, _)| *number).collect();
+        if handed.len() == self.plans.len() {
+            note(&self.sights.all_held);
+        }
+        if state.clients[number].waits() && self.held(state, number).next().is_some() {
+            note(&self.sights.kept);
+        }
+        Some(())
+    }
+
+    fn execute(&self, state: &mut State, place: usize, heard: bool) -> Option<()> {
+        let now = self.server_ms(state);
+        let letter = &mut state.letters[place];
+        if std::mem::replace(&mut letter.executed, true) {
+            state.copies_left = state.copies_left.checked_sub(1)?;
+        }
+        let (letter, number) = (letter.clone(), usize::from(letter.from));
+        let node = self.plans[number].nodes[letter.place];
+        let cells = Arc::make_mut(&mut state.nodes[node]).run(&letter.script, now);
+        self.saw(state, node, &letter.script, &cells);
+        if !self.is_awaited(state, &letter) {
+            return Some(());
+        }
+        let reply = Reply::read(&cells, letter.script.request).expect("the model answers");
+        self.act(state, number, |client, plan, now| match heard {
+            true => client.hear(plan, letter.call, reply, now),
+            false => client.broken(plan, letter.call, now),
+        })
+    }
+
+    fn saw(&self, state: &mut State, node: usize, script: &ScriptCall, cells: &[Cell]) {
+        let [Cell::Int(code), Cell::Text(value), ..] = cells else {
+            panic!("a reply begins with a number and a text")
+        };
+        match (script.script().name, code) {
+            ("lock_acquire", 1) => state.grants[node].push(value.parse().unwrap()),
+            ("lock_acquire", -2) => note(&self.sights.gone),
+            ("lock_release", 1) => note(&self.sights.undone),
+            ("lock_raise", 1) => note(&self.sights.raised),
+            _ => {}
+        }
+    }
+
+    /// Takes out what cannot matter any more, and orders the rest, so that states that are alike are equal.
+    fn forget(&self, state: &mut State) {
+        let now = self.server_ms(state);
+        let State { letters, clients, copies_left, .. } = state;
+        letters.retain(|letter| {
+            let client = &clients[usize::from(letter.from)];
+            let awaited = client.awaits(letter.place, letter.call, letter.script.request);
+            let not_after = letter.script.args()[1].parse::<u64>().ok();
+            let late = not_after.is_some_and(|not_after| now > not_after);
+            let idle = late && !awaited && letter.script.script().name != "lock_release";
+            // What nobody waits for matters as a copy only.
+            !idle && (*copies_left > 0 || (!letter.executed && awaited))
+        });
+        letters.sort_by_key(|letter| (letter.from, letter.place, letter.call, letter.executed));
+    }
+}

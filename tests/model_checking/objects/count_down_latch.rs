@@ -1,0 +1,67 @@
+//! What is done once: counts of a latch, and who waits for it to open. Bounds end 5.15 s after a request is made, and for 60 s more
+//! it can be told what became of it.
+
+use super::plan::{Does, Plan};
+use super::properties;
+use super::search::{does, finds, holds, waits, world};
+use super::sights::Sight::{Cancelled, Done, NotDone, Nothing, Open, ToldAgain};
+use super::world::World;
+use test_support::script_model::holds::rules;
+
+const COUNTS: Plan = Plan { requests: 4, ..does(Does::CountDown) };
+const CLOSES: Plan = Plan { requests: 1, ..does(Does::Close(2)) };
+const AWAITS: Plan = Plan { requests: 2, ..does(Does::Await) };
+
+fn latch(plans: impl Into<Vec<Plan>>, count: Option<i64>) -> World {
+    World {
+        number: count,
+        copies: 1,
+        times: &[0, 6, 67],
+        laws: properties::of_what_is_done_once,
+        silent: &[],
+        ..world(plans)
+    }
+}
+
+#[test]
+fn a_count_that_is_asked_for_until_it_is_cancelled() {
+    let alone = latch([COUNTS], Some(2));
+    holds(World { breaks: 1, ..alone }, &[Done, NotDone, Cancelled, ToldAgain]);
+}
+
+#[test]
+fn a_count_on_an_open_latch_that_is_closed_anew() {
+    let world = World { times: &[0, 6], ..latch([COUNTS, CLOSES], None) };
+    holds(world, &[Done, Nothing, ToldAgain, Cancelled]);
+}
+
+#[test]
+fn who_waits_goes_on_when_it_is_open() {
+    let world = latch([Plan { requests: 2, ..COUNTS }, waits(AWAITS, 5)], Some(1));
+    let laws = properties::of_a_latch_that_opens;
+    holds(World { times: &[0, 6], laws, ..world }, &[Done, Open]);
+}
+
+#[test]
+fn a_no_that_is_not_recorded_is_done_after_all() {
+    let world = latch([COUNTS, CLOSES], None);
+    finds(World { without: Some(rules::RECORDED), ..world }, properties::TOLD_ONCE);
+}
+
+#[test]
+fn with_a_bound_that_moves_a_count_is_made_that_was_called_off() {
+    // The cancel is remembered for 66 s, and the request lives for 70.
+    let world = World { copies: 0, in_flight: 4, ..latch([COUNTS], Some(2)) };
+    finds(World { moving_bound: Some(70), ..world }, properties::TOLD_ONCE);
+}
+
+/// Searches that take more than seconds without optimization: a full run alone includes them.
+mod large {
+    use super::*;
+
+    #[test]
+    fn two_counts_and_a_copy_of_any_request() {
+        let world = latch([COUNTS, COUNTS], Some(2));
+        holds(World { times: &[0, 6], ..world }, &[Done, NotDone, Cancelled, ToldAgain]);
+    }
+}

@@ -1,0 +1,156 @@
+//! The fair lock: clients that queue, leave, die and change their owner. A thread of Java's holds it at the start, so that two are
+//! enough for a queue.
+
+use edgelatch::timing::Patience;
+
+use super::plan::{Does, Plan, seconds};
+use super::properties;
+use super::search::{does, finds, holds, waits, world};
+use super::sights::Sight::{
+    Abandoned, BothGranted, Busy, Ghost, HandedOver, Lost, PassedOver, Queued, RefusedAsGone,
+    RefusedAsLate, Repeated, Restored, Stale, TookOver, Unknown,
+};
+use super::world::World;
+use test_support::script_model::fair_head::Rule;
+
+const FAIR: Plan = does(Does::Fair);
+/// Waits for as long as it takes: it goes on under another owner after 600 s.
+const STAYS: Plan = Plan { patience: Patience::UntilCancelled, budget: 5, ..FAIR };
+
+fn fair(plans: impl Into<Vec<Plan>>) -> World {
+    World { laws: properties::of_a_queue, ..world(plans) }
+}
+
+/// Two who wait for the thread of Java's, and poll once before their time is over.
+fn queue() -> World {
+    let waiter = Plan { budget: 4, ..waits(FAIR, 20) };
+    World { java_holds_for: Some(15), times: &[0, 12, 18], ..fair([waiter, waiter]) }
+}
+
+#[test]
+fn two_who_wait_and_one_of_whom_may_be_silent() {
+    let world = World { in_flight: 1, times: &[0, 4, 12, 18], ..queue() };
+    let silent = &[
+        properties::HELD_AT_MOST,
+        properties::TOLD,
+        properties::NO_GHOST,
+        properties::NO_RETURN,
+        properties::COPY,
+    ];
+    holds(World { silent, ..world }, &[BothGranted, Queued, PassedOver, Restored, Repeated]);
+}
+
+#[test]
+fn without_send_numbers_a_copy_of_a_poll_acts() {
+    let world = World { off: Some(Rule::SendNumber), copies: 1, ..queue() };
+    finds(world, properties::COPY);
+}
+
+#[test]
+fn without_its_seat_who_was_silent_is_overtaken() {
+    finds(World { off: Some(Rule::Seat), ..queue() }, properties::ORDER);
+}
+
+#[test]
+fn without_a_tombstone_a_copy_of_a_poll_queues_again() {
+    finds(World { off: Some(Rule::Tombstone), copies: 1, ..queue() }, properties::NO_GHOST);
+}
+
+#[test]
+fn without_the_latch_of_a_grant_an_owner_is_granted_twice() {
+    let world = World { off: Some(Rule::GrantLatch), copies: 1, ..fair([FAIR, FAIR]) };
+    finds(world, properties::AT_MOST_ONCE);
+}
+
+#[test]
+fn a_takeover_without_its_tombstone_leaves_a_ghost() {
+    let world = fair([STAYS]);
+    let world = World { off: Some(Rule::HandOverTombstone), copies: 1, ..world };
+    finds(
+        World { java_holds_for: Some(605), times: &[0, 604, 612], ..world },
+        properties::NO_GHOST,
+    );
+}
+
+#[test]
+fn a_takeover_without_the_seat_loses_its_turn() {
+    let world = World { off: Some(Rule::HandOverSeat), in_flight: 1, ..fair([STAYS, STAYS]) };
+    finds(World { java_holds_for: Some(604), times: &[0, 601, 606], ..world }, properties::ORDER);
+}
+
+#[test]
+fn an_abandon_that_forgets_whom_it_was_to_take_over_leaves_a_ghost() {
+    let leaves = Plan { cancels: true, ..STAYS };
+    let world = World { off: Some(Rule::AbandonPrevious), ..fair([leaves]) };
+    finds(World { java_holds_for: Some(605), times: &[0, 604, 612], ..world }, properties::TOLD);
+}
+
+/// Searches that take more than seconds without optimization: a full run alone includes them.
+mod large {
+    use super::*;
+
+    #[test]
+    fn two_tries_and_a_copy_of_any_request() {
+        let world = World { copies: 1, in_flight: 1, times: &[0, 20, 40], ..fair([FAIR, FAIR]) };
+        let silent = &[properties::HELD_AT_MOST, properties::ORDER];
+        holds(World { silent, ..world }, &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone]);
+    }
+
+    #[test]
+    fn two_who_wait_and_a_copy_of_any_request() {
+        let world = World { copies: 1, in_flight: 1, times: &[0, 12, 18], ..queue() };
+        holds(world, &[BothGranted, Queued, PassedOver, Restored, Stale, RefusedAsGone]);
+    }
+
+    #[test]
+    fn three_who_wait() {
+        let waiter = Plan { releases: 0, ..waits(FAIR, 20) };
+        let world = World { plans: vec![waiter; 3], in_flight: 1, times: &[0, 8, 16], ..queue() };
+        holds(World { first: None, copies: 1, ..world }, &[BothGranted, Queued, PassedOver, Stale]);
+    }
+
+    #[test]
+    fn a_waiter_that_is_cancelled_while_a_copy_is_under_way() {
+        let leaves = Plan { cancels: true, ..waits(FAIR, 20) };
+        let world = World { copies: 1, in_flight: 1, times: &[0, 12, 18], ..queue() };
+        let world = World { plans: vec![leaves, FAIR], ..world };
+        let silent = &[properties::HELD_AT_MOST, properties::ORDER];
+        holds(World { silent, ..world }, &[Queued, Abandoned, Stale, RefusedAsGone]);
+    }
+
+    #[test]
+    fn a_wait_that_goes_on_under_another_owner() {
+        let world = fair([STAYS, FAIR]);
+        let world = World { java_holds_for: Some(605), in_flight: 1, copies: 1, ..world };
+        let silent = &[properties::HELD_AT_MOST, properties::ORDER];
+        holds(World { times: &[0, 604, 612], silent, ..world }, &[Queued, TookOver, BothGranted]);
+    }
+
+    #[test]
+    fn a_wait_that_goes_on_while_nobody_knows_what_became_of_it() {
+        // The bound of its second owner is at 1291 s.
+        let alone = World { java_holds_for: Some(595), breaks: 1, copies: 1, ..fair([STAYS]) };
+        let world = || World { times: &[0, 590, 601, 691, 1291, 1329], ..alone.clone() };
+        let silent = &[properties::EXCLUSION, properties::ORDER];
+        holds(
+            World { silent, ..world() },
+            &[Queued, TookOver, HandedOver, RefusedAsLate, Unknown, Ghost],
+        );
+        let horizon_and_lease = Some(seconds(90 + 30));
+        finds(World { held_at_most: horizon_and_lease, ..world() }, properties::HELD_AT_MOST);
+    }
+
+    #[test]
+    fn what_a_wait_has_asked_for_under_two_owners_is_held_a_lease_after_the_later_end_at_most() {
+        // The first has no bound, and is reckoned with for ten minutes; that of the second is at 695 s.
+        let patience = waits(FAIR, 605).patience;
+        let plan = Plan { patience, knows_clock: false, cancels: true, ..STAYS };
+        let alone = World { java_holds_for: Some(595), breaks: 2, in_flight: 4, ..fair([plan]) };
+        let world = || World { times: &[0, 590, 601, 603, 1190, 1250], ..alone.clone() };
+        let silent =
+            &[properties::EXCLUSION, properties::NO_RETURN, properties::ORDER, properties::COPY];
+        holds(World { silent, ..world() }, &[Queued, Unknown, Ghost]);
+        let later_alone = Some(seconds(95 + 30));
+        finds(World { held_at_most: later_alone, ..world() }, properties::HELD_AT_MOST);
+    }
+}

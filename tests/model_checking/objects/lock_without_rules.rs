@@ -1,0 +1,42 @@
+//! The model of the lock must find what is known to be wrong: otherwise that it finds nothing means nothing.
+
+use super::lock::first_of_all;
+use super::properties;
+use super::search::{PLAN, finds, world};
+use super::world::World;
+use test_support::script_model::Latches;
+
+/// S5.
+#[test]
+fn without_the_latch_a_copy_of_a_released_acquisition_is_granted() {
+    let world = World { latches: Latches::Off, copies: 1, ..world([PLAN, PLAN]) };
+    finds(world, properties::NO_GHOST);
+}
+
+#[test]
+fn with_a_bound_that_moves_an_owner_is_granted_twice() {
+    let world = World { moving_bound: Some(110), times: &[0, 10, 120], ..world([PLAN, PLAN]) };
+    finds(world, properties::AT_MOST_ONCE);
+}
+
+/// Searches that take more than seconds without optimization: a full run alone includes them.
+mod large {
+    use super::*;
+
+    /// S6.
+    #[test]
+    fn without_the_latch_an_owner_is_granted_again_after_somebody_else() {
+        let world = World {
+            latches: Latches::Off,
+            copies: 1,
+            times: &[0, 10, 20, 40],
+            ..world([PLAN, PLAN])
+        };
+        finds(world, properties::NO_RETURN);
+    }
+
+    #[test]
+    fn with_a_tombstone_that_is_not_prolonged_what_was_told_does_not_stay_true() {
+        finds(first_of_all(Latches::Brief), properties::TOLD);
+    }
+}

@@ -1,0 +1,166 @@
+//! Permits of both kinds of semaphore: whatever is resent, each is counted once.
+
+use edgelatch::timing::LeaseTime;
+
+use super::network::Travel;
+use super::plan::{Does, Plan};
+use super::properties::{self, of_permits_that_change};
+use super::search::{PLAN, does, finds, holds, waits, world};
+use super::sights::Sight::{
+    Abandoned, BothGranted, BoundRequired, Busy, Cancelled, Done, Lost, NotDone, RefusedAsGone,
+    RefusedAsLost, Renewed, Repeated, ToldAgain,
+};
+use super::world::World;
+use test_support::script_model::Latches;
+use test_support::script_model::holds::rules;
+
+const ONE: Plan = does(Does::Permits(1));
+/// Held until it is given back.
+const ENDLESS: Plan = Plan { lease: LeaseTime::ENDLESS, ..ONE };
+/// Asks three times, and calls it off.
+const ADDS: Plan = Plan { requests: 4, ..does(Does::Add(1)) };
+/// Two permits at a time.
+const BATCH: Plan = does(Does::Batch(2));
+
+fn counted(plans: impl Into<Vec<Plan>>, permits: i64) -> World {
+    World { number: Some(permits), laws: properties::of_permits, ..world(plans) }
+}
+
+#[test]
+fn without_latches_a_copy_of_what_was_given_back_is_granted() {
+    for plan in [ONE, BATCH] {
+        let world = counted([plan, plan], 2);
+        finds(World { latches: Latches::Off, copies: 1, ..world }, properties::NO_GHOST);
+    }
+}
+
+#[test]
+fn without_the_tombstone_of_a_last_try_its_copy_is_granted() {
+    for plan in [ONE, BATCH] {
+        let world = counted([plan, plan], 2);
+        let world = World { without: Some(rules::LAST_TRY), copies: 1, ..world };
+        finds(World { number: Some(plan.does.permits().unwrap()), ..world }, properties::NO_GHOST);
+    }
+}
+
+#[test]
+fn with_a_bound_that_moves_a_permit_is_taken_twice() {
+    let world = counted([ENDLESS, PLAN], 2);
+    let world = World { plans: vec![ENDLESS, ENDLESS], ..world };
+    let (moving_bound, without) = (Some(110), Some(rules::HELD_WITHOUT_LATCH));
+    let times = &[0, 10, 120];
+    finds(World { moving_bound, without, times, ..world }, properties::AT_MOST_ONCE);
+}
+
+#[test]
+fn with_a_bound_that_moves_permits_are_added_that_were_called_off() {
+    // The cancel is remembered for 66 s, and the request lives for 70.
+    let world = counted([Plan { takes_part: false, ..ONE }, ADDS], 1);
+    let laws = of_permits_that_change;
+    let world = World { first: Some(1), in_flight: 4, times: &[0, 6, 67], laws, ..world };
+    finds(World { moving_bound: Some(70), ..world }, properties::TOLD_ONCE);
+}
+
+#[test]
+fn without_a_bound_a_hold_without_an_end_comes_back_after_ten_minutes() {
+    let world = counted([Plan { knows_clock: false, ..ENDLESS }, ENDLESS], 1);
+    let world = World { travel: Travel::Late, copies: 1, times: &[0, 610], ..world };
+    finds(World { without: Some(rules::BOUND), ..world }, properties::NO_GHOST);
+}
+
+#[test]
+fn a_repeat_that_does_not_extend_leaves_a_client_to_believe_too_long() {
+    for plan in [ONE, BATCH] {
+        let world = counted([waits(plan, 20), plan], plan.does.permits().unwrap());
+        let (without, times) = (Some(rules::REPEAT_EXTENDS), &[0, 20, 40]);
+        finds(World { without, times, ..world }, properties::STANDS);
+    }
+}
+
+#[test]
+fn giving_back_what_is_not_held_makes_permits() {
+    for plan in [ONE, BATCH] {
+        let world = counted([plan, plan], plan.does.permits().unwrap());
+        finds(World { without: Some(rules::SET), ..world }, properties::COUNTED);
+    }
+}
+
+#[test]
+fn what_runs_out_without_being_given_back_is_gone() {
+    for plan in [ONE, BATCH] {
+        let world = counted([plan, plan], plan.does.permits().unwrap());
+        finds(World { without: Some(rules::EVICTED), ..world }, properties::COUNTED);
+    }
+}
+
+/// Searches that take more than seconds without optimization: a full run alone includes them.
+mod large {
+    use super::*;
+
+    #[test]
+    fn one_permit_and_two_who_hold_it_until_they_give_it_back() {
+        let world = counted([ENDLESS, waits(ENDLESS, 20)], 1);
+        holds(
+            World { copies: 1, in_flight: 1, times: &[0, 20, 110, 120], ..world },
+            &[BothGranted, Busy, Abandoned, Repeated, RefusedAsGone],
+        );
+    }
+
+    #[test]
+    fn one_permit_and_a_client_that_has_not_seen_the_clock() {
+        let world = counted([Plan { knows_clock: false, ..ENDLESS }, ENDLESS], 1);
+        holds(
+            World { copies: 1, in_flight: 1, travel: Travel::Late, times: &[0, 600, 610], ..world },
+            &[BothGranted, Busy, BoundRequired, RefusedAsGone],
+        );
+    }
+
+    #[test]
+    fn one_permit_and_two_who_hold_it_for_a_time() {
+        let world = counted([ONE, waits(ONE, 20)], 1);
+        holds(
+            World { copies: 1, times: &[0, 20, 40], ..world },
+            &[BothGranted, Busy, Abandoned, Lost, Repeated, RefusedAsGone, RefusedAsLost],
+        );
+    }
+
+    #[test]
+    fn a_hold_of_a_permit_that_is_renewed() {
+        let world = counted([Plan { renewals: 1, renews: 1, ..ONE }, ONE], 1);
+        let silent = &[properties::HELD_AT_MOST, properties::TOLD];
+        holds(World { in_flight: 1, silent, ..world }, &[BothGranted, Busy, Renewed, Lost]);
+    }
+
+    #[test]
+    fn two_of_three_permits_with_ids_and_a_copy_of_any_request() {
+        let world = counted([BATCH, waits(BATCH, 20)], 3);
+        holds(
+            World { copies: 1, times: &[0, 20, 40], ..world },
+            &[BothGranted, Busy, Abandoned, Lost, Repeated, RefusedAsGone, RefusedAsLost],
+        );
+    }
+
+    #[test]
+    fn permits_with_ids_that_are_renewed() {
+        let world = counted([Plan { renewals: 1, renews: 1, ..BATCH }, BATCH], 3);
+        let silent = &[properties::HELD_AT_MOST, properties::TOLD];
+        holds(World { in_flight: 1, silent, ..world }, &[BothGranted, Busy, Renewed, Lost]);
+    }
+
+    #[test]
+    fn permits_that_are_added_once_while_somebody_wants_one() {
+        let world = counted([ONE, ADDS], 0);
+        let silent = &[properties::HELD_AT_MOST, properties::BESIDE, properties::TOKENS];
+        holds(
+            World {
+                first: None,
+                copies: 1,
+                times: &[0, 6],
+                laws: of_permits_that_change,
+                silent,
+                ..world
+            },
+            &[Busy, Repeated, Done, NotDone, Cancelled, ToldAgain],
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! What stands in Redis, by the kind of object.
+
+use std::borrow::Cow;
+
+use edgelatch::timing::PeerSkew;
+
+use super::client::Belief;
+use super::plan::{Does, JAVA, NAME};
+use super::seen::{BEATS, QUEUE, SEATS, TIMEOUTS};
+use super::world::{State, World};
+use test_support::script_model::{ScriptModel, holds};
+
+/// The holds of a semaphore, and those of a permit-expirable one.
+const HELD: &str = "el:{lock}:held";
+const PERMITS: &str = "{lock}:timeout";
+/// Who wants to write.
+const WANT: &str = "el:{lock}:want";
+/// How long the field of a group's value is.
+const VALUE: usize = 22;
+
+/// Whether a hold stands, in all of its parts.
+pub(crate) fn stands(does: Does, belief: &Belief<'_>, state: &State) -> bool {
+    let (redis, owner) = (&*state.redis, belief.owner);
+    match does {
+        Does::Lock | Does::Fair => redis.field(NAME, owner).is_some(),
+        Does::Read | Does::ReadInside(_) => {
+            redis.field(NAME, owner).is_some() && is_timed(redis, owner)
+        }
+        Does::Write => {
+            let field = format!("{owner}:write");
+            redis.field(NAME, &field).is_some() && redis.field(NAME, "mode") == Some("write")
+        }
+        Does::Permits(permits) => redis.score(HELD, &format!("{permits}|{owner}")).is_some(),
+        Does::Batch(_) => {
+            let ids = does.target().permit_ids(belief.grant.owner);
+            ids.into_iter().all(|id| redis.score(PERMITS, &holds::raw(&id.to_text())).is_some())
+        }
+        Does::Values(values) => {
+            let holders = fields(redis).filter(|field| field.len() == VALUE);
+            let mine = holders.filter(|field| redis.field(NAME, field) == Some(owner));
+            mine.count() == values.len()
+        }
+        Does::CountDown | Does::Close(_) | Does::Await | Does::Add(_) => false,
+    }
+}
+
+/// All owners of ours of which anything is there but a latch. Of permits with ids, those ids.
+pub(crate) fn all_that_is_there<'a>(world: &World, state: &'a State) -> Vec<Cow<'a, str>> {
+    let (redis, mut owners) = (&*state.redis, all_that_stands(world, state));
+    match world.plans[0].does {
+        Does::Fair => {
+            owners.extend(redis.list(QUEUE).into_iter().map(Cow::Owned));
+            for key in [TIMEOUTS, BEATS, SEATS] {
+                owners.extend(redis.members(key).into_keys().map(Cow::Owned));
+            }
+        }
+        Does::Read | Does::ReadInside(_) | Does::Write => {
+            owners.extend(redis.text(WANT).map(|field| without_side(&field).to_owned().into()));
+            let timed = state.seen.ended.iter().filter(|owner| is_timed(redis, owner));
+            owners.extend(timed.map(|owner| Cow::Borrowed(&**owner)));
+        }
+        _ => {}
+    }
+    owners
+}
+
+/// Those of them that keep somebody else out: not so what has run out, and waits to be taken out.
+///
+/// A place in a queue is not a hold either: who comes next takes it out.
+pub(crate) fn all_that_is_held<'a>(world: &World, state: &'a State) -> Vec<Cow<'a, str>> {
+    let (redis, now) = (&*state.redis, i64::try_from(world.server_ms(state)).unwrap());
+    let lasts =
+        |key, member: &str, skew| redis.score(key, member).is_some_and(|at| at > now - skew);
+    let does = world.plans[0].does;
+    let keeps_out = |owner: &str| match does {
+        Does::Read | Does::ReadInside(_) | Does::Write => {
+            is_timed(redis, owner) || redis.field(NAME, &format!("{owner}:write")).is_some()
+        }
+        Does::Permits(permits) => lasts(HELD, &format!("{permits}|{owner}"), 0),
+        Does::Batch(_) => {
+            lasts(PERMITS, owner, i64::try_from(PeerSkew::DEFAULT.get().as_millis()).unwrap())
+        }
+        Does::Values(_) => fields(redis).filter(|field| field.len() == VALUE).any(|value| {
+            let ends = redis.field(NAME, &format!("{value}:{owner}:expire_time"));
+            ends.is_some_and(|ends| ends.parse::<i64>().unwrap() > now)
+        }),
+        _ => true,
+    };
+    let mut owners = all_that_stands(world, state);
+    owners.retain(|owner| keeps_out(owner));
+    owners
+}
+
+/// All that a hold consists of, for as long as it is there.
+fn all_that_stands<'a>(world: &World, state: &'a State) -> Vec<Cow<'a, str>> {
+    let redis = &*state.redis;
+    let mut owners: Vec<Cow<'a, str>> = Vec::new();
+    match world.plans[0].does {
+        Does::Lock => owners.extend(fields(redis).map(Cow::Borrowed)),
+        Does::Fair => {
+            owners.extend(fields(redis).filter(|field| *field != JAVA).map(Cow::Borrowed));
+        }
+        Does::Read | Does::ReadInside(_) | Does::Write => {
+            let holders = fields(redis).filter(|field| *field != "mode");
+            owners.extend(holders.map(|field| Cow::Borrowed(without_side(field))));
+        }
+        Does::Values(_) => {
+            owners.extend(fields(redis).filter_map(|field| owner_of_value(redis, field)));
+        }
+        Does::Permits(_) => {
+            let owner = |member: String| member.split_once('|').map(|(_, owner)| owner.to_owned());
+            owners.extend(redis.members(HELD).into_keys().filter_map(owner).map(Cow::Owned));
+        }
+        Does::Batch(_) => owners.extend(redis.members(PERMITS).into_keys().map(Cow::Owned)),
+        Does::CountDown | Does::Close(_) | Does::Await | Does::Add(_) => {}
+    }
+    owners
+}
+
+/// What is there, and what is held: of permits, or of a latch.
+pub(crate) fn count(world: &World, state: &State) -> i64 {
+    let redis = &*state.redis;
+    let weight = |member: String| -> i64 { member.split('|').next().unwrap().parse().unwrap() };
+    let held: i64 = match world.plans[0].does {
+        Does::Permits(_) => redis.members(HELD).into_keys().map(weight).sum(),
+        Does::Batch(_) => i64::try_from(redis.members(PERMITS).len()).unwrap(),
+        _ => 0,
+    };
+    redis.number(NAME).unwrap_or(0) + held
+}
+
+/// The fields of the hash. What has run out is taken out whenever time passes.
+fn fields(redis: &ScriptModel) -> impl Iterator<Item = &str> {
+    redis.fields(NAME, 0)
+}
+
+fn owner_of_value<'a>(redis: &'a ScriptModel, field: &'a str) -> Option<Cow<'a, str>> {
+    if field.len() == VALUE {
+        return redis.field(NAME, field).map(Cow::Borrowed);
+    }
+    let (owner, _) = field[VALUE + 1..].rsplit_once(':')?;
+    Some(Cow::Borrowed(owner))
+}
+
+fn without_side(field: &str) -> &str {
+    field.strip_suffix(":write").unwrap_or(field)
+}
+
+fn is_timed(redis: &ScriptModel, reader: &str) -> bool {
+    redis.pttl(&format!("{{lock}}:{reader}:rwlock_timeout:1"), 0) != -2
+}

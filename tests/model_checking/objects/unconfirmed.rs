@@ -1,0 +1,99 @@
+//! Who cannot tell whether anything is held of what it has asked for, and is told for how long that may be: of every kind of
+//! object, with a request that comes at the last moment at which it is done.
+
+use std::time::Duration;
+
+use edgelatch::timing::{LeaseTime, Patience};
+
+use super::network::Travel;
+use super::plan::{Does, Plan, seconds};
+use super::properties;
+use super::search::{PLAN, does, finds, holds, waits, world};
+use super::sights::Sight::{Ghost, Unknown};
+use super::world::World;
+
+const KINDS: [Does; 7] = [
+    Does::Lock,
+    Does::Fair,
+    Does::Read,
+    Does::Write,
+    Does::Permits(1),
+    Does::Batch(2),
+    Does::Values(&["A", "B"]),
+];
+/// For how long a request was thought to be under way at most, and the lease.
+const HORIZON_AND_LEASE: Option<Duration> = Some(seconds(90 + 30));
+
+/// Somebody who waits for what is free, is called off at once, and never hears what became of that: neither of the request nor
+/// of the abandon, which is sent twice.
+fn unheard(plan: Plan, times: &'static [u64]) -> World {
+    let permits = plan.does.permits();
+    let plan = Plan { cancels: true, ..plan };
+    World {
+        number: permits,
+        breaks: 2,
+        in_flight: 3,
+        times,
+        laws: properties::of_ghosts,
+        silent: &[properties::BESIDE],
+        ..world([plan])
+    }
+}
+
+#[test]
+fn without_rule_c3_nothing_can_be_told_of_what_has_no_bound() {
+    let plan = Plan { knows_clock: false, ..waits(PLAN, 20) };
+    let world = unheard(plan, &[0, 1, 640]);
+    finds(World { travel: Travel::Late, ..world }, properties::HELD_AT_MOST);
+}
+
+/// Searches that take more than seconds without optimization: a full run alone includes them.
+mod large {
+    use super::*;
+
+    /// S2.
+    #[test]
+    fn what_was_asked_for_during_a_wait_is_held_a_lease_after_its_bound_at_most() {
+        // The bound is at 110 s. What allows for Java's clocks lasts for 2 s more.
+        for kind in KINDS {
+            let world = || unheard(waits(does(kind), 20), &[0, 1, 110, 125, 139, 144]);
+            holds(world(), &[Unknown, Ghost]);
+            finds(World { held_at_most: HORIZON_AND_LEASE, ..world() }, properties::HELD_AT_MOST);
+        }
+    }
+
+    #[test]
+    fn what_was_asked_for_without_an_end_is_held_a_lease_after_its_bound_at_most() {
+        // The bound is at 690 s.
+        for kind in KINDS {
+            let plan = Plan { patience: Patience::UntilCancelled, ..does(kind) };
+            let world = || unheard(plan, &[0, 1, 122, 690, 719, 730]);
+            holds(world(), &[Unknown, Ghost]);
+            finds(World { held_at_most: HORIZON_AND_LEASE, ..world() }, properties::HELD_AT_MOST);
+        }
+    }
+
+    #[test]
+    fn what_was_asked_for_without_a_bound_is_held_a_lease_after_ten_minutes_at_most() {
+        for kind in KINDS {
+            let plan = Plan { knows_clock: false, ..waits(does(kind), 20) };
+            let world = || unheard(plan, &[0, 1, 122, 600, 629, 640]);
+            holds(world(), &[Unknown, Ghost]);
+            finds(World { held_at_most: HORIZON_AND_LEASE, ..world() }, properties::HELD_AT_MOST);
+        }
+    }
+
+    /// S14.
+    #[test]
+    fn a_hold_that_is_released_in_vain_lasts_a_lease_after_its_bound_at_most() {
+        // Of five attempts none is heard of; a copy of the acquisition extends the hold at its bound, at 110 s.
+        let lease = LeaseTime::new(seconds(120)).unwrap();
+        let plan = Plan { releases: 5, lease, ..waits(PLAN, 20) };
+        let times = &[0, 2, 4, 6, 110, 220, 240];
+        let world = || World { breaks: 5, in_flight: 5, copies: 1, times, ..world([plan]) };
+        let silent = &[properties::EXCLUSION, properties::NO_RETURN, properties::TOKENS];
+        holds(World { silent, ..world() }, &[Unknown, Ghost]);
+        let horizon_and_lease = Some(seconds(90 + 120));
+        finds(World { held_at_most: horizon_and_lease, ..world() }, properties::HELD_AT_MOST);
+    }
+}

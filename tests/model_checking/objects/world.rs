@@ -1,0 +1,341 @@
+//! The model's state and what can happen in it: some clients, a network that loses, doubles and reorders, and a Redis.
+//!
+//! Time goes in steps. All that happens within one step happens at one time of the server, while a client's own clock may run
+//! ahead of it by a little: never by more than a lease allows for drift, and only until the next step. A message that is never
+//! delivered is a lost one, and a client that never does anything more is a dead one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use edgelatch::machine::CallId;
+use edgelatch::name::OwnerId;
+use edgelatch::protocol::reply::{Reply, ServerClock};
+use edgelatch::time::Instant;
+use stateright::{Model, Property};
+
+use super::client::{Belief, Client, HANDS_ON};
+use super::network::{Answer, From, Letter, Travel};
+use super::plan::{Does, JAVA, NAME, Plan};
+use super::premises::premise_of;
+use super::seen::{Executed, Seen};
+use super::sights::Sights;
+use super::stage::{Leg, Outbox};
+use test_support::script_model::fair_head::Rule;
+use test_support::script_model::{Latches, ScriptModel, Value};
+
+/// When the server's clock starts, in milliseconds since 1970.
+pub(crate) const EPOCH: u64 = 1_700_000_000_000;
+/// How far a client's clock may be ahead: less than 1 % of the shortest lease.
+const AHEAD_MAX: Duration = Duration::from_millis(300);
+
+/// One model: who does what, and how far it is searched.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) plans: Vec<Plan>,
+    /// Who begins before all others, where it does not matter who does.
+    pub(crate) first: Option<usize>,
+    /// How many permits there are at the start, or the count of the latch.
+    pub(crate) number: Option<i64>,
+    /// For how many seconds a thread of Java's holds the lock at the start.
+    pub(crate) java_holds_for: Option<u64>,
+    /// The times of the server, in seconds since its start.
+    pub(crate) times: &'static [u64],
+    /// How many messages may be executed once more.
+    pub(crate) copies: u8,
+    /// How many messages may wait to be executed.
+    pub(crate) in_flight: usize,
+    /// How often a connection may break.
+    pub(crate) breaks: u8,
+    pub(crate) latches: Latches,
+    /// A rule that is taken away, by its name; of a fair lock, one of its own.
+    pub(crate) without: Option<&'static str>,
+    pub(crate) off: Option<Rule>,
+    /// Whether each request gets a not-after of its own (against rule C8): so many seconds after it is sent.
+    pub(crate) moving_bound: Option<u64>,
+    pub(crate) travel: Travel,
+    /// For how long something may be held, instead of what a client is told that cannot tell (against rule C9).
+    pub(crate) held_at_most: Option<Duration>,
+    /// What must hold in every state.
+    pub(crate) laws: fn() -> Vec<Property<Self>>,
+    /// Those of them that say nothing, since what they speak of cannot come up.
+    pub(crate) silent: &'static [&'static str],
+    /// What was reached while the model was searched: no part of a state.
+    pub(crate) sights: Arc<Sights>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    step: u8,
+    pub(crate) redis: Arc<ScriptModel>,
+    pub(crate) clients: Vec<Arc<Client>>,
+    ahead_ms: Vec<u64>,
+    pub(crate) letters: Vec<Letter>,
+    answers: Vec<Answer>,
+    pub(crate) copies_left: u8,
+    breaks_left: u8,
+    pub(crate) seen: Arc<Seen>,
+}
+
+/// What can happen next; numbers are places in the lists of the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Begin(usize),
+    Execute(usize),
+    Hear(usize),
+    Break(usize, Leg, CallId),
+    Wake(usize, Leg),
+    Cancel(usize),
+    Renew(usize),
+    Release(usize),
+    TimePasses,
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let client = |(plan, number): (&Plan, u8)| {
+            let now = local(number, 0, 0);
+            let clock = plan.knows_clock.then(|| ServerClock::new(EPOCH, now));
+            Arc::new(Client::new(number, plan.does, clock))
+        };
+        let state = State {
+            step: 0,
+            redis: Arc::new(self.redis()),
+            clients: self.plans.iter().zip(0..).map(client).collect(),
+            ahead_ms: vec![0; self.plans.len()],
+            letters: Vec::new(),
+            answers: Vec::new(),
+            copies_left: self.copies,
+            breaks_left: self.breaks,
+            seen: Arc::default(),
+        };
+        match self.first {
+            Some(first) => self.next_state(&state, Action::Begin(first)).into_iter().collect(),
+            None => vec![state],
+        }
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for (number, client) in state.clients.iter().enumerate() {
+            let plan = &self.plans[number];
+            if client.is_idle() && self.may_begin(state, number) {
+                actions.push(Action::Begin(number));
+            }
+            let wakes = client
+                .deadlines()
+                .filter(|(_, until)| self.wait_ms(state, number, *until).is_some());
+            actions.extend(wakes.map(|(leg, _)| Action::Wake(number, leg)));
+            if state.breaks_left > 0 {
+                actions
+                    .extend(client.under_way().map(|(leg, call)| Action::Break(number, leg, call)));
+            }
+            if client.is_acquiring() && plan.cancels {
+                actions.push(Action::Cancel(number));
+            }
+            if client.may_release() && plan.releases > 0 {
+                actions.push(Action::Release(number));
+            }
+            if client.may_renew() && plan.renews > 0 {
+                actions.push(Action::Renew(number));
+            }
+        }
+        actions.extend((0..state.letters.len()).map(Action::Execute));
+        actions.extend((0..state.answers.len()).map(Action::Hear));
+        if usize::from(state.step) + 1 < self.times.len() {
+            actions.push(Action::TimePasses);
+        }
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        match action {
+            Action::Begin(number) => {
+                let (plan, around) = (&self.plans[number], self.writer_around(last, number));
+                self.act(&mut state, number, |client, now| client.begin(plan, around, now))?;
+            }
+            Action::Execute(place) => self.execute(&mut state, place),
+            Action::Hear(place) => {
+                let Answer { to: (number, leg, call), reply } = state.answers.remove(place);
+                self.act(&mut state, usize::from(number), |client, now| {
+                    client.hear(leg, call, reply, now)
+                })?;
+            }
+            Action::Break(number, leg, call) => {
+                state.breaks_left -= 1;
+                self.act(&mut state, number, |client, now| client.broken(leg, call, now))?;
+            }
+            Action::Wake(number, leg) => {
+                let (_, until) =
+                    last.clients[number].deadlines().find(|(other, _)| *other == leg)?;
+                state.ahead_ms[number] += self.wait_ms(last, number, until)?;
+                self.act(&mut state, number, |client, now| client.woken(leg, now))?;
+            }
+            Action::Cancel(number) => self.act(&mut state, number, Client::cancelled)?,
+            Action::Renew(number) => {
+                let lease = self.plans[number].lease;
+                self.act(&mut state, number, |client, now| client.renew(lease, now))?;
+            }
+            Action::Release(number) => {
+                let inside = self.reader_inside(last, number);
+                self.act(&mut state, number, |client, now| client.release(inside, now))?;
+            }
+            Action::TimePasses => {
+                state.step += 1;
+                state.ahead_ms.fill(0);
+                let now = self.server_ms(&state);
+                Arc::make_mut(&mut state.redis).expire(now);
+            }
+        }
+        self.forget(&mut state);
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        let laws = (self.laws)();
+        let premises: Vec<_> = laws.iter().map(premise_of).collect();
+        laws.into_iter().chain(premises).collect()
+    }
+
+    fn within_boundary(&self, state: &State) -> bool {
+        state.letters.iter().filter(|letter| !letter.executed).count() <= self.in_flight
+    }
+}
+
+impl World {
+    /// Redis as it is at the start.
+    fn redis(&self) -> ScriptModel {
+        let mut redis = ScriptModel::new(self.latches);
+        (redis.without, redis.unfair) = (self.without, self.off);
+        if let Some(number) = self.number {
+            redis.put(NAME, Value::Text(number.to_string()), None);
+        }
+        if let Some(held_for) = self.java_holds_for {
+            let hold = BTreeMap::from([(JAVA.to_owned(), "1".to_owned())]);
+            redis.put(NAME, Value::Hash(hold), Some(EPOCH + held_for * 1000));
+        }
+        redis
+    }
+
+    /// The server's clock.
+    pub(crate) fn server_ms(&self, state: &State) -> u64 {
+        EPOCH + self.times[usize::from(state.step)] * 1000
+    }
+
+    /// A client's clocks.
+    pub(crate) fn now(&self, state: &State, number: usize) -> Instant {
+        let since_start = self.times[usize::from(state.step)] * 1000;
+        local(u8::try_from(number).unwrap(), since_start, state.ahead_ms[number])
+    }
+
+    /// What each client believes in now.
+    pub(crate) fn believers<'a>(
+        &'a self,
+        state: &'a State,
+    ) -> impl Iterator<Item = (usize, Belief<'a>)> {
+        state.clients.iter().enumerate().filter_map(|(number, client)| {
+            Some((number, client.believes(self.now(state, number))?))
+        })
+    }
+
+    /// Whether what two clients take may be held side by side.
+    pub(crate) fn goes_beside(&self, a: usize, b: usize) -> bool {
+        self.plans[a].does.goes_beside(self.plans[b].does, (a, b))
+    }
+
+    fn may_begin(&self, state: &State, number: usize) -> bool {
+        let plan = &self.plans[number];
+        let inside = matches!(plan.does, Does::ReadInside(_));
+        plan.takes_part && (!inside || self.writer_around(state, number).is_some())
+    }
+
+    /// The owner of the write hold that the same program relies on.
+    fn writer_around(&self, state: &State, number: usize) -> Option<OwnerId> {
+        let Does::ReadInside(writer) = self.plans[number].does else { return None };
+        let belief = state.clients[writer].believes(self.now(state, writer))?;
+        Some(belief.grant.owner)
+    }
+
+    /// The owner of the read hold that the same program relies on inside its write hold.
+    fn reader_inside(&self, state: &State, number: usize) -> Option<OwnerId> {
+        let inside = |(_, plan): &(usize, &Plan)| plan.does == Does::ReadInside(number);
+        let (reader, _) = self.plans.iter().enumerate().find(inside)?;
+        let belief = state.clients[reader].believes(self.now(state, reader))?;
+        Some(belief.grant.owner)
+    }
+
+    /// How much further a client's clock has to go to reach a time, if it may go so far before the next step.
+    fn wait_ms(&self, state: &State, number: usize, until: Instant) -> Option<u64> {
+        let wait = self.now(state, number).until(until);
+        let ahead = Duration::from_millis(state.ahead_ms[number]) + wait;
+        (wait.is_zero() || ahead <= AHEAD_MAX).then_some(u64::try_from(wait.as_millis()).unwrap())
+    }
+
+    /// Lets a client do something and sends what it has to send; `None` when that leaves the bounds of the model.
+    fn act(
+        &self,
+        state: &mut State,
+        number: usize,
+        act: impl FnOnce(&mut Client, Instant) -> Outbox,
+    ) -> Option<()> {
+        let now = self.now(state, number);
+        let client = Arc::make_mut(&mut state.clients[number]);
+        let outbox = act(client, now);
+        if !client.is_within(&self.plans[number]) {
+            return None;
+        }
+        self.sights.client(client);
+        if let Some(token) = client.handed_on().filter(|_| self.without != Some(HANDS_ON)) {
+            let inside = |(_, plan): &(_, &Plan)| plan.does == Does::ReadInside(number);
+            for (reader, _) in self.plans.iter().enumerate().filter(inside) {
+                Arc::make_mut(&mut state.clients[reader]).take_over(token);
+            }
+        }
+        let server_ms = self.server_ms(state);
+        for (leg, call, script) in outbox {
+            let from = (u8::try_from(number).unwrap(), leg, call);
+            state.letters.push(Letter::new(from, script, self, server_ms));
+        }
+        Some(())
+    }
+
+    fn execute(&self, state: &mut State, place: usize) {
+        let now = self.server_ms(state);
+        let letter = &mut state.letters[place];
+        if letter.executed {
+            state.copies_left -= 1;
+        }
+        letter.executed = true;
+        let (to, script) = (letter.from, Arc::clone(&letter.script));
+        let before = Arc::clone(&state.redis);
+        let redis = Arc::make_mut(&mut state.redis);
+        let cells = redis.run_until(&script, letter.not_after, now * 1000);
+        redis.published.clear();
+        let run = Executed::new(to.0, &script, &cells, [&before, redis], now);
+        let seen = Arc::make_mut(&mut state.seen);
+        seen.executed(&run);
+        self.sights.executed(&run, &state.clients[usize::from(to.0)], seen);
+        let reply = Reply::read(&cells, script.request).expect("the model answers like a script");
+        state.answers.push(Answer { to, reply });
+    }
+
+    /// Takes out what cannot matter any more, and orders the rest, so that states that are alike are equal.
+    fn forget(&self, state: &mut State) {
+        let now = self.server_ms(state);
+        let State { clients, letters, answers, copies_left, .. } = state;
+        let awaited = |(number, leg, call): From| clients[usize::from(number)].awaits(leg, call);
+        answers.retain(|answer| awaited(answer.to));
+        letters.retain(|letter| letter.matters(awaited(letter.from), *copies_left > 0, now));
+        letters.sort_by_key(|letter| (letter.from, letter.executed));
+        answers.sort_by_key(|answer| answer.to);
+        answers.dedup();
+    }
+}
+
+/// What the clocks of a client show: they have nothing to do with the server's, nor with each other.
+fn local(number: u8, since_start_ms: u64, ahead_ms: u64) -> Instant {
+    let passed = since_start_ms + ahead_ms;
+    Instant::from_millis(5_000 + passed, 900_000_000 * u64::from(number + 1) + passed)
+}

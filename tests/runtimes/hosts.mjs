@@ -1,0 +1,230 @@
+/**
+ * The packed npm package in hosts that are frozen, stopped, killed or evicted while it holds or waits: pages, Workers, processes.
+ * And the recipes of docs/fencing.md, which keep out what such a host writes too late.
+ *
+ * Environment: as of tests/runtimes/run.mjs, without EDGELATCH_TEST_SCOPE_KEY and EDGELATCH_EXTENT.
+ */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+
+import { launch } from "./browser.mjs";
+import { until } from "./check.mjs";
+import { openFront } from "./front.mjs";
+import { startHolder } from "./holder.mjs";
+import { freeze, hide, leave, openLonePage } from "./lone_page.mjs";
+import { newClient, removeProjects, required } from "./project.mjs";
+import { startStores } from "./stores.mjs";
+import { startWorker } from "./worker.mjs";
+
+const url = required("EDGELATCH_TEST_URL");
+const token = required("EDGELATCH_TEST_TOKEN");
+const env = { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token };
+
+/** They wait more than they compute. */
+const CONCURRENT = { concurrency: 3 };
+
+let front;
+let locks;
+before(async () => {
+  front = await openFront(url);
+  locks = await newClient({ url, token });
+});
+after(async () => {
+  front?.close();
+  await removeProjects();
+});
+
+describe("hosts", { concurrency: 4 }, () => {
+  describe("Chromium", CONCURRENT, pages);
+  describe("workerd", { concurrency: 1 }, requestsOfWorker);
+  describe("hosts that stop", CONCURRENT, stoppedHosts);
+  describe("fencing in workerd", { concurrency: 1 }, fencing);
+});
+
+// After all others: of their requests.
+test("no page and no Worker has asked for a path that is none of a gateway's", () => assert.deepEqual(front.strays, []));
+
+function pages() {
+  let browser;
+  before(async () => (browser = await launch()));
+  after(() => browser?.close());
+
+  for (const [what, way] of Object.entries({ frozen: freeze, hidden: hide, "put into the back/forward cache": leave })) {
+    // S31, S35, S37.
+    test(`a page that was ${what} for longer than its lease finds it lost`, async (t) => {
+      const page = await openLonePage(browser, { url: front.url, token });
+      t.after(page.close);
+      const name = `page:${crypto.randomUUID()}`;
+      const held = await page.call("hold", name, 1_500);
+      const comeBack = await way(page);
+      const next = await locks.lock(name).acquire({ waitMs: 120_000 });
+      assert.ok(next.token > held);
+      await comeBack();
+      const { remaining, aborted, reason, happened } = await page.call("look");
+      assert.deepEqual([remaining, aborted, reason], [0, true, "expired"]);
+      assert.ok(happened.includes({ frozen: "freeze", hidden: "hidden" }[what] ?? "came back"), `the browser did it: ${happened}`);
+      assert.equal(await next.release(), "released");
+    });
+  }
+}
+
+function requestsOfWorker() {
+  let worker;
+  let get;
+  before(async () => {
+    worker = await startWorker({ EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token });
+    get = (page, options) => fetch(new URL(page, worker.url), options);
+  });
+  after(() => worker?.close());
+
+  // S39.
+  test("a hold that outlives its request is renewed for as long as waitUntil keeps that, and no longer", async () => {
+    const name = `outlives:${crypto.randomUUID()}`;
+    await (await get(`/outlives?name=${name}:gone`)).json();
+    await (await get(`/outlives?name=${name}:stays&stays`)).json();
+    // Sooner than after the minute of the lease. Without renewals `stays` would be free by then, too.
+    const next = await locks.readWriteLock(`${name}:gone`).write.acquire({ waitMs: 30_000 });
+    assert.equal(await next.release(), "released");
+    assert.equal(await locks.readWriteLock(`${name}:stays`).write.tryAcquire(), null);
+    assert.equal(await locks.readWriteLock(`${name}:stays`).read.forceRelease(), true);
+  });
+
+  for (const [what, page] of [["has ended", "/lends"], ["is under way", "/lends?stays"]]) {
+    test(`the signal of a request that ${what} is no signal of this one, and the package goes on`, async (t) => {
+      const client = new AbortController();
+      t.after(() => client.abort());
+      assert.equal((await get(page, { signal: client.signal })).status, 200);
+      const answer = await (await get(`/borrows?name=borrows:${crypto.randomUUID()}`)).json();
+      assert.deepEqual(answer, { first: "released", now: "released" });
+    });
+  }
+
+  for (const manner of ["attentive", "heedless"]) {
+    // S40, S41.
+    test(`of two ${manner} requests that overlap, the one whose client stays gets the lock`, async (t) => {
+      const name = `overlap:${crypto.randomUUID()}`;
+      const page = (id) => `/${manner}?id=${manner}-${id}&name=${name}`;
+      const holder = await locks.lock(name).acquire();
+      t.after(() => holder.release());
+      const client = new AbortController();
+      const leaves = get(page("leaves"), { signal: client.signal }).then((response) => response.text()).catch((error) => error.name);
+      const stays = get(page("stays")).then((response) => response.json());
+      await until(() => front.owners(name).size === 2, "both of them wait in Redis");
+
+      client.abort();
+      assert.equal(await leaves, "AbortError");
+      if (manner === "attentive") {
+        const ended = async () => (await (await get("/ended")).json())["attentive-leaves"];
+        assert.equal(await until(ended, "the request notices that its client has gone"), "AbortError");
+      }
+      await holder.release();
+      const answer = await stays;
+      assert.ok(answer.held && answer.token > holder.token);
+      // A heedless request goes on without its client, and takes its turn too.
+      const isFree = async () => manner === "heedless" || !(await locks.lock(name).inspect()).locked;
+      assert.ok(await isFree(), "nobody holds it any more");
+
+      const later = await Promise.all([1, 2, 3].map(async (id) => (await get(page(id))).json()));
+      assert.equal(new Set(later.map(({ token }) => token)).size, 3);
+      assert.ok(later.every(({ held, token }) => held && token > answer.token));
+      assert.ok(await isFree(), "nobody holds it any more");
+    });
+  }
+}
+
+function stoppedHosts() {
+  // S32, S33.
+  test("a process that was stopped for longer than its lease finds it lost, and its write is refused", async (t) => {
+    const name = `stopped:${crypto.randomUUID()}`;
+    const holder = await startHolder(env, name, 2_000);
+    t.after(() => holder.kill());
+    holder.signal("SIGSTOP");
+    const next = await locks.lock(name).acquire({ waitMs: 120_000 });
+    assert.ok(next.token > holder.token);
+    const guard = locks.guard(`${name}:value`);
+    await guard.set(next, "second");
+    holder.signal("SIGCONT");
+    const { remaining, aborted, written } = await holder.ask();
+    assert.deepEqual([remaining, aborted], [0, true]);
+    assert.match(written, /^(LeaseLostError|StaleTokenError)$/);
+    assert.equal(await guard.newest(), next.token);
+    assert.equal(await next.release(), "released");
+  });
+
+  // S36.
+  test("what a process that was killed has held is free after its lease", async (t) => {
+    const name = `killed:${crypto.randomUUID()}`;
+    const holder = await startHolder(env, name, 2_000);
+    t.after(() => holder.kill());
+    const waiting = locks.lock(name).acquire({ waitMs: 120_000 });
+    await holder.kill();
+    const next = await waiting;
+    assert.ok(next.token > holder.token);
+    assert.equal(await next.release(), "released");
+  });
+
+  // S38.
+  test("what an isolate that was evicted has held is free after its lease, and the next one is another owner", async (t) => {
+    const name = `evicted:${crypto.randomUUID()}`;
+    const holds = async () => {
+      const worker = await startWorker({ EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token });
+      t.after(() => worker.close());
+      const answer = await (await fetch(new URL(`/keeps?name=${name}`, worker.url))).json();
+      await worker.close("SIGKILL");
+      return answer;
+    };
+    const [first, second] = [await holds(), await holds()];
+    assert.ok(second.token > first.token);
+    assert.equal(front.owners(name).size, 2);
+  });
+}
+
+function fencing() {
+  let stores;
+  let old;
+  let young;
+  before(async () => {
+    stores = await startStores();
+    const lock = locks.lock(`fencing:${crypto.randomUUID()}`);
+    // Tokens as they come: of a holder whose time is over, and of the next.
+    [old, young] = [await lock.run((lease) => lease.token), await lock.run((lease) => lease.token)];
+  });
+  after(() => stores?.close());
+
+  // S33.
+  test("D1 refuses what an older holder writes", async () => {
+    await stores.sql(["table"]);
+    assert.deepEqual(await stores.sql(["upsert", { id: "a", total: 1, token: old }]), [1]);
+    assert.deepEqual(await stores.sql(["claim", { id: "a", token: young }]), [1]);
+    for (const title of ["update", "upsert"]) assert.deepEqual(await stores.sql([title, { id: "a", total: 2, token: old }]), [0]);
+    assert.deepEqual(await stores.sql(["update", { id: "a", total: 3, token: young }]), [1]);
+    assert.deepEqual(await stores.rows("SELECT total, fence FROM invoice"), [{ total: 3, fence: young }]);
+  });
+
+  test("D1 refuses a late copy of an earlier write of the same holder", async () => {
+    await stores.sql(["numbered table"]);
+    await stores.rows("INSERT INTO account (id, balance) VALUES ('a', 0)");
+    const write = (step, balance, token) => stores.sql(["numbered update", { id: "a", balance, step, token }]);
+    assert.deepEqual([await write(1, 10, old), await write(2, 20, old), await write(1, 10, old)], [[1], [1], [0]]);
+    assert.deepEqual([await write(1, 30, young), await write(3, 40, old)], [[1], [0]]);
+    assert.deepEqual(await stores.rows("SELECT balance FROM account"), [{ balance: 30 }]);
+  });
+
+  test("D1 deletes in one batch under a fence that stays", async () => {
+    await stores.sql(["fences"], ["upsert", { id: "b", total: 1, token: old }]);
+    const remove = (token) => stores.sql(["raise", { name: "n", token }], ["fenced delete", { id: "b", name: "n", token }]);
+    await stores.sql(["raise", { name: "n", token: young }]);
+    assert.deepEqual([await remove(old), await remove(young)], [[0, 0], [1, 1]]);
+  });
+
+  // S33.
+  test("R2 refuses what an older holder puts", async () => {
+    assert.ok(await stores.put("a", "first", old));
+    assert.ok(await stores.put("a", "second", young));
+    assert.equal(await stores.put("a", "late", old), false);
+    assert.equal(await stores.read("a"), "second");
+    const puts = await Promise.all(["x", "y", "z"].map((body) => stores.put("b", body, young)));
+    assert.ok(puts.every(Boolean), "of one token each is put, after another look");
+  });
+}

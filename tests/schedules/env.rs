@@ -1,0 +1,170 @@
+//! The environment of one schedule: virtual time, Redis, the network, and the events to come, all drawn from one seed.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::ScriptCall;
+use fastrand::Rng;
+
+use super::coverage::Coverage;
+use super::network::{MAX_COPIES, Network, Request};
+use super::runner::{MovingBound, Plan};
+use test_support::script_model::ScriptModel;
+
+/// Redis' clock when a schedule begins, in milliseconds.
+pub(crate) const START: u64 = 1_700_000_000_000;
+
+/// Something that happens at a time. `T` names the scenario's timers.
+pub(super) enum Event<T> {
+    /// A request reaches Redis. Only the first of its copies gets a reply.
+    Request {
+        request: Rc<Request>,
+        is_copy: bool,
+    },
+    /// A reply reaches its client, or the client learns that the connection broke.
+    Reply {
+        request: Rc<Request>,
+        reply: Option<Reply>,
+    },
+    Timer(T),
+}
+
+/// A script that ran: when, by whose request, its name, and its verdict.
+type Step = (u64, usize, &'static str, Code);
+
+pub(crate) struct Env<T> {
+    pub(crate) rng: Rng,
+    /// Redis with the scripts.
+    pub(crate) model: ScriptModel,
+    /// Redis' clock, in milliseconds.
+    pub(crate) now: u64,
+    pub(crate) coverage: Coverage,
+    network: Network,
+    moving_bound: Option<MovingBound>,
+    /// When clients stop beginning anything new.
+    closes_at: u64,
+    events: BTreeMap<(u64, usize), Event<T>>,
+    scheduled: usize,
+    /// Where in `events` each timer is.
+    timers: BTreeMap<T, (u64, usize)>,
+    requests: usize,
+    steps: Vec<Step>,
+}
+
+impl<T: Copy + Ord> Env<T> {
+    pub(super) fn new<S>(plan: &Plan<S>, seed: u64, length: u64) -> Self {
+        let mut model = ScriptModel::new(plan.latches);
+        model.without = plan.without;
+        Self {
+            rng: Rng::with_seed(seed),
+            model,
+            now: START,
+            coverage: Coverage::default(),
+            network: plan.network,
+            moving_bound: plan.moving_bound,
+            closes_at: START + length,
+            events: BTreeMap::new(),
+            scheduled: 0,
+            timers: BTreeMap::new(),
+            requests: 0,
+            steps: Vec::new(),
+        }
+    }
+
+    /// Draws whether something with this chance in per cent happens.
+    pub(crate) fn chance(&mut self, per_cent: u32) -> bool {
+        self.rng.u32(0..100) < per_cent
+    }
+
+    /// Whether clients still begin something new.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.now < self.closes_at
+    }
+
+    /// Sets a timer to run out in `ms`; an earlier setting of the same timer no longer counts.
+    pub(crate) fn set_timer(&mut self, timer: T, ms: u64) {
+        self.cancel_timer(timer);
+        let place = self.schedule(ms, Event::Timer(timer));
+        self.timers.insert(timer, place);
+    }
+
+    pub(crate) fn cancel_timer(&mut self, timer: T) {
+        if let Some(place) = self.timers.remove(&timer) {
+            self.events.remove(&place);
+        }
+    }
+
+    /// Sends a request, and returns its number. The network may lose it, delay it, and deliver copies of it.
+    pub(crate) fn send(&mut self, client: usize, call: ScriptCall) -> usize {
+        let (number, sent_at) = (self.requests, self.now);
+        self.requests += 1;
+        let request = Rc::new(Request { client, number, sent_at, call });
+        for _ in 0..MAX_COPIES {
+            if !self.chance(self.network.copied) {
+                break;
+            }
+            let delay = self.rng.u64(1..=self.network.copy_ms);
+            self.schedule(delay, Event::Request { request: Rc::clone(&request), is_copy: true });
+        }
+        let delay = self.network.delay(&mut self.rng);
+        if self.chance(self.network.lost) {
+            self.coverage.count("lost requests");
+            self.schedule(delay, Event::Reply { request, reply: None });
+        } else {
+            self.schedule(delay, Event::Request { request, is_copy: false });
+        }
+        number
+    }
+
+    /// Drops everything that would still happen.
+    pub(crate) fn stop(&mut self) {
+        self.events.clear();
+        self.timers.clear();
+    }
+
+    /// Executes a request now. Its messages are in `model.published`.
+    pub(super) fn execute(&mut self, request: &Request) -> Reply {
+        let call = &request.call;
+        let not_after = call.args()[1].parse().ok();
+        let not_after = self.moving_bound.map_or(not_after, |bound| bound(request, not_after));
+        // No two scripts run in one microsecond.
+        let micros = self.now * 1000 + self.steps.len() as u64 % 1000;
+        let cells = self.model.run_until(call, not_after, micros);
+        let reply = Reply::read(&cells, call.request).unwrap();
+        self.steps.push((self.now, request.client, request.script(), reply.code));
+        reply
+    }
+
+    pub(super) fn send_reply(&mut self, request: Rc<Request>, reply: Reply) {
+        let reply = (!self.chance(self.network.reply_lost)).then_some(reply);
+        let delay = self.network.delay(&mut self.rng);
+        self.schedule(delay, Event::Reply { request, reply });
+    }
+
+    /// Moves the time on to the next event.
+    pub(super) fn next_event(&mut self) -> Option<Event<T>> {
+        let ((at, _), event) = self.events.pop_first()?;
+        if let Event::Timer(timer) = event {
+            self.timers.remove(&timer);
+        }
+        self.now = at;
+        Some(event)
+    }
+
+    /// The scripts that ran last, one per line.
+    pub(super) fn trace(&self) -> String {
+        let last = &self.steps[self.steps.len().saturating_sub(15)..];
+        let line = |(at, client, script, code): &Step| {
+            format!("{:>8} ms  client {client}  {script}: {code:?}\n", at - START)
+        };
+        last.iter().map(line).collect()
+    }
+
+    fn schedule(&mut self, ms: u64, event: Event<T>) -> (u64, usize) {
+        self.scheduled += 1;
+        let place = (self.now + ms, self.scheduled);
+        self.events.insert(place, event);
+        place
+    }
+}

@@ -1,0 +1,260 @@
+//! A client of ours at a fair lock: what its machines do, in short.
+
+use std::time::Duration;
+
+use edgelatch::protocol::calls::{FairSettings, Try};
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::{Bound, ScriptCall};
+
+use super::super::runner::Request;
+use super::{Fair, Timer, calls, new_try, target};
+use test_support::calls::{field, numbered_owner, request};
+
+/// How long one attempt may take, how long a hold lasts, and for how long Redis remembers an owner.
+const ATTEMPT: u64 = 2_000;
+const LEASE: u64 = 8_000;
+const KEEP: Duration = Duration::from_secs(90);
+/// After how many attempts a last try is given up.
+const ATTEMPTS: u32 = 3;
+
+/// One client, which waits, holds, and waits again.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    stage: Stage,
+    owner: u32,
+    /// Where a message says that it is this owner's turn.
+    pub(super) channel: String,
+    /// The owner that this one takes over from.
+    previous: Option<u32>,
+    /// Counts the tries of the owner.
+    number: u32,
+    bound: Bound,
+    wait_until: u64,
+    is_streaming: bool,
+    settings: FairSettings,
+    /// How often the last try was sent.
+    attempts: u32,
+}
+
+/// `sent`: the number of the request whose reply counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    Trying {
+        sent: usize,
+        last: bool,
+    },
+    Pausing,
+    Holding,
+    /// It abandons its owner. `again`: then it begins again at once.
+    Ending {
+        sent: usize,
+        again: bool,
+    },
+    Dead,
+}
+
+impl Client {
+    pub(super) fn new() -> Self {
+        Self {
+            stage: Stage::Idle,
+            owner: 0,
+            channel: String::new(),
+            previous: None,
+            number: 0,
+            bound: Bound { not_after: None, keep: KEEP },
+            wait_until: 0,
+            is_streaming: false,
+            settings: FairSettings::default(),
+            attempts: 0,
+        }
+    }
+
+    pub(super) const fn is_subscribed(&self) -> bool {
+        self.is_streaming && matches!(self.stage, Stage::Pausing | Stage::Trying { .. })
+    }
+
+    pub(super) fn waits_on(&self, channel: &str) -> bool {
+        self.is_streaming && self.stage == Stage::Pausing && self.channel == channel
+    }
+
+    fn try_call(&self, last: bool) -> ScriptCall {
+        let previous = self.previous.map(numbered_owner);
+        let one = new_try(self.owner, self.number, LEASE);
+        target(self.settings).acquire(&Try { bound: self.bound, last, previous, ..one })
+    }
+
+    fn abandon_call(&self) -> ScriptCall {
+        let (owner, previous) = (numbered_owner(self.owner), self.previous.map(numbered_owner));
+        target(self.settings).abandon(request(999), self.bound, owner, previous)
+    }
+
+    fn field(&self) -> String {
+        field(&numbered_owner(self.owner))
+    }
+}
+
+impl Fair {
+    pub(super) fn on_client_timer(&mut self, index: usize) {
+        let Client { stage, attempts, .. } = self.clients[index];
+        match stage {
+            // Another client takes the place of a dead one.
+            Stage::Idle | Stage::Dead => self.start(index),
+            Stage::Trying { last: true, .. } if attempts >= ATTEMPTS => self.abandon(index, false),
+            Stage::Trying { last: true, .. } => self.send_try(index, true),
+            Stage::Trying { .. } if self.env.chance(self.settings.gives_up) => {
+                self.abandon(index, false);
+            }
+            Stage::Trying { .. } if self.env.chance(self.settings.rolls_over) => {
+                self.roll_over(index);
+            }
+            Stage::Trying { .. } => self.try_again(index),
+            Stage::Pausing => self.poll(index),
+            Stage::Holding if self.env.chance(self.settings.holder_dies) => self.die(index),
+            Stage::Holding => self.abandon(index, false),
+            Stage::Ending { again, .. } => self.abandon(index, again),
+        }
+    }
+
+    fn start(&mut self, index: usize) {
+        let wait = self.env.rng.u64(1_000..60_000);
+        let is_streaming = self.env.chance(self.settings.streaming);
+        let client = &mut self.clients[index];
+        client.wait_until = self.env.now + wait;
+        client.is_streaming = is_streaming;
+        client.previous = None;
+        self.begin_owner(index);
+        self.try_again(index);
+    }
+
+    fn begin_owner(&mut self, index: usize) {
+        let bounded = self.env.chance(self.settings.bounded);
+        let not_after = bounded.then(|| self.env.now + self.env.rng.u64(5_000..60_000));
+        self.last_owner += 1;
+        let client = &mut self.clients[index];
+        client.bound = Bound { not_after, keep: KEEP };
+        client.owner = self.last_owner;
+        let owner = numbered_owner(client.owner);
+        client.channel = calls(client.settings).topic(owner).channel().into();
+        client.number = 0;
+    }
+
+    fn try_again(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        client.number += 1;
+        client.attempts = 0;
+        let last = self.env.now >= client.wait_until;
+        self.send_try(index, last);
+    }
+
+    fn send_try(&mut self, index: usize, last: bool) {
+        self.clients[index].attempts += 1;
+        let sent = self.env.send(index, self.clients[index].try_call(last));
+        self.clients[index].stage = Stage::Trying { sent, last };
+        self.env.set_timer(Timer::Client(index), ATTEMPT);
+    }
+
+    fn abandon(&mut self, index: usize, again: bool) {
+        self.drop_lease(index);
+        let sent = self.env.send(index, self.clients[index].abandon_call());
+        self.clients[index].stage = Stage::Ending { sent, again };
+        self.env.set_timer(Timer::Client(index), 1_000);
+    }
+
+    fn rest(&mut self, index: usize) {
+        self.clients[index].stage = Stage::Idle;
+        let rest = self.env.rng.u64(0..5_000);
+        self.env.set_timer(Timer::Client(index), rest);
+    }
+
+    /// Goes on under a new owner, which takes over; unless the outcome of the last takeover is not known yet.
+    fn roll_over(&mut self, index: usize) {
+        let Client { owner, previous, .. } = self.clients[index];
+        if previous.is_some() && !self.settings.forgets {
+            return self.abandon(index, true);
+        }
+        if previous.is_some() {
+            // The client will neither name this owner again nor end it.
+            self.checker.end(&self.clients[index].field());
+        }
+        self.clients[index].previous = previous.or(Some(owner));
+        self.begin_owner(index);
+        self.try_again(index);
+    }
+
+    fn poll(&mut self, index: usize) {
+        let Self { env, settings, .. } = self;
+        if env.chance(settings.dies) {
+            self.die(index);
+        } else if env.chance(settings.gives_up) {
+            self.abandon(index, false);
+        } else if env.chance(settings.pauses) {
+            let pause = env.rng.u64(3_000..25_000);
+            env.set_timer(Timer::Client(index), pause);
+        } else if env.chance(settings.rolls_over) {
+            self.roll_over(index);
+        } else {
+            self.try_again(index);
+        }
+    }
+
+    fn die(&mut self, index: usize) {
+        self.drop_lease(index);
+        self.clients[index].stage = Stage::Dead;
+        let gone = self.env.rng.u64(1_000..20_000);
+        self.env.set_timer(Timer::Client(index), gone);
+    }
+
+    fn drop_lease(&mut self, index: usize) {
+        let field = self.clients[index].field();
+        self.leases.retain(|holder| *holder != field);
+    }
+
+    /// Only the reply to the newest request counts.
+    pub(super) fn on_client_reply(&mut self, request: &Request, reply: &Reply) {
+        let index = request.client;
+        match self.clients[index].stage {
+            Stage::Trying { sent, last } if sent == request.number => {
+                self.on_try_reply(index, request.sent_at, last, reply);
+            }
+            Stage::Ending { sent, again } if sent == request.number => {
+                self.clients[index].previous = None;
+                if again { self.start(index) } else { self.rest(index) }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_try_reply(&mut self, index: usize, sent_at: u64, last: bool, reply: &Reply) {
+        let client = &mut self.clients[index];
+        match reply.code {
+            Code::Done | Code::AlreadyYours => {
+                client.previous = None;
+                let until = sent_at + LEASE * 99 / 100 - 2;
+                if until < self.env.now + LEASE / 2 {
+                    return self.roll_over(index);
+                }
+                client.stage = Stage::Holding;
+                self.leases.extend(client.field(), until + 1);
+                let hold = self.env.rng.u64(1..until - self.env.now);
+                self.env.set_timer(Timer::Client(index), hold);
+            }
+            Code::No | Code::Gone if last => self.rest(index),
+            Code::No => {
+                let numbers: Vec<u64> =
+                    reply.value.split(',').map(|number| number.parse().unwrap()).collect();
+                client.previous = None;
+                if numbers[2] == 1 {
+                    client.settings = client.settings.widened();
+                }
+                client.stage = Stage::Pausing;
+                let retry = numbers[1].max(20);
+                let left = client.wait_until.saturating_sub(self.env.now).max(1);
+                let pause = self.env.rng.u64(retry * 4 / 5..=retry).min(left);
+                self.env.set_timer(Timer::Client(index), pause);
+            }
+            Code::Late | Code::Lost => self.roll_over(index),
+            other => panic!("an owner that has not ended gets {other:?}"),
+        }
+    }
+}

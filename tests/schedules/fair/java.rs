@@ -1,0 +1,138 @@
+//! A waiter of Redisson's: its scripts, and its loop around them.
+
+use super::super::runner::Check;
+use super::checker::By;
+use super::{Fair, JAVA, Timer};
+use test_support::script_model::ScriptModel;
+use test_support::script_model::java_fair::JavaAsks;
+
+/// The lease of Redisson's watched locks; none is held for as long here.
+const LEASE: u64 = 30_000;
+/// The wait of a waiter that names none.
+const ALLOWANCE: u64 = 300_000;
+
+/// One thread of Redisson's.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Java {
+    pub(super) holder: String,
+    stage: Stage,
+    /// By how much its clock is ahead.
+    ahead: i64,
+    wait: Option<u64>,
+    began: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Idle,
+    Parked,
+    Holding,
+    /// It is subscribed, but does nothing.
+    Stuck,
+    Dead,
+}
+
+impl Java {
+    pub(super) const fn is_subscribed(&self) -> bool {
+        matches!(self.stage, Stage::Parked | Stage::Stuck)
+    }
+
+    pub(super) fn waits_on(&self, channel: &str) -> bool {
+        self.stage == Stage::Parked && channel.ends_with(&self.holder)
+    }
+}
+
+impl Fair {
+    pub(super) fn on_java_timer(&mut self, index: usize) -> Check {
+        match self.java[index].stage {
+            Stage::Idle | Stage::Dead => return self.start_java(index),
+            Stage::Parked if self.env.chance(self.settings.java_stuck) => {
+                self.rest_java(index, Stage::Stuck, 1_000..40_000);
+            }
+            Stage::Parked if self.env.chance(self.settings.java_dies) => self.kill_java(index),
+            Stage::Parked | Stage::Stuck => return self.try_java(index),
+            Stage::Holding if self.env.chance(self.settings.holder_dies) => self.kill_java(index),
+            Stage::Holding => return self.unlock_java(index),
+        }
+        Ok(())
+    }
+
+    fn start_java(&mut self, index: usize) -> Check {
+        self.last_holder += 1;
+        let holder = format!("{:08x}-0000-4000-8000-000000000000:{index}", self.last_holder);
+        let ahead = self.settings.draw_skew(&mut self.env.rng);
+        let wait = self.env.rng.choice([Some(5_000), Some(20_000), None]).unwrap();
+        self.java[index] = Java { holder, stage: Stage::Parked, ahead, wait, began: self.env.now };
+        self.try_java(index)
+    }
+
+    fn kill_java(&mut self, index: usize) {
+        self.rest_java(index, Stage::Dead, 1_000..40_000);
+    }
+
+    /// It does nothing for a while, and relies on nothing.
+    fn rest_java(&mut self, index: usize, stage: Stage, ms: std::ops::Range<u64>) {
+        self.java[index].stage = stage;
+        let holder = &self.java[index].holder;
+        self.leases.retain(|other| other != holder);
+        let rest = self.env.rng.u64(ms);
+        self.env.set_timer(Timer::Java(index), rest);
+    }
+
+    fn try_java(&mut self, index: usize) -> Check {
+        let park = self.run_java(index, |model, asks| model.java_acquire(&JAVA, asks))?;
+        let (now, java) = (self.env.now, &mut self.java[index]);
+        let left = java.wait.map(|wait| (java.began + wait).saturating_sub(now));
+        match (park, left) {
+            (None, _) => {
+                java.stage = Stage::Holding;
+                self.leases.extend(java.holder.clone(), now + LEASE);
+                let hold = self.env.rng.u64(1..6_000);
+                self.env.set_timer(Timer::Java(index), hold);
+            }
+            (Some(_), Some(0)) => return self.give_up_java(index),
+            (Some(park), left) => {
+                java.stage = Stage::Parked;
+                let park = u64::try_from(park).ok().map(|park| park.max(10));
+                match [park, left].into_iter().flatten().min() {
+                    Some(pause) => self.env.set_timer(Timer::Java(index), pause),
+                    None => self.env.cancel_timer(Timer::Java(index)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up_java(&mut self, index: usize) -> Check {
+        let is_async = self.env.chance(self.settings.java_async);
+        let wait = self.java[index].wait.filter(|_| !is_async).unwrap_or(ALLOWANCE);
+        let less = i64::try_from(wait).unwrap();
+        self.run_java(index, |model, asks| model.java_gives_up(&JAVA, asks.holder, less))?;
+        self.rest_java(index, Stage::Idle, 0..10_000);
+        Ok(())
+    }
+
+    fn unlock_java(&mut self, index: usize) -> Check {
+        let latch = format!("redisson_unlock_latch:{{job}}:{}", self.java[index].holder);
+        self.run_java(index, |model, asks| model.java_unlock(&JAVA, asks, &latch, 17_500))?;
+        self.rest_java(index, Stage::Idle, 0..10_000);
+        Ok(())
+    }
+
+    /// Runs a script of Redisson's, and checks what it has done.
+    fn run_java<T>(
+        &mut self,
+        index: usize,
+        script: impl FnOnce(&mut ScriptModel, JavaAsks<'_>) -> T,
+    ) -> Result<T, String> {
+        let before = self.look();
+        let Java { holder, ahead, wait, .. } = self.java[index].clone();
+        let allowance = i64::try_from(wait.unwrap_or(ALLOWANCE)).unwrap();
+        let (server, now) = (self.env.now, i64::try_from(self.env.now).unwrap() + ahead);
+        let asks = JavaAsks { holder: &holder, lease: LEASE, allowance, now, server };
+        let answer = script(&mut self.env.model, asks);
+        self.check_script(&By::Java { holder: &holder }, &before)?;
+        Ok(answer)
+    }
+}

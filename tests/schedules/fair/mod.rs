@@ -1,0 +1,254 @@
+//! A fair lock: waiters of ours and of Redisson's, which may die, pause, give up, or go on under a new owner.
+
+mod checker;
+mod client;
+mod java;
+mod settings;
+
+use edgelatch::name::LockName;
+use edgelatch::protocol::calls::{FairCalls, FairSettings, Target, Try};
+use edgelatch::protocol::reply::Reply;
+use edgelatch::protocol::script::{Publish, ScriptCall};
+
+use super::runner::{
+    Check, Env, Leases, Request, Scenario, assert_all_hold, assert_violated, execute,
+};
+use checker::{By, Checker, Snapshot};
+use client::Client;
+use java::Java;
+use settings::{Settings, plan};
+use test_support::calls::{UNBOUND, field, lease, numbered_owner, request};
+use test_support::script_model::audience::{Audience, Message};
+use test_support::script_model::fair_head::Rule;
+use test_support::script_model::java_fair::JavaFair;
+
+const SCHEDULES: u64 = 250;
+/// How many messages are lost, in per cent.
+const LOST_MESSAGES: u32 = 10;
+/// The length of a schedule, in milliseconds.
+const LENGTH: u64 = 120_000;
+
+const JAVA: JavaFair<'static> = JavaFair {
+    name: "job",
+    queue: "redisson_lock_queue:{job}",
+    timeouts: "redisson_lock_timeout:{job}",
+    channel: "redisson_lock__channel:{job}",
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    Client(usize),
+    Java(usize),
+    /// All clients fall silent.
+    Silence,
+}
+
+struct Fair {
+    env: Env<Timer>,
+    settings: Settings,
+    clients: Vec<Client>,
+    java: Vec<Java>,
+    /// How many owners of ours and how many holders of Redisson's there have been.
+    last_owner: u32,
+    last_holder: u32,
+    /// Redis before the request that is executed, and the owner's latch there.
+    before: (Snapshot, Option<String>),
+    checker: Checker,
+    leases: Leases<String>,
+}
+
+impl Scenario for Fair {
+    type Settings = Settings;
+    type Timer = Timer;
+
+    const LENGTH: u64 = LENGTH;
+
+    fn new(settings: Settings, mut env: Env<Timer>) -> Self {
+        env.model.unfair = settings.without;
+        env.set_timer(Timer::Silence, LENGTH);
+        let clients = (0..3).map(Timer::Client);
+        for timer in clients.chain((0..settings.java).map(Timer::Java)) {
+            let begins = env.rng.u64(0..5_000);
+            env.set_timer(timer, begins);
+        }
+        Self {
+            env,
+            clients: vec![Client::new(); 3],
+            java: vec![Java::default(); settings.java],
+            last_owner: 0,
+            last_holder: 0,
+            before: Default::default(),
+            checker: Checker::new(settings.wild_clocks),
+            leases: Leases::new(),
+            settings,
+        }
+    }
+
+    fn env(&mut self) -> &mut Env<Timer> {
+        &mut self.env
+    }
+
+    fn on_arrival(&mut self, request: &Request) {
+        self.before = (self.look(), self.env.model.text(&request.call.keys()[0]));
+    }
+
+    fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
+        let (before, latch) = std::mem::take(&mut self.before);
+        self.check_script(&By::ours(&request.call, latch.as_deref(), reply), &before)
+    }
+
+    fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Check {
+        if let Some(reply) = reply {
+            self.on_client_reply(request, &reply);
+        }
+        Ok(())
+    }
+
+    fn on_timer(&mut self, timer: Timer) -> Check {
+        match timer {
+            Timer::Client(index) => self.on_client_timer(index),
+            Timer::Java(index) => return self.on_java_timer(index),
+            Timer::Silence => self.env.stop(),
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Check {
+        match self.leases.valid(self.env.now).collect::<Vec<_>>()[..] {
+            [one, other, ..] => Err(format!("{one} and {other} both rely on the lock")),
+            _ => Ok(()),
+        }
+    }
+
+    /// After all clients have fallen silent, a new owner gets the lock once their graces are over, and leaves nothing behind.
+    fn finish(&mut self) -> Check {
+        self.clients.clear();
+        self.java.clear();
+        let (owner, begun) = (self.last_owner + 1, self.env.now);
+        let (at_most, calls) = (self.look().silence_ms(), target(FairSettings::default()));
+        let run = |fair: &mut Self, call: ScriptCall| {
+            let request = Request { client: 0, number: 0, sent_at: fair.env.now, call };
+            execute(fair, &request).map_err(|wrong| format!("{wrong} in the silence"))
+        };
+        for number in 1.. {
+            let reply = run(self, calls.acquire(&new_try(owner, number, 10_000)))?;
+            if reply.value.parse::<u64>().is_ok() {
+                break;
+            }
+            if self.env.now > begun + at_most {
+                return Err(format!("no way in after {at_most} ms"));
+            }
+            self.env.now += reply.value.split(',').nth(1).unwrap().parse::<u64>().unwrap();
+        }
+        let owner = numbered_owner(owner);
+        run(self, calls.abandon(request(999), UNBOUND, owner, None))?;
+        let left = self.look();
+        let is_clean = left.holders.is_empty() && !left.names(&field(&owner));
+        if is_clean { Ok(()) } else { Err(format!("left behind: {left:?}")) }
+    }
+}
+
+impl Fair {
+    /// Checks what a script has done, and delivers its messages.
+    fn check_script(&mut self, by: &By<'_>, before: &Snapshot) -> Check {
+        let after = self.look();
+        let published = std::mem::take(&mut self.env.model.published);
+        let (now, coverage) = (self.env.now, &mut self.env.coverage);
+        self.checker.on_script(by, before, &after, &published, now, coverage)?;
+        self.deliver(&published);
+        Ok(())
+    }
+
+    /// What is there, once Redis knows the time and the subscribers.
+    fn look(&mut self) -> Snapshot {
+        let ours = self.clients.iter().filter(|client| client.is_subscribed());
+        let java = self.java.iter().filter(|java| java.is_subscribed());
+        let ours = ours.map(|client| client.channel.clone());
+        let java = java.map(|java| format!("{}:{}", JAVA.channel, java.holder));
+        self.env.model.audience = Audience::These(ours.chain(java).collect());
+        self.env.model.expire(self.env.now);
+        Snapshot::of(&self.env.model, self.env.now)
+    }
+
+    /// Messages wake the waiters on their channel, unless they get lost.
+    fn deliver(&mut self, published: &[Message]) {
+        for Message { channel, .. } in published {
+            let ours = self.clients.iter().enumerate().filter(|(_, one)| one.waits_on(channel));
+            let java = self.java.iter().enumerate().filter(|(_, one)| one.waits_on(channel));
+            let timers = ours.map(|(index, _)| Timer::Client(index));
+            for timer in Vec::from_iter(timers.chain(java.map(|(index, _)| Timer::Java(index)))) {
+                if !self.env.chance(LOST_MESSAGES) {
+                    let delay = self.env.rng.u64(1..50);
+                    self.env.set_timer(timer, delay);
+                }
+            }
+        }
+    }
+}
+
+fn calls(settings: FairSettings) -> FairCalls {
+    FairCalls::new(LockName::parse("job").unwrap(), settings, Publish::Plain)
+}
+
+fn target(settings: FairSettings) -> Target {
+    Target::Fair(calls(settings))
+}
+
+/// The try of this number of an owner.
+fn new_try(owner: u32, number: u32, lease_ms: u64) -> Try {
+    Try {
+        request: request(u64::from(owner) * 1000 + u64::from(number)),
+        bound: UNBOUND,
+        owner: numbered_owner(owner),
+        lease: lease(lease_ms),
+        last: false,
+        number,
+        previous: None,
+        announces: false,
+    }
+}
+
+/// S36, S90.
+#[test]
+fn nobody_is_overtaken_or_granted_twice_whatever_is_lost_late_or_doubled() {
+    let coverage = assert_all_hold::<Fair>(SCHEDULES, plan);
+    coverage.assert_above(8 * SCHEDULES, &["grants"]);
+    coverage.assert_above(3 * SCHEDULES, &["grants of Java's"]);
+    coverage.assert_above(4 * SCHEDULES, &["copies", "takeovers"]);
+}
+
+/// S89.
+#[test]
+fn with_clocks_of_java_that_are_hours_off_all_but_the_order_holds() {
+    let wild_clocks = |seed| plan(seed).with(|plan| plan.settings.wild_clocks = true);
+    assert_all_hold::<Fair>(SCHEDULES / 4, wild_clocks);
+}
+
+#[test]
+fn without_any_of_its_rules_the_queue_goes_wrong() {
+    let (overtaken, ghost) = ("is overtaken", "has ended and is there");
+    let rules = [
+        (Rule::SendNumber, "a copy changes something"),
+        (Rule::Seat, overtaken),
+        (Rule::Room, "Java evicts"),
+        (Rule::Grace, "no way in"),
+        (Rule::Tell, "gets no message"),
+        (Rule::Tombstone, ghost),
+        (Rule::GrantLatch, overtaken),
+        (Rule::HandOverHold, ghost),
+        (Rule::HandOverSeat, overtaken),
+        (Rule::HandOverTombstone, ghost),
+        (Rule::AbandonPrevious, ghost),
+    ];
+    for (rule, expected) in rules {
+        let without = |seed| plan(seed).with(|plan| plan.settings.without = Some(rule));
+        assert_violated::<Fair>(&format!("{rule:?}"), SCHEDULES, without, &[expected]);
+    }
+}
+
+#[test]
+fn a_client_that_forgets_an_owner_whose_takeover_is_unknown_leaves_a_ghost() {
+    let forgets = |seed| plan(seed).with(|plan| plan.settings.forgets = true);
+    let expected = ["has ended and is there"];
+    assert_violated::<Fair>("remembering an owner", SCHEDULES, forgets, &expected);
+}

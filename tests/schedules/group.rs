@@ -1,0 +1,359 @@
+//! A group of values: clients of ours and of Redisson's, each with one set of values after the other.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use edgelatch::name::{LockName, RequestId};
+use edgelatch::protocol::calls::{GroupCalls, Target};
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::{Bound, Publish};
+use edgelatch::timing::PeerSkew;
+
+use super::runner::{
+    Check, Coverage, Env, Leases, Network, Owners, Plan, Request, START, Scenario, assert_all_hold,
+    assert_violated,
+};
+use test_support::calls::{Calls, field as owner_field, lease, numbered_owner, request, token};
+use test_support::script_model::Latches;
+use test_support::script_model::java_group::JavaGroup;
+
+const GROUP: &str = "students";
+const VALUES: [&str; 3] = ["A", "B", "C"];
+const SETS: [&[&str]; 5] = [&["A"], &["B"], &["A", "B"], &["B", "C"], &["A", "B", "C"]];
+const HOLDERS: [&str; 2] =
+    ["8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1f1d3b8e-5a0a-4d2f-9f0e-0a6b7c8d9e0f:7"];
+const CLIENTS: usize = 3;
+const SCHEDULES: u64 = 600;
+
+const NETWORK: Network = Network {
+    lost: 10,
+    reply_lost: 20,
+    copied: 35,
+    slow: 40,
+    usual_ms: 200,
+    slow_ms: 6_000,
+    copy_ms: 12_000,
+};
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    /// The skew that ours allow for, in milliseconds.
+    pad: u64,
+    /// By how much a clock of Redisson's is off at most.
+    skew: i64,
+    /// The longest that a client of Redisson's does nothing, in milliseconds.
+    java_ms: u64,
+}
+
+const PLAN: Plan<Settings> = Plan::new(NETWORK, Settings { pad: 1_000, skew: 990, java_ms: 3_000 });
+
+/// The values that are held, with the fields of their holders.
+type Holders = BTreeMap<&'static str, String>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    Client(usize),
+    Java(usize),
+}
+
+/// What one client of ours does now.
+#[derive(Clone, Debug, Default)]
+struct Client {
+    /// The number of its owner, from 1, or 0 while it does nothing; and the field of that owner.
+    owner: u32,
+    field: String,
+    /// The index of its set of values.
+    set: usize,
+    /// Of its hold, once it knows of it.
+    token: Option<u64>,
+}
+
+struct Group {
+    env: Env<Timer>,
+    clients: [Client; CLIENTS],
+    last_owner: u32,
+    last_request: u64,
+    java_ms: u64,
+    calls: [Calls; SETS.len()],
+    fields: BTreeMap<&'static str, String>,
+    /// By how much each clock of Redisson's is ahead.
+    ahead: [i64; HOLDERS.len()],
+    /// By value and holder.
+    leases: Leases<(&'static str, String)>,
+    /// By the owners' fields.
+    owners: Owners,
+    /// From before the request that is executed.
+    before: Holders,
+}
+
+impl Scenario for Group {
+    type Settings = Settings;
+    type Timer = Timer;
+
+    const LENGTH: u64 = 60_000;
+
+    fn new(Settings { pad, skew, java_ms }: Settings, mut env: Env<Timer>) -> Self {
+        (0..CLIENTS).for_each(|client| env.set_timer(Timer::Client(client), 0));
+        (0..HOLDERS.len()).for_each(|java| env.set_timer(Timer::Java(java), 0));
+        Self {
+            clients: Default::default(),
+            last_owner: 0,
+            last_request: 0,
+            java_ms,
+            calls: SETS.map(|set| values(set, pad)),
+            fields: VALUES.map(|value| (value, value_field(value))).into(),
+            ahead: HOLDERS.map(|_| env.rng.i64(-skew..=skew)),
+            leases: Leases::new(),
+            owners: Owners::default(),
+            before: Holders::new(),
+            env,
+        }
+    }
+
+    fn env(&mut self) -> &mut Env<Timer> {
+        &mut self.env
+    }
+
+    fn on_arrival(&mut self, _: &Request) {
+        self.before = self.holders();
+    }
+
+    fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
+        let (script, us) = (request.script(), &request.call.args()[4]);
+        let after = self.holders();
+        for value in VALUES {
+            let (was, is) = (self.before.get(value), after.get(value));
+            match script {
+                _ if was == is => {}
+                "group_acquire" if is == Some(us) => self.check_taken(value, was, "we")?,
+                "group_release" if was == Some(us) => {}
+                _ => return Err(format!("{script} of {us} changed {value} of {was:?} to {is:?}")),
+            }
+        }
+        if script == "group_release" {
+            self.owners.end(us);
+        }
+        if script == "group_acquire" && self.owners.has_ended(us) {
+            self.env.coverage.count("late copies");
+        }
+        if script == "group_acquire" && reply.code == Code::Done {
+            self.env.coverage.count("grants");
+            let token = reply.value.parse().unwrap();
+            self.owners.grant(us, token)?;
+            for value in VALUES.into_iter().filter(|value| after.get(value) == Some(us)) {
+                self.owners.raise(value, (token, 0))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Check {
+        let (args, client) = (request.call.args(), &mut self.clients[request.client]);
+        let Some(reply) = reply.filter(|_| client.field == args[4]) else { return Ok(()) };
+        match reply.code {
+            Code::Done | Code::AlreadyYours => {
+                client.token = Some(reply.value.parse().unwrap());
+                let until = request.sent_at + args[5].parse::<u64>().unwrap();
+                for value in SETS[client.set] {
+                    self.leases.extend((value, client.field.clone()), until);
+                }
+            }
+            Code::No => self.env.coverage.count("refusals"),
+            code => {
+                if code == Code::Lost {
+                    self.env.coverage.count("losses");
+                }
+                self.release(request.client);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_timer(&mut self, timer: Timer) -> Check {
+        if !self.env.is_open() {
+            return Ok(());
+        }
+        // A client that does nothing for a while may lose its hold.
+        let longest = match timer {
+            Timer::Client(_) if self.env.chance(30) => 9_000,
+            Timer::Client(_) => 1_500,
+            Timer::Java(_) => self.java_ms,
+        };
+        let pause = self.env.rng.u64(1..longest);
+        self.env.set_timer(timer, pause);
+        match timer {
+            Timer::Client(client) => {
+                self.act(client);
+                Ok(())
+            }
+            Timer::Java(java) => self.act_as_java(java),
+        }
+    }
+
+    /// Ours hold what they rely on, so no two of them rely on one value; and nothing is held by an owner that has ended.
+    fn check(&mut self) -> Check {
+        let holders = self.holders();
+        for (value, us) in self.leases.valid(self.env.now).filter(|(_, one)| !is_java(one)) {
+            if holders.get(value) != Some(us) {
+                return Err(format!("{us} relies on {value}, which {:?} has", holders.get(value)));
+            }
+        }
+        match holders.values().find(|holder| self.owners.has_ended(holder)) {
+            Some(ghost) => Err(format!("{ghost} has ended and holds something")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Group {
+    /// One client does one of the things that it may do next.
+    fn act(&mut self, client: usize) {
+        if self.clients[client].owner == 0 {
+            self.last_owner += 1;
+            let (owner, set) = (self.last_owner, self.env.rng.usize(0..SETS.len()));
+            let field = owner_field(&numbered_owner(owner));
+            self.clients[client] = Client { owner, field, set, token: None };
+        } else if self.env.rng.u8(0..3) == 0 {
+            return self.release(client);
+        }
+        let Client { owner, set, token: grant, .. } = self.clients[client];
+        let (owner, lease, last) =
+            (numbered_owner(owner), lease(self.env.rng.u64(2_000..6_000)), self.env.chance(25));
+        let (id, bound) = self.next_request(client);
+        let call = match grant {
+            None => self.calls[set].acquire(id, bound, &owner, lease, last),
+            Some(grant) => self.calls[set].renew(id, bound, &owner, lease, token(grant)),
+        };
+        self.env.send(client, call);
+    }
+
+    /// The client relies on nothing any more.
+    fn release(&mut self, client: usize) {
+        let (id, bound) = self.next_request(client);
+        let Client { owner, field, set, .. } = std::mem::take(&mut self.clients[client]);
+        self.leases.retain(|(_, holder)| *holder != field);
+        self.env.send(client, self.calls[set].release(id, bound, &numbered_owner(owner)));
+    }
+
+    /// An id and the bound: all requests of one owner carry one bound (C8).
+    fn next_request(&mut self, client: usize) -> (RequestId, Bound) {
+        self.last_request += 1;
+        let not_after = START + u64::from(self.clients[client].owner) * 2_000 + 60_000;
+        let bound = Bound { not_after: Some(not_after), keep: Duration::from_secs(60) };
+        (request(self.last_request), bound)
+    }
+
+    /// A value is not taken from a holder that relies on it.
+    fn check_taken(&self, value: &'static str, was: Option<&String>, by: &str) -> Check {
+        let Some(was) = was else { return Ok(()) };
+        if self.leases.is_valid(&(value, was.clone()), self.env.now) {
+            let side = if is_java(was) { "Java's" } else { "ours" };
+            return Err(format!("{by} took {value} from a holder of {side} that was valid"));
+        }
+        Ok(())
+    }
+
+    /// One of Redisson's clients does something. It may take values from another one of Redisson's (FM7), but not from ours.
+    fn act_as_java(&mut self, java: usize) -> Check {
+        let before = self.holders();
+        let Env { rng, model, now, coverage, .. } = &mut self.env;
+        let (set, holder, now) = (rng.choice(SETS).unwrap(), HOLDERS[java], *now);
+        let lease = rng.u64(2_000..6_000);
+        let fields: Vec<String> = set.iter().map(|value| self.fields[value].clone()).collect();
+        let clock = now.saturating_add_signed(self.ahead[java]);
+        let run = JavaGroup { group: GROUP, holder, clock, fields: &fields };
+        let (holds, what) = match rng.u8(0..4) {
+            0 | 1 => (model.java_group_acquire(&run, lease, now).is_none(), "grants of Java's"),
+            2 => (model.java_group_renew(&run, lease, now), "renewals of Java's"),
+            _ => {
+                model.java_group_unlock(&run, lease, now);
+                self.leases.retain(|(value, one)| one != holder || !set.contains(value));
+                (false, "")
+            }
+        };
+        if holds {
+            coverage.count(what);
+            set.iter().for_each(|value| self.leases.extend((value, holder.into()), now + lease));
+        }
+        let after = self.holders();
+        for (value, was) in before.iter().filter(|(_, was)| !is_java(was)) {
+            if after.get(value) != Some(was) {
+                self.check_taken(value, Some(was), "Java")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn holders(&self) -> Holders {
+        let holder = |field: &String| self.env.model.holder(GROUP, field, self.env.now);
+        let held = |(value, field): (&&'static str, _)| Some((*value, holder(field)?.to_owned()));
+        self.fields.iter().filter_map(held).collect()
+    }
+}
+
+fn is_java(holder: &str) -> bool {
+    HOLDERS.contains(&holder)
+}
+
+fn values(values: &[&str], pad: u64) -> Calls {
+    let pad = PeerSkew::new(Duration::from_millis(pad)).unwrap();
+    let group = LockName::parse(GROUP).unwrap();
+    Calls(Target::Group(GroupCalls::new(group, values, pad, Publish::Plain).unwrap()))
+}
+
+/// The field of one value in the group's hash.
+fn value_field(value: &str) -> String {
+    values(&[value], 0).inspect(request(1), None).args()[6].clone()
+}
+
+#[test]
+fn no_schedule_breaks_a_promise_between_ours_and_java_s() {
+    let mut sum = Coverage::default();
+    for (pad, skew) in [(1_000, 990), (1_000, 0), (0, 0)] {
+        sum.merge(&assert_all_hold::<Group>(SCHEDULES, |_| {
+            with(|to| (to.pad, to.skew) = (pad, skew))
+        }));
+    }
+    let all = ["grants", "grants of Java's", "refusals", "losses", "late copies"];
+    sum.assert_above(SCHEDULES / 4, &all);
+}
+
+fn with(change: impl FnOnce(&mut Settings)) -> Plan<Settings> {
+    PLAN.with(|plan| change(&mut plan.settings))
+}
+
+fn assert_bites(plan: &Plan<Settings>, expected: &str) {
+    let what = format!("{:?}, {:?}", plan.without, plan.settings);
+    assert_violated::<Group>(&what, 10 * SCHEDULES, |_| plan.clone(), &[expected]);
+}
+
+#[test]
+fn java_s_clocks_are_trusted_no_further_than_they_may_be_off() {
+    assert_bites(&PLAN.without("a clock of Java's may be behind"), "from a holder of Java's");
+    assert_bites(&PLAN.without("a clock of Java's may be ahead"), "Java took");
+    assert_bites(&with(|to| to.pad = 0), "from a holder of Java's");
+    assert_bites(&with(|to| to.skew = 2_500), "Java took");
+}
+
+#[test]
+fn a_late_unlock_of_java_s_bites_when_earlier_owners_leave_something_behind() {
+    let busy = with(|to| to.java_ms = 1_700);
+    assert_bites(&busy.without("what earlier owners left goes"), "Java took");
+}
+
+#[test]
+fn a_release_bites_when_it_does_not_look_whose_a_value_is() {
+    assert_bites(&PLAN.without("a release leaves others' values alone"), "group_release of");
+}
+
+#[test]
+fn a_loss_must_be_told_to_a_repeat_and_to_a_renewal() {
+    assert_bites(&PLAN.without("a repeat needs all values"), "relies on");
+    assert_bites(&PLAN.without("a renewal needs all values"), "relies on");
+}
+
+#[test]
+fn values_are_granted_twice_without_latches() {
+    let plan = Plan { latches: Latches::Off, ..PLAN };
+    assert_bites(&plan, "granted after its end");
+}

@@ -1,0 +1,139 @@
+//! Guarded writes: holders come one after the other, each with a few writes, whose copies arrive at any time later.
+
+use edgelatch::name::GuardKey;
+use edgelatch::protocol::calls::{GuardCalls, GuardedWrite, Stamp};
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::timing::GuardMemory;
+use std::time::Duration;
+
+use super::runner::{
+    Check, Env, Network, Owners, Plan, Request, START, Scenario, assert_all_hold, assert_violated,
+};
+use test_support::calls::{UNBOUND, owner, request, token};
+use test_support::script_model::{Latches, ScriptModel, Value};
+
+const MEMORY_MS: u64 = 600_000;
+const HOLDERS: u8 = 4;
+const SCHEDULES: u64 = 3_000;
+
+/// Half of the requests arrive late, and most a second time, when a fence may have been forgotten.
+const NETWORK: Network = Network {
+    lost: 10,
+    reply_lost: 0,
+    copied: 50,
+    slow: 50,
+    usual_ms: 20,
+    slow_ms: MEMORY_MS,
+    copy_ms: 2 * MEMORY_MS,
+};
+
+struct Settings {
+    /// Each write of a holder has a number of its own.
+    numbers_writes: bool,
+}
+
+const PLAN: Plan<Settings> = Plan::new(NETWORK, Settings { numbers_writes: true });
+
+struct Guard {
+    env: Env<()>,
+    settings: Settings,
+    calls: GuardCalls,
+    owners: Owners,
+    /// The holder that writes now: its number, its token, how often it has written and will write still.
+    holder: u8,
+    token: u64,
+    writes: u64,
+    left: u64,
+}
+
+impl Scenario for Guard {
+    type Settings = Settings;
+    /// There is one: for the next write.
+    type Timer = ();
+
+    const LENGTH: u64 = 0;
+
+    fn new(settings: Settings, mut env: Env<()>) -> Self {
+        env.set_timer((), 0);
+        let calls = GuardCalls::new(GuardKey::parse("total").unwrap(), memory());
+        let owners = Owners::default();
+        Self { env, settings, calls, owners, holder: 0, token: 0, writes: 0, left: 0 }
+    }
+
+    fn env(&mut self) -> &mut Env<()> {
+        &mut self.env
+    }
+
+    /// What is stored only moves on: from holder to holder, and from write to write.
+    fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
+        if reply.code == Code::Done {
+            self.env.coverage.count("writes");
+            let token = request.call.args()[4].parse().unwrap();
+            self.owners.raise("total", (token, request.number))?;
+        }
+        Ok(())
+    }
+
+    fn on_timer(&mut self, (): ()) -> Check {
+        if self.left == 0 {
+            self.holder += 1;
+            // A token is the time of its grant, in microseconds.
+            self.token = self.env.now * 1_000;
+            (self.writes, self.left) = (0, self.env.rng.u64(1..4));
+        }
+        self.writes += 1;
+        self.left -= 1;
+        let number = if self.settings.numbers_writes { self.writes } else { self.writes % 2 + 1 };
+        let write = GuardedWrite::set(self.writes.to_string(), None);
+        let stamp = stamp(self.token, self.holder, number);
+        self.env.send(0, self.calls.write(request(1), UNBOUND, stamp, &write));
+        // Between holders it is long enough for a fence to be forgotten, at times.
+        let pauses: &[u64] =
+            if self.left > 0 { &[5, 5, MEMORY_MS / 3] } else { &[10, MEMORY_MS + 61_000] };
+        if self.left > 0 || self.holder < HOLDERS {
+            let pause = *self.env.rng.choice(pauses).unwrap();
+            self.env.set_timer((), pause);
+        }
+        Ok(())
+    }
+}
+
+fn memory() -> GuardMemory {
+    GuardMemory::new(Duration::from_millis(MEMORY_MS)).unwrap()
+}
+
+fn stamp(number: u64, holder: u8, write: u64) -> Stamp {
+    Stamp { token: token(number), owner: owner(holder), number: write }
+}
+
+#[test]
+fn what_a_guard_stores_only_moves_on() {
+    let coverage = assert_all_hold::<Guard>(SCHEDULES, |_| PLAN);
+    coverage.assert_above(2 * SCHEDULES, &["writes"]);
+}
+
+#[test]
+fn a_guard_bites_when_it_forgets_without_looking_at_a_token_s_age() {
+    let rule = "an old token is refused";
+    assert_violated::<Guard>(rule, SCHEDULES, |_| PLAN.without(rule), &["does not rise"]);
+}
+
+#[test]
+fn a_guard_bites_when_the_writes_of_a_lease_are_not_numbered() {
+    let plan = |_| Plan::new(NETWORK, Settings { numbers_writes: false });
+    assert_violated::<Guard>("numbers of writes", SCHEDULES, plan, &["does not rise"]);
+}
+
+#[test]
+fn a_guard_that_remembers_for_ever_needs_no_clock() {
+    let guard = GuardCalls::new(GuardKey::parse("total").unwrap(), GuardMemory::FOR_EVER);
+    let mut model = ScriptModel::new(Latches::On);
+    for (number, code) in [(5, Code::Done), (4, Code::No), (6, Code::Done)] {
+        let call = guard.write(request(1), UNBOUND, stamp(number, 1, 1), &GuardedWrite::claim());
+        let cells = model.run(&call, START);
+        assert_eq!(Reply::read(&cells, call.request).unwrap().code, code);
+    }
+    let fence = model.dump(u64::MAX - 1).remove("el:{total}:fence").unwrap();
+    assert_eq!(fence.expires_at, None);
+    assert!(matches!(fence.value, Value::Text(text) if text.starts_with("6:1:")));
+}

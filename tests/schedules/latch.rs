@@ -1,0 +1,133 @@
+//! A count-down latch, which Redisson uses too: whatever the network does, each count is counted once.
+
+use edgelatch::name::LockName;
+use edgelatch::protocol::calls::{CountDownLatchCalls, LatchCount};
+use edgelatch::protocol::reply::Reply;
+use edgelatch::protocol::script::Publish;
+
+use super::machines::{Machines, Progress, Timer};
+use super::runner::{
+    Check, Env, Network, Plan, Request, Requests, Scenario, assert_all_hold, assert_violated,
+};
+use test_support::script_model::holds::rules;
+
+const NAME: &str = "gate";
+const CLIENTS: usize = 3;
+
+const NETWORK: Network = Network {
+    lost: 20,
+    reply_lost: 20,
+    copied: 35,
+    slow: 40,
+    usual_ms: 100,
+    slow_ms: 6_000,
+    copy_ms: 6_000,
+};
+
+struct Latch {
+    machines: Machines,
+    calls: CountDownLatchCalls,
+    requests: Requests,
+    /// What the latch has to be at.
+    count: i64,
+}
+
+impl Scenario for Latch {
+    type Settings = ();
+    type Timer = Timer;
+
+    const LENGTH: u64 = 60_000;
+
+    fn new((): (), env: Env<Timer>) -> Self {
+        let calls = CountDownLatchCalls::new(LockName::parse(NAME).unwrap(), Publish::Plain);
+        let machines = Machines::new(env, CLIENTS, 0, 2_000);
+        Self { machines, calls, requests: Requests::default(), count: 0 }
+    }
+
+    fn env(&mut self) -> &mut Env<Timer> {
+        &mut self.machines.env
+    }
+
+    fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
+        let (args, code) = (request.call.args(), reply.code as i64);
+        if request.script() != "latch_change" || code < 0 || reply.ms != 0 {
+            return Ok(());
+        }
+        match (args[5].as_str(), code) {
+            ("down", 1) => {
+                self.count -= 1;
+                if self.count == 0 {
+                    self.machines.env.coverage.count("openings");
+                }
+            }
+            ("down", _) => self.machines.env.coverage.count("counts of an open latch"),
+            ("set", 1) => self.count = args[6].parse().unwrap(),
+            ("delete", 1) => self.count = 0,
+            _ => {}
+        }
+        self.requests.execute(&args[0], code, &reply.value)
+    }
+
+    fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Check {
+        let progress = self.machines.on_reply(request, reply);
+        self.on_progress(progress)
+    }
+
+    fn on_timer(&mut self, timer: Timer) -> Check {
+        let progress = self.machines.on_timer(timer);
+        self.on_progress(progress)
+    }
+
+    /// Redisson counts, too.
+    fn interfere(&mut self) -> Check {
+        if self.machines.env.rng.u8(0..30) == 0 {
+            self.machines.env.model.java_counts_down(NAME);
+            self.count = (self.count - 1).max(0);
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Check {
+        match self.machines.env.model.number(NAME).unwrap_or(0) {
+            count if count == self.count => Ok(()),
+            count => Err(format!("the count is {count} and not {}", self.count)),
+        }
+    }
+}
+
+impl Latch {
+    fn on_progress(&mut self, progress: Option<Progress>) -> Check {
+        match progress {
+            Some(Progress::Idle(client)) => {
+                let call = match self.machines.env.rng.u8(0..8) {
+                    0 => self.calls.delete(),
+                    1 | 2 => self.calls.try_set(LatchCount::new(3).unwrap()),
+                    _ => self.calls.count_down(),
+                };
+                self.machines.call_once(client, call);
+                Ok(())
+            }
+            Some(Progress::Once(ids, outcome)) => self.requests.close(ids, outcome),
+            _ => Ok(()),
+        }
+    }
+}
+
+const PLAN: Plan<()> = Plan::new(NETWORK, ());
+
+#[test]
+fn counts_of_a_latch_are_counted_once() {
+    let coverage = assert_all_hold::<Latch>(500, |_| PLAN);
+    coverage.assert_above(0, &["openings", "counts of an open latch", "calls not done"]);
+}
+
+#[test]
+fn a_no_that_is_not_recorded_is_done_after_all() {
+    assert_violated::<Latch>("a record", 200, |_| PLAN.without(rules::RECORDED), &["done twice"]);
+}
+
+#[test]
+fn a_bound_that_moves_with_each_attempt_lets_a_client_be_told_wrongly() {
+    let plan = |_| Plan { moving_bound: Some(|request, _| Some(request.sent_at + 90_000)), ..PLAN };
+    assert_violated::<Latch>("one bound", 200, plan, &["was done"]);
+}

@@ -1,0 +1,120 @@
+//! Bookkeeping of a schedule: grants and ends of owners, tokens, leases, and requests that may be executed once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::runner::Check;
+
+/// The owners of one object.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    granted: BTreeMap<String, u64>,
+    ended: BTreeSet<String>,
+    /// The last token of each resource. The second number orders writes with the same token.
+    tokens: BTreeMap<&'static str, (u64, usize)>,
+}
+
+impl Owners {
+    /// An owner is granted at most once, and not after its end.
+    pub(crate) fn grant(&mut self, owner: &str, token: u64) -> Check {
+        if self.ended.contains(owner) {
+            return Err(format!("{owner} is granted after its end"));
+        }
+        match self.granted.insert(owner.to_owned(), token) {
+            None => Ok(()),
+            Some(_) => Err(format!("{owner} is granted twice")),
+        }
+    }
+
+    /// The token of an owner's grant.
+    pub(crate) fn token(&self, owner: &str) -> Option<u64> {
+        self.granted.get(owner).copied()
+    }
+
+    /// Ends an owner: nothing of it may come back. Returns false if it had ended already.
+    pub(crate) fn end(&mut self, owner: &str) -> bool {
+        self.ended.insert(owner.to_owned())
+    }
+
+    pub(crate) fn has_ended(&self, owner: &str) -> bool {
+        self.ended.contains(owner)
+    }
+
+    pub(crate) fn ended(&self) -> impl Iterator<Item = &String> {
+        self.ended.iter()
+    }
+
+    /// The token of a resource rises from grant to grant.
+    pub(crate) fn raise(&mut self, resource: &'static str, token: (u64, usize)) -> Check {
+        match self.tokens.insert(resource, token) {
+            Some(last) if token <= last => {
+                Err(format!("the token of {resource} does not rise: {token:?} after {last:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Until when, by Redis' clock, each holder relies on its lease.
+#[derive(Debug)]
+pub(crate) struct Leases<K>(BTreeMap<K, u64>);
+
+impl<K: Ord> Leases<K> {
+    pub(crate) const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// A lease is granted or prolonged; it never gets shorter.
+    pub(crate) fn extend(&mut self, holder: K, until: u64) {
+        let end = self.0.entry(holder).or_default();
+        *end = until.max(*end);
+    }
+
+    /// The leases that `keep` rejects are not relied on any more.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
+        self.0.retain(|holder, _| keep(holder));
+    }
+
+    pub(crate) fn is_valid(&self, holder: &K, now: u64) -> bool {
+        self.0.get(holder).is_some_and(|until| now < *until)
+    }
+
+    pub(crate) fn valid(&self, now: u64) -> impl Iterator<Item = &K> {
+        self.0.iter().filter(move |(_, until)| now < **until).map(|(holder, _)| holder)
+    }
+}
+
+/// Requests that may be executed at most once, by their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    /// Code and value of those that were done.
+    done: BTreeMap<String, (i64, String)>,
+    /// Must not be done any more.
+    closed: BTreeSet<String>,
+}
+
+impl Requests {
+    pub(crate) fn execute(&mut self, id: &str, code: i64, value: &str) -> Check {
+        if self.closed.contains(id) {
+            return Err("done after its client had a reply".into());
+        }
+        match self.done.insert(id.to_owned(), (code, value.to_owned())) {
+            None => Ok(()),
+            Some(_) => Err("done twice".into()),
+        }
+    }
+
+    /// A client knows the outcome of one call, which it has sent under these ids: the reply, or `None` when it was not done.
+    pub(crate) fn close(
+        &mut self,
+        sent: BTreeSet<String>,
+        outcome: Option<(i64, String)>,
+    ) -> Check {
+        let done: Vec<_> = sent.iter().filter_map(|id| self.done.get(id)).cloned().collect();
+        self.closed.extend(sent);
+        if done == Vec::from_iter(outcome.clone()) {
+            Ok(())
+        } else {
+            Err(format!("a client has {outcome:?}, and {done:?} was done"))
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Clients that are driven by the real machines: each acquires, holds and releases again and again, or makes calls that are done once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use edgelatch::error::{AcquireError, FailureKind, RequestError};
+use edgelatch::machine::{
+    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Once, Output, Release, Renewal,
+};
+use edgelatch::protocol::calls::{OnceCall, Target};
+use edgelatch::protocol::reply::{Reply, ServerClock};
+use edgelatch::protocol::script::ScriptCall;
+use edgelatch::time::Instant;
+use edgelatch::timing::{AttemptTime, LeaseTime, Patience, WaitTime};
+
+use super::runner::{Env, Request, START};
+use test_support::calls::request;
+
+/// A timer of the client with this index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// It may begin something new.
+    Idle(usize),
+    /// Its machine wants to be polled.
+    Machine(usize),
+    /// It does not need its hold any more.
+    Work(usize),
+}
+
+/// What a client's progress means for the scenario.
+pub(crate) enum Progress {
+    /// This client is to begin something new.
+    Idle(usize),
+    /// Nothing is held any more under these latches.
+    Ended(BTreeSet<String>),
+    /// The call that was sent under these ids had this code and value; `None`: it was not done.
+    Once(BTreeSet<String>, Option<(i64, String)>),
+}
+
+/// A hold that its client knows of.
+pub(crate) struct Hold {
+    grant: Grant,
+    watch: Renewal,
+    /// The key of its owner's latch.
+    pub(crate) latch: String,
+}
+
+enum Job {
+    Acquire(Acquire),
+    Hold(Hold),
+    Release(Release),
+    Once(Once),
+}
+
+/// How a job ended.
+enum End {
+    Granted(Grant),
+    Lost(Grant),
+    /// Nothing is held any more, or, where `certain` is false, that is not known.
+    Over {
+        certain: bool,
+    },
+    /// The reply, or `None` when the call was not done.
+    Once(Option<Reply>),
+}
+
+#[derive(Default)]
+struct Client {
+    job: Option<Job>,
+    /// A new machine is polled before it gets its first input.
+    is_new: bool,
+    /// What it has acquired last.
+    target: Option<Target>,
+    /// What it knows of Redis' clock.
+    clock: Option<ServerClock>,
+    /// The calls of the job, by the numbers of their requests. Replies to earlier jobs are dropped.
+    calls: BTreeMap<usize, CallId>,
+    /// The request ids of the job, and the keys under which Redis remembers them.
+    ids: BTreeSet<String>,
+    latches: BTreeSet<String>,
+}
+
+/// The clients of one schedule, in their environment.
+pub(crate) struct Machines {
+    pub(crate) env: Env<Timer>,
+    clients: Vec<Client>,
+    /// For how long they hold, and do nothing, at most.
+    work_ms: u64,
+    rest_ms: u64,
+}
+
+impl Machines {
+    /// Clients that are idle.
+    pub(crate) fn new(mut env: Env<Timer>, clients: usize, work_ms: u64, rest_ms: u64) -> Self {
+        (0..clients).for_each(|client| env.set_timer(Timer::Idle(client), 0));
+        let clients = (0..clients).map(|_| Client::default()).collect();
+        Self { env, clients, work_ms, rest_ms }
+    }
+
+    /// The client acquires, and then holds, with or without renewal, and releases or crashes.
+    pub(crate) fn acquire(&mut self, client: usize, target: Target, lease: LeaseTime) {
+        let patience = match self.env.rng.u8(0..3) {
+            0 => Patience::Once,
+            _ => {
+                let wait = Duration::from_millis(self.env.rng.u64(200..20_000));
+                Patience::UpTo(WaitTime::new(wait).unwrap())
+            }
+        };
+        self.clients[client].target = Some(target.clone());
+        let spec = AcquireSpec { lease, ..AcquireSpec::new(target, patience) };
+        let (entropy, now) = (self.draw_entropy(), self.instant());
+        let machine = Acquire::new(spec, entropy, self.clients[client].clock, now);
+        self.begin(client, Job::Acquire(machine));
+    }
+
+    pub(crate) fn call_once(&mut self, client: usize, call: OnceCall) {
+        let (entropy, now) = (self.draw_entropy(), self.instant());
+        let clock = self.clients[client].clock;
+        let machine = Once::new(call, AttemptTime::DEFAULT, entropy, clock, now);
+        self.begin(client, Job::Once(machine));
+    }
+
+    /// The clients that rely on a hold now, with the holds.
+    pub(crate) fn valid(&self) -> impl Iterator<Item = (usize, &Hold)> {
+        let now = self.instant();
+        self.clients.iter().enumerate().filter_map(move |(place, client)| match &client.job {
+            Some(Job::Hold(hold)) => {
+                let is_over = now.has_reached(hold.watch.lease().expires_at());
+                (!is_over).then_some((place, hold))
+            }
+            _ => None,
+        })
+    }
+
+    pub(crate) fn on_timer(&mut self, timer: Timer) -> Option<Progress> {
+        match timer {
+            Timer::Idle(client) => self.env.is_open().then_some(Progress::Idle(client)),
+            Timer::Machine(client) => self.step(client, Input::Woken),
+            Timer::Work(client) => {
+                self.end_work(client);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Option<Progress> {
+        let (seen_at, client) = (self.instant(), &mut self.clients[request.client]);
+        let call = *client.calls.get(&request.number)?;
+        if let Some(reply) = &reply {
+            client.clock = Some(ServerClock::new(reply.server_ms, seen_at));
+        }
+        let broken = Input::Failed { call, kind: FailureKind::Broken };
+        let input = reply.map_or(broken, |reply| Input::Reply { call, reply });
+        self.step(request.client, input)
+    }
+
+    fn begin(&mut self, client: usize, job: Job) {
+        let one = &mut self.clients[client];
+        one.job = Some(job);
+        one.is_new = true;
+        one.calls.clear();
+        one.ids.clear();
+        one.latches.clear();
+        self.env.cancel_timer(Timer::Work(client));
+        self.env.set_timer(Timer::Machine(client), 0);
+    }
+
+    /// The client forgets what it does.
+    fn rest(&mut self, client: usize) {
+        self.clients[client].job = None;
+        self.env.cancel_timer(Timer::Machine(client));
+        let rest = self.env.rng.u64(0..self.rest_ms);
+        self.env.set_timer(Timer::Idle(client), rest);
+    }
+
+    fn hold(&mut self, client: usize, grant: Grant) {
+        let renews = !grant.lease.time().is_endless() && self.env.rng.u8(0..4) > 0;
+        let (entropy, one) = (self.draw_entropy(), &self.clients[client]);
+        let (target, held) = (one.target.clone().unwrap(), grant.clone());
+        let latch = target.release(request(1), grant.bound, grant.owner).keys()[0].clone();
+        let watch = Renewal::new(target, held, renews, AttemptTime::DEFAULT, entropy, one.clock);
+        self.begin(client, Job::Hold(Hold { grant, watch, latch }));
+        let work = self.env.rng.u64(0..self.work_ms);
+        self.env.set_timer(Timer::Work(client), work);
+    }
+
+    /// One client in ten crashes instead of a release, but for those with an endless hold, which would never end.
+    fn end_work(&mut self, client: usize) {
+        let Some(Job::Hold(hold)) = &self.clients[client].job else { return };
+        let grant = hold.grant.clone();
+        if !grant.lease.time().is_endless() && self.env.rng.u8(0..10) == 0 {
+            self.rest(client);
+        } else {
+            self.release(client, &grant);
+        }
+    }
+
+    fn release(&mut self, client: usize, grant: &Grant) {
+        let (one, attempt) = (&self.clients[client], AttemptTime::DEFAULT);
+        let machine =
+            Release::new(one.target.as_ref().unwrap(), grant, grant.reach(), attempt, one.clock);
+        self.begin(client, Job::Release(machine));
+    }
+
+    fn step(&mut self, client: usize, input: Input) -> Option<Progress> {
+        let (now, one) = (self.instant(), &mut self.clients[client]);
+        let input = (!std::mem::take(&mut one.is_new)).then_some(input);
+        let mut calls = Vec::new();
+        let state = one.job.as_mut()?.drive(input, now, &mut calls);
+        for (id, call) in calls {
+            one.ids.insert(call.args()[0].clone());
+            one.latches.insert(call.keys()[0].clone());
+            one.calls.insert(self.env.send(client, call), id);
+        }
+        match state {
+            Ok(end) => self.on_end(client, end),
+            Err(until) => {
+                let ms = u64::try_from(now.until(until).as_millis()).unwrap();
+                self.env.set_timer(Timer::Machine(client), ms.max(1));
+                None
+            }
+        }
+    }
+
+    fn on_end(&mut self, client: usize, end: End) -> Option<Progress> {
+        let one = &mut self.clients[client];
+        let (ids, latches) = (std::mem::take(&mut one.ids), std::mem::take(&mut one.latches));
+        match end {
+            End::Granted(grant) => {
+                self.hold(client, grant);
+                return None;
+            }
+            End::Lost(grant) => {
+                self.env.coverage.count("losses");
+                self.release(client, &grant);
+                return None;
+            }
+            End::Over { .. } | End::Once(_) => self.rest(client),
+        }
+        match end {
+            End::Over { certain: true } => Some(Progress::Ended(latches)),
+            End::Once(reply) => {
+                if reply.is_none() {
+                    self.env.coverage.count("calls not done");
+                }
+                Some(Progress::Once(ids, reply.map(|reply| (reply.code as i64, reply.value))))
+            }
+            _ => None,
+        }
+    }
+
+    /// The clock of the clients, which begins at 0.
+    fn instant(&self) -> Instant {
+        let ms = self.env.now - START;
+        Instant::from_millis(ms, ms)
+    }
+
+    fn draw_entropy(&mut self) -> Entropy {
+        let mut bytes = [0; 32];
+        self.env.rng.fill(&mut bytes);
+        Entropy::new(bytes)
+    }
+}
+
+impl Job {
+    /// Moves the machine on until it is done, or until it waits, which is the error.
+    fn drive(
+        &mut self,
+        input: Option<Input>,
+        now: Instant,
+        calls: &mut Vec<(CallId, ScriptCall)>,
+    ) -> Result<End, Instant> {
+        Ok(match self {
+            Self::Acquire(machine) => match drive(machine, input, now, calls)? {
+                Ok(grant) => End::Granted(grant),
+                Err(error) => End::Over { certain: !matches!(error, AcquireError::Unknown { .. }) },
+            },
+            Self::Hold(hold) => {
+                drive(&mut hold.watch, input, now, calls)?;
+                End::Lost(hold.grant.clone())
+            }
+            Self::Release(machine) => {
+                End::Over { certain: drive(machine, input, now, calls)?.is_ok() }
+            }
+            Self::Once(machine) => match drive(machine, input, now, calls)? {
+                Ok(reply) => End::Once(Some(reply)),
+                Err(RequestError::NotDone(_)) => End::Once(None),
+                Err(_) => End::Over { certain: false },
+            },
+        })
+    }
+}
+
+fn drive<M: Machine>(
+    machine: &mut M,
+    input: Option<Input>,
+    now: Instant,
+    calls: &mut Vec<(CallId, ScriptCall)>,
+) -> Result<M::Outcome, Instant> {
+    if let Some(input) = input {
+        machine.handle(input, now);
+    }
+    loop {
+        match machine.poll(now) {
+            Output::Call { call, script, .. } => calls.push((call, script)),
+            Output::Listen { .. } => {}
+            Output::Wait { until, .. } => return Err(until),
+            Output::Done(outcome) => return Ok(outcome),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What is known of the permits of one schedule, and what must hold of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use edgelatch::protocol::reply::Reply;
+use edgelatch::protocol::script::ScriptCall;
+
+use super::super::runner::{Check, Coverage, Owners, Requests};
+use super::{Kind, NAME, PERMITS, Settings};
+use test_support::script_model::ScriptModel;
+use test_support::script_model::holds::raw;
+
+/// Redisson's set of its permits.
+pub(super) const SET_OF_PERMITS: &str = "{job}:timeout";
+
+pub(super) struct Checker {
+    settings: Settings,
+    /// How many permits there are in all, free and held.
+    total: i64,
+    /// The members of each owner's holds, by the owner's latch.
+    members: BTreeMap<String, Vec<String>>,
+    /// By latch.
+    owners: Owners,
+    pub(super) requests: Requests,
+    /// Redisson's: how many permits of a semaphore; the ids of permits, and when they end by its clock.
+    pub(super) java: i64,
+    pub(super) java_ids: BTreeMap<String, u64>,
+}
+
+impl Checker {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            total: PERMITS,
+            members: BTreeMap::new(),
+            owners: Owners::default(),
+            requests: Requests::default(),
+            java: 0,
+            java_ids: BTreeMap::new(),
+        }
+    }
+
+    /// The latches of all owners that have tried.
+    pub(super) fn latches(&self) -> impl ExactSizeIterator<Item = &String> {
+        self.members.keys()
+    }
+
+    /// The owners with these latches may not be granted any more.
+    pub(super) fn end(&mut self, latches: &BTreeSet<String>) {
+        latches.iter().for_each(|latch| _ = self.owners.end(latch));
+    }
+
+    pub(super) fn on_executed(
+        &mut self,
+        call: &ScriptCall,
+        reply: &Reply,
+        coverage: &mut Coverage,
+    ) -> Check {
+        let (args, latch, code) = (call.args(), &call.keys()[0], reply.code as i64);
+        match call.script().name {
+            "semaphore_acquire" | "permits_acquire" => {
+                let members = if self.settings.kind == Kind::Semaphore {
+                    vec![format!("{}|{}", args[8], args[4])]
+                } else {
+                    args[9..].iter().map(|id| raw(id)).collect()
+                };
+                self.members.insert(latch.clone(), members);
+                if code == 1 {
+                    coverage.count("grants");
+                    return self.on_granted(latch, &reply.value);
+                }
+                if code == 0 {
+                    coverage.count("refusals");
+                    // Without a bound a later attempt of the same last try may outlive the tombstone: the abandon ends it.
+                    if args[6] == "1" && !args[1].is_empty() {
+                        self.owners.end(latch);
+                    }
+                }
+            }
+            "semaphore_release" | "permits_release" => drop(self.owners.end(latch)),
+            "semaphore_change" | "permits_change" if code >= 0 && reply.ms == 0 => {
+                coverage.count("changes");
+                self.requests.execute(&args[0], code, &reply.value)?;
+                match args[5].as_str() {
+                    "add" | "addx" if code == 1 => self.total += args[6].parse::<i64>().unwrap(),
+                    "drain" => self.total -= reply.value.parse::<i64>().unwrap(),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_granted(&mut self, latch: &str, value: &str) -> Check {
+        let token = value.parse().unwrap();
+        self.owners.raise(NAME, (token, 0))?;
+        if self.settings.evicts { Ok(()) } else { self.owners.grant(latch, token) }
+    }
+
+    /// `valid`: the latches of the owners that rely on a hold.
+    pub(super) fn check<'a>(
+        &mut self,
+        model: &ScriptModel,
+        mut valid: impl Iterator<Item = &'a str>,
+        now: u64,
+    ) -> Check {
+        let set = model.members(match self.settings.kind {
+            Kind::Semaphore => "el:{job}:held",
+            Kind::Permits => SET_OF_PERMITS,
+        });
+        let weight = |member: &String| match self.settings.kind {
+            Kind::Semaphore => member.split('|').next().unwrap().parse::<i64>().unwrap(),
+            Kind::Permits => 1,
+        };
+        let held: i64 = set.keys().map(weight).sum();
+        let free = model.number(NAME).unwrap_or(0);
+        if free + held + self.java != self.total {
+            let Self { java, total, .. } = self;
+            return Err(format!("{free} free, {held} held and {java} of Java's are not {total}"));
+        }
+        let members = |latch: &str| self.members.get(latch).map(Vec::as_slice).unwrap_or_default();
+        let is_there = |member: &String| set.contains_key(member);
+        if !self.settings.evicts
+            && let Some(latch) = self.owners.ended().find(|one| members(one).iter().any(is_there))
+        {
+            return Err(format!("{latch} has ended and is in the set"));
+        }
+        let is_lost = |one: &&str| members(one).is_empty() || !members(one).iter().all(is_there);
+        if let Some(latch) = valid.find(is_lost) {
+            return Err(format!("the valid hold of {latch} is not in the set"));
+        }
+        let is_gone = |(id, ends): (&String, &u64)| now < *ends && !set.contains_key(id);
+        if self.java_ids.iter().any(is_gone) {
+            return Err("a permit of Java's was taken before its end".into());
+        }
+        // A permit of Java's is over at its end, whether or not it is still in the set.
+        self.java_ids.retain(|_, ends| now < *ends);
+        Ok(())
+    }
+}

@@ -1,0 +1,245 @@
+//! Semaphores and permit-expirable semaphores, which Redisson uses too: whatever the network does, permits are counted exactly once.
+
+mod checker;
+mod rules;
+
+use edgelatch::name::LockName;
+use edgelatch::protocol::calls::{
+    BatchSize, OnceCall, PermitCalls, PermitCount, SemaphoreCalls, Target,
+};
+use edgelatch::protocol::reply::Reply;
+use edgelatch::protocol::script::Publish;
+use edgelatch::timing::{LeaseTime, PeerSkew};
+use fastrand::Rng;
+use std::time::Duration;
+
+use super::machines::{Machines, Progress, Timer};
+use super::runner::{Check, Env, Network, Plan, Request, Scenario, assert_all_hold};
+use checker::{Checker, SET_OF_PERMITS};
+use test_support::calls::lease;
+use test_support::script_model::Value;
+use test_support::script_model::holds::raw;
+use test_support::script_model::java_permits::JavaPermits;
+
+const NAME: &str = "job";
+const PERMITS: i64 = 4;
+const CLIENTS: usize = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Semaphore,
+    Permits,
+}
+
+const KINDS: [Kind; 2] = [Kind::Semaphore, Kind::Permits];
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    kind: Kind,
+    /// Of ten holds, how many have no lease.
+    endless: u8,
+    /// By how many milliseconds Redisson's clocks are off at most; `None`: Redisson does not take part.
+    java: Option<i64>,
+    /// The skew that ours allow for.
+    skew: u64,
+    /// Latches are evicted: ours may lose a hold then, but no permit is counted twice.
+    evicts: bool,
+}
+
+const NETWORK: Network = Network {
+    lost: 15,
+    reply_lost: 15,
+    copied: 25,
+    slow: 30,
+    usual_ms: 100,
+    slow_ms: 4_000,
+    copy_ms: 4_000,
+};
+
+fn plan(kind: Kind) -> Plan<Settings> {
+    let settings = Settings { kind, endless: 5, java: Some(300), skew: 300, evicts: false };
+    Plan::new(NETWORK, settings)
+}
+
+struct Semaphore {
+    machines: Machines,
+    settings: Settings,
+    checker: Checker,
+    /// By how much Redisson's clocks are off. They agree with each other: where they do not, they take permits from each other.
+    java_off: i64,
+}
+
+impl Scenario for Semaphore {
+    type Settings = Settings;
+    type Timer = Timer;
+
+    const LENGTH: u64 = 100_000;
+
+    fn new(settings: Settings, mut env: Env<Timer>) -> Self {
+        env.model.put(NAME, Value::Text(PERMITS.to_string()), None);
+        let most = settings.java.unwrap_or(0);
+        let java_off = env.rng.i64(-most..=most);
+        let machines = Machines::new(env, CLIENTS, 30_000, 3_000);
+        Self { machines, settings, checker: Checker::new(settings), java_off }
+    }
+
+    fn env(&mut self) -> &mut Env<Timer> {
+        &mut self.machines.env
+    }
+
+    fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
+        self.checker.on_executed(&request.call, reply, &mut self.machines.env.coverage)
+    }
+
+    fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Check {
+        let progress = self.machines.on_reply(request, reply);
+        self.on_progress(progress)
+    }
+
+    fn on_timer(&mut self, timer: Timer) -> Check {
+        let progress = self.machines.on_timer(timer);
+        self.on_progress(progress)
+    }
+
+    fn interfere(&mut self) -> Check {
+        let env = &mut self.machines.env;
+        let evicted = self.settings.evicts && env.chance(5);
+        if let Some(latch) = env.rng.choice(self.checker.latches()).filter(|_| evicted) {
+            env.model.delete(latch);
+        }
+        if self.settings.java.is_some() && env.chance(25) {
+            self.run_java();
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Check {
+        let env = &mut self.machines.env;
+        env.model.expire(env.now);
+        let valid = self.machines.valid().map(|(_, hold)| hold.latch.as_str());
+        self.checker.check(&self.machines.env.model, valid, self.machines.env.now)
+    }
+}
+
+impl Settings {
+    fn target(&self, count: u16) -> Target {
+        match self.kind {
+            Kind::Semaphore => Target::Semaphore(semaphore(count.into())),
+            Kind::Permits => Target::Permits(permits(count, self.skew)),
+        }
+    }
+}
+
+impl Semaphore {
+    fn on_progress(&mut self, progress: Option<Progress>) -> Check {
+        match progress {
+            None => {}
+            Some(Progress::Idle(client)) => self.begin(client),
+            Some(Progress::Ended(latches)) => self.checker.end(&latches),
+            Some(Progress::Once(ids, outcome)) => self.checker.requests.close(ids, outcome)?,
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, client: usize) {
+        let rng = &mut self.machines.env.rng;
+        if rng.u8(0..4) == 0 {
+            let call = draw_change(self.settings.kind, rng);
+            return self.machines.call_once(client, call);
+        }
+        let target = self.settings.target(rng.u16(1..4));
+        let endless = rng.u8(0..10) < self.settings.endless;
+        let lease = if endless { LeaseTime::ENDLESS } else { lease(rng.u64(2_000..20_000)) };
+        self.machines.acquire(client, target, lease);
+    }
+
+    fn run_java(&mut self) {
+        let (env, checker) = (&mut self.machines.env, &mut self.checker);
+        let takes = env.rng.bool() && env.is_open();
+        if self.settings.kind == Kind::Semaphore {
+            if takes && env.model.java_takes(NAME, 1) {
+                checker.java += 1;
+                env.coverage.count("permits of Java's");
+            } else if !takes && checker.java > 0 {
+                env.model.java_gives(NAME, 1);
+                checker.java -= 1;
+            }
+            return;
+        }
+        let now = i64::try_from(env.now).unwrap() + self.java_off;
+        let at = JavaPermits { name: NAME, held: SET_OF_PERMITS, now, server: env.now };
+        if takes {
+            let id = raw(&format!("f{:031x}", env.rng.u64(..)));
+            let ends = now + env.rng.i64(1_000..20_000);
+            if env.model.java_permits(at, ends, std::slice::from_ref(&id)).is_ok() {
+                env.coverage.count("permits of Java's");
+                // The clock of the machine that took it counts.
+                let ends = (ends - self.java_off).cast_unsigned();
+                checker.java_ids.insert(id, ends);
+            }
+        } else if let Some((id, _)) = checker.java_ids.pop_first() {
+            env.model.java_gives_one(at, &id);
+        }
+    }
+}
+
+fn semaphore(count: u32) -> SemaphoreCalls {
+    let count = PermitCount::new(count).unwrap();
+    SemaphoreCalls::new(LockName::parse(NAME).unwrap(), Publish::Plain, count)
+}
+
+fn permits(count: u16, skew: u64) -> PermitCalls {
+    let (count, skew) = (BatchSize::new(count).unwrap(), Duration::from_millis(skew));
+    let skew = PeerSkew::new(skew).unwrap();
+    PermitCalls::new(LockName::parse(NAME).unwrap(), Publish::Plain, count, skew)
+}
+
+/// A call that changes the number of permits.
+fn draw_change(kind: Kind, rng: &mut Rng) -> OnceCall {
+    let semaphore = semaphore(1);
+    match (kind, rng.u8(0..5)) {
+        (Kind::Permits, 0..2) => permits(1, 0).add(1),
+        (Kind::Permits, _) => permits(1, 0).add(-1),
+        (Kind::Semaphore, 0) => semaphore.add(2),
+        (Kind::Semaphore, 1) => semaphore.add_if_exists(PermitCount::new(1).unwrap()),
+        (Kind::Semaphore, 2) => semaphore.drain(),
+        (Kind::Semaphore, _) => semaphore.add(-1),
+    }
+}
+
+fn assert_counted_once(seeds: u64, plan: &Plan<Settings>) {
+    let coverage = assert_all_hold::<Semaphore>(seeds, |_| plan.clone());
+    let all = ["grants", "losses", "changes", "calls not done", "refusals", "permits of Java's"];
+    coverage.assert_above(0, &all);
+}
+
+/// S36.
+#[test]
+fn permits_of_a_semaphore_are_counted_once() {
+    assert_counted_once(400, &plan(Kind::Semaphore));
+}
+
+/// S93.
+#[test]
+fn permits_with_ids_are_counted_once() {
+    assert_counted_once(400, &plan(Kind::Permits));
+}
+
+#[test]
+fn permits_are_counted_once_by_a_network_that_keeps_requests_for_minutes() {
+    let (slow_ms, copy_ms) = (200_000, 200_000);
+    let rates = Network { lost: 10, reply_lost: 10, copied: 30, slow: 15, ..NETWORK };
+    for kind in KINDS {
+        let network = Network { slow_ms, copy_ms, ..rates };
+        assert_counted_once(200, &Plan { network, ..plan(kind) });
+    }
+}
+
+/// S64.
+#[test]
+fn permits_are_counted_once_although_latches_are_evicted() {
+    for kind in KINDS {
+        let evicts = |_| plan(kind).with(|plan| plan.settings.evicts = true);
+        assert_all_hold::<Semaphore>(200, evicts).assert_above(500, &["grants"]);
+    }
+}

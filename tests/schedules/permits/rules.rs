@@ -1,0 +1,94 @@
+//! Without each rule a schedule is found in which permits are counted wrongly.
+
+use super::super::runner::{Network, Plan, assert_violated};
+use super::{KINDS, Kind, NETWORK, Semaphore, Settings, plan};
+use test_support::script_model::Latches;
+use test_support::script_model::holds::rules;
+
+const MISCOUNTED: &str = "are not";
+const GHOST: &str = "has ended and is in the set";
+const AFTER_ITS_END: &str = "granted after its end";
+const TWICE: &str = "granted twice";
+const TAKEN: &str = "is not in the set";
+
+fn assert_needed(seeds: u64, plan: &Plan<Settings>, expected: &[&str]) {
+    let what = format!("{:?}, {:?}", plan.without, plan.settings);
+    assert_violated::<Semaphore>(&what, seeds, |_| plan.clone(), expected);
+}
+
+/// Both kinds of semaphore need the rule.
+fn assert_both_need(change: impl Fn(Plan<Settings>) -> Plan<Settings>, expected: &[&str]) {
+    for kind in KINDS {
+        assert_needed(400, &change(plan(kind)), expected);
+    }
+}
+
+fn with_leases(plan: Plan<Settings>) -> Plan<Settings> {
+    plan.with(|plan| plan.settings.endless = 0)
+}
+
+#[test]
+fn without_latches_an_owner_is_granted_after_its_end() {
+    let change = |plan| Plan { latches: Latches::Off, ..plan };
+    assert_both_need(change, &[AFTER_ITS_END, GHOST, TWICE]);
+}
+
+#[test]
+fn without_the_tombstone_of_a_last_try_its_copy_is_granted() {
+    assert_both_need(|plan| plan.without(rules::LAST_TRY), &[AFTER_ITS_END, GHOST]);
+}
+
+#[test]
+fn a_repeat_that_does_not_extend_leaves_a_client_to_believe_too_long() {
+    for kind in KINDS {
+        let plan = with_leases(plan(kind)).without(rules::REPEAT_EXTENDS).with(|plan| {
+            plan.network = Network { lost: 40, reply_lost: 40, ..NETWORK };
+            plan.settings.java = None;
+        });
+        assert_needed(2_000, &plan, &[TAKEN]);
+    }
+}
+
+#[test]
+fn a_renewal_of_what_is_not_there_makes_permits() {
+    let change = |plan| with_leases(plan).without(rules::ALL_ARE_THERE);
+    assert_both_need(change, &[MISCOUNTED, GHOST]);
+}
+
+#[test]
+fn giving_back_what_is_not_held_makes_permits() {
+    assert_both_need(|plan| plan.without(rules::SET), &[MISCOUNTED]);
+}
+
+#[test]
+fn what_runs_out_without_being_given_back_is_gone() {
+    assert_both_need(|plan| with_leases(plan).without(rules::EVICTED), &[MISCOUNTED]);
+}
+
+#[test]
+fn what_is_held_without_a_latch_is_paid_for_twice() {
+    let change = |plan: Plan<Settings>| {
+        plan.without(rules::HELD_WITHOUT_LATCH).with(|plan| plan.settings.evicts = true)
+    };
+    assert_both_need(change, &[MISCOUNTED]);
+}
+
+#[test]
+fn without_a_bound_a_hold_without_an_end_comes_back_after_ten_minutes() {
+    let (slow_ms, copy_ms) = (2_000_000, 2_000_000);
+    let rates = Network { lost: 30, reply_lost: 30, copied: 60, slow: 40, ..NETWORK };
+    let change = |plan: Plan<Settings>| {
+        plan.without(rules::BOUND).with(|plan| {
+            plan.settings.endless = 10;
+            plan.network = Network { slow_ms, copy_ms, ..rates };
+        })
+    };
+    assert_both_need(change, &[AFTER_ITS_END, GHOST]);
+}
+
+/// S93.
+#[test]
+fn without_an_allowance_java_s_clock_takes_what_is_held() {
+    let plan = with_leases(plan(Kind::Permits)).with(|plan| plan.settings.skew = 0);
+    assert_needed(400, &plan, &[TAKEN, "a permit of Java's was taken"]);
+}

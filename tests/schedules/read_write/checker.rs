@@ -1,0 +1,153 @@
+//! What must hold of a read-write lock after each script.
+
+use std::collections::BTreeSet;
+
+use edgelatch::protocol::reply::{Code, Reply};
+
+use super::super::runner::{Check, Request};
+use super::client::Client;
+use super::{JOB, ReadWrite};
+use test_support::script_model::read_write::rules;
+
+impl ReadWrite {
+    /// What a script has answered, and what it may not leave behind.
+    pub(super) fn check_executed(&mut self, request: &Request, reply: &Reply) -> Check {
+        let index = request.client;
+        let field = self.clients[index].field.clone();
+        match (request.script(), reply.code) {
+            ("read_acquire" | "write_acquire", Code::Done) => self.check_grant(index, reply)?,
+            ("read_acquire" | "write_acquire", Code::AlreadyYours)
+                if self.owners.has_ended(&field) =>
+            {
+                return Err(format!("{field} is confirmed after its end"));
+            }
+            ("read_acquire", Code::AlreadyYours) | ("read_renew", Code::Done) => {
+                self.check_token(&field, reply)?;
+            }
+            ("read_acquire" | "write_acquire", Code::No) if request.call.args()[6] == "1" => {
+                self.owners.end(&field);
+            }
+            ("write_release", Code::Done) if self.owners.end(&field) => {
+                self.check_write_end(index, reply)?;
+            }
+            ("read_release" | "write_release", _) => _ = self.owners.end(&field),
+            _ => {}
+        }
+        if self.owners.has_ended(&field) && self.has_timeout_key(&field) {
+            return Err(format!("a timeout key of {field} is left or has come back"));
+        }
+        Ok(())
+    }
+
+    fn check_grant(&mut self, index: usize, reply: &Reply) -> Check {
+        let client = &self.clients[index];
+        let token: u64 = reply.value.parse().unwrap();
+        self.owners.grant(&client.field, token)?;
+        let writer = client.parent.filter(|_| self.env.model.field(JOB, "mode") == Some("write"));
+        let (is_right, what) = match writer {
+            // A read inside a write that was lost to another owner is refused.
+            Some(parent) => {
+                (self.owners.token(&self.clients[parent].field) == Some(token), "reads inside")
+            }
+            None if client.writes => (token > self.last_token, "writes"),
+            None => (token > self.last_write && token >= self.last_token, "reads"),
+        };
+        self.env.coverage.count(what);
+        self.last_token = self.last_token.max(token);
+        if what == "writes" {
+            self.last_write = token;
+        }
+        if is_right { Ok(()) } else { Err(format!("{} gets the token {token}", client.field)) }
+    }
+
+    /// A read that outlives its write has a newer token.
+    fn check_token(&self, field: &str, reply: &Reply) -> Check {
+        let token: u64 = reply.value.parse().unwrap();
+        match self.outlived.get(field) {
+            Some(write) if token <= *write => {
+                Err(format!("{field} has the token of a write that has ended"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_write_end(&mut self, index: usize, reply: &Reply) -> Check {
+        let epoch: u64 = reply.value.parse().unwrap();
+        let write = &self.clients[index];
+        // The read that the release names, and those that it does not know of.
+        for (place, read) in self.clients.iter().enumerate() {
+            if read.parent == Some(index)
+                && self.env.model.fields(JOB, self.env.now).any(|left| left == read.field)
+            {
+                if write.inner == Some(place) {
+                    self.env.coverage.count("downgrades");
+                }
+                let token = self.owners.token(&write.field).unwrap();
+                self.outlived.insert(read.field.clone(), token);
+            }
+        }
+        if epoch != 0 && epoch <= self.last_token {
+            return Err(format!("the epoch {epoch} after {} does not rise", write.field));
+        }
+        self.last_token = self.last_token.max(epoch);
+        Ok(())
+    }
+
+    /// What must hold after every event.
+    pub(super) fn check_holds(&self) -> Check {
+        let fields: BTreeSet<&str> = self.env.model.fields(JOB, self.env.now).collect();
+        let want = self.env.model.text("el:{job}:want");
+        let is_left =
+            |field: &&String| fields.contains(field.as_str()) || want.as_ref() == Some(*field);
+        if let Some(field) = self.owners.ended().find(is_left) {
+            return Err(format!("{field} has ended and something of it is there"));
+        }
+        let is_there = |field: &String| {
+            let is_timed = !self.is_read_of_ours(field)
+                || self.env.model.without == Some(rules::TIMEOUT_KEYS)
+                || self.has_timeout_key(field);
+            is_timed && fields.contains(field.as_str())
+        };
+        if let Some(field) = self.leases.valid(self.env.now).find(|field| !is_there(field)) {
+            return Err(format!("{field} relies on what is not there"));
+        }
+        let all = self.leases.valid(self.env.now);
+        let (writers, readers): (Vec<&String>, Vec<&String>) =
+            all.partition(|field| field.ends_with(":write"));
+        if let [one, other, ..] = writers[..] {
+            return Err(format!("{one} and {other} both write"));
+        }
+        let is_inside = |reader: &str, writer: &str| self.writer_around(reader) == writer;
+        for writer in writers {
+            if let Some(reader) = readers.iter().find(|reader| !is_inside(reader, writer)) {
+                return Err(format!("{reader} reads while {writer} writes"));
+            }
+        }
+        let side_by_side = readers.iter().filter_map(|field| {
+            let client = self.clients.iter().find(|client| client.field == **field)?;
+            client.token().filter(|_| client.parent.is_none())
+        });
+        match side_by_side.collect::<BTreeSet<u64>>() {
+            tokens if tokens.len() > 1 => Err(format!("readers have the tokens {tokens:?}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The field of the write hold inside which this reader may be. A thread of Redisson's reads inside its own.
+    fn writer_around(&self, reader: &str) -> String {
+        match self.clients.iter().find(|client| client.field == reader) {
+            Some(Client { parent: Some(parent), .. }) => self.clients[*parent].field.clone(),
+            Some(_) => String::new(),
+            None => format!("{reader}:write"),
+        }
+    }
+
+    fn is_read_of_ours(&self, field: &str) -> bool {
+        self.clients.iter().any(|client| client.field == field && !client.writes)
+    }
+
+    fn has_timeout_key(&self, field: &str) -> bool {
+        let key = format!("{{job}}:{field}:rwlock_timeout:1");
+        self.env.model.pttl(&key, self.env.now) != -2
+    }
+}

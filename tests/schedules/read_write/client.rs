@@ -1,0 +1,297 @@
+//! One acquisition of ours, from its first request to its end: what the machines do, in short.
+
+use std::time::Duration;
+
+use edgelatch::name::{OwnerId, RequestId};
+use edgelatch::protocol::calls::Target;
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::{Bound, ScriptCall};
+use edgelatch::timing::WantTime;
+
+use super::super::runner::{Check, Request};
+use super::{COPY_MS, PEER_LEASE, ReadWrite, Timer, read_calls, write_calls};
+use test_support::calls::{Calls, field, lease, numbered_owner, request, token};
+
+/// How long one attempt may take, and how many there are.
+const ATTEMPT: u64 = 300;
+const ATTEMPTS: u32 = 4;
+/// How long after the end of its wait an acquisition may still be executed.
+const HORIZON: u64 = 5_000;
+/// What is given to clocks.
+const DRIFT: u64 = 2;
+
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    owner: OwnerId,
+    /// Of the lock's hash.
+    pub(super) field: String,
+    pub(super) writes: bool,
+    /// The client inside whose write hold it reads.
+    pub(super) parent: Option<usize>,
+    /// The read inside its write hold that its calls name.
+    pub(super) inner: Option<usize>,
+    stage: Stage,
+    lease: u64,
+    renews: bool,
+    wants: bool,
+    bound: Bound,
+    wait_until: u64,
+    /// The newest call, whether it is the last try, and how often it was sent.
+    call: Option<ScriptCall>,
+    is_last: bool,
+    attempts: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Trying,
+    Pausing,
+    Holding {
+        until: u64,
+        token: u64,
+        is_renewing: bool,
+    },
+    Ending,
+    /// It has ended, or is dead.
+    Over,
+}
+
+impl Client {
+    /// The fencing token of its hold.
+    pub(super) const fn token(&self) -> Option<u64> {
+        match self.stage {
+            Stage::Holding { token, .. } => Some(token),
+            _ => None,
+        }
+    }
+}
+
+impl ReadWrite {
+    /// A new client comes: a read inside a write, or either side.
+    pub(super) fn begin(&mut self, parent: Option<usize>) {
+        let index = self.clients.len();
+        let owner = numbered_owner(u32::try_from(index).unwrap() + 1);
+        let writes = parent.is_none() && self.env.rng.u8(0..3) > 0;
+        let wait = if self.env.rng.bool() { 0 } else { self.env.rng.u64(100..4_000) };
+        let is_bounded = !self.env.chance(self.settings.unbounded);
+        let not_after = is_bounded.then(|| self.env.now + wait + HORIZON);
+        // Redis remembers what has no bound for longer than any copy is on its way.
+        let keep = if is_bounded || self.settings.brief_memory { 100 } else { COPY_MS + 1_000 };
+        self.clients.push(Client {
+            owner,
+            field: field(&owner) + if writes { ":write" } else { "" },
+            writes,
+            parent,
+            inner: None,
+            stage: Stage::Trying,
+            lease: self.env.rng.u64(400..4_000),
+            renews: self.env.rng.bool(),
+            wants: writes && self.env.chance(self.settings.wants),
+            bound: Bound { not_after, keep: Duration::from_millis(keep) },
+            wait_until: self.env.now + wait,
+            call: None,
+            is_last: false,
+            attempts: 0,
+        });
+        self.try_again(index);
+    }
+
+    fn calls(&self, index: usize) -> Calls {
+        let client = &self.clients[index];
+        let owner = |other: Option<usize>| other.map(|other| self.clients[other].owner);
+        Calls(if client.writes {
+            let calls = write_calls();
+            let calls = match owner(client.inner) {
+                Some(inner) => calls.around(inner),
+                None => calls,
+            };
+            let want = WantTime::new(Duration::from_secs(1)).unwrap();
+            Target::Write(if client.wants { calls.prefers_writers(want) } else { calls })
+        } else {
+            let calls = read_calls();
+            Target::Read(match owner(client.parent) {
+                Some(parent) => calls.inside(parent),
+                None => calls,
+            })
+        })
+    }
+
+    fn next_request(&mut self) -> RequestId {
+        self.requests += 1;
+        request(self.requests)
+    }
+
+    fn try_again(&mut self, index: usize) {
+        let (id, client) = (self.next_request(), &self.clients[index]);
+        let (last, time) = (self.env.now >= client.wait_until, lease(client.lease));
+        let call = self.calls(index).acquire(id, client.bound, &client.owner, time, last);
+        self.clients[index].is_last = last;
+        self.send_first(index, Stage::Trying, call);
+    }
+
+    fn release(&mut self, index: usize) {
+        let (id, client) = (self.next_request(), &self.clients[index]);
+        let call = self.calls(index).release(id, client.bound, &client.owner);
+        self.drop_lease(index);
+        self.send_first(index, Stage::Ending, call);
+    }
+
+    fn send_first(&mut self, index: usize, stage: Stage, call: ScriptCall) {
+        let client = &mut self.clients[index];
+        (client.stage, client.call, client.attempts) = (stage, Some(call), 0);
+        self.send(index);
+    }
+
+    fn send(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        client.attempts += 1;
+        self.env.send(index, client.call.clone().unwrap());
+        self.env.set_timer(Timer::Client(index), ATTEMPT);
+    }
+
+    pub(super) fn on_client_timer(&mut self, index: usize) {
+        let now = self.env.now;
+        let Client { stage, attempts, renews, .. } = self.clients[index];
+        match stage {
+            Stage::Trying | Stage::Ending if attempts < ATTEMPTS => self.send(index),
+            Stage::Trying => self.release(index),
+            Stage::Ending => self.stop(index),
+            Stage::Pausing => self.try_again(index),
+            Stage::Holding { until, .. } if now >= until => self.release(index),
+            Stage::Holding { until, token: grant, .. } if renews => {
+                let (id, client) = (self.next_request(), &self.clients[index]);
+                let not_after = client.bound.not_after.map(|_| now + 1_000);
+                let bound = Bound { not_after, ..client.bound };
+                let (owner, time) = (&client.owner, lease(client.lease));
+                let call = self.calls(index).renew(id, bound, owner, time, token(grant));
+                let client = &mut self.clients[index];
+                client.stage = Stage::Holding { until, token: grant, is_renewing: true };
+                client.call = Some(call);
+                self.send(index);
+                self.env.set_timer(Timer::Client(index), ATTEMPT.min(until - now));
+            }
+            Stage::Holding { until, .. } => self.env.set_timer(Timer::Client(index), until - now),
+            Stage::Over => {}
+        }
+    }
+
+    /// The holder has done what it wanted the lock for.
+    pub(super) fn on_done(&mut self, index: usize) {
+        if self.clients[index].token().is_some() {
+            self.release(index);
+        }
+    }
+
+    /// The client has ended, and another one takes its place.
+    fn stop(&mut self, index: usize) {
+        self.drop_lease(index);
+        self.clients[index].stage = Stage::Over;
+        self.env.cancel_timer(Timer::Client(index));
+        if self.env.is_open() && self.clients[index].parent.is_none() {
+            let pause = self.env.rng.u64(1..1_000);
+            self.env.set_timer(Timer::Begin(self.settings.ours + index), pause);
+        }
+    }
+
+    fn drop_lease(&mut self, index: usize) {
+        let field = &self.clients[index].field;
+        self.leases.retain(|holder| holder != field);
+    }
+
+    /// Only replies to the newest call count.
+    pub(super) fn on_client_reply(&mut self, request: &Request, reply: &Reply) -> Check {
+        let (index, sent_at) = (request.client, request.sent_at);
+        let client = &self.clients[index];
+        if client.call.as_ref().is_none_or(|call| call.request != request.call.request) {
+            return Ok(());
+        }
+        match client.stage {
+            Stage::Trying => return self.on_try_reply(index, sent_at, reply),
+            Stage::Ending => self.stop(index),
+            Stage::Holding { until, token, is_renewing: true } => {
+                return self.on_renew_reply(index, sent_at, (until, token), reply);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Until when a reply to what was sent then lets a client rely on its lease.
+    fn lease_end(&self, index: usize, sent_at: u64) -> u64 {
+        let Client { lease, writes, .. } = self.clients[index];
+        let is_cut = !writes && !self.settings.trusts_all;
+        sent_at + if is_cut { lease.min(PEER_LEASE) } else { lease } - DRIFT
+    }
+
+    fn on_try_reply(&mut self, index: usize, sent_at: u64, reply: &Reply) -> Check {
+        match reply.code {
+            Code::Done | Code::AlreadyYours => {
+                let until = self.lease_end(index, sent_at);
+                if until <= self.env.now + 50 {
+                    self.release(index);
+                } else {
+                    self.hold(index, until, reply.value.parse().unwrap());
+                }
+            }
+            Code::No | Code::Gone if self.clients[index].is_last => self.stop(index),
+            Code::No if self.env.chance(self.settings.aborts) => self.release(index),
+            Code::No => {
+                self.clients[index].stage = Stage::Pausing;
+                let pause = self.env.rng.u64(10..600);
+                self.env.set_timer(Timer::Client(index), pause);
+            }
+            Code::Late | Code::Lost => self.release(index),
+            other => return Err(format!("{other:?} to client {index}, which has not ended")),
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, index: usize, until: u64, token: u64) {
+        let client = &mut self.clients[index];
+        client.stage = Stage::Holding { until, token, is_renewing: false };
+        if self.env.chance(self.settings.dies) {
+            return self.stop(index);
+        }
+        let (env, client) = (&mut self.env, &self.clients[index]);
+        self.leases.extend(client.field.clone(), until);
+        let paused = if env.chance(self.settings.pauses) { env.rng.u64(100..2_500) } else { 0 };
+        let next = if client.renews { client.lease / 3 } else { u64::MAX };
+        env.set_timer(Timer::Client(index), paused.max(next.min(until - env.now)));
+        let work = env.rng.u64(50..3_000);
+        env.set_timer(Timer::Done(index), work.max(paused));
+        while self.clients[index].writes && self.env.is_open() && self.env.rng.bool() {
+            let inner = self.clients.len();
+            self.begin(Some(index));
+            if self.env.rng.u8(0..4) > 0 {
+                self.clients[index].inner = Some(inner);
+            }
+        }
+    }
+
+    fn on_renew_reply(
+        &mut self,
+        index: usize,
+        sent_at: u64,
+        (until, token): (u64, u64),
+        reply: &Reply,
+    ) -> Check {
+        match reply.code {
+            Code::Done => {
+                let until = until.max(self.lease_end(index, sent_at));
+                let token = reply.value.parse::<u64>().unwrap().max(token);
+                let client = &mut self.clients[index];
+                client.stage = Stage::Holding { until, token, is_renewing: false };
+                self.leases.extend(client.field.clone(), until);
+                let next = (client.lease / 3).min(until.saturating_sub(self.env.now));
+                self.env.set_timer(Timer::Client(index), next);
+            }
+            Code::Lost if self.env.now < until => {
+                return Err(format!("client {index} learns that it has lost what is valid"));
+            }
+            Code::Lost => self.release(index),
+            // Late: the client sends another renewal when this attempt is over.
+            _ => {}
+        }
+        Ok(())
+    }
+}

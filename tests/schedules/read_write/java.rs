@@ -1,0 +1,167 @@
+//! A holder of Redisson's, which has no network in between, enters more than once, renews or not, and may die.
+
+use super::{JOB, PEER_LEASE, ReadWrite, Timer};
+use test_support::script_model::ScriptModel;
+use test_support::script_model::java_read_write::JavaRw;
+
+/// For how long the latch of an unlock is kept.
+const UNLOCK_LATCH_MS: u64 = 20_000;
+
+/// One thread of a Java program.
+#[derive(Clone, Debug)]
+pub(super) struct Java {
+    holder: String,
+    /// Until when it may rely on each of its entries: reads, and writes.
+    entries: [Vec<u64>; 2],
+    /// Whether it renews, and when it did last; otherwise it holds for `lease`.
+    renews: bool,
+    renewed_at: u64,
+    lease: u64,
+    /// How many unlocks it has sent, and how many threads in its place have died.
+    unlocks: u64,
+    dead: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Read = 0,
+    Write = 1,
+}
+
+impl Java {
+    pub(super) fn new(place: usize) -> Self {
+        Self {
+            holder: format!("1f1d3b8e-5a0a-4d2f-9f0e-0a6b7c8d9e0f:{place}"),
+            entries: [Vec::new(), Vec::new()],
+            renews: false,
+            renewed_at: 0,
+            lease: PEER_LEASE,
+            unlocks: 0,
+            dead: 0,
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.entries.iter().any(|entries| !entries.is_empty())
+    }
+}
+
+impl ReadWrite {
+    pub(super) fn on_java_timer(&mut self, index: usize) {
+        let Java { dead, renews, renewed_at, .. } = self.java[index];
+        let holds = self.java[index].holds();
+        if !holds && !self.env.is_open() {
+            return;
+        }
+        if holds && self.env.chance(self.settings.java_dies) {
+            let dead = dead + 1;
+            self.drop_java_leases(index);
+            self.java[index] = Java { dead, ..Java::new(index + 10 * dead) };
+        } else {
+            if holds && renews && self.env.now >= renewed_at + PEER_LEASE / 3 {
+                self.renew_java(index);
+            }
+            self.act_as_java(index);
+        }
+        let pause = self.env.rng.u64(20..250);
+        self.env.set_timer(Timer::Java(index), pause);
+    }
+
+    fn act_as_java(&mut self, index: usize) {
+        let draw = self.env.rng.u8(0..10);
+        let [reads, writes] = self.java[index].entries.each_ref().map(Vec::len);
+        match (reads, writes, draw) {
+            (0, 0, 0..2) => self.enter_java(index, Side::Read),
+            (0, 0, 2..7) => self.enter_java(index, Side::Write),
+            // It enters again, but reads inside a write only once: its own unlock would cut the write short.
+            (1, 0, 0) | (0, 1.., 0) => self.enter_java(index, Side::Read),
+            (0, 1, 1) => self.enter_java(index, Side::Write),
+            (1.., _, 2..4) => self.unlock_java(index, Side::Read),
+            (_, 1.., 4..6) => self.unlock_java(index, Side::Write),
+            _ => {}
+        }
+    }
+
+    fn enter_java(&mut self, index: usize, side: Side) {
+        if !self.java[index].holds() {
+            // A thread renews all it has, or nothing.
+            let (renews, short) = (self.env.rng.bool(), self.env.rng.u64(300..PEER_LEASE));
+            let (java, renewed_at) = (&mut self.java[index], self.env.now);
+            (java.renews, java.renewed_at) = (renews, renewed_at);
+            java.lease = if renews { PEER_LEASE } else { short };
+        }
+        let (lease, now) = (self.java[index].lease, self.env.now);
+        let holds = self.run_java(index, |model, run| match side {
+            Side::Read => model.java_read_acquire(run, lease, now),
+            Side::Write => model.java_write_acquire(run, lease, now),
+        });
+        if holds {
+            self.java[index].entries[side as usize].push(now + lease);
+            let read = side == Side::Read;
+            self.env.coverage.count(if read { "reads of Java's" } else { "writes of Java's" });
+        }
+        self.note_java_leases(index);
+    }
+
+    fn unlock_java(&mut self, index: usize, side: Side) {
+        let java = &mut self.java[index];
+        java.unlocks += 1;
+        let id = java.unlocks * 1_000 + java.dead as u64 * 10 + index as u64;
+        let (latch, now) = (format!("redisson_unlock_latch:{{job}}:{id:032x}"), self.env.now);
+        let latch = (latch.as_str(), UNLOCK_LATCH_MS);
+        let held = self.run_java(index, |model, run| match side {
+            Side::Read => model.java_read_unlock(run, latch, now),
+            Side::Write => model.java_write_unlock(run, PEER_LEASE, latch, now),
+        });
+        let entries = &mut self.java[index].entries[side as usize];
+        entries.pop();
+        if held.is_none() {
+            entries.clear();
+        }
+        self.note_java_leases(index);
+    }
+
+    /// What it does not hold any more it neither renews any more nor relies on.
+    fn renew_java(&mut self, index: usize) {
+        let now = self.env.now;
+        self.java[index].renewed_at = now;
+        for side in [Side::Read, Side::Write] {
+            if self.java[index].entries[side as usize].is_empty() {
+                continue;
+            }
+            let held = self.run_java(index, |model, run| match side {
+                Side::Read => model.java_read_renew(run, PEER_LEASE, now),
+                Side::Write => model.java_write_renew(run, PEER_LEASE, now),
+            });
+            let entries = &mut self.java[index].entries[side as usize];
+            entries.retain(|_| held);
+            entries.iter_mut().for_each(|until| *until = now + PEER_LEASE);
+        }
+        self.note_java_leases(index);
+    }
+
+    fn run_java<T>(
+        &mut self,
+        index: usize,
+        script: impl FnOnce(&mut ScriptModel, &JavaRw<'_>) -> T,
+    ) -> T {
+        let holder = &self.java[index].holder;
+        script(&mut self.env.model, &JavaRw { name: JOB, prefix: "{job}", holder })
+    }
+
+    fn drop_java_leases(&mut self, index: usize) {
+        let holder = &self.java[index].holder;
+        self.leases.retain(|field| field.trim_end_matches(":write") != holder);
+    }
+
+    /// It relies on a side for as long as on any of its entries.
+    fn note_java_leases(&mut self, index: usize) {
+        self.drop_java_leases(index);
+        let Java { holder, entries: [reads, writes], .. } = &self.java[index];
+        for (field, entries) in [(holder.clone(), reads), (format!("{holder}:write"), writes)] {
+            if let Some(until) = entries.iter().max() {
+                self.leases.extend(field, *until);
+            }
+        }
+    }
+}

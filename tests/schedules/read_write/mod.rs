@@ -1,0 +1,188 @@
+//! A read-write lock: readers and writers of ours and of Redisson's, which may die or pause.
+
+mod checker;
+mod client;
+mod java;
+mod rules;
+
+use std::collections::BTreeMap;
+
+use edgelatch::name::LockName;
+use edgelatch::protocol::calls::{ReadCalls, WriteCalls};
+use edgelatch::protocol::reply::Reply;
+use edgelatch::protocol::script::Publish;
+
+use super::runner::{
+    Check, Env, Leases, Network, Owners, Plan, Request, Scenario, assert_all_hold,
+};
+use client::Client;
+use java::Java;
+
+const JOB: &str = "job";
+/// How long Redisson's holders hold unless they renew, and the end that their renewal gives the hash.
+const PEER_LEASE: u64 = 1_500;
+/// For how long a copy of a request may be on its way.
+const COPY_MS: u64 = 12_000;
+/// How many schedules are played of each kind.
+const SCHEDULES: u64 = 300;
+
+/// Chances are in per cent.
+#[derive(Clone, Debug)]
+struct Settings {
+    /// That a holder ends without a release, or does nothing for a while.
+    dies: u32,
+    pauses: u32,
+    /// That a thread of Redisson's ends without an unlock, each time it might do something.
+    java_dies: u32,
+    /// That a client gives up once it is refused.
+    aborts: u32,
+    /// That a client has not seen Redis' clock.
+    unbounded: u32,
+    /// That a writer keeps readers out.
+    wants: u32,
+    /// How many clients of ours and threads of Redisson's there are at a time.
+    ours: usize,
+    java: usize,
+    /// Leases are relied on for longer than Redisson's renewal lets the hash live.
+    trusts_all: bool,
+    /// Redis remembers requests without a bound for less time than their copies take.
+    brief_memory: bool,
+}
+
+/// The faults of one schedule.
+fn plan(seed: u64) -> Plan<Settings> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut chance = |most: u32| if rng.bool() { rng.u32(..=most) } else { 0 };
+    let network = Network {
+        lost: chance(15),
+        reply_lost: chance(20),
+        copied: chance(25),
+        slow: chance(15),
+        usual_ms: 30,
+        slow_ms: 3_000,
+        copy_ms: COPY_MS,
+    };
+    let settings = Settings {
+        dies: chance(10),
+        java_dies: chance(3),
+        pauses: chance(15),
+        aborts: chance(10),
+        unbounded: chance(30),
+        wants: chance(50),
+        ours: rng.usize(2..5),
+        java: rng.usize(0..3),
+        trusts_all: false,
+        brief_memory: false,
+    };
+    Plan::new(network, settings)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// One more client comes.
+    Begin(usize),
+    /// An attempt has taken too long, a pause is over, or a hold needs a renewal.
+    Client(usize),
+    /// A holder does not need its hold any more.
+    Done(usize),
+    Java(usize),
+}
+
+struct ReadWrite {
+    env: Env<Timer>,
+    settings: Settings,
+    /// All that there have been: each acquires once.
+    clients: Vec<Client>,
+    java: Vec<Java>,
+    requests: u64,
+    /// By the fields of the hash; those of writers end with `:write`.
+    owners: Owners,
+    leases: Leases<String>,
+    last_token: u64,
+    last_write: u64,
+    /// The reads inside a write that has ended around them, and the token of that write.
+    outlived: BTreeMap<String, u64>,
+}
+
+impl Scenario for ReadWrite {
+    type Settings = Settings;
+    type Timer = Timer;
+
+    const LENGTH: u64 = 15_000;
+
+    fn new(settings: Settings, mut env: Env<Timer>) -> Self {
+        (0..settings.ours).for_each(|place| env.set_timer(Timer::Begin(place), 0));
+        (0..settings.java).for_each(|index| env.set_timer(Timer::Java(index), 0));
+        Self {
+            env,
+            clients: Vec::new(),
+            java: (0..settings.java).map(Java::new).collect(),
+            settings,
+            requests: 0,
+            owners: Owners::default(),
+            leases: Leases::new(),
+            last_token: 0,
+            last_write: 0,
+            outlived: BTreeMap::new(),
+        }
+    }
+
+    fn env(&mut self) -> &mut Env<Timer> {
+        &mut self.env
+    }
+
+    fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
+        self.check_executed(request, reply)
+    }
+
+    fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Check {
+        reply.map_or(Ok(()), |reply| self.on_client_reply(request, &reply))
+    }
+
+    fn on_timer(&mut self, timer: Timer) -> Check {
+        match timer {
+            Timer::Begin(_) => self.begin(None),
+            Timer::Client(index) => self.on_client_timer(index),
+            Timer::Done(index) => self.on_done(index),
+            Timer::Java(index) => self.on_java_timer(index),
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Check {
+        self.check_holds()
+    }
+
+    /// Long after the end only tokens are there.
+    fn finish(&mut self) -> Check {
+        let tokens = ["el:{job}:epoch", "redisson_lock_token:{job}"];
+        let left = self.env.model.dump(self.env.now + 120_000);
+        match left.iter().find(|(key, _)| !tokens.contains(&key.as_str())) {
+            Some((key, entry)) => Err(format!("{key} is left: {entry:?}")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn read_calls() -> ReadCalls {
+    ReadCalls::new(LockName::parse(JOB).unwrap(), Publish::Plain)
+}
+
+fn write_calls() -> WriteCalls {
+    WriteCalls::new(LockName::parse(JOB).unwrap(), Publish::Plain)
+}
+
+#[test]
+fn readers_and_writers_exclude_each_other_whatever_is_lost_late_or_doubled() {
+    let coverage = assert_all_hold::<ReadWrite>(SCHEDULES, plan);
+    let ours = ["reads", "writes", "reads inside", "downgrades"];
+    coverage.assert_above(SCHEDULES / 2, &ours);
+    coverage.assert_above(SCHEDULES / 2, &["reads of Java's", "writes of Java's", "lost requests"]);
+}
+
+#[test]
+fn among_ours_alone_every_lease_is_trusted_to_its_end() {
+    assert_all_hold::<ReadWrite>(SCHEDULES, |seed| {
+        plan(seed).with(|plan| (plan.settings.java, plan.settings.trusts_all) = (0, true))
+    });
+}

@@ -1,0 +1,175 @@
+//! Plays the schedules of a scenario, one seed after the other, and searches them for counter-examples.
+
+use edgelatch::protocol::reply::Reply;
+
+use super::env::Event;
+use test_support::script_model::Latches;
+
+pub(crate) use super::coverage::Coverage;
+pub(crate) use super::env::{Env, START};
+pub(crate) use super::ledger::{Leases, Owners, Requests};
+pub(crate) use super::network::{Network, Request};
+
+/// What a schedule is played with. `S` is what only one scenario knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan<S> {
+    pub(crate) network: Network,
+    pub(crate) latches: Latches,
+    /// The rule that the scripts leave out.
+    pub(crate) without: Option<&'static str>,
+    /// The bound that each request carries instead of its own, which rule C8 forbids to move.
+    pub(crate) moving_bound: Option<MovingBound>,
+    pub(crate) settings: S,
+}
+
+impl<S> Plan<S> {
+    /// A plan that leaves no rule out.
+    pub(crate) const fn new(network: Network, settings: S) -> Self {
+        Self { network, latches: Latches::On, without: None, moving_bound: None, settings }
+    }
+
+    pub(crate) fn without(self, rule: &'static str) -> Self {
+        Self { without: Some(rule), ..self }
+    }
+
+    /// The plan after a change of it.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
+/// Returns the bound of a request, from the request and its own bound.
+pub(crate) type MovingBound = fn(&Request, Option<u64>) -> Option<u64>;
+
+/// The error says which invariant is broken.
+pub(crate) type Check = Result<(), String>;
+
+/// The programs at one object, and what must hold of it.
+pub(crate) trait Scenario: Sized {
+    type Settings;
+    /// The names of its timers.
+    type Timer: Copy + Ord;
+
+    /// For how many milliseconds clients begin something new.
+    const LENGTH: u64;
+
+    fn new(settings: Self::Settings, env: Env<Self::Timer>) -> Self;
+
+    fn env(&mut self) -> &mut Env<Self::Timer>;
+
+    /// A request is about to be executed.
+    fn on_arrival(&mut self, _: &Request) {}
+
+    /// A request was executed.
+    fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check;
+
+    /// A client gets a reply; `None` when its connection broke.
+    fn on_reply(&mut self, _: &Request, _: Option<Reply>) -> Check {
+        Ok(())
+    }
+
+    fn on_timer(&mut self, timer: Self::Timer) -> Check;
+
+    /// What other programs do to the object between two events.
+    fn interfere(&mut self) -> Check {
+        Ok(())
+    }
+
+    /// What must hold after every event.
+    fn check(&mut self) -> Check {
+        Ok(())
+    }
+
+    /// What must hold when nothing happens any more.
+    fn finish(&mut self) -> Check {
+        Ok(())
+    }
+}
+
+/// A schedule in which an invariant is broken.
+pub(crate) struct Violation {
+    what: String,
+    /// The seed, the time, what is broken, and the scripts that ran last.
+    report: String,
+}
+
+/// Executes a request and checks what it did.
+pub(crate) fn execute<S: Scenario>(scenario: &mut S, request: &Request) -> Result<Reply, String> {
+    scenario.on_arrival(request);
+    let reply = scenario.env().execute(request);
+    scenario.on_executed(request, &reply)?;
+    Ok(reply)
+}
+
+/// Plays one schedule.
+pub(crate) fn play<S: Scenario>(plan: Plan<S::Settings>, seed: u64) -> Result<Coverage, Violation> {
+    let env = Env::new(&plan, seed, S::LENGTH);
+    let mut scenario = S::new(plan.settings, env);
+    let outcome = play_events(&mut scenario);
+    let env = scenario.env();
+    match outcome {
+        Ok(()) => Ok(std::mem::take(&mut env.coverage)),
+        Err(what) => {
+            let (at, trace) = (env.now - START, env.trace());
+            let report =
+                format!("seed {seed}, after {at} ms: {what}. The scripts before:\n{trace}");
+            Err(Violation { what, report })
+        }
+    }
+}
+
+fn play_events<S: Scenario>(scenario: &mut S) -> Check {
+    while let Some(event) = scenario.env().next_event() {
+        match event {
+            Event::Request { request, is_copy } => {
+                let reply = execute(scenario, &request)?;
+                if !is_copy {
+                    scenario.env().send_reply(request, reply);
+                }
+            }
+            Event::Reply { request, reply } => scenario.on_reply(&request, reply)?,
+            Event::Timer(timer) => scenario.on_timer(timer)?,
+        }
+        scenario.interfere()?;
+        scenario.check()?;
+    }
+    scenario.finish()
+}
+
+/// Plays one schedule for each seed below `seeds`, and fails if one breaks an invariant. Returns what came up in them.
+pub(crate) fn assert_all_hold<S: Scenario>(
+    seeds: u64,
+    plan: impl Fn(u64) -> Plan<S::Settings>,
+) -> Coverage {
+    let mut sum = Coverage::default();
+    for seed in 0..seeds {
+        let coverage =
+            play::<S>(plan(seed), seed).unwrap_or_else(|found| panic!("{}", found.report));
+        sum.merge(&coverage);
+    }
+    println!("{seeds} schedules: {sum:?}");
+    sum
+}
+
+/// Fails unless one of the schedules below `seeds` breaks an invariant, and one whose error contains one of these texts. Other
+/// violations do not count.
+pub(crate) fn assert_violated<S: Scenario>(
+    what: &str,
+    seeds: u64,
+    plan: impl Fn(u64) -> Plan<S::Settings>,
+    expected: &[&str],
+) {
+    let mut others = Vec::new();
+    for seed in 0..seeds {
+        match play::<S>(plan(seed), seed) {
+            Err(found) if expected.iter().any(|text| found.what.contains(text)) => {
+                println!("without `{what}`: {}", found.report);
+                return;
+            }
+            Err(found) => others.push(found.what),
+            Ok(_) => {}
+        }
+    }
+    panic!("without `{what}` none of {seeds} schedules says {expected:?}, but: {others:?}");
+}

@@ -1,0 +1,117 @@
+//! Random guarded writes on a real Redis and on the model, compared after each.
+
+use std::time::Duration;
+
+use edgelatch::protocol::calls::GuardedWrite;
+use edgelatch::protocol::reply::Code;
+use edgelatch::protocol::script::Bound;
+use edgelatch::timing::{GuardMemory, LifeTime};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::coverage::hear_all;
+use super::pair::Pair;
+use crate::scripts::guard::writes::{guard, minutes, stamp};
+use test_support::calls::request;
+
+/// All that a write can be answered with.
+const WRITTEN: &[Code] = &[
+    Code::Done,
+    Code::AlreadyYours,
+    Code::No,
+    Code::Late,
+    Code::Superseded,
+    Code::TooOld,
+    Code::FromTheFuture,
+];
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write {
+        /// Seconds from now, as a token; or a small number.
+        token: Result<i64, u64>,
+        owner: u8,
+        number: u64,
+        op: u8,
+        memory: Option<u64>,
+        late: bool,
+    },
+    Newest,
+    Touch {
+        of: usize,
+        away: bool,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let token = prop_oneof![
+        6 => proptest::sample::select(vec![Ok(-7_200), Ok(-90), Ok(-30), Ok(0), Ok(120)]),
+        2 => (1..4_u64).prop_map(Err),
+    ];
+    let memory = proptest::sample::select(vec![Some(1), Some(60), None]);
+    let write = (token, 1..3_u8, 1..4_u64, 0..4_u8, memory, 0..8_u8).prop_map(
+        |(token, owner, number, op, memory, late)| Step::Write {
+            token,
+            owner,
+            number,
+            op,
+            memory,
+            late: late == 0,
+        },
+    );
+    prop_oneof![
+        12 => write,
+        2 => Just(Step::Newest),
+        1 => (any::<usize>(), any::<bool>()).prop_map(|(of, away)| Step::Touch { of, away }),
+    ]
+}
+
+#[test]
+fn random_writes_do_to_redis_what_they_do_to_the_model() {
+    let verdicts = [("guard_write", WRITTEN), ("guard_newest", &[Code::Done])];
+    hear_all(&verdicts, &[], &vec(step(), 1..30), async |redis, steps, heard| {
+        let mut pair = Pair::new(redis).await;
+        pair.says_the_same = close;
+        // One base for all, so that steps meet each other's tokens.
+        let base = redis.now_ms().await;
+        for step in &steps {
+            heard.extend(take(&mut pair, step, base).await);
+        }
+    });
+}
+
+async fn take(pair: &mut Pair<'_>, step: &Step, base: u64) -> Option<(&'static str, Code)> {
+    let what = format!("{step:?}");
+    match step {
+        Step::Write { token, owner, number, op, memory, late } => {
+            let micros = |seconds: i64| (base.saturating_add_signed(seconds * 1_000)) * 1_000;
+            let stamp = stamp(token.map_or_else(|small| small, micros), *owner, *number);
+            let write = match op {
+                0 => GuardedWrite::set("x", None),
+                1 => GuardedWrite::set("y", Some(LifeTime::new(Duration::from_secs(600)).unwrap())),
+                2 => GuardedWrite::delete(),
+                _ => GuardedWrite::claim(),
+            };
+            let not_after = if *late { base - 1 } else { base + 600_000 };
+            let bound = Bound { not_after: Some(not_after), keep: Duration::ZERO };
+            let guard = guard(memory.map_or(GuardMemory::FOR_EVER, minutes));
+            let reply = pair.call(&guard.write(request(1), bound, stamp, &write), &what).await;
+            Some(("guard_write", reply.code))
+        }
+        Step::Newest => {
+            let newest = guard(GuardMemory::DEFAULT).newest(request(2));
+            Some(("guard_newest", pair.call(&newest, &what).await.code))
+        }
+        Step::Touch { of, away } => {
+            pair.touch(*of, *away).await;
+            pair.compare_keys(&what).await;
+            None
+        }
+    }
+}
+
+/// The microseconds of a clock are not known to the model.
+fn close(real: &str, model: &str, allowance: u64) -> bool {
+    let (real, model): (u64, u64) = (real.parse().unwrap(), model.parse().unwrap());
+    real == model || real > 1 << 49 && real.abs_diff(model) <= (allowance + 1) * 1_000
+}

@@ -1,0 +1,192 @@
+//! A real Redis and the model of the scripts, told the same and compared: what is answered, everything that is stored, and what is published.
+
+use std::collections::BTreeMap;
+use std::mem;
+
+use edgelatch::protocol::reply::{Cell, Reply};
+use edgelatch::protocol::script::ScriptCall;
+
+use test_support::redis::{Content, Keyspace, Redis, Stored, Watched};
+use test_support::script_model::audience::Message;
+use test_support::script_model::{Entry, Latches, ScriptModel, Value};
+
+/// Times above this are microseconds.
+const MICROS: f64 = 1e14;
+
+/// A Redis and a model that are told the same.
+pub(crate) struct Pair<'a> {
+    pub(crate) redis: &'a Redis,
+    pub(crate) model: ScriptModel,
+    /// The longest that one call took: Redis reads its clock for a script's `TIME` and for its expiries one after the other.
+    slowest: u64,
+    /// Redis' clock in milliseconds when it was last seen.
+    now: u64,
+    /// Whether two values of replies say the same, given by how much times may differ.
+    pub(crate) says_the_same: fn(&str, &str, u64) -> bool,
+}
+
+impl<'a> Pair<'a> {
+    pub(crate) async fn new(redis: &'a Redis) -> Self {
+        redis.ask::<String>(&["FLUSHDB"]).await;
+        let now = redis.now_ms().await;
+        let mut model = ScriptModel::new(Latches::On);
+        model.audience = redis.audience();
+        Self { redis, now, model, slowest: 0, says_the_same: |real, model, _| real == model }
+    }
+
+    /// Redis' clock in milliseconds, or what it was a moment ago.
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Runs a call on both. `what` is for the message when they differ.
+    pub(crate) async fn call(&mut self, call: &ScriptCall, what: &str) -> Reply {
+        let watched =
+            self.redis.watch(call).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        let Watched { began, ended, cells, keys, published } = watched;
+        (self.now, self.slowest) = (ended, self.slowest.max(ended - began));
+        let reply = Reply::read(&cells, call.request)
+            .unwrap_or_else(|| panic!("{what}: no reply: {cells:?}"));
+        let modelled = self.model.run_at(call, micros(&reply));
+        let allowance = self.allowance() + reply.server_ms.abs_diff(began);
+        assert_eq!(cells.len(), modelled.len(), "{what}");
+        for (place, (real, model)) in cells.iter().zip(&modelled).enumerate() {
+            match (place, real, model) {
+                (1, Cell::Text(real), Cell::Text(model)) => {
+                    let same = (self.says_the_same)(real, model, allowance);
+                    assert!(same, "{what}: {real} {model}");
+                }
+                (2, Cell::Int(real), Cell::Int(model)) => {
+                    assert!(real.abs_diff(*model) <= allowance, "{what}: {real} {model}");
+                }
+                _ => assert_eq!(real, model, "{what}: element {place}"),
+            }
+        }
+        assert_eq!(published, self.heard(), "{what}: published");
+        self.compare(&keys, ended, what);
+        reply
+    }
+
+    /// What somebody hears of what the model has published.
+    fn heard(&mut self) -> Vec<Message> {
+        let mut messages = mem::take(&mut self.model.published);
+        messages.retain(|message| self.model.audience.hears(&message.channel, message.sharded));
+        messages
+    }
+
+    /// Writes a text or a hash past the scripts.
+    pub(crate) async fn write(&mut self, key: &str, value: Value, ends_at: Option<u64>) {
+        self.redis.ask::<u64>(&["DEL", key]).await;
+        match &value {
+            Value::Text(text) => drop(self.redis.ask::<String>(&["SET", key, text]).await),
+            Value::Hash(fields) => {
+                for (field, value) in fields {
+                    self.redis.ask::<u64>(&["HSET", key, field, value]).await;
+                }
+            }
+            Value::List(elements) => {
+                for element in elements {
+                    self.redis.ask::<u64>(&["RPUSH", key, element]).await;
+                }
+            }
+            Value::Sorted(members) => {
+                for (member, score) in members {
+                    self.redis.ask::<u64>(&["ZADD", key, &score.to_string(), member]).await;
+                }
+            }
+        }
+        if let Some(at) = ends_at {
+            self.redis.ask::<u64>(&["PEXPIREAT", key, &at.to_string()]).await;
+        }
+        self.model.put(key, value, ends_at);
+    }
+
+    /// Takes one key away, or its end.
+    pub(crate) async fn touch(&mut self, of: usize, away: bool) {
+        let keys = self.model.dump(self.redis.now_ms().await);
+        let Some((key, entry)) = keys.iter().nth(of % keys.len().max(1)) else { return };
+        if away {
+            self.redis.ask::<u64>(&["DEL", key]).await;
+            self.model.delete(key);
+        } else {
+            self.redis.ask::<u64>(&["PERSIST", key]).await;
+            self.model.put(key, entry.value.clone(), None);
+        }
+    }
+
+    /// Something else was done to both that began at this time of Redis.
+    pub(crate) async fn took(&mut self, before: u64, what: &str) {
+        let (real, now) = self.redis.look().await;
+        (self.now, self.slowest) = (now, self.slowest.max(now - before));
+        self.compare(&real, now, what);
+    }
+
+    fn allowance(&self) -> u64 {
+        self.slowest + 2
+    }
+
+    /// Compares everything that is stored.
+    pub(crate) async fn compare_keys(&mut self, what: &str) {
+        let (real, now) = self.redis.look().await;
+        self.compare(&real, now, what);
+    }
+
+    fn compare(&mut self, real: &Keyspace, now: u64, what: &str) {
+        let model = self.model.dump(now);
+        assert!(real.keys().eq(model.keys()), "{what}: {real:?} {model:?}");
+        for ((key, stored), entry) in real.iter().zip(model.values()) {
+            assert!(self.alike(&stored.value, &entry.value), "{what}: {key}: {stored:?} {entry:?}");
+            assert!(self.ends_alike(stored, entry), "{what}: {key}: {stored:?} {entry:?}");
+        }
+        for ((key, stored), entry) in real.iter().zip(model.into_values()) {
+            self.adopt_times(key, stored, entry);
+        }
+    }
+
+    /// Gives the model the times that Redis has stored, which were found alike. Else the milliseconds between the two would add up
+    /// on a busy machine, until a script and its model stand on different sides of a deadline.
+    #[expect(clippy::cast_possible_truncation, reason = "scores are whole numbers below 2^53")]
+    fn adopt_times(&mut self, key: &str, stored: &Stored, entry: Entry) {
+        let expires_at = entry.expires_at.and_then(|_| u64::try_from(stored.ends_at).ok());
+        let value = match &stored.value {
+            Content::Sorted(real) => Value::Sorted(
+                real.iter().map(|(member, score)| (member.clone(), *score as i64)).collect(),
+            ),
+            Content::Text(_) | Content::Hash(_) | Content::List(_) => entry.value,
+        };
+        self.model.put(key, value, expires_at);
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "scores are below 2^53")]
+    fn alike(&self, real: &Content, model: &Value) -> bool {
+        match (real, model) {
+            (Content::Text(real), Value::Text(model)) => real == model,
+            (Content::Hash(real), Value::Hash(model)) => real == model,
+            (Content::List(real), Value::List(model)) => real.iter().eq(model),
+            (Content::Sorted(real), Value::Sorted(model)) => {
+                let model: BTreeMap<&String, f64> =
+                    model.iter().map(|(member, score)| (member, *score as f64)).collect();
+                real.keys().eq(model.keys().copied())
+                    && real.values().zip(model.values()).all(|(real, model)| {
+                        let unit = if *real > MICROS { 1000.0 } else { 1.0 };
+                        (real - model).abs() <= self.allowance() as f64 * unit
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    fn ends_alike(&self, stored: &Stored, entry: &Entry) -> bool {
+        match (u64::try_from(stored.ends_at).ok(), entry.expires_at) {
+            (None, None) => true,
+            (Some(real), Some(model)) => real.abs_diff(model) <= self.allowance(),
+            _ => false,
+        }
+    }
+}
+
+/// Redis' clock in microseconds, as far as it can be known: a fresh token is made of it.
+fn micros(reply: &Reply) -> u64 {
+    let token = reply.value.split(',').next().and_then(|token| token.parse().ok());
+    token.filter(|token| token / 1000 == reply.server_ms).unwrap_or(reply.server_ms * 1000)
+}

@@ -1,0 +1,171 @@
+//! What comes too late, for how long a request is remembered, and a Redis that is full.
+
+use std::time::Duration;
+
+use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch::protocol::script::{Bound, ScriptCall};
+
+use super::fixtures::{Asks, Fair, JAVA, asks};
+use test_support::calls::{UNBOUND, bound, request};
+use test_support::redis::Redis;
+
+/// The slack beyond which no copy can still be on its way.
+const SLACK_MS: u64 = 1_000;
+/// For how long a previous owner is remembered at least.
+const PREVIOUS_MS: u64 = 690_000;
+
+async fn bounds(redis: &Redis) -> [Bound; 3] {
+    let now = redis.now_ms().await;
+    [
+        UNBOUND,
+        Bound { not_after: None, keep: Duration::from_secs(600) },
+        bound(now + 1_000_000, 90_000),
+    ]
+}
+
+fn life(bound: Bound, lease_ms: u64, reply: &Reply) -> u64 {
+    let until = bound.not_after.map_or(0, |at| at.saturating_sub(reply.server_ms));
+    lease_ms.max(until).max(u64::try_from(bound.keep.as_millis()).unwrap()) + SLACK_MS
+}
+
+async fn assert_remembered(redis: &Redis, key: &str, reply: &Reply, life: u64) {
+    let left: u64 = redis.ask(&["PTTL", key]).await;
+    let elapsed = redis.now_ms().await - reply.server_ms;
+    assert!(left <= life && left + elapsed + 1 >= life, "{left} of {life} after {elapsed}");
+}
+
+/// Redisson's holder has the lock.
+async fn is_held(redis: &Redis, lock: &Fair) {
+    let now = i64::try_from(redis.now_ms().await).unwrap();
+    lock.java().acquire(redis, JAVA[0], 300_000, now).await;
+}
+
+#[tokio::test]
+async fn a_latch_outlives_memory_lease_and_bound_in_each_of_its_states() {
+    let redis = Redis::start().await;
+    let lock = Fair::new("job");
+    for bound in bounds(&redis).await {
+        redis.ask::<String>(&["FLUSHALL"]).await;
+        let granted = Asks { lease_ms: 3_600_000, ..asks(1, 1).within(bound) };
+        let reply = redis.run(&lock.acquire(granted)).await;
+        assert_eq!(reply.code, Code::Done);
+        assert_remembered(&redis, &lock.latch(1), &reply, life(bound, 3_600_000, &reply)).await;
+        let reply = redis.run(&lock.acquire(Asks { owner: 2, ..granted })).await;
+        assert_eq!(reply.code, Code::No);
+        assert_remembered(&redis, &lock.latch(2), &reply, life(bound, 0, &reply)).await;
+        let reply = redis.run(&lock.acquire(Asks { owner: 3, last: true, ..granted })).await;
+        assert_eq!(reply.code, Code::No);
+        assert_remembered(&redis, &lock.latch(3), &reply, life(bound, 0, &reply)).await;
+        let reply = redis.run(&lock.abandon(4, bound, None)).await;
+        assert_remembered(&redis, &lock.latch(4), &reply, life(bound, 0, &reply)).await;
+        for key in [lock.beats(), lock.seats()] {
+            let left: u64 = redis.ask(&["PTTL", &key]).await;
+            assert!(left > life(bound, 0, &reply), "{key}: {left}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_previous_owner_is_remembered_beyond_all_bounds_that_it_can_have_had() {
+    let redis = Redis::start().await;
+    let lock = Fair::new("job");
+    for bound in bounds(&redis).await {
+        redis.ask::<String>(&["FLUSHALL"]).await;
+        is_held(&redis, &lock).await;
+        redis.run(&lock.acquire(asks(9, 1))).await;
+        let takes_over = redis.run(&lock.acquire(asks(1, 1).after(9).within(bound))).await;
+        let long = PREVIOUS_MS.max(life(bound, 0, &takes_over));
+        assert_remembered(&redis, &lock.latch(9), &takes_over, long).await;
+        let abandons = redis.run(&lock.abandon(2, bound, Some(8))).await;
+        let long = PREVIOUS_MS.max(life(bound, 0, &abandons));
+        assert_remembered(&redis, &lock.latch(8), &abandons, long).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_from_a_tombstone_prolongs_it() {
+    let redis = Redis::start().await;
+    let lock = Fair::new("job");
+    let abandon = lock.release(1);
+    let reply = redis.run(&abandon).await;
+    for call in [&abandon, &lock.acquire(asks(1, 1))] {
+        redis.ask::<u64>(&["PEXPIRE", &lock.latch(1), "5000"]).await;
+        let again = redis.run(call).await;
+        assert_remembered(&redis, &lock.latch(1), &again, life(UNBOUND, 0, &reply)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_comes_after_its_bound_is_not_done() {
+    let redis = Redis::start().await;
+    let lock = Fair::new("job");
+    let passed = bound(redis.now_ms().await - 1, 90_000);
+    for late in [asks(1, 1), asks(1, 2).at_last(), asks(1, 3).after(9)] {
+        assert_eq!(redis.run(&lock.acquire(late.within(passed))).await.code, Code::Late);
+    }
+    let force = lock.force_release();
+    assert_eq!(redis.run(&force.call(request(1), passed)).await.code, Code::Late);
+    assert_eq!(redis.run(&force.call(request(1), UNBOUND)).await.code, Code::BoundRequired);
+    assert!(redis.dump().await.is_empty());
+
+    is_held(&redis, &lock).await;
+    redis.run(&lock.acquire(asks(9, 1))).await;
+    let before = redis.dump().await;
+    let takes_over = lock.acquire(asks(1, 1).after(9).within(passed));
+    assert_eq!(redis.run(&takes_over).await.code, Code::Late);
+    assert!(before.keys().eq(redis.dump().await.keys()));
+    // To end something it is never too late.
+    assert_eq!(redis.run(&lock.abandon(1, passed, Some(9))).await.code, Code::No);
+    assert_eq!(redis.run(&lock.acquire(asks(9, 2))).await.code, Code::Gone);
+}
+
+/// Redisson holds the lock; owners 1 and 9 wait; owner 5 holds another; and Redis is full.
+async fn full() -> (Redis, Fair, Fair, u64) {
+    let (redis, lock, other) = (Redis::start().await, Fair::new("job"), Fair::new("other"));
+    is_held(&redis, &lock).await;
+    redis.run(&lock.acquire(asks(1, 1))).await;
+    redis.run(&lock.acquire(asks(9, 1))).await;
+    let grant = redis.run(&other.acquire(asks(5, 1))).await.value.parse().unwrap();
+    redis.fill().await;
+    (redis, lock, other, grant)
+}
+
+#[tokio::test]
+async fn nothing_new_begins_when_memory_is_full() {
+    let (redis, lock, _, _) = full().await;
+    let before = redis.dump().await;
+    let free = Fair::new("free");
+    let begins =
+        [free.acquire(asks(2, 1)), free.acquire(asks(2, 1).at_last()), lock.acquire(asks(2, 1))];
+    for call in begins {
+        let error = redis.cells(&call).await.unwrap_err();
+        assert!(error.to_string().contains("OOM"), "{error}");
+    }
+    assert!(before.keys().eq(redis.dump().await.keys()));
+}
+
+/// S66.
+#[tokio::test]
+async fn who_waits_already_goes_on_when_memory_is_full() {
+    let (redis, lock, other, grant) = full().await;
+    passes(&redis, &lock.acquire(asks(1, 2)), Code::No).await;
+    passes(&redis, &lock.acquire(asks(3, 1).after(9)), Code::No).await;
+    passes(&redis, &lock.acquire(asks(4, 1).at_last()), Code::No).await;
+    passes(&redis, &other.renew(5, 60_000, grant), Code::Done).await;
+    let within = bound(redis.now_ms().await + 60_000, 90_000);
+    passes(&redis, &lock.force_release().call(request(1), within), Code::Done).await;
+    passes(&redis, &lock.acquire(asks(1, 3)), Code::Done).await;
+    passes(&redis, &lock.release(1), Code::Done).await;
+    passes(&redis, &lock.abandon(3, within, Some(9)), Code::No).await;
+    passes(&redis, &other.release(5), Code::Done).await;
+    for owner in [1, 3, 4, 5, 9] {
+        let of = if owner == 5 { &other } else { &lock };
+        let latch: String = redis.ask(&["GET", &of.latch(owner)]).await;
+        assert!(latch.starts_with('x'), "{owner}: {latch}");
+    }
+}
+
+async fn passes(redis: &Redis, call: &ScriptCall, code: Code) {
+    let reply = redis.run(call).await;
+    assert_eq!(reply.code, code, "{} {:?}", call.script().name, call.args());
+}

@@ -1,0 +1,26 @@
+//! Several locks that one script takes.
+
+mod all_or_nothing;
+
+use edgelatch::name::LockName;
+use edgelatch::protocol::calls::{LockCalls, Member, Target};
+use edgelatch::protocol::script::Publish;
+
+use test_support::calls::Calls;
+
+/// Locks that are taken together; a name that begins with `f` is a fenced lock's.
+fn locks(names: &[&str]) -> Calls {
+    locks_that_say(names, Publish::Plain)
+}
+
+pub(super) fn locks_that_say(names: &[&str], publish: Publish) -> Calls {
+    let mut members = names
+        .iter()
+        .map(|name| Member { name: LockName::parse(name).unwrap(), fenced: name.starts_with('f') });
+    let first = members.next().unwrap();
+    Calls(Target::Lock(LockCalls::of_several(first, members.collect(), publish)))
+}
+
+pub(super) fn token_key(name: &str) -> String {
+    format!("redisson_lock_token:{{{name}}}")
+}

@@ -1,0 +1,209 @@
+//! What a node of a majority is asked beyond a plain lock: to store a token that was proposed, to raise it, and not to vote while
+//! it is young. On a real Redis, and compared with the model.
+
+use std::time::Duration;
+
+use edgelatch::LockName;
+use edgelatch::machine::{CallId, Entropy, Input, Machine as _, Majority, MajoritySpec, Output};
+use edgelatch::protocol::calls::{LockCalls, Member};
+use edgelatch::protocol::reply::{Code, Reply, ServerClock};
+use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch::time::Instant;
+use edgelatch::timing::{Patience, RejoinDelay};
+
+use super::differential::pair::Pair;
+use test_support::calls::{UNBOUND, lease, lock, owner, request};
+use test_support::redis::{Content, Redis};
+use test_support::script_model::Value;
+use test_support::stand::until;
+
+pub(super) const TOKEN_KEY: &str = "redisson_lock_token:{job}";
+const START: Instant = Instant::from_millis(0, 0);
+
+fn node() -> LockCalls {
+    LockCalls::new(LockName::parse("job").unwrap(), Publish::Plain)
+}
+
+/// A vote of three nodes and its first calls. Each vote by `who` has the same owners; the clock that it knows makes its proposal.
+fn vote(who: u8, node: LockCalls, clock_ms: Option<u64>) -> (Majority, Vec<(CallId, ScriptCall)>) {
+    let spec = MajoritySpec::new(vec![node; 3], Patience::Once);
+    let clocks = vec![clock_ms.map(|ms| ServerClock::new(ms, START)); 3];
+    let mut vote = Majority::new(spec, Entropy::new([who; 32]), clocks, START);
+    let mut calls = Vec::new();
+    while let Output::Call { call, script, .. } = vote.poll(START) {
+        calls.push((call, script));
+    }
+    (vote, calls)
+}
+
+/// The acquisition of the first node, with the proposal that a clock of this time makes.
+fn acquire(node: LockCalls, clock_ms: Option<u64>) -> ScriptCall {
+    acquire_for(7, node, clock_ms)
+}
+
+/// The same for one of several.
+pub(super) fn acquire_for(who: u8, node: LockCalls, clock_ms: Option<u64>) -> ScriptCall {
+    vote(who, node, clock_ms).1.swap_remove(0).1
+}
+
+/// What raises the first node, which has answered so, to `token`.
+fn raise(node: LockCalls, clock_ms: Option<u64>, granted: &Reply, token: u64) -> ScriptCall {
+    raise_for(7, node, clock_ms, granted, token)
+}
+
+/// The same for one of several.
+pub(super) fn raise_for(
+    who: u8,
+    node: LockCalls,
+    clock_ms: Option<u64>,
+    granted: &Reply,
+    token: u64,
+) -> ScriptCall {
+    let (mut vote, calls) = vote(who, node, clock_ms);
+    vote.handle(Input::Reply { call: calls[0].0, reply: granted.clone() }, START);
+    let reply = Reply { value: token.to_string(), ..granted.clone() };
+    vote.handle(Input::Reply { call: calls[1].0, reply }, START);
+    let Output::Call { script, .. } = vote.poll(START) else { panic!("it raises what is smaller") };
+    assert_eq!(script.script().name, "lock_raise");
+    script
+}
+
+async fn stored(redis: &Redis) -> u64 {
+    redis.ask(&["GET", TOKEN_KEY]).await
+}
+
+#[tokio::test]
+async fn a_proposal_is_stored_where_it_is_above_the_last_and_not_ahead_of_the_clock() {
+    let redis = Redis::start().await;
+    for (ahead, last, taken) in [(500, None, true), (500, Some(7), true), (5_000, None, false)] {
+        let mut pair = Pair::new(&redis).await;
+        if let Some(last) = last {
+            pair.write(TOKEN_KEY, Value::Text(u64::to_string(&last)), None).await;
+        }
+        let clock_ms = redis.now_ms().await + ahead;
+        let reply = pair.call(&acquire(node(), Some(clock_ms)), "propose").await;
+        let proposal = (clock_ms + 1) * 1000;
+        assert_eq!(reply.value.parse::<u64>().unwrap() == proposal, taken, "{ahead}");
+        assert_eq!(stored(&redis).await.to_string(), reply.value);
+    }
+    // One that is not above the last is not taken.
+    let mut pair = Pair::new(&redis).await;
+    let far = (redis.now_ms().await + 60_000) * 1000;
+    pair.write(TOKEN_KEY, Value::Text(far.to_string()), None).await;
+    let reply = pair.call(&acquire(node(), Some(redis.now_ms().await)), "too small").await;
+    assert_eq!(reply.value, (far + 1).to_string());
+}
+
+#[tokio::test]
+async fn what_is_no_node_sends_nothing_of_it() {
+    let plain = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
+    assert_eq!(plain.args().len(), 8);
+    assert_eq!(acquire(node(), None).args().len(), 8, "without a proposal it is a plain lock");
+    assert_eq!(acquire(node(), Some(1)).args().len(), 10);
+    assert_eq!(acquire(node().not_before(delay(1)), Some(1)).args().len(), 11);
+}
+
+#[tokio::test]
+async fn a_raise_stores_a_larger_token_and_keeps_all_ends() {
+    let redis = Redis::start().await;
+    for fenced in [false, true] {
+        let member = Member { name: LockName::parse("job").unwrap(), fenced };
+        let node = LockCalls::of_several(member, Vec::new(), Publish::Plain);
+        let mut pair = Pair::new(&redis).await;
+        let granted = pair.call(&acquire(node.clone(), None), "acquire").await;
+        let larger = granted.value.parse::<u64>().unwrap() + 1_000;
+        let call = raise(node, None, &granted, larger);
+        let latch = call.keys()[0].clone();
+        let before = redis.dump().await;
+        for _ in 0..2 {
+            let reply = pair.call(&call, "raise").await;
+            assert_eq!((reply.code, reply.value), (Code::Done, larger.to_string()));
+        }
+        let after = redis.dump().await;
+        assert_eq!(after[&latch].value, Content::Text(larger.to_string()));
+        assert_eq!(after[&latch].ends_at, before[&latch].ends_at);
+        let (hold, held) = (&after["job"], &before["job"]);
+        assert_eq!((&hold.value, hold.ends_at), (&held.value, held.ends_at));
+        assert_eq!(after[TOKEN_KEY].ttl == -1, fenced);
+    }
+}
+
+#[tokio::test]
+async fn a_raise_that_comes_late_changes_nothing_where_more_is_stored() {
+    let redis = Redis::start().await;
+    let mut pair = Pair::new(&redis).await;
+    let granted = pair.call(&acquire(node(), None), "acquire").await;
+    let token = granted.value.parse::<u64>().unwrap();
+    let (small, large) =
+        (raise(node(), None, &granted, token + 10), raise(node(), None, &granted, token + 20));
+    pair.call(&large, "the larger").await;
+    let reply = pair.call(&small, "the smaller").await;
+    assert_eq!((reply.code, reply.value), (Code::Done, (token + 20).to_string()));
+    assert_eq!(stored(&redis).await, token + 20);
+    // The hold can be renewed by the token that is stored, and ended.
+    let again = pair.call(&acquire(node(), None), "again").await;
+    assert_eq!((again.code, again.value), (Code::AlreadyYours, (token + 20).to_string()));
+}
+
+#[tokio::test]
+async fn what_is_not_held_is_not_raised() {
+    let redis = Redis::start().await;
+    let mut pair = Pair::new(&redis).await;
+    let granted = pair.call(&acquire(node(), None), "acquire").await;
+    let token = granted.value.parse::<u64>().unwrap();
+    let call = raise(node(), None, &granted, token + 10);
+    pair.write("job", Value::Hash([("java:1".into(), "1".into())].into()), None).await;
+    assert_eq!(pair.call(&call, "held by another").await.code, Code::Lost);
+    pair.write(&call.keys()[0], Value::Text("x1".into()), None).await;
+    assert_eq!(pair.call(&call, "ended").await.code, Code::Lost);
+    let mut pair = Pair::new(&redis).await;
+    assert_eq!(pair.call(&call, "never granted").await.code, Code::Lost);
+    assert_eq!(redis.dump().await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_raise_after_its_bound_is_not_done() {
+    let redis = Redis::start().await;
+    let mut pair = Pair::new(&redis).await;
+    // Of a client that knew a clock: everything it asks is bounded, to long ago.
+    let granted = pair.call(&acquire(node(), None), "acquire").await;
+    let token = granted.value.parse::<u64>().unwrap();
+    let call = raise(node(), Some(1_000), &granted, token + 10);
+    assert_eq!(pair.call(&call, "late").await.code, Code::Late);
+    assert_eq!(stored(&redis).await, token);
+}
+
+#[tokio::test]
+async fn a_redis_that_is_too_young_grants_nothing() {
+    let redis = Redis::start().await;
+    let young = acquire(node().not_before(delay(3_600)), None);
+    let reply = redis.run(&young).await;
+    assert_eq!((reply.code, &*reply.value), (Code::TooYoung, "0"));
+    assert!((3_000_000..=3_601_000).contains(&reply.ms), "{}", reply.ms);
+    // It was the only try: its owner has ended.
+    let keys: Vec<String> = redis.dump().await.into_keys().collect();
+    assert_eq!(keys, [young.keys()[0].clone()]);
+    assert_eq!(redis.run(&young).await.code, Code::Gone);
+
+    // Not before it has been up for as long, which takes one second more of those that it counts.
+    let old = acquire(node().not_before(delay(1)), None);
+    until(async || {
+        redis.ask::<String>(&["FLUSHALL"]).await;
+        let counted = uptime(&redis).await;
+        let granted = redis.run(&old).await.code == Code::Done;
+        assert!(!granted || uptime(&redis).await >= 2, "{counted}");
+        granted
+    })
+    .await;
+}
+
+/// What Redis counts of the seconds since its start.
+async fn uptime(redis: &Redis) -> u64 {
+    let told: String = redis.ask(&["INFO", "server"]).await;
+    let count = told.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
+    count.unwrap().parse().unwrap()
+}
+
+fn delay(seconds: u64) -> RejoinDelay {
+    RejoinDelay::new(Duration::from_secs(seconds)).unwrap()
+}

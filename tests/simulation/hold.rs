@@ -1,0 +1,80 @@
+//! What a hold is in Redis, whatever kind it is of.
+
+use super::gateway::Run;
+use super::redis::Node;
+use test_support::script_model::holds::raw;
+
+/// Where it stands.
+pub(crate) enum Hold {
+    /// A field in each of these hashes.
+    Field { names: Vec<String>, field: String },
+    /// These values of a group.
+    Values { group: String, fields: Vec<String>, owner: String },
+    /// These members of a set, each with its end.
+    Members { set: String, members: Vec<String> },
+}
+
+impl Hold {
+    /// That for which a script asks.
+    pub(crate) fn of(run: &Run<'_>) -> Self {
+        let (keys, args) = (run.keys, run.args);
+        match run.script.script().name {
+            "lock_acquire" => {
+                let names = keys[1..].chunks(2).map(|lock| lock[0].clone()).collect();
+                Self::Field { names, field: args[4].clone() }
+            }
+            "group_acquire" => Self::Values {
+                group: keys[1].clone(),
+                fields: args[9..].into(),
+                owner: args[4].clone(),
+            },
+            "semaphore_acquire" => Self::Members {
+                set: keys[2].clone(),
+                members: [format!("{}|{}", args[8], args[4])].into(),
+            },
+            "permits_acquire" => Self::Members {
+                set: keys[2].clone(),
+                members: args[9..].iter().map(|id| raw(id)).collect(),
+            },
+            _ => Self::Field { names: [keys[1].clone()].into(), field: args[4].clone() },
+        }
+    }
+
+    /// The names whose tokens rise with it.
+    pub(crate) fn names(&self, run: &Run<'_>) -> Vec<String> {
+        match self {
+            Self::Field { names, .. } => names.clone(),
+            Self::Values { .. } | Self::Members { .. } => [run.keys[1].clone()].into(),
+        }
+    }
+
+    /// Whether all of it is there, whether or not its lease has run out: what nobody has taken since is given back all the same.
+    pub(crate) fn is_there(&self, node: &Node, now: u64) -> bool {
+        match self {
+            Self::Members { set, members } => {
+                members.iter().all(|member| node.model.score(set, member).is_some())
+            }
+            Self::Field { .. } | Self::Values { .. } => self.stands(node, now),
+        }
+    }
+
+    /// Whether all of it is there, once, at this time.
+    pub(crate) fn stands(&self, node: &Node, now: u64) -> bool {
+        let now = node.millis(now);
+        match self {
+            Self::Field { names, field } => names.iter().all(|name| {
+                node.model.fields(name, now).any(|other| other == field)
+                    && node.model.field(name, field) == Some("1")
+            }),
+            Self::Values { group, fields, owner } => {
+                fields.iter().all(|field| node.model.holder(group, field, now) == Some(owner))
+            }
+            Self::Members { set, members } => {
+                let now = now as i64;
+                members
+                    .iter()
+                    .all(|member| node.model.score(set, member).is_some_and(|ends| ends >= now))
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A client of Redisson's: takes a lock when it is free, by its own script's rules, and leaves it some time later.
+
+use std::collections::BTreeMap;
+
+use super::engine::{Sim, What};
+use super::seen::Sight;
+use super::strikes::Strike;
+use test_support::script_model::Value;
+
+/// What it is called in Redis: of version 4, as its UUIDs are.
+const FIELD: &str = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
+const LOCK: &str = "a";
+const CHANNEL: &str = "redisson_lock__channel:{a}";
+
+impl Sim {
+    /// `RLock.tryLock(0, time)`
+    pub(crate) fn java_takes(&self, place: usize, time: u64) {
+        let now = self.now();
+        let mut nodes = self.nodes.borrow_mut();
+        let node = &mut nodes[place];
+        let millis = node.millis(now);
+        node.model.expire(millis);
+        if now < node.unready_until || node.model.pttl(LOCK, millis) != -2 {
+            return;
+        }
+        self.seen.count(Sight::Java, 1);
+        let hash = BTreeMap::from([(FIELD.to_owned(), "1".to_owned())]);
+        let lease = (time / 1_000).max(1);
+        node.model.put(LOCK, Value::Hash(hash), Some(millis + lease));
+        self.java_may_hold(time);
+        self.after(time, What::Strikes(Strike::JavaLeaves { node: place }));
+    }
+
+    /// `RLock.unlock()`
+    pub(crate) fn java_leaves(&self, place: usize) {
+        let mut nodes = self.nodes.borrow_mut();
+        let model = &mut nodes[place].model;
+        if model.field(LOCK, FIELD).is_none() {
+            return;
+        }
+        model.delete(LOCK);
+        drop(nodes);
+        self.published(place, CHANNEL, "0");
+    }
+}

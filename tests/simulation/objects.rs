@@ -1,0 +1,150 @@
+//! Each kind of object: what of it is taken.
+
+use std::time::Duration;
+
+use edgelatch::AcquireOptions;
+use edgelatch::client::ReadWriteSettings;
+use edgelatch::error::AcquireError;
+use edgelatch::machine::SpinBackoff;
+use edgelatch::protocol::calls::FairSettings;
+use edgelatch::timing::{PeerSkew, WantTime};
+
+use super::plan::Kind;
+use super::player::{Player, Wanted};
+use test_support::history::{Act, Claim, Share};
+
+pub(crate) const NAMES: [&str; 3] = ["a", "b", "c"];
+
+impl Player {
+    /// What has to be there before anything can be taken: permits.
+    pub(crate) async fn prepares(&self) {
+        let permits = self.sim.plan.permits;
+        let client = &self.clients[0];
+        match self.sim.plan.kind {
+            Kind::Semaphore => {
+                let semaphore = client.semaphore(NAMES[0]).unwrap();
+                if semaphore.try_set_permits(permits, None).await.is_ok() {
+                    self.sim.has_permits();
+                }
+            }
+            Kind::Permits => {
+                let semaphore =
+                    client.permit_expirable_semaphore(NAMES[0], PeerSkew::DEFAULT).unwrap();
+                if semaphore.try_set_permits(permits).await.is_ok() {
+                    self.sim.has_permits();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What is taken next.
+    pub(crate) fn wants(&self) -> Wanted {
+        let client = &self.clients[0];
+        let alone = [Claim { name: 0, share: Share::Alone }];
+        let one = |lock| Wanted { lock, claims: alone.into(), parts: 1 };
+        match self.sim.plan.kind {
+            Kind::Lock | Kind::Latch => one(client.lock(NAMES[0]).unwrap()),
+            Kind::Owner => one(client.owner().lock(NAMES[0]).unwrap()),
+            Kind::Spin => one(client.spin_lock(NAMES[0], SpinBackoff::default()).unwrap()),
+            Kind::Fenced => one(client.fenced_lock(NAMES[0]).unwrap()),
+            Kind::Fair => one(client.fair_lock(NAMES[0], FairSettings::default()).unwrap()),
+            Kind::ReadWrite => self.wants_a_side(),
+            Kind::Semaphore | Kind::Permits => self.wants_permits(),
+            Kind::Group => self.wants_values(),
+            Kind::Multi => self.wants_several(),
+            Kind::Red => {
+                let locks = self.clients.iter().map(|client| client.lock(NAMES[0]).unwrap());
+                let parts = self.clients.len() / 2 + 1;
+                Wanted { lock: client.red_lock(locks).unwrap(), claims: alone.into(), parts }
+            }
+        }
+    }
+
+    fn wants_a_side(&self) -> Wanted {
+        let mut settings = ReadWriteSettings::default();
+        if self.sim.plan.draws & 1 == 1 {
+            settings = settings.prefers_writers(WantTime::new(Duration::from_secs(5)).unwrap());
+        }
+        let lock = self.clients[0].read_write_lock(NAMES[0], settings).unwrap();
+        let (lock, share) = match self.one_in(2) {
+            true => (lock.write().clone(), Share::Alone),
+            false => (lock.read().clone(), Share::Beside),
+        };
+        Wanted { lock, claims: [Claim { name: 0, share }].into(), parts: 1 }
+    }
+
+    fn wants_permits(&self) -> Wanted {
+        let permits = 1 + self.draw(u64::from(self.sim.plan.permits) - 1) as u32;
+        let client = &self.clients[0];
+        let lock = match self.sim.plan.kind {
+            Kind::Semaphore => client.semaphore(NAMES[0]).unwrap().permits(permits).unwrap(),
+            _ => {
+                let semaphore = client.permit_expirable_semaphore(NAMES[0], PeerSkew::DEFAULT);
+                semaphore.unwrap().permits(permits as u16).unwrap()
+            }
+        };
+        Wanted { lock, claims: [Claim { name: 0, share: Share::Some(permits) }].into(), parts: 1 }
+    }
+
+    /// Some of the names, in an order of its own.
+    fn some_names(&self) -> Vec<u8> {
+        let mut names: Vec<u8> = (0..NAMES.len() as u8).collect();
+        let mut rng = self.rng.borrow_mut();
+        rng.shuffle(&mut names);
+        names.truncate(rng.usize(1..=NAMES.len()));
+        names
+    }
+
+    fn wants_values(&self) -> Wanted {
+        let names = self.some_names();
+        let values = names.iter().map(|name| NAMES[usize::from(*name)]);
+        let lock = self.clients[0].group_lock("g", values, PeerSkew::DEFAULT).unwrap();
+        Wanted { lock, claims: all_of(&names), parts: 1 }
+    }
+
+    fn wants_several(&self) -> Wanted {
+        let names = self.some_names();
+        let nodes = self.clients.len();
+        let at = |name: &u8| usize::from(*name) % nodes;
+        let locks = names
+            .iter()
+            .map(|name| self.clients[at(name)].lock(NAMES[usize::from(*name)]).unwrap());
+        let lock = self.clients[0].multi_lock(locks).unwrap();
+        let parts = (0..nodes).filter(|node| names.iter().any(|name| at(name) == *node)).count();
+        Wanted { lock, claims: all_of(&names), parts }
+    }
+
+    /// A latch that is set, counted down and waited for.
+    pub(crate) async fn counts_down(&self) {
+        self.begins();
+        let latch = self.clients[0].count_down_latch(NAMES[0]).unwrap();
+        let sim = &self.sim;
+        match self.draw(3) {
+            0 => {
+                let count = 1 + self.draw(3);
+                let number = sim.counts(Act::PerhapsSet(count));
+                let answer = latch.try_set_count(count).await;
+                sim.has_counted(number, answer, |done| Act::Set(count, done));
+            }
+            1 => {
+                let wait = Duration::from_millis(1 + self.draw(5_000));
+                let number = sim.counts(Act::Nothing);
+                let act = match latch.wait_with(AcquireOptions::new().wait(wait)).await {
+                    Ok(()) => Act::Read(0),
+                    Err(AcquireError::Busy { .. }) => Act::Closed,
+                    Err(_) => Act::Nothing,
+                };
+                sim.has_counted(number, Ok(()), |()| act);
+            }
+            _ => {
+                let number = sim.counts(Act::PerhapsDown);
+                sim.has_counted(number, latch.count_down().await, Act::Down);
+            }
+        }
+    }
+}
+
+fn all_of(names: &[u8]) -> Vec<Claim> {
+    names.iter().map(|name| Claim { name: *name, share: Share::Alone }).collect()
+}

@@ -1,0 +1,192 @@
+//! The command: which schedules are played, and what is said of them.
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Failed, Trial};
+
+use super::explore::{Explored, explore};
+use super::faults::{Fault, Faults};
+use super::plan::{Kind, Limits, Plan, Tooth};
+use super::schedule::play;
+use super::seen::{Seen, Sight};
+use super::shrink::shrink;
+use super::teeth;
+
+/// What the command names.
+struct Arguments {
+    limits: Limits,
+    kinds: Vec<Kind>,
+    seed: u64,
+    /// Of all kinds together.
+    schedules: u64,
+    minutes: Option<f64>,
+}
+
+const USAGE: &str = "flags: --seed S  --schedules K  --minutes M  --clients N  --rounds R  --kind NAME  --faults NAME,NAME|none  \
+                     --without RULE  --blind";
+
+impl Arguments {
+    fn read(mut args: impl Iterator<Item = String>) -> Option<Self> {
+        let mut read = Self {
+            limits: Limits::default(),
+            kinds: Kind::ALL.into(),
+            seed: 1,
+            schedules: SCHEDULES,
+            minutes: None,
+        };
+        while let Some(flag) = args.next() {
+            if flag == "--blind" {
+                read.limits.is_blind = true;
+                continue;
+            }
+            let value = args.next()?;
+            match flag.as_str() {
+                "--seed" => read.seed = value.parse().ok()?,
+                "--schedules" => read.schedules = value.parse().ok()?,
+                "--minutes" => read.minutes = Some(value.parse().ok()?),
+                "--clients" => read.limits.clients = Some(value.parse().ok()?),
+                "--rounds" => read.limits.rounds = Some(value.parse().ok()?),
+                "--kind" => read.kinds = [of_name(Kind::ALL, Kind::name, &value)?].into(),
+                "--without" => read.limits.tooth = Some(of_name(Tooth::ALL, Tooth::name, &value)?),
+                "--faults" => read.limits.faults = Some(faults(&value)?),
+                _ => return None,
+            }
+        }
+        Some(read)
+    }
+}
+
+/// The one of this name.
+fn of_name<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Option<T> {
+    all.iter().copied().find(|one| name_of(*one) == name)
+}
+
+fn faults(names: &str) -> Option<Faults> {
+    let mut names = names.split(',').filter(|name| *name != "none");
+    names
+        .try_fold(Faults::NONE, |all, name| Some(all.with(of_name(Fault::ALL, Fault::name, name)?)))
+}
+
+/// How many schedules the tests play of all kinds together, unless `EDGELATCH_SCHEDULES` says otherwise.
+const SCHEDULES: u64 = 12_000;
+/// How many schedules of each kind are enough for everything to come up that the simulation can do.
+const UNTIL_ALL_CAME_UP: u64 = 4_000;
+
+/// Runs the tests; or with a flag of its own, explores what the flags say.
+pub(crate) fn main() -> ExitCode {
+    let mut flags = std::env::args().skip(1);
+    let is_own = |flag: String| USAGE.split_whitespace().any(|word| word == flag);
+    if flags.any(is_own) { explores() } else { tests() }
+}
+
+/// Lists and runs the tests as any test binary does.
+fn tests() -> ExitCode {
+    let of_each = schedules().div_ceil(Kind::ALL.len() as u64);
+    let keeps = Kind::ALL.iter().map(|kind| {
+        let test = move || {
+            let explored = explore(*kind, Limits::default(), 1, of_each);
+            if let Some((_, what)) = &explored.failed {
+                tell_failure(*kind, Limits::default(), 1, what);
+            }
+            verdict(explored.failed.is_none(), "a promise was broken")
+        };
+        Trial::test(format!("every_promise_is_kept::{}", kind.name()), test)
+    });
+    let all_came_up = Trial::test("everything_comes_up", || {
+        let seen = Seen::default();
+        for kind in Kind::ALL {
+            seen.add(&explore(*kind, Limits::default(), 1, UNTIL_ALL_CAME_UP).seen);
+        }
+        tell_seen(&seen);
+        verdict(nothing_is_missing(&seen), "something never came up")
+    });
+    let bites = teeth::all().map(|tooth| {
+        let name = tooth.title();
+        Trial::test(name, move || verdict(tooth.bites(), "the fault was not found"))
+    });
+    let trials = keeps.chain([all_came_up]).chain(bites).collect();
+    libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
+}
+
+fn verdict(passed: bool, problem: &str) -> Result<(), Failed> {
+    if passed { Ok(()) } else { Err(problem.into()) }
+}
+
+fn schedules() -> u64 {
+    let text = std::env::var("EDGELATCH_SCHEDULES");
+    text.map_or(SCHEDULES, |text| text.parse().unwrap())
+}
+
+/// `cargo xtask sim`: plays the schedules that the flags say.
+fn explores() -> ExitCode {
+    let Some(arguments) = Arguments::read(std::env::args().skip(1)) else {
+        eprintln!("{USAGE}");
+        return ExitCode::FAILURE;
+    };
+    let seen = Seen::default();
+    let mut failed = 0;
+    for kind in &arguments.kinds {
+        let explored = plays(&arguments, *kind);
+        seen.add(&explored.seen);
+        failed += u32::from(explored.failed.is_some());
+    }
+    tell_seen(&seen);
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn plays(arguments: &Arguments, kind: Kind) -> Explored {
+    let Arguments { limits, kinds, seed, schedules, minutes, .. } = arguments;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how fast it is, is said to people and decides nothing"
+    )]
+    let now = std::time::Instant::now;
+    let begun = now();
+    let seconds = || begun.elapsed().as_secs_f64();
+    let share = schedules.div_ceil(kinds.len() as u64);
+    let mut explored = explore(kind, *limits, *seed, share);
+    while minutes.is_some_and(|minutes| seconds() < minutes * 60.0 / kinds.len() as f64)
+        && explored.failed.is_none()
+    {
+        let more = explore(kind, *limits, seed.wrapping_add(explored.played), share);
+        more.seen.add(&explored.seen);
+        explored = Explored { played: explored.played + more.played, ..more };
+    }
+    let (played, requests) = (explored.played, explored.seen.of(Sight::Requests));
+    let word = if explored.failed.is_none() { "ok" } else { "FAILED" };
+    println!(
+        "{} ... {word}: {played} schedules, {:.0} a minute, {:.1} requests in each",
+        kind.name(),
+        played as f64 / seconds() * 60.0,
+        requests as f64 / played as f64,
+    );
+    if let Some((seed, what)) = &explored.failed {
+        tell_failure(kind, *limits, *seed, what);
+    }
+    explored
+}
+
+/// The seed, the smallest schedule that breaks the same promise, and its history.
+fn tell_failure(kind: Kind, limits: Limits, seed: u64, what: &str) {
+    println!("{what}\n  {}", Plan::draw(seed, kind, &limits).command());
+    let smallest = shrink(kind, limits, seed, what);
+    println!("the smallest that was found:\n  {}", smallest.command());
+    println!("{smallest:?}");
+    play(smallest, true).story.iter().for_each(|line| println!("{line}"));
+}
+
+fn tell_seen(seen: &Seen) {
+    println!("what came up:");
+    for sight in Sight::ALL {
+        println!("{:>12}  {}", seen.of(*sight), sight.name());
+    }
+}
+
+/// What never came up was not tried.
+fn nothing_is_missing(seen: &Seen) -> bool {
+    let missing: Vec<_> = Sight::ALL.iter().filter(|sight| seen.of(**sight) == 0).collect();
+    for sight in &missing {
+        println!("FAILED: no {}", sight.name());
+    }
+    missing.is_empty()
+}

@@ -1,0 +1,25 @@
+//! What the test binaries have in common: servers, proxies, clocks, the scripts' model in memory, and the checker of histories.
+
+#![cfg(not(target_arch = "wasm32"))]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test ends at the first surprise"
+)]
+#![expect(missing_docs, reason = "for the tests of this repository alone")]
+#![expect(clippy::new_without_default, reason = "what starts a server or a clock has no default")]
+
+pub mod answers;
+pub mod calls;
+pub mod fake_host;
+pub mod history;
+pub mod mail;
+pub mod misbehaviour;
+pub mod redis;
+pub mod relay;
+pub mod script_model;
+pub mod servers;
+pub mod stand;
+pub mod streaming;
+pub mod webdis;

@@ -1,0 +1,20 @@
+//! Nothing is left out of the tests that go through everything of a kind.
+
+use super::files::below;
+
+/// What stands in front of each script and is none.
+const PRELUDE: &str = "prelude";
+
+#[test]
+fn every_script_is_compared_with_its_model() {
+    let tests: String =
+        below("tests/scripts/differential").into_iter().map(|file| file.text).collect();
+    for file in below("src/protocol/scripts") {
+        let Some(name) = file.path.strip_suffix(".lua").and_then(|path| path.rsplit('/').next())
+        else {
+            continue;
+        };
+        let is_script = name != PRELUDE && !file.path.contains("/parts/");
+        assert!(!is_script || tests.contains(&format!("\"{name}\"")), "{name}");
+    }
+}

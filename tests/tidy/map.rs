@@ -1,0 +1,91 @@
+//! `tests/README.md`, the map of the tests: its links lead to files, and it names every test file.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use super::files::{File, below, read, root};
+
+/// The folder that the map is in, which its links start from.
+const HERE: &str = "tests";
+
+/// The folders of the tests in Rust, each file of which the map names.
+const RUST: [&str; 14] = [
+    "gateway/tests",
+    "tests/checker",
+    "tests/conversations",
+    "tests/fault_injection",
+    "tests/integration",
+    "tests/interop",
+    "tests/model_checking",
+    "tests/schedules",
+    "tests/scripts",
+    "tests/simulation",
+    "tests/support",
+    "tests/tidy",
+    "tests/wasm",
+    "tests/wire",
+];
+
+/// The path of a link, from the root of the repository.
+fn from_root(link: &str) -> String {
+    let mut path = PathBuf::new();
+    for component in Path::new(HERE).join(link).components() {
+        match component {
+            Component::ParentDir => assert!(path.pop(), "{link} leads out of the repository"),
+            other => path.push(other),
+        }
+    }
+    path.to_str().unwrap().to_owned()
+}
+
+/// The targets of all links, from the root of the repository.
+fn links() -> BTreeSet<String> {
+    let map = read("tests/README.md");
+    let targets = map.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    targets.map(|(link, _)| from_root(link)).collect()
+}
+
+/// Whether a file stands for its folder and has no tests itself.
+fn is_folder_root(file: &File) -> bool {
+    let name = file.path.rsplit('/').next().unwrap();
+    ["mod.rs", "main.rs"].contains(&name) && !has_tests(file)
+}
+
+fn has_tests(file: &File) -> bool {
+    ["#[test]", "#[tokio::test", "#[wasm_bindgen_test", "\ntest(", " test("]
+        .iter()
+        .any(|mark| file.text.contains(mark))
+}
+
+#[test]
+fn every_link_of_the_map_leads_to_a_file() {
+    let links = links();
+    assert!(links.len() > 100, "{}", links.len());
+    for link in links {
+        assert!(root().join(&link).exists(), "{link}");
+    }
+}
+
+#[test]
+fn the_map_names_every_file_of_the_rust_tests() {
+    let links = links();
+    let files = RUST.into_iter().flat_map(below).filter(|file| file.has_ending(&["rs"]));
+    let missing: Vec<String> = files
+        .filter(|file| !is_folder_root(file) && !links.contains(&file.path))
+        .map(|file| file.path)
+        .collect();
+    assert!(missing.is_empty(), "the map does not name {missing:#?}");
+}
+
+#[test]
+fn the_map_names_the_folder_of_every_test_file() {
+    let links = links();
+    let all = ["tests", "gateway/tests"].into_iter().flat_map(below);
+    let files = all.filter(|file| file.has_ending(&["rs", "mjs"]) && has_tests(file));
+    for file in files {
+        let is_named = Path::new(&file.path)
+            .ancestors()
+            .any(|path| path != Path::new(HERE) && links.contains(path.to_str().unwrap()));
+        assert!(is_named, "{}", file.path);
+    }
+}

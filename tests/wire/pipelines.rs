@@ -1,0 +1,185 @@
+//! Several calls in one request, and the answer of each: `pipelines` of `tests/vectors/upstash.json`.
+
+use edgelatch::error::FailureKind;
+use edgelatch::protocol::calls::OwnScript;
+use edgelatch::protocol::exchange::{Exchange, Step};
+use edgelatch::protocol::gateway::{Answers, Gateway, Memory, Request};
+use edgelatch::protocol::script::ScriptCall;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::vectors::{gateway, response, tell, vectors};
+use test_support::calls;
+
+/// The first, the second and the third call.
+fn three() -> [ScriptCall; 3] {
+    [1, 2, 3].map(|number| calls::lock("job").0.inspect(calls::request(number), None))
+}
+
+fn echo(number: u64) -> String {
+    format!("{number:016x}")
+}
+
+/// The calls on their way, and the request for all.
+fn begun<'a>(
+    gateway: &'a Gateway,
+    calls: &'a [ScriptCall],
+    memory: &Memory,
+) -> (Vec<Exchange<'a>>, Vec<Request>, Request) {
+    let begin = |call| match Exchange::new(gateway, call, memory) {
+        (exchange, Step::Send(request)) => (exchange, request),
+        (_, done) => panic!("{done:?}"),
+    };
+    let (exchanges, requests): (Vec<_>, Vec<_>) = calls.iter().map(begin).unzip();
+    let joined = Request::several(&requests[0], requests[1..].iter());
+    (exchanges, requests, joined)
+}
+
+fn verb(request: &Request) -> Value {
+    let words: Vec<String> = serde_json::from_str(&request.body).unwrap();
+    words[0].clone().into()
+}
+
+/// How long calls go singly from now on, up to a hundred.
+fn singly(memory: &mut Memory) -> usize {
+    (0..100).take_while(|_| !memory.shares()).count()
+}
+
+/// S15.
+#[test]
+fn every_answer_to_several_says_of_each_what_its_vector_says() {
+    for vector in vectors("pipelines") {
+        let name = vector["name"].as_str().unwrap();
+        let (gateway, calls, mut memory) = (gateway(&Value::Null), three(), Memory::default());
+        let (mut exchanges, requests, _) = begun(&gateway, &calls, &memory);
+        let mut body = vector["body"].as_str().unwrap().to_owned();
+        for number in 1..=3 {
+            body = body.replace(&format!("${number}"), &echo(number));
+        }
+        let status = u16::try_from(vector["status"].as_u64().unwrap()).unwrap();
+        let answers = match memory.answers(Ok(response(status, body)), 3) {
+            Answers::Each(each) => each.into_iter().map(Ok).collect(),
+            Answers::All(answer) => vec![answer; 3],
+            Answers::NotTaken => Vec::new(),
+        };
+        let ends: Vec<Value> = if answers.is_empty() {
+            requests.iter().map(verb).collect()
+        } else {
+            let pairs = exchanges.iter_mut().zip(answers);
+            let end = |(exchange, answer): (&mut Exchange<'_>, _)| match exchange
+                .answered(answer, &mut memory)
+            {
+                Step::Done(end) => tell(&end),
+                Step::Send(next) => verb(&next),
+            };
+            pairs.map(end).collect()
+        };
+        assert_eq!(Value::from(ends), vector["ends"], "{name}");
+        let next = match singly(&mut memory) {
+            0 => "together",
+            64 => "singly for a while",
+            _ => "singly",
+        };
+        assert_eq!(next, vector["next"], "{name}");
+    }
+}
+
+#[test]
+fn several_calls_are_sent_as_a_list_of_their_commands() {
+    let told = json!({ "url": "https://gateway.example/redis" });
+    let (gateway, calls, mut memory) = (gateway(&told), three(), Memory::default());
+    memory.answers(Ok(response(404, "")), 3);
+    let (_, requests, joined) = begun(&gateway, &calls, &memory);
+    assert_eq!(joined.url, "https://gateway.example/redis/pipeline");
+    assert_eq!(joined.authorization.as_deref(), Some("Bearer tok"));
+    assert_eq!(joined.content_type, "application/json");
+    let bodies: Vec<&str> = requests.iter().map(|request| request.body.as_str()).collect();
+    assert_eq!(joined.body, format!("[{}]", bodies.join(",")));
+}
+
+#[test]
+fn the_newest_sync_token_goes_with_several_and_theirs_is_kept() {
+    let (gateway, calls, mut memory) = (gateway(&Value::Null), three(), Memory::default());
+    let (mut exchanges, mut requests, _) = begun(&gateway, &calls, &memory);
+    requests[0].sync_token = Some("old".into());
+    requests[2].sync_token = Some("new".into());
+    let joined = Request::several(&requests[0], requests[1..].iter());
+    assert_eq!(joined.sync_token.as_deref(), Some("new"));
+    let mut answer = response(200, r#"[{"error":"ERR"},{"error":"ERR"},{"error":"ERR"}]"#);
+    answer.sync_token = Some("newest".into());
+    let Answers::Each(answers) = memory.answers(Ok(answer), 3) else { panic!() };
+    for (exchange, answer) in exchanges.iter_mut().zip(answers) {
+        assert!(matches!(exchange.answered(Ok(answer), &mut memory), Step::Done(_)));
+    }
+    let (_, _, next) = begun(&gateway, &calls, &memory);
+    assert_eq!(next.sync_token.as_deref(), Some("newest"));
+}
+
+#[test]
+fn who_may_share_a_request() {
+    let [inspect, ..] = three();
+    let own = OwnScript::new("return 1", vec![], vec![]).unwrap();
+    let eval = calls::lock("job").0.eval(calls::owner(1), calls::token(7), &own).unwrap();
+    let eval = eval.call(calls::request(9), calls::bound(1, 0));
+    let (upstash, webdis) = (gateway(&Value::Null), Gateway::webdis("https://x.example", ""));
+    assert!(upstash.may_share(&inspect));
+    assert!(!webdis.unwrap().may_share(&inspect), "it takes one command at a time");
+    assert!(!upstash.may_share(&calls::replicated(7, "job", 1)), "its wait is not the others'");
+    assert!(!upstash.may_share(&eval), "its answer may be as large as a response");
+}
+
+#[test]
+fn what_the_transport_says_is_the_same_for_each_and_a_doubt_where_nothing_is_known() {
+    for (kind, doubts) in [
+        (FailureKind::NotSent, false),
+        (FailureKind::Broken, true),
+        (FailureKind::Redirected, true),
+        (FailureKind::TooLarge, true),
+    ] {
+        let mut memory = Memory::default();
+        let Answers::All(Err(told)) = memory.answers(Err(kind), 2) else { panic!("{kind}") };
+        assert_eq!((told, singly(&mut memory) > 0), (kind, doubts));
+        let good = || Ok(response(200, "[{},{}]"));
+        let mut memory = Memory::default();
+        assert!(matches!(memory.answers(good(), 2), Answers::Each(_)));
+        memory.answers(Err(kind), 2);
+        memory.unanswered();
+        let too_large = kind == FailureKind::TooLarge;
+        assert_eq!(singly(&mut memory), if too_large { 64 } else { 0 }, "it has worked: {kind}");
+    }
+}
+
+#[test]
+fn what_fails_twice_is_not_tried_a_third_time() {
+    let mut memory = Memory::default();
+    memory.unanswered();
+    // Others that were under way with it say nothing new.
+    memory.unanswered();
+    assert_eq!(singly(&mut memory), 64);
+    memory.unanswered();
+    assert_eq!(singly(&mut memory), 100);
+    memory.answers(Ok(response(200, "[{},{}]")), 2);
+    assert_eq!(singly(&mut memory), 0, "one that was under way has worked after all");
+}
+
+proptest! {
+    /// S17.
+    #[test]
+    fn whatever_comes_back_there_is_an_answer_for_each_or_the_same_for_all(
+        status in 100..1000_u16,
+        body in "[\\[\\]{}\":,a-z0-9 \\\\-]{0,60}",
+        count in 2..5_usize,
+    ) {
+        let mut memory = Memory::default();
+        let reads = serde_json::from_str::<Vec<Value>>(&body).is_ok_and(|all| all.len() == count);
+        match memory.answers(Ok(response(status, body)), count) {
+            Answers::Each(each) => {
+                prop_assert!(reads && each.len() == count);
+                for answer in each {
+                    prop_assert!(serde_json::from_slice::<Value>(&answer.body).is_ok());
+                }
+            }
+            Answers::All(_) | Answers::NotTaken => {}
+        }
+    }
+}

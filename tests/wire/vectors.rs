@@ -1,0 +1,132 @@
+//! The words of the vectors.
+
+use edgelatch::error::FailureKind;
+use edgelatch::protocol::exchange::{Answer, Exchange, Step};
+use edgelatch::protocol::gateway::{Gateway, KeyLocking, Memory, Request, Response};
+use edgelatch::protocol::script::{Publish, ScriptCall};
+use serde_json::{Value, json};
+
+use test_support::calls;
+
+/// The number of the request in every vector, and how it is written.
+const REQUEST: u64 = 255;
+pub(crate) const ECHO: &str = "00000000000000ff";
+
+pub(crate) fn vectors(part: &str) -> Vec<Value> {
+    let document: Value = serde_json::from_str(include_str!("../vectors/upstash.json")).unwrap();
+    document[part].as_array().unwrap().clone()
+}
+
+/// The gateway of a vector; what it does not say is an ordinary one.
+pub(crate) fn gateway(told: &Value) -> Gateway {
+    let url = told["url"].as_str().unwrap_or("https://gateway.example");
+    Gateway::upstash(url, told["token"].as_str().unwrap_or("tok"))
+        .unwrap()
+        .publish(publish(told))
+        .key_locking(match told["key_locking"].as_str() {
+            None => KeyLocking::Auto,
+            Some("on") => KeyLocking::On,
+            Some("off") => KeyLocking::Off,
+            Some(other) => panic!("{other}"),
+        })
+}
+
+pub(crate) fn publish(told: &Value) -> Publish {
+    match told["publish"].as_str() {
+        None => Publish::Plain,
+        Some("sharded") => Publish::Sharded,
+        Some("both") => Publish::Both,
+        Some(other) => panic!("{other}"),
+    }
+}
+
+/// A call that the vectors know by name.
+pub(crate) fn call(name: &str, lock: &str, publish: Publish) -> ScriptCall {
+    let (request, owner, lease) = (calls::request(REQUEST), calls::owner(1), calls::lease(30_000));
+    let bound = calls::bound(1_700_000_090_000, 90_000);
+    let first = edgelatch::protocol::script::Bound {
+        not_after: None,
+        keep: std::time::Duration::from_secs(600),
+    };
+    let lock = calls::announced_lock(lock, publish);
+    match name {
+        "acquire" => lock.acquire(request, first, &owner, lease, false),
+        "last try" => lock.acquire(request, bound, &owner, lease, true),
+        "renew" => lock.renew(request, bound, &owner, lease, calls::token((1 << 53) - 1)),
+        "release" => lock.release(request, bound, &owner),
+        "force release" => lock.force_release(request, bound),
+        "inspect" => lock.inspect(request, None),
+        other => panic!("{other}"),
+    }
+}
+
+/// The call of a vector: one of a conversation asks for the lock's state unless it is to wait for replicas.
+pub(crate) fn call_of(vector: &Value) -> ScriptCall {
+    let name = vector["call"].as_str().unwrap_or("inspect");
+    let lock = vector["lock"].as_str().unwrap_or("invoice:42");
+    match vector["replicas"].as_u64() {
+        Some(replicas) => calls::replicated(REQUEST, lock, u8::try_from(replicas).unwrap()),
+        None => call(name, lock, publish(&vector["gateway"])),
+    }
+}
+
+/// The state of the lock, asked for.
+pub(crate) fn inspect() -> ScriptCall {
+    call("inspect", "invoice:42", Publish::Plain)
+}
+
+/// The words of the script's command, which is the first of two where replicas are waited for.
+pub(crate) fn words(request: &Request) -> Vec<String> {
+    if !request.url.ends_with("/pipeline") {
+        return serde_json::from_str(&request.body).unwrap();
+    }
+    let [script, wait]: [Vec<String>; 2] = serde_json::from_str(&request.body).unwrap();
+    assert_eq!(wait[0], "WAIT");
+    script
+}
+
+/// In which form a call was sent.
+pub(crate) fn form(request: &Request, call: &ScriptCall) -> String {
+    let words = words(request);
+    let script = call.script();
+    let locking = [script.sha1(true).to_owned(), script.source(true)].contains(&words[1]);
+    assert!(locking || [script.sha1(false).to_owned(), script.source(false)].contains(&words[1]));
+    if locking { format!("{} locking", words[0]) } else { words[0].clone() }
+}
+
+pub(crate) fn response(status: u16, body: impl Into<Vec<u8>>) -> Response {
+    Response::new(status, body)
+}
+
+/// An answer in the form of the vectors.
+pub(crate) fn tell(answer: &Answer) -> Value {
+    match answer {
+        Answer::Reply(reply) => {
+            let told = json!([format!("{:?}", reply.code), reply.value, reply.ms, reply.server_ms]);
+            match reply.acknowledged {
+                Some(replicas) => json!({ "reply": told, "acknowledged": replicas }),
+                None => json!({ "reply": told }),
+            }
+        }
+        Answer::Refused(refusal) => {
+            json!({ "refused": [format!("{:?}", refusal.kind()), refusal.code()] })
+        }
+        Answer::Failed(kind) => json!({ "failed": format!("{kind:?}") }),
+    }
+}
+
+/// Brings one call to its end: each request gets the answer that `answer` has for it.
+pub(crate) fn converse(
+    gateway: &Gateway,
+    call: &ScriptCall,
+    memory: &mut Memory,
+    mut answer: impl FnMut(&Request) -> Result<Response, FailureKind>,
+) -> Answer {
+    let (mut exchange, mut step) = Exchange::new(gateway, call, memory);
+    loop {
+        match step {
+            Step::Send(request) => step = exchange.answered(answer(&request), memory),
+            Step::Done(answer) => return answer,
+        }
+    }
+}

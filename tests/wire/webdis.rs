@@ -1,0 +1,117 @@
+//! What is sent to a Webdis and what is made of its answers: `tests/vectors/webdis.json`.
+
+use edgelatch::error::RefusalKind;
+use edgelatch::protocol::calls::OwnScript;
+use edgelatch::protocol::exchange::Answer;
+use edgelatch::protocol::gateway::{Gateway, Memory, Request};
+use edgelatch::protocol::script::ScriptCall;
+use serde_json::Value;
+
+use super::vectors::{ECHO, call, converse, publish, response, tell};
+use test_support::calls;
+
+fn vectors(part: &str) -> Vec<Value> {
+    let document: Value = serde_json::from_str(include_str!("../vectors/webdis.json")).unwrap();
+    document[part].as_array().unwrap().clone()
+}
+
+fn gateway(told: &Value) -> Gateway {
+    let url = told["url"].as_str().unwrap_or("https://gateway.example");
+    Gateway::webdis(url, told["token"].as_str().unwrap_or("user:pa:ss")).unwrap()
+}
+
+fn call_of(vector: &Value) -> ScriptCall {
+    let lock = vector["lock"].as_str().unwrap_or("invoice:42");
+    call(vector["call"].as_str().unwrap(), lock, publish(&Value::Null))
+}
+
+fn form(request: &Request) -> &str {
+    request.body.split('/').next().unwrap()
+}
+
+/// As a browser encodes what is to be one part of a path, and the dot besides.
+fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => char::from(byte).into(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+#[test]
+fn every_request_is_sent_as_its_vector_says() {
+    for vector in vectors("requests") {
+        let name = vector["name"].as_str().unwrap();
+        let (gateway, call) = (gateway(&vector["gateway"]), call_of(&vector));
+        let mut memory = Memory::default();
+        if vector["form"] == "EVAL" {
+            let unknown = r#"{"EVALSHA":[false,"ERR unknown command 'EVALSHA'"]}"#;
+            converse(&gateway, &call, &mut memory, |_| Ok(response(200, unknown)));
+        }
+        let (_, request) = calls::begun(&gateway, &call, &memory);
+        let to = vector["to"].as_str().unwrap_or("https://gateway.example/");
+        // `user:pa:ss`, as the `base64` of a shell writes it.
+        let basic = vector.get("authorization").is_none().then_some("Basic dXNlcjpwYTpzcw==");
+        assert_eq!((request.url.as_str(), request.authorization.as_deref()), (to, basic), "{name}");
+        assert_eq!((request.content_type, &request.sync_token), ("text/plain", &None), "{name}");
+        let wanted = vector["body"]
+            .as_str()
+            .unwrap()
+            .replace("$sha1", call.script().sha1(false))
+            .replace("$source", &encoded(&call.script().source(false)));
+        assert_eq!(request.body, wanted, "{name}");
+    }
+}
+
+#[test]
+fn every_conversation_ends_as_its_vector_says() {
+    for vector in vectors("conversations") {
+        let name = vector["name"].as_str().unwrap();
+        let (gateway, call, mut memory) =
+            (gateway(&Value::Null), call_of(&vector), Memory::default());
+        let mut answers = vector["answers"].as_array().unwrap().iter();
+        let end = converse(&gateway, &call, &mut memory, |request| {
+            let answer = answers.next().unwrap_or_else(|| panic!("{name}: asks once more"));
+            assert_eq!(form(request), answer["sent"].as_str().unwrap(), "{name}");
+            let status = u16::try_from(answer["status"].as_u64().unwrap()).unwrap();
+            Ok(response(status, answer["body"].as_str().unwrap().replace("$echo", ECHO)))
+        });
+        assert_eq!(tell(&end), vector["ends"], "{name}");
+        assert_eq!(answers.count(), 0, "{name}: ends too early");
+        let (_, next) = calls::begun(&gateway, &call, &memory);
+        assert_eq!(form(&next), vector["next"].as_str().unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn what_it_has_no_words_for_is_refused_before_anything_is_sent() {
+    let lock = calls::lock("job").0;
+    let with_zero = OwnScript::new("return ARGV[1]", vec![], vec!["a\0b".into()]).unwrap();
+    let zero_inside = OwnScript::new("return '\0'", vec![], vec![]).unwrap();
+    let eval = |own: &OwnScript| {
+        let once = lock.eval(calls::owner(1), calls::token(7), own).unwrap();
+        once.call(calls::request(9), calls::bound(1, 0))
+    };
+    for call in [calls::replicated(7, "job", 1), eval(&with_zero), eval(&zero_inside)] {
+        let end = converse(&gateway(&Value::Null), &call, &mut Memory::default(), |_| {
+            panic!("nothing may be sent")
+        });
+        let Answer::Refused(refusal) = end else { panic!("{end:?}") };
+        assert_eq!(refusal.kind(), RefusalKind::Unsupported);
+    }
+}
+
+#[test]
+fn user_and_password_are_looked_at_before_anything_is_sent() {
+    let option = |token: &str| {
+        Gateway::webdis("https://x.example", token).err().map(|error| error.option().to_owned())
+    };
+    for good in ["", " ", "user:", ":password", "user:pass:word", "é:ü"] {
+        assert_eq!(option(good), None, "{good:?}");
+    }
+    for bad in ["user", "user:pass\nword", &format!("u:{}", "x".repeat(1023))] {
+        assert_eq!(option(bad).as_deref(), Some("token"), "{bad:?}");
+    }
+    assert!(Gateway::webdis("http://10.0.0.1:7379", "").is_err());
+    assert!(Gateway::webdis_over_http("http://10.0.0.1:7379", "").is_ok());
+}

@@ -1,0 +1,94 @@
+//! What is known against what we depend on. That is asked in the network: where nobody answers, it is said and passed over.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use super::report::Report;
+use super::session::Session;
+use crate::progress::output_of;
+
+/// What must not be there; below it npm itself only tells.
+const GRAVE: [&str; 2] = ["high", "critical"];
+
+/// Asks the advisories of Rust's crates.
+pub(crate) fn crates(session: &Session<'_>) -> Result<Report> {
+    let what = "cargo deny check advisories";
+    if let Err(error) = output_of(cargo(session).args(["deny", "fetch", "db"])) {
+        return Ok(passed_over(what, &error.to_string()));
+    }
+    session.check(what, cargo(session).args(["deny", "--offline", "check", "advisories"]))
+}
+
+/// Asks npm's about the tools. The package itself depends on nothing.
+pub(crate) fn npm(session: &Session<'_>) -> Result<Report> {
+    let what = "npm audit --audit-level=high";
+    let mut audit = session.place.command("npm");
+    audit.args(["audit", "--json", "--package-lock-only", "--audit-level=high"]);
+    // Once, and not for minutes.
+    audit.args(["--fetch-retries=0", "--fetch-timeout=20000"]);
+    let output = audit.current_dir(session.place.npm_folder()).output().context("no npm")?;
+    match grave(&String::from_utf8_lossy(&output.stdout))? {
+        Some(problems) => Ok(session.finding(what, &problems)),
+        None => Ok(passed_over(what, "the registry does not answer")),
+    }
+}
+
+/// The packages against which something grave is known; `None` if nobody has answered.
+fn grave(report: &str) -> Result<Option<Vec<String>>> {
+    let report: Value = serde_json::from_str(report).context("npm audit gave no JSON")?;
+    let Some(found) = report.get("vulnerabilities").and_then(Value::as_object) else {
+        return match report.get("error") {
+            Some(_) => Ok(None),
+            None => bail!("npm audit said something else than what it found"),
+        };
+    };
+    let text = |package: &Value| package.get("severity").and_then(Value::as_str).map(str::to_owned);
+    let named = found.iter().filter_map(|(name, package)| Some((name, text(package)?)));
+    let is_grave = |severity: &str| GRAVE.contains(&severity);
+    Ok(Some(
+        named
+            .filter(|(_, severity)| is_grave(severity))
+            .map(|(name, severity)| format!("{name}: {severity}"))
+            .collect(),
+    ))
+}
+
+fn passed_over(what: &str, why: &str) -> Report {
+    println!("  not asked: {what}: {}", why.lines().next().unwrap_or_default());
+    Report::default()
+}
+
+fn cargo(session: &Session<'_>) -> Command {
+    session.place.command("cargo")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_grave_is_found_and_what_is_not_is_let_be() {
+        let report = r#"{"auditReportVersion": 2, "vulnerabilities": {
+            "a": {"severity": "critical"}, "b": {"severity": "moderate"}, "c": {"severity": "high"}}}"#;
+        let found = grave(report).expect("a report").expect("an answer");
+        assert_eq!(found, ["a: critical", "c: high"]);
+        let none = r#"{"auditReportVersion": 2, "vulnerabilities": {}}"#;
+        assert_eq!(grave(none).expect("a report"), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_registry_that_does_not_answer_is_no_finding_and_no_clean_bill() {
+        let report =
+            r#"{"message": "405 Method Not Allowed", "error": {"summary": "", "detail": ""}}"#;
+        assert_eq!(grave(report).expect("a report"), None);
+    }
+
+    #[test]
+    fn what_is_no_report_is_a_failure() {
+        for report in ["", "null", "{}", "[]", r#"{"vulnerabilities": 1}"#] {
+            assert!(grave(report).is_err(), "{report}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The suites that look at the npm package and the gateway from JavaScript.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::report::{Outcome, Report};
+use super::session::Session;
+use crate::build;
+use crate::demo::Stack;
+use crate::interop;
+use crate::place::chromium;
+use crate::progress::Stopwatch;
+use crate::services::Gateway;
+
+pub(crate) fn types(session: &Session<'_>) -> Result<Report> {
+    let tarball = build::tarball(session.place)?;
+    script(session, "tests/types/run.mjs", |command| tell_package(command, &tarball))
+}
+
+pub(crate) fn package(session: &Session<'_>) -> Result<Report> {
+    let tarball = build::tarball(session.place)?;
+    let mut attw = session.place.command("attw");
+    let mut report = session
+        .check("attw: the types are found", attw.arg(&tarball).args(["--profile", "esm-only"]))?;
+    let mut publint = session.place.command("publint");
+    publint.arg("run").arg(&tarball).arg("--strict");
+    report += session.check("publint: the manifest is right", &mut publint)?;
+
+    let (npm, crates) = (build::npm_version(session.place)?, env!("CARGO_PKG_VERSION"));
+    let differs = (npm != crates).then(|| format!("npm has {npm}, the workspace {crates}"));
+    report += session.finding("npm package and crates are of one version", differs.as_slice());
+    Ok(report)
+}
+
+/// Whether the published WebAssembly can be built again by others, byte for byte.
+pub(crate) fn reproducible(session: &Session<'_>) -> Result<Report> {
+    let watch = Stopwatch::start();
+    let differs = (!build::is_reproducible(session.place)?).then(|| "two builds differ".to_owned());
+    let outcome = differs.map_or(Outcome::Passed, Outcome::Failed);
+    Ok(Report::of("two clean builds of the WebAssembly are equal", watch.elapsed(), outcome))
+}
+
+pub(crate) fn recipes(session: &Session<'_>) -> Result<Report> {
+    script(session, "tests/recipes/run.mjs", |_| {})
+}
+
+pub(crate) fn upstash(session: &Session<'_>) -> Result<Report> {
+    with_gateway(session, "tests/upstash/run.mjs", |_| {})
+}
+
+pub(crate) fn runtimes(session: &Session<'_>) -> Result<Report> {
+    with_gateway(session, "tests/runtimes/run.mjs", |_| {})
+}
+
+pub(crate) fn hosts(session: &Session<'_>) -> Result<Report> {
+    with_gateway(session, "tests/runtimes/hosts.mjs", |_| {})
+}
+
+pub(crate) fn interop(session: &Session<'_>) -> Result<Report> {
+    let tarball = build::tarball(session.place)?;
+    let gateway = build::gateway(session.place)?;
+    let peer = interop::build(session.place)?;
+    script(session, "tests/interop/npm/run.mjs", |command| {
+        tell_package(command, &tarball);
+        command.env("EDGELATCH_GATEWAY", gateway).env("EDGELATCH_PEER", peer);
+    })
+}
+
+pub(crate) fn soak(session: &Session<'_>) -> Result<Report> {
+    soak_for(session, 0)
+}
+
+/// Runs the soak test for at least this many minutes.
+pub(crate) fn soak_for(session: &Session<'_>, minutes: u32) -> Result<Report> {
+    with_gateway(session, "tests/soak/run.mjs", |command| {
+        command.env("EDGELATCH_SOAK_MINUTES", minutes.to_string());
+    })
+}
+
+/// The command of the README, as users type it: with its own servers, its own checks and its own end.
+pub(crate) fn smoke(session: &Session<'_>) -> Result<Report> {
+    let mut once = session.place.command(&this_program()?);
+    session.check("cargo xtask demo --once", once.args(["demo", "--once"]))
+}
+
+pub(crate) fn demo(session: &Session<'_>) -> Result<Report> {
+    let stack = Stack::start(session.place, 0)?;
+    script(session, "tests/demo/run.mjs", |command| {
+        tell_gateway(command, &stack.gateway);
+        command.env("EDGELATCH_DEMO_URL", &stack.worker.url);
+    })
+}
+
+/// Runs a script that wants the packed package and a gateway with a Redis of its own.
+fn with_gateway(
+    session: &Session<'_>,
+    file: &str,
+    tell: impl FnOnce(&mut Command),
+) -> Result<Report> {
+    let tarball = build::tarball(session.place)?;
+    let program = build::gateway(session.place)?;
+    let gateway = Gateway::start(session.place, &program)?;
+    script(session, file, |command| {
+        tell_gateway(command, &gateway);
+        tell_package(command, &tarball);
+        tell(command);
+    })
+}
+
+/// Runs a file of tests by Node's test runner; its environment says where things are.
+fn script(session: &Session<'_>, file: &str, tell: impl FnOnce(&mut Command)) -> Result<Report> {
+    let junit = session.junit()?;
+    let mut command = session.place.node();
+    command
+        .args(["--test-reporter=junit", "--test-reporter-destination"])
+        .arg(&junit)
+        .args(["--test-reporter=spec", "--test-reporter-destination=stdout"]);
+    // A test that failed may have left a lease or a server behind, which would keep the program from ending. What has to end by
+    // itself is a program of its own.
+    command.arg("--test-force-exit");
+    if let Some(name) = session.only {
+        command.args(["--test-name-pattern", &format!("^{}$", escape(name))]);
+    }
+    command.arg(file).env("EDGELATCH_TOOLS", session.place.node_modules());
+    command.env("EDGELATCH_EXTENT", session.extent.name());
+    if let Some(chromium) = chromium() {
+        command.env("CHROMIUM", chromium);
+    }
+    tell(&mut command);
+    session.tests(&format!("node {file}"), &mut command, &junit)
+}
+
+/// A regular expression of JavaScript that matches this text and nothing else.
+fn escape(text: &str) -> String {
+    let special = |c: char| r"\^$.*+?()[]{}|/".contains(c);
+    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+fn tell_gateway(command: &mut Command, gateway: &Gateway) {
+    command
+        .env("EDGELATCH_TEST_URL", &gateway.url)
+        .env("EDGELATCH_TEST_TOKEN", &gateway.token)
+        .env("EDGELATCH_TEST_SCOPE_KEY", &gateway.scope_key);
+}
+
+fn tell_package(command: &mut Command, tarball: &Path) {
+    command.env("EDGELATCH_TARBALL", tarball);
+}
+
+fn this_program() -> Result<String> {
+    let program = std::env::current_exe().context("cannot tell which program this is")?;
+    // A build during the tests may have put a new one in its place; the system then adds a note to the old one's name.
+    let path = program.to_string_lossy().replace(" (deleted)", "");
+    Ok(Path::new(&path).to_string_lossy().into_owned())
+}

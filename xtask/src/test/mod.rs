@@ -1,0 +1,305 @@
+//! `cargo xtask test`: chooses suites, runs them, and prints what each of them counted.
+
+mod advisories;
+mod checks;
+mod javascript;
+mod nextest;
+mod report;
+mod session;
+mod suite;
+mod table;
+
+use std::env;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+use clap::Args;
+
+use crate::place::Place;
+use crate::process::Interrupted;
+use crate::progress::{self, Stopwatch, say, text};
+use crate::setup::{self, Need};
+pub(crate) use javascript::soak_for;
+pub(crate) use nextest::junit_below;
+pub(crate) use report::{Counts, Outcome, Report};
+pub(crate) use session::Session;
+pub(crate) use suite::Extent;
+use suite::{Profile, Suite, Work};
+use table::SUITES;
+
+/// Which tests are run.
+#[derive(Args)]
+pub(crate) struct Selection {
+    /// Names of suites; `--list` prints them. Without names: the suites of a quick run
+    suites: Vec<String>,
+    /// Everything there is, with the large inputs, as CI runs it
+    #[arg(long)]
+    full: bool,
+    /// Print the suites and end
+    #[arg(long)]
+    list: bool,
+    /// Only the test of this name, as a failure prints it
+    #[arg(long, value_name = "TEST", requires = "suites")]
+    only: Option<String>,
+}
+
+/// A suite that was run, or could not be.
+struct Line {
+    name: &'static str,
+    counts: Counts,
+    /// Why it did not run.
+    obstacle: Option<String>,
+    time: Duration,
+}
+
+/// `cargo xtask test`.
+pub(crate) fn run(place: &Place, selection: &Selection) -> Result<ExitCode> {
+    if selection.list {
+        list();
+        return Ok(ExitCode::SUCCESS);
+    }
+    let suites = chosen(selection)?;
+    let extent = selection.extent();
+    let watch = Stopwatch::start();
+    let missing = setup::ensure_each(place, &needs(&suites))?;
+    println!("Ready to test after {}.", watch.text());
+
+    let run = Run { place, extent, only: selection.only.as_deref() };
+    let mut lines = Vec::new();
+    let (mut tasks, mut rust) = (Vec::new(), Vec::new());
+    for suite in suites {
+        match missing.iter().find(|(need, _)| suite.needs.contains(need)) {
+            Some((_, reason)) => lines.push(Line::could_not_run(suite, reason)),
+            None if matches!(suite.work, Work::Nextest(_)) => rust.push(suite),
+            None => tasks.push(suite),
+        }
+    }
+    lines.extend(run.side_by_side(&rust, &tasks)?);
+    Ok(summary(&lines, &watch))
+}
+
+impl Selection {
+    fn extent(&self) -> Extent {
+        if self.full { Extent::Full } else { Extent::Quick }
+    }
+}
+
+/// Prints the suites.
+fn list() {
+    for suite in SUITES {
+        let extent = if suite.from == Extent::Full { "--full" } else { "" };
+        println!("{:<16} {:<7} {}", suite.name, extent, suite.about);
+    }
+}
+
+fn chosen(selection: &Selection) -> Result<Vec<&'static Suite>> {
+    let names = &selection.suites;
+    if let Some(unknown) = names.iter().find(|name| SUITES.iter().all(|suite| suite.name != **name))
+    {
+        bail!("there is no suite `{unknown}`; `cargo xtask test --list` prints them");
+    }
+    let one_test = selection.only.is_none() || names.len() == 1;
+    ensure!(one_test, "`--only` names a test of one suite; name that suite alone");
+    let is_chosen = |suite: &&Suite| match names.is_empty() {
+        true => selection.extent().includes(suite.from),
+        false => names.iter().any(|name| name == suite.name),
+    };
+    Ok(SUITES.iter().filter(is_chosen).collect())
+}
+
+/// What all of these suites need, each once.
+fn needs(suites: &[&'static Suite]) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for need in suites.iter().flat_map(|suite| suite.needs) {
+        if !needs.contains(need) {
+            needs.push(*need);
+        }
+    }
+    needs
+}
+
+/// A run under way.
+struct Run<'a> {
+    place: &'a Place,
+    extent: Extent,
+    only: Option<&'a str>,
+}
+
+impl<'a> Run<'a> {
+    /// Runs the tests in Rust beside all other suites: either wait for servers and timers more than they compute.
+    fn side_by_side(&self, rust: &[&'static Suite], tasks: &[&'static Suite]) -> Result<Vec<Line>> {
+        let tests = || {
+            let mut lines = self.nextest(rust, Profile::Dev)?;
+            lines.extend(self.nextest(rust, Profile::Release)?);
+            Ok(lines)
+        };
+        let others = || tasks.iter().map(|suite| self.task(suite)).collect::<Result<Vec<Line>>>();
+        if rust.is_empty() || tasks.is_empty() {
+            let mut lines = tests()?;
+            lines.extend(others()?);
+            return Ok(lines);
+        }
+        thread::scope(|scope| {
+            let tests = scope.spawn(|| progress::lane("rust", tests));
+            let others = progress::lane("others", others);
+            let mut lines = tests
+                .join()
+                .unwrap_or_else(|_| bail!("the lane of the tests in Rust ended early"))?;
+            lines.extend(others?);
+            Ok(lines)
+        })
+    }
+
+    fn session(&self, name: &'static str) -> Session<'a> {
+        Session::new(self.place, name, self.extent, self.only)
+    }
+
+    /// Runs a suite that is a function.
+    fn task(&self, suite: &'static Suite) -> Result<Line> {
+        let Work::Task(task) = suite.work else { bail!("{} is no task", suite.name) };
+        say(&format!("== {}: {}", suite.name, suite.about));
+        let watch = Stopwatch::start();
+        let report = match task(&self.session(suite.name)).and_then(Report::not_empty) {
+            Ok(report) => report,
+            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) => {
+                let outcome = Outcome::Failed(format!("{error:#}"));
+                Report::of(suite.name, watch.elapsed(), outcome)
+            }
+        };
+        Ok(self.line(suite, &report, watch.elapsed()))
+    }
+
+    /// Runs the suites in Rust that a profile builds. The time of each is that of its tests, one after the other.
+    fn nextest(&self, suites: &[&'static Suite], profile: Profile) -> Result<Vec<Line>> {
+        let session = self.session(if profile == Profile::Dev { "rust" } else { "rust-release" });
+        let reports = match nextest::run(&session, suites, profile) {
+            Err(error) if !error.is::<Interrupted>() => {
+                nextest::none(suites, self.extent, profile, &error)
+            }
+            reports => reports?,
+        };
+        Ok(reports
+            .into_iter()
+            .map(|(suite, report)| {
+                let report = report.not_empty().unwrap_or_else(|error| nextest::not_run(&error));
+                self.line(suite, &report, report.time())
+            })
+            .collect())
+    }
+
+    /// Prints what came of a suite: failures with the command that repeats each, the slowest tests, and the counts.
+    fn line(&self, suite: &'static Suite, report: &Report, time: Duration) -> Line {
+        let mut text = format!("== {}: {}\n", suite.name, suite.about);
+        for (case, reason) in report.failures() {
+            text += &format!("  FAILED {}\n", case.title());
+            reason.lines().for_each(|line| text += &format!("    {line}\n"));
+            text += &format!("  again: {}\n", again(suite, &case.name, self.extent));
+        }
+        if report.cases.len() > 1 {
+            text += "  slowest:\n";
+            for case in report.slowest() {
+                text += &format!("  {:>8.2} s  {}\n", case.time.as_secs_f64(), case.title());
+            }
+        }
+        let mut counts = report.counts();
+        if is_ci() {
+            counts = counts.with_skipped_as_failed();
+        }
+        let line = Line { name: suite.name, counts, obstacle: None, time };
+        say(&format!("{text}{line}"));
+        line
+    }
+}
+
+/// Prints the table of suites, and the sum as the last line.
+fn summary(lines: &[Line], watch: &Stopwatch) -> ExitCode {
+    println!("\nSummary, after {}:", watch.text());
+    let mut total = Counts::default();
+    for suite in SUITES {
+        for line in lines.iter().filter(|line| line.name == suite.name) {
+            println!("{line}");
+            total += line.counts;
+        }
+    }
+    println!("{total}");
+    if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Line {
+    fn could_not_run(suite: &'static Suite, reason: &str) -> Self {
+        let counts = Counts { failed: u64::from(is_ci()), ..Counts::default() };
+        Self { name: suite.name, counts, obstacle: Some(reason.to_owned()), time: Duration::ZERO }
+    }
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (name, counts) = (self.name, self.counts);
+        match &self.obstacle {
+            None => write!(f, "  {name:<16} {counts} ({})", text(self.time)),
+            Some(reason) => write!(f, "  {name:<16} could not run: {reason}"),
+        }
+    }
+}
+
+/// The command that runs one test alone.
+fn again(suite: &Suite, test: &str, extent: Extent) -> String {
+    let full = if extent == Extent::Full { " --full" } else { "" };
+    format!("cargo xtask test {}{full} --only '{}'", suite.name, test.replace('\'', r"'\''"))
+}
+
+/// In CI nothing may be left out: what could not run has failed.
+fn is_ci() -> bool {
+    env::var_os("CI").is_some_and(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection(suites: &[&str], full: bool) -> Selection {
+        let suites = suites.iter().map(|&name| name.to_owned()).collect();
+        Selection { suites, full, list: false, only: None }
+    }
+
+    #[test]
+    fn a_run_without_names_chooses_by_extent() {
+        assert_eq!(chosen(&selection(&[], true)).unwrap().len(), SUITES.len());
+        let quick = chosen(&selection(&[], false)).unwrap();
+        assert!(quick.iter().all(|suite| suite.from == Extent::Quick));
+        assert!(!quick.is_empty() && quick.len() < SUITES.len());
+    }
+
+    #[test]
+    fn a_named_suite_is_chosen_whatever_its_extent() {
+        let last = SUITES.last().unwrap();
+        assert_eq!(chosen(&selection(&[last.name], false)).unwrap().len(), 1);
+        assert!(chosen(&selection(&["nonsense"], false)).is_err());
+    }
+
+    #[test]
+    fn one_test_is_chosen_from_one_suite_only() {
+        let only = Some("a::b".to_owned());
+        assert!(chosen(&Selection { only, ..selection(&["fmt", "clippy"], false) }).is_err());
+    }
+
+    #[test]
+    fn the_command_that_repeats_a_test_survives_a_shell() {
+        let suite = SUITES.first().unwrap();
+        let command = again(suite, "it's one", Extent::Full);
+        assert_eq!(
+            command,
+            format!(r"cargo xtask test {} --full --only 'it'\''s one'", suite.name)
+        );
+    }
+
+    #[test]
+    fn suites_have_names_of_their_own() {
+        let names: std::collections::BTreeSet<&str> =
+            SUITES.iter().map(|suite| suite.name).collect();
+        assert_eq!(names.len(), SUITES.len());
+    }
+}

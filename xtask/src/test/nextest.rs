@@ -1,0 +1,147 @@
+//! The Rust tests: one run of cargo-nextest for all suites of a profile, so that the long tests of one fill the pauses of another.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Error, Result};
+
+use super::report::{Outcome, Report};
+use super::session::Session;
+use super::suite::{Binaries, Extent, Profile, Suite, Work};
+use crate::build::WORKSPACE;
+use crate::interop::Peer;
+use crate::place::Place;
+use crate::setup::Need;
+
+/// The package with the integration tests, which alone is built for release.
+const TESTS: &str = "edgelatch-tests";
+/// Tests that run side by side on each core: most wait for a server or a timer more than they compute.
+const TESTS_PER_CORE: usize = 2;
+
+/// Inputs of the random tests. Every value has a default in the tests; a full run asks for more.
+const FULL_INPUTS: [(&str, &str); 3] = [
+    // Calls of each differential test: a million in all.
+    ("EDGELATCH_CALLS", "115000"),
+    // Schedules of all kinds of objects together.
+    ("EDGELATCH_SCHEDULES", "1000000"),
+    // How long both sides contend for each kind of object.
+    ("EDGELATCH_INTEROP_SECONDS", "10"),
+];
+const QUICK_INPUTS: [(&str, &str); 3] = [
+    ("EDGELATCH_CALLS", "2000"),
+    ("EDGELATCH_SCHEDULES", "3000"),
+    ("EDGELATCH_INTEROP_SECONDS", "1"),
+];
+
+/// Runs the tests of these suites that belong to a profile; returns a report for each suite.
+pub(crate) fn run(
+    session: &Session<'_>,
+    suites: &[&'static Suite],
+    profile: Profile,
+) -> Result<Vec<(&'static Suite, Report)>> {
+    let mine = of_profile(suites, session.extent, profile);
+    if mine.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut command = command(session, profile, &mine);
+    let filters: Vec<String> = mine.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
+    command.args(["--filterset", &only(session, &filters.join(" | "))]);
+    // One JVM for all tests, each of which is a process of its own.
+    let wants_peer = mine.iter().any(|(suite, _)| suite.needs.contains(&Need::Java));
+    let peer = wants_peer.then(|| Peer::start(session.place)).transpose()?;
+    command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
+    let name = match profile {
+        Profile::Dev => "cargo nextest run",
+        Profile::Release => "cargo nextest run --release",
+    };
+    let mut report = session.tests(name, &mut command, &junit(session.place))?;
+
+    let mut reports: Vec<(&'static Suite, Report)> = Vec::new();
+    for (suite, binaries) in mine {
+        let (cases, others) =
+            report.cases.into_iter().partition(|case| binaries.contains(&case.group, &case.name));
+        report.cases = others;
+        reports.push((suite, Report { cases }));
+    }
+    // What failed outside of any test, such as the build, counts once.
+    if let Some((_, first)) = reports.first_mut() {
+        first.cases.extend(report.cases);
+    }
+    Ok(reports)
+}
+
+/// The suites whose tests a run of this extent builds in this profile.
+fn of_profile<'s>(
+    suites: &'s [&'static Suite],
+    extent: Extent,
+    profile: Profile,
+) -> Vec<(&'static Suite, &'s Binaries)> {
+    let tests = |suite: &&'static Suite| match &suite.work {
+        Work::Nextest(tests) if tests.profile(extent) == profile => Some((*suite, tests)),
+        Work::Nextest(_) | Work::Task(_) => None,
+    };
+    suites.iter().filter_map(tests).collect()
+}
+
+/// Reports for suites whose tests could not be started.
+pub(crate) fn none(
+    suites: &[&'static Suite],
+    extent: Extent,
+    profile: Profile,
+    error: &Error,
+) -> Vec<(&'static Suite, Report)> {
+    let mine = of_profile(suites, extent, profile);
+    mine.into_iter().map(|(suite, _)| (suite, not_run(error))).collect()
+}
+
+fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]) -> Command {
+    let mut command = session.place.command("cargo");
+    command.args(["nextest", "run", "--no-tests=fail", "--hide-progress-bar"]);
+    match profile {
+        Profile::Dev => command.args(WORKSPACE),
+        // Only what runs in this profile is built in it.
+        Profile::Release => command.args(["--release", "--package", TESTS]).args(tests(mine)),
+    };
+    let threads = TESTS_PER_CORE * std::thread::available_parallelism().map_or(1, usize::from);
+    command.args(["--test-threads", &threads.to_string()]);
+    let inputs = match session.extent {
+        Extent::Full => FULL_INPUTS,
+        Extent::Quick => QUICK_INPUTS,
+    };
+    // What the user has set, stays.
+    command.envs(inputs.into_iter().filter(|(name, _)| env::var_os(name).is_none()));
+    command
+}
+
+/// The flags that have cargo build these binaries of the package with the integration tests, and no others.
+fn tests(mine: &[(&Suite, &Binaries)]) -> Vec<String> {
+    let ids = mine.iter().flat_map(|(_, binaries)| binaries.ids);
+    let names: BTreeSet<&str> = ids.filter_map(|id| id.split("::").nth(1)).collect();
+    names.into_iter().flat_map(|name| ["--test".to_owned(), name.to_owned()]).collect()
+}
+
+/// The filter, narrowed to the one test that the user has named.
+fn only(session: &Session<'_>, filter: &str) -> String {
+    match session.only {
+        Some(name) => format!("({filter}) & test(={name})"),
+        None => filter.to_owned(),
+    }
+}
+
+/// The report that `.config/nextest.toml` has nextest write, of a run in the checkout.
+pub(crate) fn junit(place: &Place) -> PathBuf {
+    junit_below(&place.root)
+}
+
+/// The report of a run in this workspace. nextest's folder is below the workspace, wherever `CARGO_TARGET_DIR` is.
+pub(crate) fn junit_below(workspace: &Path) -> PathBuf {
+    workspace.join("target/nextest/default/junit.xml")
+}
+
+/// A report for a suite none of whose tests were run, because the run ended before.
+pub(crate) fn not_run(error: &Error) -> Report {
+    Report::of("cargo nextest", Duration::ZERO, Outcome::Failed(format!("{error:#}")))
+}

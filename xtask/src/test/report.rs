@@ -1,0 +1,247 @@
+//! What became of the tests of a suite, read from the JUnit files that cargo-nextest and Node write.
+
+use std::fmt;
+use std::fs;
+use std::ops::AddAssign;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use roxmltree::{Document, Node};
+
+/// How many tests of a suite are listed as its slowest.
+const SLOWEST: usize = 10;
+/// How many lines of a failure are printed; the log has all of them.
+const MESSAGE_LINES: usize = 40;
+
+/// The tests of a suite.
+#[derive(Default, Debug)]
+pub(crate) struct Report {
+    pub(crate) cases: Vec<Case>,
+}
+
+/// One test.
+#[derive(Debug)]
+pub(crate) struct Case {
+    /// Where it is: a test binary, a file, or empty.
+    pub(crate) group: String,
+    pub(crate) name: String,
+    pub(crate) time: Duration,
+    pub(crate) outcome: Outcome,
+}
+
+/// How a test ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Passed,
+    /// The reason, as the test runner reports it.
+    Failed(String),
+    Skipped,
+}
+
+/// How many tests passed, failed and were skipped.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Counts {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Report {
+    /// A report of one test.
+    pub(crate) fn of(name: &str, time: Duration, outcome: Outcome) -> Self {
+        let group = String::new();
+        Self { cases: vec![Case { group, name: name.to_owned(), time, outcome }] }
+    }
+
+    /// Reads a JUnit file.
+    pub(crate) fn read(file: &Path) -> Result<Self> {
+        let text = fs::read_to_string(file)
+            .with_context(|| format!("the tests wrote no report {}", file.display()))?;
+        Self::parse(&text).with_context(|| format!("{} is not readable", file.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let document = Document::parse(text)?;
+        let is_case = |node: &Node<'_, '_>| node.has_tag_name("testcase");
+        let cases = document.descendants().filter(is_case).map(Case::parse).collect();
+        Ok(Self { cases })
+    }
+
+    /// Fails unless there is a test in it: a suite that runs nothing has not passed.
+    pub(crate) fn not_empty(self) -> Result<Self> {
+        ensure!(!self.cases.is_empty(), "no test was run");
+        Ok(self)
+    }
+
+    /// Prints the failures and the counts, for a command that is no suite; returns how the command ends.
+    pub(crate) fn tell(&self) -> ExitCode {
+        for (case, reason) in self.failures() {
+            println!("FAILED {}\n{reason}", case.title());
+        }
+        let counts = self.counts().with_skipped_as_failed();
+        println!("{counts}");
+        if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
+    /// How many tests passed, failed and were skipped.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for case in &self.cases {
+            match case.outcome {
+                Outcome::Passed => counts.passed += 1,
+                Outcome::Failed(_) => counts.failed += 1,
+                Outcome::Skipped => counts.skipped += 1,
+            }
+        }
+        counts
+    }
+
+    /// The time of all tests together, as if they had run one after the other.
+    pub(crate) fn time(&self) -> Duration {
+        self.cases.iter().map(|case| case.time).sum()
+    }
+
+    /// The slowest tests, slowest first.
+    pub(crate) fn slowest(&self) -> Vec<&Case> {
+        let mut cases: Vec<&Case> = self.cases.iter().collect();
+        cases.sort_by_key(|case| std::cmp::Reverse(case.time));
+        cases.truncate(SLOWEST);
+        cases
+    }
+
+    /// The tests that failed, each with its reason.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = (&Case, &str)> {
+        self.cases.iter().filter_map(|case| match &case.outcome {
+            Outcome::Failed(reason) => Some((case, reason.as_str())),
+            Outcome::Passed | Outcome::Skipped => None,
+        })
+    }
+}
+
+impl AddAssign for Report {
+    fn add_assign(&mut self, other: Self) {
+        self.cases.extend(other.cases);
+    }
+}
+
+impl Case {
+    fn parse(node: Node<'_, '_>) -> Self {
+        let text = |name: &str| node.attribute(name).unwrap_or_default().to_owned();
+        let seconds = text("time").parse().unwrap_or(0.0);
+        let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        // Nextest groups by test binary; Node nests `describe` blocks, whose names tell tests of one name apart.
+        let suites = node.ancestors().filter(|node| node.has_tag_name("testsuite"));
+        let mut groups: Vec<&str> = suites.filter_map(|node| node.attribute("name")).collect();
+        groups.reverse();
+        Self { group: groups.join(" > "), name: text("name"), time, outcome: Outcome::parse(node) }
+    }
+
+    /// The test's name with its group.
+    pub(crate) fn title(&self) -> String {
+        if self.group.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{} {}", self.group, self.name)
+        }
+    }
+}
+
+impl Outcome {
+    fn parse(case: Node<'_, '_>) -> Self {
+        let child = |names: &[&str]| {
+            case.children().find(|node| names.iter().any(|name| node.has_tag_name(*name)))
+        };
+        if let Some(failure) = child(&["failure", "error"]) {
+            return Self::Failed(message(failure));
+        }
+        if child(&["skipped"]).is_some() { Self::Skipped } else { Self::Passed }
+    }
+}
+
+/// The first lines of what a test runner says about a failure.
+fn message(failure: Node<'_, '_>) -> String {
+    let text = failure.text().or_else(|| failure.attribute("message")).unwrap_or("it failed");
+    let lines: Vec<&str> = text.trim_end().lines().take(MESSAGE_LINES).collect();
+    lines.join("\n")
+}
+
+impl Counts {
+    /// Counts for a run in which nothing may be left out.
+    pub(crate) fn with_skipped_as_failed(self) -> Self {
+        Self { failed: self.failed + self.skipped, skipped: 0, ..self }
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        if self.skipped > 0 {
+            write!(f, ", {} skipped", self.skipped)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEXTEST: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="nextest-run" tests="3" failures="1" errors="0" time="2.5">
+  <testsuite name="edgelatch::scripts" tests="3" disabled="0" errors="0" failures="1">
+    <testcase name="fair::quick" classname="edgelatch::scripts" time="0.25"/>
+    <testcase name="fair::slow" classname="edgelatch::scripts" time="2.0"><system-out>x</system-out></testcase>
+    <testcase name="fair::wrong" classname="edgelatch::scripts" time="0.5">
+      <failure message="left is not right" type="test failure with exit code 101">thread panicked
+left: 1</failure>
+    </testcase>
+  </testsuite>
+</testsuites>"#;
+
+    /// As `node --test-reporter=junit` writes it: suites in suites, and tests outside of any.
+    const NODE: &str = r#"<?xml version="1.0" encoding="utf-8"?>
+<testsuites>
+  <testsuite name="programs" time="1.5" tests="1" failures="0" skipped="1">
+    <testsuite name="Node" time="1.0" tests="2">
+      <testcase name="works" time="0.5" classname="test"/>
+    </testsuite>
+    <testcase name="later" time="0.0" classname="test"><skipped type="skipped" message="true"/></testcase>
+  </testsuite>
+  <testcase name="alone" time="0.1" classname="test"/>
+</testsuites>"#;
+
+    #[test]
+    fn a_report_of_nextest_is_read_with_times_and_reasons() {
+        let report = Report::parse(NEXTEST).unwrap();
+        assert_eq!(report.counts(), Counts { passed: 2, failed: 1, skipped: 0 });
+        assert_eq!(report.time(), Duration::from_millis(2750));
+        assert_eq!(report.slowest()[0].title(), "edgelatch::scripts fair::slow");
+        let failures: Vec<_> =
+            report.failures().map(|(case, reason)| (&*case.name, reason)).collect();
+        assert_eq!(failures, [("fair::wrong", "thread panicked\nleft: 1")]);
+    }
+
+    #[test]
+    fn a_report_of_node_is_read_with_nested_groups() {
+        let report = Report::parse(NODE).unwrap();
+        assert_eq!(report.counts(), Counts { passed: 2, failed: 0, skipped: 1 });
+        let titles: Vec<String> = report.cases.iter().map(Case::title).collect();
+        assert_eq!(titles, ["programs > Node works", "programs later", "alone"]);
+    }
+
+    #[test]
+    fn a_report_without_tests_is_an_error() {
+        assert!(Report::parse("<testsuites/>").unwrap().not_empty().is_err());
+        assert!(Report::parse("no report").is_err());
+    }
+}
