@@ -31,6 +31,20 @@ function newWorld(connect, url, token) {
 
 const plain = (locks, name) => locks.lock(name);
 
+/** How often an acquisition is repeated whose nodes were too slow. */
+const MAX_TRIES = 100;
+
+/** A node of a redLock has a second for its answer, which a busy machine may miss. Then nothing is held, and it can be tried again. */
+async function acquiredInTime(acquire) {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await acquire();
+    } catch (error) {
+      if (error.code !== "gateway-unreachable" || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
 /** What is done with a lease of such a lock before it is given back. */
 const held = (lock, work) => async (world, name) => {
   const lease = await lock(world.locks, name).acquire();
@@ -50,7 +64,7 @@ const sorts = {
   multiLock: held((locks, name) => locks.multiLock([locks.lock(`${name}:a`), locks.lock(`${name}:b`)])),
   async redLock({ locks, nodes }, name) {
     const red = locks.redLock(nodes.map((node, number) => node.lock(`${name}:${number}`)), { rejoinDelayMs: 1_000 });
-    await (await red.acquire({ ...LONG, leaseMs: 1_000 })).release();
+    await (await acquiredInTime(() => red.acquire({ ...LONG, leaseMs: 1_000 }))).release();
   },
   async run({ locks }, name) {
     await locks.lock(name).run((lease) => lease.token);
