@@ -110,11 +110,7 @@ impl<'p> Tree<'p> {
         ensure!(status.success(), "{title} does not compile:\n{}", tail(&built));
 
         let junit = junit_below(&self.folder);
-        // A report of another layer must not be taken for this one's.
-        if junit.exists() {
-            fs::remove_file(&junit)
-                .with_context(|| format!("cannot remove {}", junit.display()))?;
-        }
+        Report::discard(&junit)?;
         let log = self.place.log(&format!("seeded-faults-{title}-{}", layer.name))?;
         let mut run = self.nextest(layer);
         run.args(["--fail-fast", "--no-tests=fail", "--hide-progress-bar"]);

@@ -23,6 +23,7 @@ use crate::progress::{self, Stopwatch, say, text};
 use crate::setup::{self, Need};
 pub(crate) use javascript::soak_for;
 pub(crate) use nextest::junit_below;
+use report::Case;
 pub(crate) use report::{Counts, Outcome, Report};
 pub(crate) use session::Session;
 pub(crate) use suite::Extent;
@@ -52,6 +53,8 @@ struct Line {
     /// Why it did not run.
     obstacle: Option<String>,
     time: Duration,
+    /// The tests that failed, each with its reason and the command that repeats it.
+    failures: String,
 }
 
 /// `cargo xtask test`.
@@ -164,10 +167,7 @@ impl<'a> Run<'a> {
         let report = match task(&self.session(suite.name)).and_then(Report::not_empty) {
             Ok(report) => report,
             Err(error) if error.is::<Interrupted>() => return Err(error),
-            Err(error) => {
-                let outcome = Outcome::Failed(format!("{error:#}"));
-                Report::of(suite.name, watch.elapsed(), outcome)
-            }
+            Err(error) => Report::of_failure(suite.name, format!("{error:#}")),
         };
         Ok(self.line(suite, &report, watch.elapsed()))
     }
@@ -175,16 +175,13 @@ impl<'a> Run<'a> {
     /// Runs the suites in Rust that a profile builds. The time of each is that of its tests, one after the other.
     fn nextest(&self, suites: &[&'static Suite], profile: Profile) -> Result<Vec<Line>> {
         let session = self.session(if profile == Profile::Dev { "rust" } else { "rust-release" });
-        let reports = match nextest::run(&session, suites, profile) {
-            Err(error) if !error.is::<Interrupted>() => {
-                nextest::none(suites, self.extent, profile, &error)
-            }
-            reports => reports?,
-        };
+        let reports = nextest::run(&session, suites, profile)?;
         Ok(reports
             .into_iter()
             .map(|(suite, report)| {
-                let report = report.not_empty().unwrap_or_else(|error| nextest::not_run(&error));
+                let report = report
+                    .not_empty()
+                    .unwrap_or_else(|error| Report::of_failure(suite.name, error.to_string()));
                 self.line(suite, &report, report.time())
             })
             .collect())
@@ -192,12 +189,13 @@ impl<'a> Run<'a> {
 
     /// Prints what came of a suite: failures with the command that repeats each, the slowest tests, and the counts.
     fn line(&self, suite: &'static Suite, report: &Report, time: Duration) -> Line {
-        let mut text = format!("== {}: {}\n", suite.name, suite.about);
+        let mut failures = String::new();
         for (case, reason) in report.failures() {
-            text += &format!("  FAILED {}\n", case.title());
-            reason.lines().for_each(|line| text += &format!("    {line}\n"));
-            text += &format!("  again: {}\n", again(suite, &case.name, self.extent));
+            failures += &format!("  FAILED {}\n", case.title());
+            reason.lines().for_each(|line| failures += &format!("    {line}\n"));
+            failures += &format!("  again: {}\n", again(suite, case, self.extent));
         }
+        let mut text = format!("== {}: {}\n{failures}", suite.name, suite.about);
         if report.cases.len() > 1 {
             text += "  slowest:\n";
             for case in report.slowest() {
@@ -208,14 +206,17 @@ impl<'a> Run<'a> {
         if is_ci() {
             counts = counts.with_skipped_as_failed();
         }
-        let line = Line { name: suite.name, counts, obstacle: None, time };
+        let line = Line { name: suite.name, counts, obstacle: None, time, failures };
         say(&format!("{text}{line}"));
         line
     }
 }
 
-/// Prints the table of suites, and the sum as the last line.
+/// Prints the failures once more, the table of suites, and the sum as the last line.
 fn summary(lines: &[Line], watch: &Stopwatch) -> ExitCode {
+    for line in lines.iter().filter(|line| !line.failures.is_empty()) {
+        print!("\n== {}\n{}", line.name, line.failures);
+    }
     println!("\nSummary, after {}:", watch.text());
     let mut total = Counts::default();
     for suite in SUITES {
@@ -231,7 +232,8 @@ fn summary(lines: &[Line], watch: &Stopwatch) -> ExitCode {
 impl Line {
     fn could_not_run(suite: &'static Suite, reason: &str) -> Self {
         let counts = Counts { failed: u64::from(is_ci()), ..Counts::default() };
-        Self { name: suite.name, counts, obstacle: Some(reason.to_owned()), time: Duration::ZERO }
+        let obstacle = Some(reason.to_owned());
+        Self { name: suite.name, counts, obstacle, time: Duration::ZERO, failures: String::new() }
     }
 }
 
@@ -245,10 +247,14 @@ impl std::fmt::Display for Line {
     }
 }
 
-/// The command that runs one test alone.
-fn again(suite: &Suite, test: &str, extent: Extent) -> String {
+/// The command that runs one test alone, or the suite if what failed is no test.
+fn again(suite: &Suite, case: &Case, extent: Extent) -> String {
     let full = if extent == Extent::Full { " --full" } else { "" };
-    format!("cargo xtask test {}{full} --only '{}'", suite.name, test.replace('\'', r"'\''"))
+    let mut command = format!("cargo xtask test {}{full}", suite.name);
+    if case.is_test {
+        command += &format!(" --only '{}'", case.name.replace('\'', r"'\''"));
+    }
+    command
 }
 
 /// In CI nothing may be left out: what could not run has failed.
@@ -289,11 +295,15 @@ mod tests {
     #[test]
     fn the_command_that_repeats_a_test_survives_a_shell() {
         let suite = SUITES.first().unwrap();
-        let command = again(suite, "it's one", Extent::Full);
+        let report = Report::of("it's one", Duration::ZERO, Outcome::Passed);
+        let command = again(suite, &report.cases[0], Extent::Full);
         assert_eq!(
             command,
             format!(r"cargo xtask test {} --full --only 'it'\''s one'", suite.name)
         );
+        let report = Report::of_failure("a build", String::new());
+        let command = again(suite, &report.cases[0], Extent::Quick);
+        assert_eq!(command, format!("cargo xtask test {}", suite.name));
     }
 
     #[test]

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 
-use super::report::{Outcome, Report};
+use super::report::Report;
 use super::session::Session;
 use super::suite::{Binaries, Extent, Profile, Suite, Work};
 use crate::build::WORKSPACE;
 use crate::interop::Peer;
 use crate::place::Place;
+use crate::process::Interrupted;
 use crate::setup::Need;
 
 /// The package with the integration tests, which alone is built for release.
@@ -46,18 +46,12 @@ pub(crate) fn run(
     if mine.is_empty() {
         return Ok(Vec::new());
     }
-    let mut command = command(session, profile, &mine);
-    let filters: Vec<String> = mine.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
-    command.args(["--filterset", &only(session, &filters.join(" | "))]);
-    // One JVM for all tests, each of which is a process of its own.
-    let wants_peer = mine.iter().any(|(suite, _)| suite.needs.contains(&Need::Java));
-    let peer = wants_peer.then(|| Peer::start(session.place)).transpose()?;
-    command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
-    let name = match profile {
-        Profile::Dev => "cargo nextest run",
-        Profile::Release => "cargo nextest run --release",
+    let mut report = match run_all(session, &mine, profile) {
+        Err(error) if !error.is::<Interrupted>() => {
+            Report::of_failure("cargo nextest", format!("{error:#}"))
+        }
+        report => report?,
     };
-    let mut report = session.tests(name, &mut command, &junit(session.place))?;
 
     let mut reports: Vec<(&'static Suite, Report)> = Vec::new();
     for (suite, binaries) in mine {
@@ -73,6 +67,26 @@ pub(crate) fn run(
     Ok(reports)
 }
 
+/// Runs the tests of all these suites together.
+fn run_all(
+    session: &Session<'_>,
+    mine: &[(&'static Suite, &Binaries)],
+    profile: Profile,
+) -> Result<Report> {
+    let mut command = command(session, profile, mine);
+    let filters: Vec<String> = mine.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
+    command.args(["--filterset", &only(session, &filters.join(" | "))]);
+    // One JVM for all tests, each of which is a process of its own.
+    let wants_peer = mine.iter().any(|(suite, _)| suite.needs.contains(&Need::Java));
+    let peer = wants_peer.then(|| Peer::start(session.place)).transpose()?;
+    command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
+    let name = match profile {
+        Profile::Dev => "cargo nextest run",
+        Profile::Release => "cargo nextest run --release",
+    };
+    session.tests(name, &mut command, &junit(session.place))
+}
+
 /// The suites whose tests a run of this extent builds in this profile.
 fn of_profile<'s>(
     suites: &'s [&'static Suite],
@@ -84,17 +98,6 @@ fn of_profile<'s>(
         Work::Nextest(_) | Work::Task(_) => None,
     };
     suites.iter().filter_map(tests).collect()
-}
-
-/// Reports for suites whose tests could not be started.
-pub(crate) fn none(
-    suites: &[&'static Suite],
-    extent: Extent,
-    profile: Profile,
-    error: &Error,
-) -> Vec<(&'static Suite, Report)> {
-    let mine = of_profile(suites, extent, profile);
-    mine.into_iter().map(|(suite, _)| (suite, not_run(error))).collect()
 }
 
 fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]) -> Command {
@@ -139,9 +142,4 @@ pub(crate) fn junit(place: &Place) -> PathBuf {
 /// The report of a run in this workspace. nextest's folder is below the workspace, wherever `CARGO_TARGET_DIR` is.
 pub(crate) fn junit_below(workspace: &Path) -> PathBuf {
     workspace.join("target/nextest/default/junit.xml")
-}
-
-/// A report for a suite none of whose tests were run, because the run ended before.
-pub(crate) fn not_run(error: &Error) -> Report {
-    Report::of("cargo nextest", Duration::ZERO, Outcome::Failed(format!("{error:#}")))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io::ErrorKind;
 use std::ops::AddAssign;
 use std::path::Path;
 use std::process::ExitCode;
@@ -29,6 +30,8 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) time: Duration,
     pub(crate) outcome: Outcome,
+    /// Whether it can be run alone. What fails outside of any test, such as a build, cannot.
+    pub(crate) is_test: bool,
 }
 
 /// How a test ended.
@@ -51,8 +54,22 @@ pub(crate) struct Counts {
 impl Report {
     /// A report of one test.
     pub(crate) fn of(name: &str, time: Duration, outcome: Outcome) -> Self {
-        let group = String::new();
-        Self { cases: vec![Case { group, name: name.to_owned(), time, outcome }] }
+        Self { cases: vec![Case::new(name, time, outcome, true)] }
+    }
+
+    /// A report of a failure outside of any test.
+    pub(crate) fn of_failure(name: &str, reason: String) -> Self {
+        Self { cases: vec![Case::new(name, Duration::ZERO, Outcome::Failed(reason), false)] }
+    }
+
+    /// Removes the JUnit file of an earlier run, which must not be taken for the next one's.
+    pub(crate) fn discard(file: &Path) -> Result<()> {
+        match fs::remove_file(file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", file.display()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads a JUnit file.
@@ -127,6 +144,10 @@ impl AddAssign for Report {
 }
 
 impl Case {
+    fn new(name: &str, time: Duration, outcome: Outcome, is_test: bool) -> Self {
+        Self { group: String::new(), name: name.to_owned(), time, outcome, is_test }
+    }
+
     fn parse(node: Node<'_, '_>) -> Self {
         let text = |name: &str| node.attribute(name).unwrap_or_default().to_owned();
         let seconds = text("time").parse().unwrap_or(0.0);
@@ -135,7 +156,10 @@ impl Case {
         let suites = node.ancestors().filter(|node| node.has_tag_name("testsuite"));
         let mut groups: Vec<&str> = suites.filter_map(|node| node.attribute("name")).collect();
         groups.reverse();
-        Self { group: groups.join(" > "), name: text("name"), time, outcome: Outcome::parse(node) }
+        Self {
+            group: groups.join(" > "),
+            ..Self::new(&text("name"), time, Outcome::parse(node), true)
+        }
     }
 
     /// The test's name with its group.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use super::report::{Outcome, Report};
 use super::suite::Extent;
@@ -56,22 +56,17 @@ impl<'p> Session<'p> {
 
     /// Runs a test runner that writes a JUnit file.
     pub(crate) fn tests(&self, name: &str, command: &mut Command, junit: &Path) -> Result<Report> {
-        // A report of an earlier run must not be taken for this one's.
-        if junit.exists() {
-            std::fs::remove_file(junit)
-                .with_context(|| format!("cannot remove {}", junit.display()))?;
-        }
+        Report::discard(junit)?;
         let (succeeded, log) = self.run(name, command)?;
         let mut report = match Report::read(junit).and_then(Report::not_empty) {
             Ok(report) => report,
             Err(error) => {
-                let reason = format!("{error:#}\n{}", tail(&log));
-                return Ok(Report::of(name, Duration::ZERO, Outcome::Failed(reason)));
+                return Ok(Report::of_failure(name, format!("{error:#}\n{}", tail(&log))));
             }
         };
         // What fails outside of a test, such as a hook, is in no case.
         if !succeeded && report.counts().failed == 0 {
-            report += Report::of(name, Duration::ZERO, Outcome::Failed(tail(&log)));
+            report += Report::of_failure(name, tail(&log));
         }
         Ok(report)
     }
