@@ -11,8 +11,9 @@ use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 use tokio::task::JoinSet;
 
+use test_support::fake_host::FakeHost;
 use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::{NativeClient, Stand};
+use test_support::stand::{NativeClient, Stand, in_virtual_time};
 
 type NativeLock = Lock<Reqwest, TokioHost>;
 
@@ -119,11 +120,13 @@ async fn losing_one_member_loses_all() {
 #[tokio::test]
 async fn a_silent_gateway_leaves_nothing_held_on_the_other() {
     let (near, far) = (Stand::new().await, Stand::with(|_| Fault::instead(Said::Silence)).await);
-    let (here, there) = (near.client(), far.client_within(100));
+    let host = FakeHost::new();
+    let (here, there) = (near.client_led_by(&host), far.client_led_by(&host));
     let members = [here.lock("a").unwrap(), there.lock("b").unwrap()];
     let multi = there.multi_lock(members).unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(300));
-    assert!(multi.acquire_with(options).await.is_err());
+    let is_idle = || near.relay.is_idle() && far.relay.is_idle();
+    assert!(in_virtual_time(&host, is_idle, multi.acquire_with(options)).await.is_err());
     near.assert_nothing_is_held("near").await;
 }
 

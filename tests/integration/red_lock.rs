@@ -7,30 +7,35 @@
 use std::time::Duration;
 
 use edgelatch::FencingToken;
-use edgelatch::client::{AcquireOptions, Lease, Lock, RedLockSettings};
+use edgelatch::client::{AcquireOptions, Client, Lease, Lock, RedLockSettings};
 use edgelatch::error::{AcquireError, RequestError};
-use edgelatch::host::TokioHost;
 use edgelatch::machine::Released;
-use edgelatch::timing::RejoinDelay;
+use edgelatch::timing::{AttemptTime, RejoinDelay};
 use edgelatch::transport::Reqwest;
 
+use test_support::fake_host::FakeHost;
 use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::{NativeClient, Stand};
+use test_support::stand::{LedClient, Stand, in_virtual_time};
 
-type NativeLock = Lock<Reqwest, TokioHost>;
-type NativeLease = Lease<Reqwest, TokioHost>;
+type LedLock = Lock<Reqwest, FakeHost>;
+type LedLease = Lease<Reqwest, FakeHost>;
 
 const TOKEN_KEY: &str = "redisson_lock_token:{job}";
 /// What the nodes that never crash have been up for, in seconds.
 const LONG: i64 = 86_400;
 
+/// Three nodes, and what all clients share. Silent nodes cost virtual time only.
 struct Nodes {
     stands: [Stand; 3],
+    host: FakeHost,
+    /// Made once, since it reads the certificates of the system.
+    transport: Reqwest,
 }
 
 impl Nodes {
     async fn new() -> Self {
-        Self { stands: [Stand::new().await, Stand::new().await, Stand::new().await] }
+        let stands = [Stand::new().await, Stand::new().await, Stand::new().await];
+        Self { stands, host: FakeHost::new(), transport: Reqwest::new() }
     }
 
     /// Such that have been up for long, and whose clocks are ahead by so many seconds.
@@ -42,16 +47,25 @@ impl Nodes {
         nodes
     }
 
-    fn clients(&self) -> Vec<NativeClient> {
-        self.stands.iter().map(|stand| stand.client_within(500)).collect()
+    fn clients(&self) -> Vec<LedClient> {
+        let attempt = AttemptTime::new(Duration::from_millis(500)).unwrap();
+        let gateways = self.stands.iter().map(|stand| stand.gateway().request_timeout(attempt));
+        let client = |gateway| Client::new(gateway, self.transport.clone(), self.host.clone());
+        gateways.map(client).collect()
+    }
+
+    /// Awaits a call of such clients.
+    async fn run<T>(&self, call: impl Future<Output = T>) -> T {
+        let is_idle = || self.stands.iter().all(|stand| stand.relay.is_idle());
+        in_virtual_time(&self.host, is_idle, call).await
     }
 
     /// The lock of a program that has just started: it knows no clock, and so proposes no token.
-    fn lock(&self) -> NativeLock {
+    fn lock(&self) -> LedLock {
         self.lock_with(RedLockSettings::default())
     }
 
-    fn lock_with(&self, settings: RedLockSettings) -> NativeLock {
+    fn lock_with(&self, settings: RedLockSettings) -> LedLock {
         let clients = self.clients();
         let locks = clients.iter().map(|client| client.lock("job").unwrap());
         clients[0].red_lock_with(locks, settings).unwrap()
@@ -79,11 +93,18 @@ impl Nodes {
     }
 
     /// The majority without this node takes it and lets it go.
-    async fn hand_out(&self, without: usize, lock: &NativeLock) -> FencingToken {
+    async fn hand_out(&self, without: usize, lock: &LedLock) -> FencingToken {
         self.leave_out(Some(without));
-        let lease = lock.acquire().await.unwrap();
-        assert_eq!(lease.release().await, Ok(Released::Released), "without {without}");
+        let lease = self.run(lock.acquire()).await.unwrap();
+        let released = self.run(lease.release()).await;
+        assert_eq!(released, Ok(Released::Released), "without {without}");
         lease.token()
+    }
+
+    /// A try that gives up soon.
+    async fn try_briefly(&self, lock: &LedLock) -> Result<LedLease, AcquireError> {
+        let options = AcquireOptions::new().wait(Duration::from_millis(100));
+        self.run(lock.acquire_with(options)).await
     }
 
     /// The last token that a node knows of.
@@ -97,22 +118,16 @@ fn after(delay: u64) -> RedLockSettings {
     RedLockSettings::default().rejoin_delay(delay)
 }
 
-/// A try that gives up soon.
-async fn tries(lock: &NativeLock) -> Result<NativeLease, AcquireError> {
-    lock.acquire_with(AcquireOptions::new().wait(Duration::from_millis(100))).await
-}
-
 #[tokio::test]
 async fn a_majority_decides_and_its_tokens_rise() {
     let nodes = Nodes::new().await;
     let mut last = None;
     for silent in [None, Some(0), Some(2), Some(1)] {
         nodes.silence(silent);
-        let lease = nodes.lock().acquire().await.unwrap();
+        let lease = nodes.run(nodes.lock().acquire()).await.unwrap();
         assert!(Some(lease.token()) > last, "{silent:?}");
         last = Some(lease.token());
-        let options = AcquireOptions::new().wait(Duration::from_millis(100));
-        let rival = nodes.lock().acquire_with(options).await;
+        let rival = nodes.try_briefly(&nodes.lock()).await;
         assert!(
             matches!(
                 rival,
@@ -121,8 +136,8 @@ async fn a_majority_decides_and_its_tokens_rise() {
             ),
             "{silent:?}: {rival:?}"
         );
-        assert_eq!(lease.renew(None).await, Ok(()), "{silent:?}");
-        assert_eq!(lease.release().await, Ok(Released::Released), "{silent:?}");
+        assert_eq!(nodes.run(lease.renew(None)).await, Ok(()), "{silent:?}");
+        assert_eq!(nodes.run(lease.release()).await, Ok(Released::Released), "{silent:?}");
     }
 }
 
@@ -133,19 +148,19 @@ async fn a_minority_is_not_enough_and_is_given_back() {
         stand.relay.plan(|_| Fault::instead(Said::Silence));
     }
     let options = AcquireOptions::new().wait(Duration::from_millis(200));
-    assert!(nodes.lock().acquire_with(options).await.is_err());
+    assert!(nodes.run(nodes.lock().acquire_with(options)).await.is_err());
     nodes.stands[0].assert_nothing_is_held("minority").await;
 }
 
 #[tokio::test]
 async fn a_majority_that_is_lost_is_told() {
     let nodes = Nodes::new().await;
-    let lease = nodes.lock().acquire().await.unwrap();
-    assert!(lease.is_held().await.unwrap());
+    let lease = nodes.run(nodes.lock().acquire()).await.unwrap();
+    assert!(nodes.run(lease.is_held()).await.unwrap());
     nodes.stands[0].redis.ask::<u64>(&["DEL", "job"]).await;
     nodes.stands[1].redis.ask::<u64>(&["DEL", "job"]).await;
-    assert!(!lease.is_held().await.unwrap());
-    assert_eq!(lease.release().await, Ok(Released::WasLost));
+    assert!(!nodes.run(lease.is_held()).await.unwrap());
+    assert_eq!(nodes.run(lease.release()).await, Ok(Released::WasLost));
 }
 
 /// T2: the clock that is ahead is not in the second majority, which would hand out less than the first.
@@ -202,7 +217,7 @@ async fn tokens_rise_when_a_node_that_has_forgotten_them_rejoins_after_a_delay()
     nodes.stands[1].crash().await;
     // It has no vote, and the one that is left is no majority.
     nodes.leave_out(Some(0));
-    assert!(tries(&lock(&nodes)).await.is_err());
+    assert!(nodes.try_briefly(&lock(&nodes)).await.is_err());
     nodes.stands[2].assert_nothing_is_held("minority").await;
     for stand in &nodes.stands {
         stand.relay.set_clocks(|clocks| {
@@ -219,11 +234,11 @@ async fn a_node_that_has_forgotten_a_hold_does_not_vote_while_the_hold_may_stand
         let mut nodes = Nodes::ahead_by([0; 3]).await;
         let settings = if delayed { after(30) } else { RedLockSettings::default() };
         nodes.leave_out(Some(2));
-        let held = nodes.lock_with(settings).acquire().await.unwrap();
+        let held = nodes.run(nodes.lock_with(settings).acquire()).await.unwrap();
         nodes.stands[1].crash().await;
         nodes.leave_out(None);
         let rival = nodes.lock_with(settings);
-        let taken = tries(&rival).await;
+        let taken = nodes.try_briefly(&rival).await;
         if !delayed {
             // Two believe in their leases: what the delay is for.
             assert!(taken.is_ok() && !held.remaining().is_zero());
@@ -232,21 +247,26 @@ async fn a_node_that_has_forgotten_a_hold_does_not_vote_while_the_hold_may_stand
         assert!(matches!(taken, Err(AcquireError::Busy { .. })), "{taken:?}");
         // The two that have forgotten nothing go on without it.
         let until_cancelled = AcquireOptions::new().wait_until_cancelled();
-        let (lease, released) = tokio::join!(rival.acquire_with(until_cancelled), held.release());
+        let both = async { tokio::join!(rival.acquire_with(until_cancelled), held.release()) };
+        let (lease, released) = nodes.run(both).await;
         assert!(released.is_ok());
         let lease = lease.unwrap();
         assert!(lease.token() > held.token());
-        assert_eq!(lease.release().await, Ok(Released::Released));
+        assert_eq!(nodes.run(lease.release()).await, Ok(Released::Released));
     }
 }
 
+// Slow: a real Redis has to be up for four whole seconds.
 #[tokio::test]
 async fn a_node_that_was_started_again_votes_when_it_has_been_up_for_the_delay() {
     let mut nodes = Nodes::ahead_by([0; 3]).await;
     nodes.stands[1].crash().await;
     nodes.leave_out(Some(0));
-    let lock = nodes.lock_with(after(3));
-    assert!(tries(&lock).await.is_err());
+    let clients: Vec<_> = nodes.stands.iter().map(|stand| stand.client_within(500)).collect();
+    let locks = clients.iter().map(|client| client.lock("job").unwrap());
+    let lock = clients[0].red_lock_with(locks, after(3)).unwrap();
+    let briefly = AcquireOptions::new().wait(Duration::from_millis(100));
+    assert!(lock.acquire_with(briefly).await.is_err());
     let lease = lock.acquire_with(AcquireOptions::new().wait_until_cancelled()).await.unwrap();
     let told: String = nodes.stands[1].redis.ask(&["INFO", "server"]).await;
     let uptime = told.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
@@ -262,15 +282,14 @@ async fn no_lease_is_longer_than_the_delay() {
     let nodes = Nodes::ahead_by([0; 3]).await;
     let lock = nodes.lock_with(after(10));
     for options in [AcquireOptions::new(), AcquireOptions::new().lease(Duration::from_secs(60))] {
-        let lease = lock.acquire_with(options).await.unwrap();
+        let lease = nodes.run(lock.acquire_with(options)).await.unwrap();
         assert!(lease.remaining() <= Duration::from_secs(10));
-        let Err(RequestError::InvalidOption(no)) = lease.renew(Some(Duration::from_secs(11))).await
-        else {
-            panic!("it was renewed")
-        };
+        let longer = nodes.run(lease.renew(Some(Duration::from_secs(11)))).await;
+        let Err(RequestError::InvalidOption(no)) = longer else { panic!("it was renewed") };
         assert_eq!(no.option(), "lease");
-        assert_eq!(lease.renew(Some(Duration::from_secs(10))).await, Ok(()));
-        lease.release().await.unwrap();
+        let as_long = nodes.run(lease.renew(Some(Duration::from_secs(10)))).await;
+        assert_eq!(as_long, Ok(()));
+        nodes.run(lease.release()).await.unwrap();
     }
     for bad in [999, 86_400_001] {
         let error = RejoinDelay::new(Duration::from_millis(bad)).unwrap_err();

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::misbehaviour::{Fault, Said};
-use super::streaming::{Streaming, Streams};
+use super::streaming::{Counted, Streaming, Streams};
 
 /// Listens on loopback until it is dropped, and does what its plan says for each request.
 pub struct Relay {
@@ -52,6 +52,8 @@ struct Shared {
     to_pipelines: Mutex<Option<Said>>,
     requests: AtomicUsize,
     answered: AtomicUsize,
+    /// The requests that have been read and are neither answered in full nor silenced.
+    in_progress: AtomicUsize,
     streams: Streams,
     /// What was asked of it that nothing of ours asks a gateway for.
     strays: Mutex<Vec<String>>,
@@ -74,6 +76,7 @@ impl Relay {
             to_pipelines: Mutex::default(),
             requests: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
+            in_progress: AtomicUsize::new(0),
             streams: Streams::default(),
             strays: Mutex::default(),
         });
@@ -141,6 +144,11 @@ impl Relay {
             && self.shared.answered.load(Ordering::SeqCst) >= self.shared.seen.lock().unwrap().len()
     }
 
+    /// Whether every request that was read has its whole answer, or gets none, and the gateway has answered for each stream.
+    pub fn is_idle(&self) -> bool {
+        self.shared.streams.are_answered() && self.shared.in_progress.load(Ordering::SeqCst) == 0
+    }
+
     /// How many calls of this script came so far.
     pub fn count(&self, script: &str) -> usize {
         self.seen().iter().filter(|seen| seen.script == script).count()
@@ -189,6 +197,7 @@ impl Shared {
             return self.streams.answer(stream, &raw, target).await;
         }
         self.requests.fetch_add(1, Ordering::SeqCst);
+        let mut in_progress = Some(Counted::new(&self.in_progress));
         let (commands, is_pipeline) = commands(&raw[body_at..]);
         let refused = self.to_pipelines.lock().unwrap().clone().filter(|_| is_pipeline);
         let (fault, calls) = match refused {
@@ -212,11 +221,13 @@ impl Shared {
             Said::HalfTheTruth => truth[..truth.len() - 20].to_vec(),
             Said::Bytes(bytes) => bytes,
             Said::Silence => {
+                drop(in_progress.take());
                 // Until the client has had enough.
                 let _ = stream.read(&mut [0]).await;
                 Vec::new()
             }
             Said::Slowly => {
+                drop(in_progress.take());
                 drip(&mut stream).await;
                 Vec::new()
             }
@@ -226,6 +237,7 @@ impl Shared {
         // The client may be gone by now; that is its right.
         let _ = stream.write_all(&answer).await;
         let _ = stream.shutdown().await;
+        drop(in_progress);
         // A socket that is closed with unread bytes in it takes back what it has sent.
         while stream.read(&mut [0; 1024]).await.is_ok_and(|count| count > 0) {}
     }

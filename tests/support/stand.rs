@@ -15,9 +15,17 @@ use super::relay::{Relay, Seen};
 
 /// The client that most programs use.
 pub type NativeClient = Client<Reqwest, TokioHost>;
+/// A client in virtual time.
+pub type LedClient = Client<Reqwest, FakeHost>;
 
 /// No test waits for this long unless it fails.
 const AT_MOST: Duration = Duration::from_secs(60);
+/// The time for an attempt that a gateway answers: far more than a busy machine needs, so that no answer comes too late.
+pub const ANSWERED_ATTEMPT: Duration = Duration::from_secs(25);
+/// By how much virtual time advances at once: little beside the time for any attempt.
+const STEP: Duration = Duration::from_millis(10);
+/// For how many turns of the event loop nothing is under way before virtual time advances: what was answered is read by then.
+const IDLE_TURNS: u32 = 50;
 
 pub struct Stand {
     pub redis: Redis,
@@ -69,10 +77,30 @@ impl Stand {
         Client::connect(self.gateway().request_timeout(attempt))
     }
 
+    /// The gateway, for clients whose every attempt it answers, however slow the machine is.
+    pub fn answered_gateway(&self) -> Gateway {
+        self.gateway().request_timeout(AttemptTime::new(ANSWERED_ATTEMPT).unwrap())
+    }
+
+    /// A client for a gateway that answers every attempt.
+    pub fn answered_client(&self) -> NativeClient {
+        Client::connect(self.answered_gateway())
+    }
+
     /// A client whose time stands still, and the host that moves it.
-    pub fn led_client(&self) -> (Client<Reqwest, FakeHost>, FakeHost) {
+    pub fn led_client(&self) -> (LedClient, FakeHost) {
         let host = FakeHost::new();
-        (Client::new(self.gateway(), Reqwest::new(), host.clone()), host)
+        (self.client_led_by(&host), host)
+    }
+
+    /// A client in the time of this host.
+    pub fn client_led_by(&self, host: &FakeHost) -> LedClient {
+        Client::new(self.gateway(), Reqwest::new(), host.clone())
+    }
+
+    /// Awaits `call` of a client of this stand while its time passes: see [`in_virtual_time`].
+    pub async fn in_virtual_time<T>(&self, host: &FakeHost, call: impl Future<Output = T>) -> T {
+        in_virtual_time(host, || self.relay.is_idle(), call).await
     }
 
     /// Nobody holds the lock, and of nobody is left more than a tombstone and the last token.
@@ -102,13 +130,40 @@ pub async fn until_led(
     let mut quiet = 0;
     until(async || {
         quiet = if stand.relay.is_quiet() { quiet + 1 } else { 0 };
-        if quiet == 50 {
+        if quiet == IDLE_TURNS {
             host.pass(step);
             quiet = 0;
         }
         so()
     })
     .await;
+}
+
+/// Awaits `call`. Virtual time advances whenever no gateway has anything left to do, as `is_idle` tells: so pauses and attempts
+/// without an answer end at once, and no answer comes too late, however slow the machine is.
+pub async fn in_virtual_time<T>(
+    host: &FakeHost,
+    is_idle: impl Fn() -> bool,
+    call: impl Future<Output = T>,
+) -> T {
+    let advancing = async {
+        let mut idle = 0;
+        loop {
+            idle = if is_idle() { idle + 1 } else { 0 };
+            if idle == IDLE_TURNS {
+                host.pass(STEP);
+                idle = 0;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let call = async {
+        tokio::select! {
+            outcome = call => outcome,
+            () = advancing => unreachable!("time never ends"),
+        }
+    };
+    tokio::time::timeout(AT_MOST, call).await.unwrap()
 }
 
 /// Asks again and again until it is so.

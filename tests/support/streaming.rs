@@ -36,7 +36,7 @@ pub(super) struct Streams {
 }
 
 /// One more, for as long as it is there.
-struct Counted<'a>(&'a AtomicUsize);
+pub(super) struct Counted<'a>(&'a AtomicUsize);
 
 impl Streams {
     /// Does this with further requests.
@@ -108,7 +108,7 @@ impl Streams {
 }
 
 impl<'a> Counted<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
+    pub(super) fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(count)
     }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use edgelatch::client::{AcquireOptions, Lock};
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::host::TokioHost;
 use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 
 use test_support::answers::{indeterminate, refusals};
+use test_support::fake_host::FakeHost;
 use test_support::misbehaviour::{Fault, Said, http};
 use test_support::relay::Seen;
 use test_support::stand::{Stand, until};
@@ -25,17 +25,18 @@ fn acquiring(times: usize, fault: Fault) -> impl Fn(&Seen) -> Fault {
     }
 }
 
-/// A gateway, and a lock of a client of it.
-async fn stand() -> (Stand, Lock<Reqwest, TokioHost>) {
+/// A gateway, a lock of a client of it in virtual time, and the host of that client.
+async fn stand() -> (Stand, Lock<Reqwest, FakeHost>, FakeHost) {
     let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
-    (stand, lock)
+    let (client, host) = stand.led_client();
+    let lock = client.lock("job").unwrap();
+    (stand, lock, host)
 }
 
 /// S18, S53.
 #[tokio::test]
 async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
-    let (stand, lock) = stand().await;
+    let (stand, lock, host) = stand().await;
     for (name, said, kind) in indeterminate() {
         let mut faults = vec![Fault::after(said.clone())];
         // Half of what was never said is nothing.
@@ -44,7 +45,7 @@ async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
         }
         for fault in faults {
             stand.anew(acquiring(ALWAYS, fault)).await;
-            let error = lock.try_acquire().await.unwrap_err();
+            let error = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
             assert_eq!(error, AcquireError::Unreachable(kind), "{name}");
             stand.assert_nothing_is_held(name).await;
             assert_eq!(stand.relay.count(ACQUIRE), 3, "{name}");
@@ -54,6 +55,7 @@ async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
 }
 
 /// S52, S56, S79.
+// Slow: four silent gateways get three attempts of 1 s each, in the real time of tokio's host.
 #[tokio::test]
 async fn silence_is_undone_and_said_to_be_timed_out() {
     for said in [Said::Silence, Said::Slowly] {
@@ -72,10 +74,10 @@ async fn silence_is_undone_and_said_to_be_timed_out() {
 /// S46.
 #[tokio::test]
 async fn a_clear_no_is_refused_at_once_and_needs_no_undoing() {
-    let (stand, lock) = stand().await;
+    let (stand, lock, host) = stand().await;
     for (name, said) in refusals() {
         stand.anew(acquiring(ALWAYS, Fault::instead(said))).await;
-        let error = lock.acquire().await.unwrap_err();
+        let error = stand.in_virtual_time(&host, lock.acquire()).await.unwrap_err();
         let AcquireError::Refused(refusal) = error else { panic!("{name}: {error}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized, "{name}");
         assert_eq!(stand.relay.seen().len(), 1, "{name}");
@@ -89,10 +91,10 @@ async fn a_redirection_is_not_followed() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
     elsewhere.set_nonblocking(true).unwrap();
     let location = format!("location: http://{}/\r\n", elsewhere.local_addr().unwrap());
-    let (stand, lock) = stand().await;
+    let (stand, lock, host) = stand().await;
     for status in [301, 302, 303, 307, 308] {
         stand.anew(acquiring(ALWAYS, Fault::instead(http(status, &location, "")))).await;
-        let error = lock.try_acquire().await.unwrap_err();
+        let error = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
         assert_eq!(error, AcquireError::Unreachable(FailureKind::Redirected), "{status}");
         stand.assert_nothing_is_held("redirection").await;
         assert!(elsewhere.accept().is_err(), "{status}");
@@ -102,10 +104,10 @@ async fn a_redirection_is_not_followed() {
 /// S1, S16, S47, S48.
 #[tokio::test]
 async fn one_bad_answer_is_made_good_by_asking_again() {
-    let (stand, lock) = stand().await;
+    let (stand, lock, host) = stand().await;
     for (name, said, _) in indeterminate() {
         stand.anew(acquiring(1, Fault::after(said))).await;
-        let lease = lock.try_acquire().await.unwrap().unwrap();
+        let lease = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap().unwrap();
         let token: String = stand.redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
         assert_eq!(lease.token().to_string(), token, "{name}");
         assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"], "{name}");
@@ -117,12 +119,12 @@ async fn one_bad_answer_is_made_good_by_asking_again() {
 /// S48.
 #[tokio::test]
 async fn a_wait_goes_on_over_bad_answers() {
-    let (stand, lock) = stand().await;
+    let (stand, lock, host) = stand().await;
     // Many requests, so that the pauses between them are short.
     let options = AcquireOptions::new().max_requests(10_000);
     for (name, said, _) in indeterminate() {
         stand.anew(acquiring(2, Fault::after(said))).await;
-        let lease = lock.acquire_with(options).await.unwrap();
+        let lease = stand.in_virtual_time(&host, lock.acquire_with(options)).await.unwrap();
         assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"], "{name}");
         assert_eq!(lease.release().await, Ok(Released::Released), "{name}");
         stand.assert_nothing_is_held(name).await;
@@ -132,10 +134,10 @@ async fn a_wait_goes_on_over_bad_answers() {
 /// S2.
 #[tokio::test]
 async fn if_the_undoing_is_not_heard_either_it_is_unknown_until_the_lease_ends() {
-    // Long enough for its third to be time for an attempt, short enough to be waited for.
-    let lease = Duration::from_secs(2);
+    // Short, since Redis counts it in real time.
+    let lease = Duration::from_millis(500);
     let options = AcquireOptions::new().lease(lease);
-    let (stand, lock) = stand().await;
+    let (stand, lock, host) = stand().await;
     for (name, said, kind) in indeterminate().into_iter().step_by(6) {
         let fault = Fault::after(said);
         // Not executed: the hold is there until it runs out by itself.
@@ -144,7 +146,8 @@ async fn if_the_undoing_is_not_heard_either_it_is_unknown_until_the_lease_ends()
             if seen.script == ACQUIRE { fault.clone() } else { nothing.clone() }
         };
         stand.anew(plan).await;
-        let error = lock.try_acquire_with(options).await.unwrap_err();
+        let call = lock.try_acquire_with(options);
+        let error = stand.in_virtual_time(&host, call).await.unwrap_err();
         let AcquireError::Unknown { held_at_most, cause } = error else {
             panic!("{name}: {error}, {kind}")
         };
@@ -156,14 +159,14 @@ async fn if_the_undoing_is_not_heard_either_it_is_unknown_until_the_lease_ends()
 
 #[tokio::test]
 async fn if_the_undoing_is_refused_it_is_unknown() {
-    let (stand, lock) = stand().await;
+    let (stand, lock, host) = stand().await;
     for (name, said) in refusals() {
         let plan = move |seen: &Seen| match seen.script {
             ACQUIRE => Fault::instead(Said::Bytes(Vec::new())),
             _ => Fault::instead(said.clone()),
         };
         stand.anew(plan).await;
-        let error = lock.try_acquire().await.unwrap_err();
+        let error = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
         let AcquireError::Unknown { cause, .. } = error else { panic!("{name}: {error}") };
         assert_eq!(cause, FailureKind::RefusedLater(RefusalKind::Unauthorized), "{name}");
     }
@@ -171,7 +174,7 @@ async fn if_the_undoing_is_refused_it_is_unknown() {
 
 #[tokio::test]
 async fn a_clear_no_after_an_answer_that_was_lost_is_refused_once_it_is_undone() {
-    let (stand, lock) = stand().await;
+    let (stand, lock, host) = stand().await;
     for (name, said) in refusals() {
         let plan = move |seen: &Seen| match (seen.script, seen.number) {
             (ACQUIRE, 1) => Fault::after(Said::Bytes(Vec::new())),
@@ -179,7 +182,7 @@ async fn a_clear_no_after_an_answer_that_was_lost_is_refused_once_it_is_undone()
             _ => Fault::none(),
         };
         stand.anew(plan).await;
-        let error = lock.try_acquire().await.unwrap_err();
+        let error = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
         assert!(matches!(error, AcquireError::Refused(_)), "{name}: {error}");
         assert_eq!(stand.relay.count("lock_release"), 1, "{name}");
         stand.assert_nothing_is_held(name).await;
@@ -190,7 +193,7 @@ async fn a_clear_no_after_an_answer_that_was_lost_is_refused_once_it_is_undone()
 #[tokio::test]
 async fn a_gateway_that_is_not_there_is_unreachable_and_nothing_is_to_be_undone() {
     let stand = Stand::new().await;
-    let client = stand.client();
+    let client = stand.answered_client();
     let Stand { redis, relay } = stand;
     let seen = relay.seen();
     drop(relay);
@@ -206,12 +209,12 @@ async fn a_gateway_that_is_not_there_is_unreachable_and_nothing_is_to_be_undone(
 
 #[tokio::test]
 async fn a_busy_lock_is_busy_also_after_bad_answers() {
-    let (stand, lock) = stand().await;
+    let (stand, lock, host) = stand().await;
     for (name, said, _) in indeterminate() {
         stand.anew(acquiring(1, Fault::after(said))).await;
         stand.redis.ask::<u64>(&["HSET", "job", "java:1", "1"]).await;
         stand.redis.ask::<u64>(&["PEXPIRE", "job", "60000"]).await;
-        let lease = lock.try_acquire().await.unwrap();
+        let lease = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap();
         assert!(lease.is_none(), "{name}");
         stand.redis.ask::<u64>(&["DEL", "job"]).await;
         stand.assert_nothing_is_held(name).await;

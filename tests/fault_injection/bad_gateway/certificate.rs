@@ -6,6 +6,7 @@ use edgelatch::client::Client;
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::host::TokioHost;
 use edgelatch::protocol::gateway::Gateway;
+use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,6 +16,7 @@ use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use test_support::redis::TOKEN;
+use test_support::stand::ANSWERED_ATTEMPT;
 
 /// Whoever listens there, and what it was told once a handshake was over.
 struct Impostor {
@@ -52,7 +54,8 @@ impl Impostor {
 
     fn client(&self, transport: Reqwest) -> Client<Reqwest, TokioHost> {
         let gateway = Gateway::upstash(&self.url, TOKEN).unwrap();
-        Client::new(gateway, transport, TokioHost::new())
+        let attempt = AttemptTime::new(ANSWERED_ATTEMPT).unwrap();
+        Client::new(gateway.request_timeout(attempt), transport, TokioHost::new())
     }
 }
 

@@ -17,7 +17,7 @@ use test_support::stand::Stand;
 #[tokio::test]
 async fn what_arrives_twice_is_done_once() {
     let stand = Stand::with(|_| Fault::twice()).await;
-    let lock = stand.client().lock("job").unwrap();
+    let lock = stand.answered_client().lock("job").unwrap();
     for _ in 0..3 {
         let lease = lock.acquire().await.unwrap();
         assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
@@ -43,7 +43,9 @@ async fn fifteen_executions_of_one_acquisition_are_one_grant() {
             _ => Fault::none(),
         })
         .await;
-        let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+        let (client, host) = stand.led_client();
+        let lock = client.lock("job").unwrap();
+        let lease = stand.in_virtual_time(&host, lock.acquire()).await.unwrap();
         assert_eq!(stand.relay.count("lock_acquire"), 3);
         assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
         let token: String = stand.redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
@@ -57,7 +59,7 @@ async fn fifteen_executions_of_one_acquisition_are_one_grant() {
 #[tokio::test]
 async fn copies_that_come_after_the_release_change_nothing() {
     let stand = Stand::with(|_| Fault::none().copied()).await;
-    let lock = stand.client().lock("job").unwrap();
+    let lock = stand.answered_client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
     lease.renew(None).await.unwrap();
     assert_eq!(lease.release().await, Ok(Released::Released));
@@ -69,7 +71,7 @@ async fn copies_that_come_after_the_release_change_nothing() {
 #[tokio::test]
 async fn copies_do_not_end_the_hold_of_the_next_holder() {
     let stand = Stand::with(|_| Fault::none().copied()).await;
-    let lock = stand.client().lock("job").unwrap();
+    let lock = stand.answered_client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
     assert_eq!(lock.force_release().await, Ok(true));
     assert_eq!(lease.release().await, Ok(Released::WasLost));
@@ -88,7 +90,7 @@ async fn a_request_that_arrives_after_it_was_given_up_is_not_granted() {
         _ => Fault::none(),
     })
     .await;
-    let error = stand.client().lock("job").unwrap().try_acquire().await.unwrap_err();
+    let error = stand.answered_client().lock("job").unwrap().try_acquire().await.unwrap_err();
     assert_eq!(error, AcquireError::Unreachable(FailureKind::Broken));
     assert_eq!(stand.relay.deliver_copies().await, 3);
     stand.assert_nothing_is_held("late").await;
@@ -102,7 +104,7 @@ async fn a_request_that_arrives_after_the_wait_was_cancelled_is_not_granted() {
         _ => Fault::none(),
     })
     .await;
-    let lock = stand.client().lock("job").unwrap();
+    let lock = stand.answered_client().lock("job").unwrap();
     let asked = async {
         while stand.relay.count("lock_acquire") == 0 {
             tokio::task::yield_now().await;
@@ -118,8 +120,8 @@ async fn a_request_that_arrives_after_the_wait_was_cancelled_is_not_granted() {
 #[tokio::test]
 async fn a_last_try_that_arrives_after_the_lock_was_freed_is_not_granted() {
     let stand = Stand::with(|_| Fault::none().copied()).await;
-    let holder = stand.client().lock("job").unwrap().acquire().await.unwrap();
-    assert!(stand.client().lock("job").unwrap().try_acquire().await.unwrap().is_none());
+    let holder = stand.answered_client().lock("job").unwrap().acquire().await.unwrap();
+    assert!(stand.answered_client().lock("job").unwrap().try_acquire().await.unwrap().is_none());
     assert_eq!(holder.release().await, Ok(Released::Released));
     stand.relay.deliver_copies().await;
     stand.assert_nothing_is_held("last try").await;
@@ -157,7 +159,7 @@ async fn a_hash_has_left_although_its_text_has_not() {
         _ => Fault::none(),
     })
     .await;
-    let client = Client::new(stand.gateway(), Hashes::default(), TokioHost::new());
+    let client = Client::new(stand.answered_gateway(), Hashes::default(), TokioHost::new());
     stand.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
     let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
     // Somebody else sends the script, and then the network has a copy of the hash.

@@ -20,11 +20,13 @@ fn between(fault: Fault) -> impl Fn(&Seen) -> Fault {
 #[tokio::test]
 async fn a_renewal_without_an_answer_is_neither_done_nor_lost() {
     let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let (client, host) = stand.led_client();
+    let lock = client.lock("job").unwrap();
     for (name, said, kind) in indeterminate() {
         stand.anew(between(Fault::after(said))).await;
         let lease = lock.acquire().await.unwrap();
-        assert_eq!(lease.renew(None).await, Err(RequestError::Unreachable(kind)), "{name}");
+        let renewed = stand.in_virtual_time(&host, lease.renew(None)).await;
+        assert_eq!(renewed, Err(RequestError::Unreachable(kind)), "{name}");
         assert!(!matches!(lease.state(), LeaseState::Lost(_)), "{name}");
         assert!(!lease.remaining().is_zero(), "{name}");
         lease.release().await.unwrap();
@@ -35,11 +37,12 @@ async fn a_renewal_without_an_answer_is_neither_done_nor_lost() {
 #[tokio::test]
 async fn a_renewal_that_is_refused_is_not_lost() {
     let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let (client, host) = stand.led_client();
+    let lock = client.lock("job").unwrap();
     for (name, said) in refusals() {
         stand.anew(between(Fault::instead(said))).await;
         let lease = lock.acquire().await.unwrap();
-        let error = lease.renew(None).await.unwrap_err();
+        let error = stand.in_virtual_time(&host, lease.renew(None)).await.unwrap_err();
         let RequestError::Refused(refusal) = error else { panic!("{name}: {error}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized, "{name}");
         assert!(!lease.remaining().is_zero(), "{name}");
@@ -50,15 +53,19 @@ async fn a_renewal_that_is_refused_is_not_lost() {
 #[tokio::test]
 async fn a_question_without_an_answer_has_none() {
     let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let (client, host) = stand.led_client();
+    let lock = client.lock("job").unwrap();
     for (name, said, kind) in indeterminate().into_iter().step_by(3) {
         stand.anew(between(Fault::after(said))).await;
         let lease = lock.acquire().await.unwrap();
         let unreachable = RequestError::Unreachable(kind);
-        assert_eq!(lock.inspect().await, Err(unreachable.clone()), "{name}");
-        assert_eq!(lease.is_held().await, Err(unreachable.clone()), "{name}");
+        let inspected = stand.in_virtual_time(&host, lock.inspect()).await;
+        assert_eq!(inspected, Err(unreachable.clone()), "{name}");
+        let is_held = stand.in_virtual_time(&host, lease.is_held()).await;
+        assert_eq!(is_held, Err(unreachable.clone()), "{name}");
         assert!(!matches!(lease.state(), LeaseState::Lost(_)), "{name}");
-        assert_eq!(lock.force_release().await, Err(unreachable), "{name}");
+        let ended = stand.in_virtual_time(&host, lock.force_release()).await;
+        assert_eq!(ended, Err(unreachable), "{name}");
         let _ = lease.release().await;
         stand.assert_nothing_is_held(name).await;
     }

@@ -33,7 +33,8 @@ async fn no_error_shows_what_was_sent() {
     answers.extend(failures.map(|(name, said, _)| (name, said)));
     assert_eq!(answers.len(), refusals().len() + kinds.len());
     let stand = Stand::new().await;
-    let lock = stand.client().lock(LOCK).unwrap();
+    let (client, host) = stand.led_client();
+    let lock = client.lock(LOCK).unwrap();
     for (name, said) in answers {
         let fault = Fault::after(said);
         // The first is right, so that there is a hold to be asked about.
@@ -44,12 +45,12 @@ async fn no_error_shows_what_was_sent() {
         stand.anew(plan).await;
         let lease = lock.acquire().await.unwrap();
         let errors = [
-            shown(&lock.try_acquire().await.unwrap_err()),
-            shown(&lease.renew(None).await.unwrap_err()),
-            shown(&lease.is_held().await.unwrap_err()),
-            shown(&lock.inspect().await.unwrap_err()),
-            shown(&lock.force_release().await.unwrap_err()),
-            shown(&lease.release().await.unwrap_err()),
+            shown(&stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err()),
+            shown(&stand.in_virtual_time(&host, lease.renew(None)).await.unwrap_err()),
+            shown(&stand.in_virtual_time(&host, lease.is_held()).await.unwrap_err()),
+            shown(&stand.in_virtual_time(&host, lock.inspect()).await.unwrap_err()),
+            shown(&stand.in_virtual_time(&host, lock.force_release()).await.unwrap_err()),
+            shown(&stand.in_virtual_time(&host, lease.release()).await.unwrap_err()),
         ];
         for error in errors {
             assert_silent(&stand, &error, name);
@@ -62,7 +63,7 @@ async fn no_error_shows_what_redis_quotes() {
     let quoting = format!(r#"{{"error":"ERR {TOKEN} {LOCK} no such thing"}}"#);
     let said = test_support::misbehaviour::json(400, &quoting);
     let stand = Stand::with(move |_| Fault::instead(said.clone())).await;
-    let error = stand.client().lock(LOCK).unwrap().acquire().await.unwrap_err();
+    let error = stand.answered_client().lock(LOCK).unwrap().acquire().await.unwrap_err();
     let text = shown(&error);
     assert!(!text.contains(TOKEN) && !text.contains(LOCK), "{text}");
 }
@@ -70,7 +71,7 @@ async fn no_error_shows_what_redis_quotes() {
 #[tokio::test]
 async fn no_object_shows_a_token_or_an_owner() {
     let stand = Stand::new().await;
-    let client = stand.client();
+    let client = stand.answered_client();
     let owner = client.owner();
     let lock = owner.lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();

@@ -15,10 +15,8 @@ use super::objects::{AnyLock, Object};
 use test_support::misbehaviour::{Fault, Said};
 use test_support::redis::{Redis, TOKEN};
 use test_support::relay::Relay;
-use test_support::stand::NativeClient;
+use test_support::stand::{ANSWERED_ATTEMPT, NativeClient};
 
-/// How long an attempt may take that gets an answer. Far more than a busy machine needs, so that no answer comes too late.
-const ANSWERED_ATTEMPT: Duration = Duration::from_secs(25);
 /// How long an attempt may take that gets no answer: each test of silence waits for it.
 const SILENT_ATTEMPT: Duration = Duration::from_secs(5);
 /// How many cells are looked at side by side.
