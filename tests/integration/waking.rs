@@ -193,8 +193,9 @@ async fn of_those_who_wait_in_many_clients_few_ask() {
 
 async fn few_ask(stand: Stand, script: &str, lock: impl Fn(Led) -> LedLock) {
     const CLIENTS: usize = 12;
-    let host = FakeHost::new();
-    let new = || lock(Led::new(stand.gateway(), Reqwest::new(), host.clone()));
+    // The transport is made once, since it reads the certificates of the system.
+    let (host, transport) = (FakeHost::new(), Reqwest::new());
+    let new = || lock(Led::new(stand.gateway(), transport.clone(), host.clone()));
     let held = new().acquire_with(long()).await.unwrap();
     let mut waiting = waiters((0..CLIENTS).map(|_| new()));
     settled(&stand, script, 1 + 2 * CLIENTS, CLIENTS).await;

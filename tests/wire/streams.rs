@@ -132,7 +132,7 @@ fn a_line_that_never_ends_takes_no_memory() {
     for gateway in [upstash(), webdis()] {
         let mut frames = frames(&gateway, &topic);
         let long = vec![b'"'; 1 << 20];
-        for _ in 0..64 {
+        for _ in 0..8 {
             assert_eq!(frames.next(&long), None);
         }
         assert!(format!("{frames:?}").len() < 10_000);

@@ -22,8 +22,10 @@ impl<L: Copy + PartialEq> Graph<L> {
         let mut numbers = HashMap::new();
         let mut states = Vec::new();
         let mut number = |state: M::State, states: &mut Vec<M::State>| {
-            *numbers.entry(state.clone()).or_insert_with(|| {
-                states.push(state);
+            // Most states are known: only a new one is cloned.
+            numbers.get(&state).copied().unwrap_or_else(|| {
+                states.push(state.clone());
+                numbers.insert(state, states.len() - 1);
                 states.len() - 1
             })
         };

@@ -175,12 +175,14 @@ fn whoever_waits_for_the_lowest_node_alone_is_served() {
     }
 }
 
+// Slow: two graphs with about 140,000 states are searched for circles.
 #[test]
 fn with_every_other_rule_three_clients_may_split_the_votes_for_ever() {
     for rule in [Rule::BackOff, Rule::LowestKeeps] {
         let graph = Clients::graph(rule, 3, &[0, 0, 0]);
-        println!("{rule:?}: a circle of {:?} in {} states", graph.fair_circle(), graph.count());
+        let circle = graph.fair_circle();
+        println!("{rule:?}: a circle of {circle:?} in {} states", graph.count());
         assert_eq!(graph.stuck(), 0, "{rule:?}");
-        assert!(graph.fair_circle().is_some(), "{rule:?}");
+        assert!(circle.is_some(), "{rule:?}");
     }
 }
