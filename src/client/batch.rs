@@ -300,6 +300,7 @@ mod tests {
         }
     }
 
+    // Slow: four threads spin for 40,000 answers, beside other tests that want the same cores.
     #[test]
     fn each_thread_has_its_own_answers() {
         let link = Link::new(Gateway::upstash("http://localhost", "token").unwrap(), Echo);

@@ -283,6 +283,7 @@ async fn a_lost_answer_does_not_end_what_has_worked_before() {
     assert_eq!(stand.relay.requests(), before + 2);
 }
 
+// Slow: each of six gateways gets 211 real requests, each on a connection of its own.
 #[tokio::test]
 async fn a_gateway_without_pipelines_is_found_out_once() {
     for said in [

@@ -48,6 +48,7 @@ async fn a_forged_or_an_old_message_changes_nothing() {
 }
 
 /// S75.
+// Slow: two virtual seconds pass by the millisecond, with a real message in each.
 #[tokio::test]
 async fn messages_that_never_end_cause_tries_in_a_measured_pace() {
     let stand = Stand::new().await;

@@ -82,6 +82,7 @@ pub(crate) fn main() -> ExitCode {
 /// Lists and runs the tests as any test binary does.
 fn tests() -> ExitCode {
     let of_each = schedules().div_ceil(Kind::ALL.len() as u64);
+    // Slow: a full run plays a million schedules of all kinds together, a quick one thousands.
     let keeps = Kind::ALL.iter().map(|kind| {
         let test = move || {
             let explored = explore(*kind, Limits::default(), 1, of_each);

@@ -273,11 +273,13 @@ impl Model for Votes {
     }
 }
 
+// Slow: the search goes through about 76,000 states.
 #[test]
 fn a_token_that_a_majority_stores_rises() {
     rises(Votes { rule: Rule::Stored, acquisitions: 2, proposal: 0, last: [0; NODES] });
 }
 
+// Slow: the search goes through about 250,000 states.
 #[test]
 fn a_token_that_was_proposed_to_nodes_that_differ_rises() {
     rises(Votes { rule: Rule::Stored, acquisitions: 2, proposal: 2, last: [0, 1, 2] });

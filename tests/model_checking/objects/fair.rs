@@ -86,6 +86,7 @@ fn an_abandon_that_forgets_whom_it_was_to_take_over_leaves_a_ghost() {
 }
 
 /// Searches that take more than seconds without optimization: a full run alone includes them.
+// Slow: a search goes through up to 2.3 million states of real machines.
 mod large {
     use super::*;
 

@@ -172,6 +172,7 @@ fn write_calls() -> WriteCalls {
     WriteCalls::new(LockName::parse(JOB).unwrap(), Publish::Plain)
 }
 
+// Slow: 300 schedules of 15 virtual seconds each, checked after every event.
 #[test]
 fn readers_and_writers_exclude_each_other_whatever_is_lost_late_or_doubled() {
     let coverage = assert_all_hold::<ReadWrite>(SCHEDULES, plan);
