@@ -96,7 +96,10 @@ class World {
     this.isWorker = globalThis.navigator?.userAgent === "Cloudflare-Workers";
   }
 
-  /** A client of the gateway, and what it has sent. */
+  /**
+   * A client of the gateway, and what it has sent. Its request timeout is the longest there is: the gateway always answers, but a
+   * machine under load may take longer than the default of 5 s.
+   */
   client(options = {}) {
     const sent = [];
     const carry = options.fetch ?? ((input, init) => fetch(input, init));
@@ -104,7 +107,8 @@ class World {
       sent.push({ input, init });
       return carry(input, init);
     };
-    const locks = this.edgelatch.connect({ url: this.url, token: this.token, dialect: this.dialect, ...options, fetch: counted });
+    const defaults = { url: this.url, token: this.token, dialect: this.dialect, requestTimeoutMs: 60_000 };
+    const locks = this.edgelatch.connect({ ...defaults, ...options, fetch: counted });
     return { locks, sent };
   }
 
