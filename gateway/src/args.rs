@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, value_parser};
+use edgelatch::error::InvalidOption;
 use edgelatch_gateway::{
-    AllowedCommand, Config, Origin, RedisSource, ScopeKeyError, ScopeKeys, ScopedToken, TokenError,
-    Tokens,
+    AllowedCommand, Config, Origin, RedisSource, Right, ScopeKeyError, ScopeKeys, ScopedNames,
+    ScopedToken, TokenError, Tokens,
 };
 
 /// Upstash's REST protocol in front of any Redis.
@@ -37,21 +38,46 @@ pub(crate) enum Command {
 /// What a scoped token allows.
 #[derive(clap::Args)]
 pub(crate) struct TokenArgs {
-    /// How the names begin that it may be used for, like app:
+    /// How the names of the locks begin that it may be used for, like app:
     #[arg(long, value_name = "TEXT")]
-    prefix: String,
+    prefix: Option<String>,
+
+    /// How the names of its semaphores begin. No prefix may begin with another one.
+    #[arg(long, value_name = "TEXT")]
+    semaphore_prefix: Option<String>,
+
+    /// How the names of its permit-expirable semaphores begin.
+    #[arg(long, value_name = "TEXT")]
+    permit_prefix: Option<String>,
+
+    /// How the names of its count-down latches begin.
+    #[arg(long, value_name = "TEXT")]
+    latch_prefix: Option<String>,
+
+    /// How the keys begin that it may guard.
+    #[arg(long, value_name = "TEXT")]
+    guard_prefix: Option<String>,
+
+    /// What it may do: hold (acquire, renew, release, wait, inspect), count (count latches down), manage (set permits and
+    /// latches), guard (write to guarded keys), force (end holds of others) or majority (red locks); may be repeated.
+    #[arg(long = "right", value_name = "RIGHT", default_value = "hold", value_parser = right)]
+    rights: Vec<Right>,
+
+    /// The name of an object that it may create without an end, such as a fenced lock; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    lasting: Vec<String>,
 
     /// The longest lease that it may ask for, like 60s; from 100ms to 24h.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     max_lease: Duration,
 
+    /// The clock skew of Redisson's clients that its group locks and permits have to allow for, like 1s; up to 60s.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    peer_skew: Duration,
+
     /// For how long it is valid from now, like 10m.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     lives: Duration,
-
-    /// Lets it release by force what others hold.
-    #[arg(long)]
-    force: bool,
 
     #[command(flatten)]
     keys: KeyArgs,
@@ -61,10 +87,23 @@ impl TokenArgs {
     /// The token, signed.
     pub(crate) fn sign(self) -> Result<String, ArgsError> {
         let keys = self.keys.read()?.ok_or(ScopeKeyError::None)?;
-        let mut token = ScopedToken::new(self.prefix, self.max_lease, self.lives);
-        token.force = self.force;
+        let names = ScopedNames {
+            locks: self.prefix,
+            semaphores: self.semaphore_prefix,
+            permits: self.permit_prefix,
+            latches: self.latch_prefix,
+            guarded: self.guard_prefix,
+        };
+        let mut token = ScopedToken::of(names, self.max_lease, self.lives);
+        token.rights = self.rights;
+        token.lasting = self.lasting;
+        token.peer_skew = self.peer_skew;
         Ok(keys.sign(&token)?)
     }
+}
+
+fn right(name: &str) -> Result<Right, InvalidOption> {
+    Right::parse(name)
 }
 
 /// Where the keys are that scoped tokens are signed with: never on the command line itself.

@@ -45,8 +45,9 @@ mod subscribe;
 mod tokens;
 
 pub use config::{Config, Origin, OriginError, RedisSource};
+pub use edgelatch::protocol::scope::Right;
 pub use gateway::{Gateway, StartError};
 pub use policy::{AllowedCommand, AllowedCommandError};
 pub use private_redis::PrivateRedisError;
-pub use scoped::{ScopeKeyError, ScopeKeys, ScopedToken};
+pub use scoped::{ScopeKeyError, ScopeKeys, ScopedNames, ScopedToken};
 pub use tokens::{TokenError, Tokens};

@@ -111,10 +111,11 @@ function pages() {
   }
   if (!isFull) return;
   test("with a scoped token", async (t) => {
-    const scoped = await scopedToken({ prefix: "own:", maxLeaseMs: 60_000, livesSeconds: 600 });
+    const names = { prefix: "own:lock:", semaphorePrefix: "own:seats:" };
+    const scoped = await scopedToken({ ...names, rights: ["hold", "manage"], maxLeaseMs: 60_000, livesSeconds: 600 });
     const way = { map: "/node_modules/edgelatch/browser.js", program: "scoped.mjs", loads: [] };
     const page = await runPage(browser, way, { url: front.url, token: scoped });
-    assert.equal(page.results.length, 8);
+    assert.equal(page.results.length, 11);
     for (const { name, error } of page.results) await t.test(name, () => assert.ok(!error, error));
     assert.deepEqual(page.complaints, []);
   });

@@ -1,8 +1,11 @@
 // The same lines as in docs/scoped-tokens.md.
-/** Signs a token for names that begin with `prefix`; `key` is a line of the gateway's `--scope-key-file`. */
-export async function scopedToken(key, { prefix, maxLeaseMs, livesSeconds }) {
+/**
+ * Signs a token; `key` is a line of the gateway's `--scope-key-file`. `claims` has at least `maxLeaseMs` and `prefix`, the beginning
+ * of the names of locks; the gateway's README lists the others.
+ */
+export async function scopedToken(key, { livesSeconds, ...claims }) {
   const exp = Math.floor(Date.now() / 1000) + livesSeconds;
-  const message = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ prefix, maxLeaseMs, exp })}`;
+  const message = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ ...claims, exp })}`;
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const secret = await crypto.subtle.importKey("raw", new TextEncoder().encode(key), algorithm, false, ["sign"]);
   const signature = await crypto.subtle.sign("HMAC", secret, new TextEncoder().encode(message));

@@ -1,58 +1,187 @@
-//! What a scoped token says.
+//! The claims of a scoped token.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
+use edgelatch::protocol::scope::{PEER_SKEW_DEFAULT, Right};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a scoped token allows, and for how long.
 ///
-/// Any library for JSON Web Tokens can make one as well: signed by HS256, with the claims `prefix`, `maxLeaseMs` and `exp`, and
-/// `nbf` and `force` if wanted.
+/// [`ScopedToken::new`] fills in the least: to hold locks below one prefix, and nothing else. Any library for JSON Web Tokens can
+/// sign the same claims by HS256; the gateway's README lists them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ScopedToken {
-    /// How the names begin that may be used. Not empty.
-    pub prefix: String,
-    /// The longest lease that may be asked for: 100 ms to 24 h.
+    /// The names that it may be used for.
+    pub names: ScopedNames,
+    /// What it may do. Default [`Right::Hold`] alone.
+    pub rights: Vec<Right>,
+    /// Objects that it may create without an end: fenced locks, permits, latches, guarded keys. None by default.
+    pub lasting: Vec<String>,
+    /// The longest lease that it may ask for: 100 ms to 24 h.
     pub max_lease: Duration,
-    /// For how long it is valid from now, in whole seconds. A gateway accepts 24 h at the most unless told otherwise.
+    /// The clock skew of Redisson's clients that its group locks and permits have to allow for: 0 to 60 s. Default 1 s, as in
+    /// the clients.
+    pub peer_skew: Duration,
+    /// For how long it is valid from now, in whole seconds. A gateway accepts at most 24 h unless configured otherwise.
     pub lives: Duration,
-    /// Whether it may release by force what others hold. Default no.
-    pub force: bool,
+}
+
+/// How the names begin that a token may be used for, by kind of object; `None` allows no object of that kind.
+///
+/// No prefix may begin with another one, so that no name belongs to two kinds: in Redis a latch looks like a semaphore.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScopedNames {
+    /// Locks of all sorts.
+    pub locks: Option<String>,
+    /// Semaphores.
+    pub semaphores: Option<String>,
+    /// Permit-expirable semaphores.
+    pub permits: Option<String>,
+    /// Count-down latches.
+    pub latches: Option<String>,
+    /// Keys of the application that a guard writes to.
+    pub guarded: Option<String>,
 }
 
 impl ScopedToken {
-    /// A token for names that begin with `prefix`, without forced releases.
+    /// A token that may hold locks whose names begin with `prefix`.
     #[must_use]
     pub fn new(prefix: impl Into<String>, max_lease: Duration, lives: Duration) -> Self {
-        Self { prefix: prefix.into(), max_lease, lives, force: false }
+        let names = ScopedNames { locks: Some(prefix.into()), ..ScopedNames::default() };
+        Self::of(names, max_lease, lives)
+    }
+
+    /// A token that may hold what has these names.
+    #[must_use]
+    pub fn of(names: ScopedNames, max_lease: Duration, lives: Duration) -> Self {
+        let (rights, lasting) = (vec![Right::Hold], Vec::new());
+        Self { names, rights, lasting, max_lease, peer_skew: PEER_SKEW_DEFAULT, lives }
     }
 
     pub(super) fn claims(&self, now: SystemTime) -> Claims {
+        let ScopedNames { locks, semaphores, permits, latches, guarded } = self.names.clone();
         Claims {
-            prefix: self.prefix.clone(),
-            max_lease_ms: u64::try_from(self.max_lease.as_millis()).unwrap_or(u64::MAX),
+            prefix: locks,
+            semaphore_prefix: semaphores,
+            permit_prefix: permits,
+            latch_prefix: latches,
+            guard_prefix: guarded,
+            rights: Some(self.rights.iter().map(|right| right.name().to_owned()).collect()),
+            lasting: self.lasting.clone(),
+            max_lease_ms: millis(self.max_lease),
+            peer_skew_ms: Some(millis(self.peer_skew)),
             exp: seconds(now).saturating_add(self.lives.as_secs()),
             nbf: None,
-            force: self.force,
+            ..Claims::default()
         }
     }
 }
 
-/// The claims as they are signed. What else stands there is let pass, as the standard has it.
-#[derive(Deserialize, Serialize)]
+/// The claims as they are signed. Claims that are not here are refused: one that is misspelt must not be taken for one that is absent.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Claims {
-    pub(super) prefix: String,
-    #[serde(rename = "maxLeaseMs")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) prefix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) semaphore_prefix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) permit_prefix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) latch_prefix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) guard_prefix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rights: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) lasting: Vec<String>,
     pub(super) max_lease_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) peer_skew_ms: Option<u64>,
     /// In seconds since 1970.
     pub(super) exp: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) nbf: Option<u64>,
-    #[serde(default)]
-    pub(super) force: bool,
+    /// A claim of earlier versions, which gives no right any more.
+    #[serde(default, skip_serializing)]
+    #[expect(dead_code, reason = "accepted without effect")]
+    force: Option<bool>,
+    /// Registered claims (RFC 7519, 4.1) that restrict nothing. `aud` is refused: it may mean another gateway.
+    #[serde(default, skip_serializing)]
+    #[expect(dead_code, reason = "accepted without effect")]
+    iss: Option<IgnoredAny>,
+    #[serde(default, skip_serializing)]
+    #[expect(dead_code, reason = "accepted without effect")]
+    sub: Option<IgnoredAny>,
+    #[serde(default, skip_serializing)]
+    #[expect(dead_code, reason = "accepted without effect")]
+    iat: Option<IgnoredAny>,
+    #[serde(default, skip_serializing)]
+    #[expect(dead_code, reason = "accepted without effect")]
+    jti: Option<IgnoredAny>,
+}
+
+impl Claims {
+    /// Reads a JSON object. `None` for anything else, such as an array with the claims in their order.
+    pub(super) fn parse(json: &str) -> Option<Self> {
+        serde_json::from_str::<Object<Self>>(json).ok().map(|object| object.0)
+    }
+}
+
+/// A value that is written as a JSON object. What serde derives accepts an array as well.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MapOnly<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for MapOnly<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(MapOnly(PhantomData))
+    }
 }
 
 pub(super) fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_an_object_of_known_names() {
+        let parse = |json: &str| Claims::parse(json).is_some();
+        assert!(parse(r#"{"prefix":"a:","maxLeaseMs":1000,"exp":1,"iat":1.5,"sub":{"id":7}}"#));
+        for refused in [
+            r#"["a:",null,null,null,null,null,[],1000,null,1]"#,
+            r#"{"prefix":"a:","maxLeaseMs":1000,"exp":1,"right":["hold"]}"#,
+            r#"{"prefix":"a:","maxLeaseMs":1000,"exp":1,"aud":"x"}"#,
+            r#"{"prefix":"a:","prefix":"b:","maxLeaseMs":1000,"exp":1}"#,
+            r#"{"prefix":"a:","exp":1}"#,
+            "{}",
+            "7",
+        ] {
+            assert!(!parse(refused), "{refused}");
+        }
+    }
 }

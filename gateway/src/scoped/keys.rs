@@ -1,12 +1,14 @@
 //! The keys that scoped tokens are signed with.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use edgelatch::error::InvalidOption;
-use edgelatch::protocol::scope::Prefix;
-use edgelatch::timing::LeaseTime;
+use edgelatch::protocol::scope::{ObjectKind, PEER_SKEW_DEFAULT, Prefix, Right};
+use edgelatch::timing::{LeaseTime, PeerSkew};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use serde_json::value::RawValue;
 
 use super::claims::{Claims, ScopedToken, seconds};
 use super::rules::Scope;
@@ -57,14 +59,15 @@ impl ScopeKeys {
     ///
     /// # Errors
     ///
-    /// [`ScopeKeyError::Token`] for a prefix or a lease that no gateway accepts.
+    /// [`ScopeKeyError::Token`] for claims that no gateway accepts, [`ScopeKeyError::Long`] for a token of more than 4096 bytes.
     pub fn sign(&self, token: &ScopedToken) -> Result<String, ScopeKeyError> {
-        let claims = token.claims(now());
+        let now = now();
+        let claims = token.claims(now);
         // What every gateway would refuse is not signed.
-        Prefix::new(&claims.prefix)?;
-        lease(&claims)?;
-        encode(&Header::new(Algorithm::HS256), &claims, &self.first)
-            .map_err(|_| ScopeKeyError::Signing)
+        scope(&claims, now)?;
+        let token = encode(&Header::new(Algorithm::HS256), &claims, &self.first)
+            .map_err(|_| ScopeKeyError::Signing)?;
+        if token.len() > TOKEN_BYTES_MAX { Err(ScopeKeyError::Long) } else { Ok(token) }
     }
 
     /// What a token allows now, unless it would do so for longer than `longest`.
@@ -84,11 +87,12 @@ impl ScopeKeys {
         let token = self
             .all
             .iter()
-            .find_map(|key| decode::<Claims>(token, key, &validation).ok())
+            .find_map(|key| decode::<Box<RawValue>>(token, key, &validation).ok())
             // What is critical to whoever signed it would have to be understood.
             .filter(|token| token.header.crit.is_none())
             .ok_or(Rejection::Unknown)?;
-        let (claims, now) = (token.claims, seconds(now));
+        let claims = Claims::parse(token.claims.get()).ok_or(Rejection::Claims)?;
+        let now = seconds(now);
         let ends = claims.exp.saturating_add(LEEWAY.as_secs());
         if ends <= now {
             return Err(Rejection::Expired);
@@ -101,17 +105,52 @@ impl ScopeKeys {
             return Err(Rejection::Long);
         }
         let ends = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(ends));
-        Ok(Scope {
-            prefix: Prefix::new(&claims.prefix).map_err(|_| Rejection::Claims)?,
-            max_lease: lease(&claims).map_err(|_| Rejection::Claims)?,
-            force: claims.force,
-            ends: ends.ok_or(Rejection::Long)?,
-        })
+        scope(&claims, ends.ok_or(Rejection::Long)?).map_err(|_| Rejection::Claims)
     }
 }
 
-fn lease(claims: &Claims) -> Result<LeaseTime, InvalidOption> {
-    LeaseTime::new(Duration::from_millis(claims.max_lease_ms))
+/// What the claims allow until then.
+fn scope(claims: &Claims, ends: SystemTime) -> Result<Scope, ScopeKeyError> {
+    let rights = match &claims.rights {
+        None => BTreeSet::from([Right::Hold]),
+        Some(names) => names.iter().map(|name| Right::parse(name)).collect::<Result<_, _>>()?,
+    };
+    if rights.is_empty() {
+        return Err(ScopeKeyError::NoRight);
+    }
+    let skew = claims.peer_skew_ms.map(Duration::from_millis);
+    Ok(Scope {
+        prefixes: prefixes(claims)?,
+        rights,
+        lasting: claims.lasting.iter().cloned().collect(),
+        max_lease: LeaseTime::new(Duration::from_millis(claims.max_lease_ms))?,
+        peer_skew: PeerSkew::new(skew.unwrap_or(PEER_SKEW_DEFAULT))?.get(),
+        ends,
+    })
+}
+
+/// The prefix of each kind of object. They must not have a name in common.
+fn prefixes(claims: &Claims) -> Result<Vec<(ObjectKind, Prefix)>, ScopeKeyError> {
+    let named = [
+        (ObjectKind::Lock, &claims.prefix),
+        (ObjectKind::Semaphore, &claims.semaphore_prefix),
+        (ObjectKind::Permits, &claims.permit_prefix),
+        (ObjectKind::Latch, &claims.latch_prefix),
+        (ObjectKind::Guard, &claims.guard_prefix),
+    ];
+    let mut prefixes: Vec<(ObjectKind, Prefix)> = Vec::new();
+    for (kind, text) in named {
+        let Some(text) = text else { continue };
+        let prefix = Prefix::new(text)?;
+        if prefixes.iter().any(|(_, other)| other.overlaps(&prefix)) {
+            return Err(ScopeKeyError::Overlap);
+        }
+        prefixes.push((kind, prefix));
+    }
+    if prefixes.is_empty() {
+        return Err(ScopeKeyError::NoPrefix);
+    }
+    Ok(prefixes)
 }
 
 impl fmt::Debug for ScopeKeys {
@@ -133,7 +172,9 @@ pub(crate) enum Rejection {
 impl Rejection {
     pub(crate) fn text(self) -> &'static str {
         match self {
-            Self::Claims => "WRONGPASS the scoped token has a prefix or a lease that cannot be",
+            Self::Claims => {
+                "WRONGPASS the scoped token has claims that this gateway does not accept"
+            }
             Self::Early => "WRONGPASS the scoped token is not valid yet",
             Self::Expired => "WRONGPASS the scoped token has expired",
             Self::Long => "WRONGPASS the scoped token is valid for longer than the gateway allows",
@@ -152,6 +193,18 @@ pub enum ScopeKeyError {
     /// One could be guessed.
     #[error("a key for scoped tokens must have 32 bytes or more")]
     Short,
+    /// The token names no right.
+    #[error("a scoped token needs a right, such as `hold`")]
+    NoRight,
+    /// The token names no prefix.
+    #[error("a scoped token needs a prefix for one kind of object")]
+    NoPrefix,
+    /// One prefix begins with another, so that a name would belong to two kinds of objects.
+    #[error("no prefix of a scoped token may begin with another of its prefixes")]
+    Overlap,
+    /// The token has too many names.
+    #[error("a scoped token must not have more than 4096 bytes")]
+    Long,
     /// The signature could not be made.
     #[error("the scoped token cannot be signed")]
     Signing,

@@ -1,39 +1,51 @@
 //! What a scoped token may do.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use edgelatch::protocol::scope::{Prefix, touched};
+use edgelatch::protocol::scope::{
+    NOT_AFTER_AHEAD_MAX, ObjectKind, Prefix, Right, TOKEN_AHEAD_MAX, Touched, touched,
+};
 use edgelatch::timing::LeaseTime;
 
 use super::scripts::script;
 
-/// How far ahead of this machine's clock anything may reach that Redis is to remember: far beyond what the library asks for, and
-/// what clocks may be off.
-const AHEAD: Duration = Duration::from_secs(3600);
-/// What the library waits for behind an acquisition: so many replicas, for so many milliseconds.
+/// How far the clocks of gateway and Redis may be apart.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+/// The largest value of a guarded key, in bytes.
+const VALUE_BYTES_MAX: usize = 64 * 1024;
+/// The most replicas that the library waits for behind an acquisition, and for how many milliseconds.
 const REPLICAS_MAX: u64 = 8;
 const REPLICAS_WAIT_MAX: u64 = 1000;
 
 /// What one scoped token allows.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    pub(super) prefix: Prefix,
+    /// One prefix for each kind of object that it may be used for; no two have a name in common.
+    pub(super) prefixes: Vec<(ObjectKind, Prefix)>,
+    pub(super) rights: BTreeSet<Right>,
+    /// Objects that it may create without an end.
+    pub(super) lasting: BTreeSet<String>,
     pub(super) max_lease: LeaseTime,
-    pub(super) force: bool,
+    pub(super) peer_skew: Duration,
     pub(super) ends: SystemTime,
 }
 
-/// Which rule a request broke.
+/// The rule that a request broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breach {
     Ahead,
     Call,
     Command,
-    Force,
+    Lasting,
     Lease,
     Name,
     Path,
+    Right(Right),
+    Settings,
+    Size,
+    Skew,
 }
 
 impl Breach {
@@ -43,10 +55,26 @@ impl Breach {
             Self::Ahead => "NOPERM the request reaches too far into the future for a scoped token",
             Self::Call => "NOPERM a scoped token makes only such calls as edgelatch makes",
             Self::Command => "NOPERM a scoped token runs nothing but edgelatch's own scripts",
-            Self::Force => "NOPERM this scoped token may not release what others hold",
+            Self::Lasting => {
+                "NOPERM an object without an end has to be named in this scoped token's `lasting`"
+            }
             Self::Lease => "NOPERM the lease is longer than this scoped token allows",
-            Self::Name => "NOPERM a name does not begin with this scoped token's prefix",
+            Self::Name => {
+                "NOPERM the name does not begin with this scoped token's prefix for such objects"
+            }
             Self::Path => "NOPERM a scoped token has no use for this path",
+            Self::Right(Right::Hold) => "NOPERM this scoped token lacks the right `hold`",
+            Self::Right(Right::Count) => "NOPERM this scoped token lacks the right `count`",
+            Self::Right(Right::Manage) => "NOPERM this scoped token lacks the right `manage`",
+            Self::Right(Right::Guard) => "NOPERM this scoped token lacks the right `guard`",
+            Self::Right(Right::Force) => "NOPERM this scoped token lacks the right `force`",
+            Self::Right(Right::Majority) => "NOPERM this scoped token lacks the right `majority`",
+            Self::Right(_) => "NOPERM this scoped token lacks a right",
+            Self::Settings => {
+                "NOPERM a scoped token uses the default settings of a fair lock's queue"
+            }
+            Self::Size => "NOPERM a value of more than 65536 bytes is too large for a scoped token",
+            Self::Skew => "NOPERM the clock skew is not that of this scoped token's `peerSkewMs`",
         }
     }
 }
@@ -57,7 +85,7 @@ impl Scope {
         self.ends
     }
 
-    /// Looks at a command, letter by letter what Redis would be sent.
+    /// Checks a command, letter by letter what Redis would be sent.
     pub(crate) fn command(&self, words: &[Cow<'_, str>], now: SystemTime) -> Result<(), Breach> {
         let [verb, text, count, rest @ ..] = words else { return Err(Breach::Command) };
         let script = script(verb, text).ok_or(Breach::Command)?;
@@ -66,25 +94,50 @@ impl Scope {
         let (keys, args) =
             count.and_then(|count| rest.split_at_checked(count)).ok_or(Breach::Call)?;
         let touched = touched(script, keys, args).ok_or(Breach::Call)?;
-        if !self.prefix.covers(&touched) {
+        self.objects(&touched)?;
+        self.amounts(&touched, now)
+    }
+
+    /// Checks whose objects a call is about, and whether the token may do that to them.
+    fn objects(&self, touched: &Touched) -> Result<(), Breach> {
+        let is_kind = |kind: ObjectKind| touched.kind.is_none_or(|wanted| wanted == kind);
+        let mut prefixes = self.prefixes.iter().filter(|(kind, _)| is_kind(*kind));
+        if !prefixes.any(|(_, prefix)| prefix.covers(touched)) {
             return Err(Breach::Name);
         }
+        if let Some(right) = touched.right.filter(|right| !self.rights.contains(right)) {
+            return Err(Breach::Right(right));
+        }
+        let is_listed = |name: &String| self.lasting.contains(name);
+        if touched.lasting.iter().all(is_listed) { Ok(()) } else { Err(Breach::Lasting) }
+    }
+
+    /// Checks for how long a call keeps others out, and what it leaves in Redis.
+    fn amounts(&self, touched: &Touched, now: SystemTime) -> Result<(), Breach> {
         if touched.lease.is_some_and(|lease| lease > self.max_lease) {
             return Err(Breach::Lease);
         }
-        if touched.forces && !self.force {
-            return Err(Breach::Force);
+        if touched.peer_skew.is_some_and(|skew| skew != self.peer_skew) {
+            return Err(Breach::Skew);
         }
-        let latest = now.duration_since(UNIX_EPOCH).unwrap_or_default() + AHEAD;
-        let late = touched.not_after.is_some_and(|ms| Duration::from_millis(ms) > latest);
-        // A token is a time: one of the future would lock everybody out.
-        let high = touched.stores.is_some_and(|us| Duration::from_micros(us) > latest);
-        if late || high { Err(Breach::Ahead) } else { Ok(()) }
+        if touched.has_own_settings {
+            return Err(Breach::Settings);
+        }
+        if touched.value_bytes > VALUE_BYTES_MAX {
+            return Err(Breach::Size);
+        }
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default() + CLOCK_TOLERANCE;
+        let not_after = touched.not_after.map(Duration::from_millis);
+        let is_late = not_after.is_some_and(|time| time > now + NOT_AFTER_AHEAD_MAX);
+        // A token is a time in microseconds: one of the future would refuse every later one.
+        let token = touched.stores.map(|token| Duration::from_micros(token.as_u64()));
+        let is_high = token.is_some_and(|time| time > now + TOKEN_AHEAD_MAX);
+        if is_late || is_high { Err(Breach::Ahead) } else { Ok(()) }
     }
 
-    /// Looks at a command that follows an allowed one in a pipeline.
+    /// Checks a command that follows an allowed one in a pipeline.
     pub(crate) fn next(&self, words: &[Cow<'_, str>], now: SystemTime) -> Result<(), Breach> {
-        let within = |text: &str, most| number(text).is_some_and(|n| (1..=most).contains(&n));
+        let within = |text: &str, max| number(text).is_some_and(|n| (1..=max).contains(&n));
         match words {
             [verb, replicas, ms]
                 if verb.eq_ignore_ascii_case("WAIT")
@@ -97,9 +150,10 @@ impl Scope {
         }
     }
 
-    /// Looks at a channel that is to be listened to.
+    /// Checks a channel that a client subscribes to.
     pub(crate) fn channel(&self, channel: &str) -> Result<(), Breach> {
-        if self.prefix.covers_channel(channel) { Ok(()) } else { Err(Breach::Name) }
+        let covers = |(_, prefix): &(ObjectKind, Prefix)| prefix.covers_channel(channel);
+        if self.prefixes.iter().any(covers) { Ok(()) } else { Err(Breach::Name) }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use edgelatch::protocol::script::{Script, scripts};
+use edgelatch_gateway::Right;
 use redis::aio::MultiplexedConnection;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,21 +11,30 @@ use serde_json::{Value, json};
 use crate::scopes::{now, scoped, with_scopes};
 use crate::support::{Stand, TestClient, answer};
 
-const OWNER: &str = "01010101-0101-8101-8101-010101010101:1";
-const REQUEST: &str = "00000000000000ff";
+pub(crate) const OWNER: &str = "01010101-0101-8101-8101-010101010101:1";
+pub(crate) const REQUEST: &str = "00000000000000ff";
 
 /// A gateway, a client with a scoped token, and other people's locks in Redis.
-struct Scene {
+pub(crate) struct Scene {
     stand: Stand,
-    client: TestClient,
-    redis: MultiplexedConnection,
+    pub(crate) client: TestClient,
+    pub(crate) redis: MultiplexedConnection,
 }
 
 impl Scene {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
+        Self::with(&[Right::Hold]).await
+    }
+
+    /// With a token of these rights.
+    pub(crate) async fn with(rights: &[Right]) -> Self {
+        Self::with_token(&scoped(rights)).await
+    }
+
+    pub(crate) async fn with_token(token: &str) -> Self {
         let stand = Stand::with(with_scopes).await;
-        let client =
-            TestClient::new(&format!("http://{}", stand.gateway.address()), &scoped(false));
+        let url = format!("http://{}", stand.gateway.address());
+        let client = TestClient::new(&url, token);
         let mut redis = stand.redis.connect().await;
         for script in scripts::ALL {
             redis::cmd("SCRIPT")
@@ -57,7 +67,7 @@ impl Scene {
     }
 
     /// Sends a command, which is refused by a rule that says this.
-    async fn refuses(&mut self, command: &Value, says: &str) {
+    pub(crate) async fn refuses(&mut self, command: &Value, says: &str) {
         let before = self.keyspace().await;
         let (status, body) = self.client.command(&command.to_string()).await;
         assert_eq!(status, 403, "{command}: {body}");
@@ -70,19 +80,19 @@ impl Scene {
     }
 }
 
-fn run(script: &Script, keys: &[&str], args: &[&str]) -> Value {
+pub(crate) fn run(script: &Script, keys: &[&str], args: &[&str]) -> Value {
     let count = keys.len().to_string();
     let words = [&["EVALSHA", script.sha1(false), &count], keys, args].concat();
     json!(words)
 }
 
 /// A plain lock is taken: its keys, and what of ARGV is of interest.
-fn taking(keys: &[&str], not_after: &str, lease: &str, rest: &[&str]) -> Value {
+pub(crate) fn taking(keys: &[&str], not_after: &str, lease: &str, rest: &[&str]) -> Value {
     let args = [REQUEST, not_after, "90000", "P", OWNER, lease, "0", "86400000"];
     run(&scripts::LOCK_ACQUIRE, keys, &[&args, rest].concat())
 }
 
-fn latch(name: &str) -> String {
+pub(crate) fn latch(name: &str) -> String {
     format!("el:{{{name}}}:{OWNER}")
 }
 
@@ -100,11 +110,11 @@ async fn nothing_runs_but_the_library_s_scripts() {
         json!(["SCRIPT", "LOAD", "return 1"]),
         json!(["WAIT", 1, 1]),
         json!(["EVAL", "return redis.call('DEL','theirs')", 0]),
-        json!(["EVAL", ours.clone() + " ", 1, "app:a", REQUEST, "", "0", "P"]),
-        json!(["EVAL", ours.clone() + "redis.call('DEL','theirs')", 1, "app:a"]),
-        json!(["EVAL_RO", ours, 1, "app:a", REQUEST, "", "0", "P"]),
+        json!(["EVAL", ours.clone() + " ", 1, "gate:a", REQUEST, "", "0", "P"]),
+        json!(["EVAL", ours.clone() + "redis.call('DEL','theirs')", 1, "gate:a"]),
+        json!(["EVAL_RO", ours, 1, "gate:a", REQUEST, "", "0", "P"]),
         json!(["EVALSHA", "0".repeat(40), 1, "app:a", REQUEST, "", "0", "P"]),
-        json!(["EVALSHA", scripts::LATCH_INSPECT.sha1(false).to_uppercase(), 1, "app:a"]),
+        json!(["EVALSHA", scripts::LATCH_INSPECT.sha1(false).to_uppercase(), 1, "gate:a"]),
         json!(["EVALSHA"]),
     ] {
         scene.refuses(&command, "nothing but edgelatch's own scripts").await;
@@ -142,10 +152,10 @@ async fn a_call_is_made_as_the_library_makes_it_or_not_at_all() {
         misnumbered,
         huge,
         json!(["EVALSHA", digest, 2, keys[0], "app:a", REQUEST, "", "0", "P"]),
-        run(&scripts::LATCH_INSPECT, &["app:a"], &[REQUEST, "", "0", "X"]),
-        run(&scripts::LATCH_INSPECT, &["app:a"], &[REQUEST, "", "600001", "P"]),
-        run(&scripts::LATCH_INSPECT, &["app:a", "theirs"], &[REQUEST, "", "0", "P"]),
-        run(&scripts::LATCH_INSPECT, &["app:a"], &[]),
+        run(&scripts::LATCH_INSPECT, &["gate:a"], &[REQUEST, "", "0", "X"]),
+        run(&scripts::LATCH_INSPECT, &["gate:a"], &[REQUEST, "", "600001", "P"]),
+        run(&scripts::LATCH_INSPECT, &["gate:a", "theirs"], &[REQUEST, "", "0", "P"]),
+        run(&scripts::LATCH_INSPECT, &["gate:a"], &[]),
     ] {
         scene.refuses(&command, "only such calls").await;
     }
@@ -153,7 +163,7 @@ async fn a_call_is_made_as_the_library_makes_it_or_not_at_all() {
 
 #[tokio::test]
 async fn names_leases_and_times_stay_within_the_token() {
-    let mut scene = Scene::new().await;
+    let mut scene = Scene::with(&[Right::Hold, Right::Guard, Right::Majority]).await;
     let of = |name: &str| [latch(name), name.to_owned(), format!("redisson_lock_token:{{{name}}}")];
     for name in ["theirs", "ap", "App:a", "xapp:a"] {
         let keys = of(name);
@@ -179,12 +189,12 @@ async fn names_leases_and_times_stay_within_the_token() {
     scene.refuses(&taking(&keys, "", "60001", &[]), "lease is longer").await;
     let renewing = [REQUEST, "", "0", "P", OWNER, "86400000", "1"];
     scene.refuses(&run(&scripts::LOCK_RENEW, &keys[..2], &renewing), "lease is longer").await;
-    let holding = [keys[0], "el:{app:a}:held"];
+    let holding = [&latch("seats:a"), "el:{seats:a}:held"];
     let endless = [REQUEST, "", "0", "P", "1", "", OWNER, "1"];
     scene.refuses(&run(&scripts::SEMAPHORE_RENEW, &holding, &endless), "lease is longer").await;
 
     let now = now() * 1000;
-    let later = (now + 2 * 3_600_000).to_string();
+    let later = (now + 800_000).to_string();
     scene.refuses(&taking(&keys, &later, "60000", &[]), "too far into the future").await;
     let raising = [REQUEST, "", "0", "P", OWNER, "9007199254740991", "86400000"];
     scene.refuses(&run(&scripts::LOCK_RAISE, &keys, &raising), "too far into the future").await;
@@ -192,14 +202,14 @@ async fn names_leases_and_times_stay_within_the_token() {
     let record = format!("el:{{app:held}}:{REQUEST}");
     let held = [record.as_str(), "app:held", "redisson_lock__channel:{app:held}"];
     let forcing = [REQUEST, &(now + 60_000).to_string(), "0", "P", "60000"];
-    scene.refuses(&run(&scripts::LOCK_FORCE_RELEASE, &held, &forcing), "others hold").await;
+    scene.refuses(&run(&scripts::LOCK_FORCE_RELEASE, &held, &forcing), "right `force`").await;
 }
 
 #[tokio::test]
 async fn other_paths_and_channels_are_closed() {
     let mut scene = Scene::new().await;
     let before = scene.keyspace().await;
-    let allowed = run(&scripts::LATCH_INSPECT, &["app:a"], &[REQUEST, "", "0", "P"]);
+    let allowed = run(&scripts::LATCH_INSPECT, &["gate:a"], &[REQUEST, "", "0", "P"]);
     assert_eq!(scene.client.command(&allowed.to_string()).await.0, 200);
     let (status, body) = scene.client.post("/multi-exec", &json!([allowed]).to_string()).await;
     assert_eq!(status, 403, "{body}");
@@ -224,7 +234,7 @@ async fn other_paths_and_channels_are_closed() {
 #[tokio::test]
 async fn a_wait_for_replicas_comes_behind_a_call_of_one_s_own() {
     let scene = Scene::new().await;
-    let allowed = run(&scripts::LATCH_INSPECT, &["app:a"], &[REQUEST, "", "0", "P"]);
+    let allowed = run(&scripts::LATCH_INSPECT, &["gate:a"], &[REQUEST, "", "0", "P"]);
     let refused = run(&scripts::LATCH_INSPECT, &["theirs"], &[REQUEST, "", "0", "P"]);
     let slots = async |commands: Value| -> Vec<bool> {
         let (status, body) = scene.client.post("/pipeline", &commands.to_string()).await;

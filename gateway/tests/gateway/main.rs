@@ -6,6 +6,7 @@
 
 mod access;
 mod acl;
+mod attacks;
 mod breaches;
 mod cluster;
 mod commands;

@@ -11,15 +11,17 @@ use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::{GuardMemory, PeerSkew};
 use edgelatch::transport::Reqwest;
 
+use edgelatch_gateway::Right;
+
 use crate::scopes::{scoped, with_scopes};
 use crate::support::Stand;
 
 pub(crate) type NativeClient = Client<Reqwest, TokioHost>;
 pub(crate) type NativeLock = Lock<Reqwest, TokioHost>;
 
-fn client(stand: &Stand, force: bool) -> NativeClient {
+fn client(stand: &Stand, rights: &[Right]) -> NativeClient {
     let url = format!("http://{}", stand.gateway.address());
-    Client::connect(Gateway::upstash(&url, &scoped(force)).unwrap())
+    Client::connect(Gateway::upstash(&url, &scoped(rights)).unwrap())
 }
 
 fn waiting() -> AcquireOptions {
@@ -51,7 +53,7 @@ pub(crate) fn kinds(client: &NativeClient) -> Vec<(&'static str, NativeLock)> {
 #[tokio::test]
 async fn every_kind_of_lock_is_taken_waited_for_and_let_go() {
     let stand = Stand::with(with_scopes).await;
-    let (one, another) = (client(&stand, false), client(&stand, false));
+    let (one, another) = (client(&stand, &[Right::Hold]), client(&stand, &[Right::Hold]));
     for ((kind, lock), (_, rival)) in kinds(&one).iter().zip(&kinds(&another)) {
         let lease = lock.acquire().await.unwrap();
         assert!(rival.try_acquire().await.unwrap().is_none(), "{kind}");
@@ -69,12 +71,13 @@ async fn every_kind_of_lock_is_taken_waited_for_and_let_go() {
 #[tokio::test]
 async fn readers_share_and_a_writer_reads_on() {
     let stand = Stand::with(with_scopes).await;
-    let owner = client(&stand, false).owner();
+    let owner = client(&stand, &[Right::Hold]).owner();
     let shelf = owner.read_write_lock("app:shelf", Default::default()).unwrap();
     let write = shelf.write().acquire().await.unwrap();
     let read = shelf.read().acquire().await.unwrap();
     write.release().await.unwrap();
-    let other = client(&stand, false).read_write_lock("app:shelf", Default::default()).unwrap();
+    let other =
+        client(&stand, &[Right::Hold]).read_write_lock("app:shelf", Default::default()).unwrap();
     let beside = other.read().acquire().await.unwrap();
     read.renew(None).await.unwrap();
     beside.release().await.unwrap();
@@ -84,9 +87,9 @@ async fn readers_share_and_a_writer_reads_on() {
 #[tokio::test]
 async fn permits_are_given_for_a_time() {
     let stand = Stand::with(with_scopes).await;
-    let client = client(&stand, false);
+    let client = client(&stand, &[Right::Hold, Right::Manage]);
     let bounded = || waiting().lease(Duration::from_secs(30));
-    let semaphore = client.semaphore("app:seats").unwrap();
+    let semaphore = client.semaphore("seats:a").unwrap();
     assert!(semaphore.try_set_permits(2, None).await.unwrap());
     let lease = semaphore.permits(2).unwrap().acquire_with(bounded()).await.unwrap();
     lease.renew(None).await.unwrap();
@@ -95,7 +98,7 @@ async fn permits_are_given_for_a_time() {
     assert_eq!(semaphore.drain_permits().await.unwrap(), 3);
     // One without an end is longer than any.
     assert!(matches!(semaphore.acquire(1).await, Err(AcquireError::Refused(_))));
-    let permits = client.permit_expirable_semaphore("app:p", PeerSkew::DEFAULT).unwrap();
+    let permits = client.permit_expirable_semaphore("permits:a", PeerSkew::DEFAULT).unwrap();
     assert!(permits.try_set_permits(3).await.unwrap());
     let lease = permits.permits(2).unwrap().acquire_with(bounded()).await.unwrap();
     let ids = lease.permit_ids();
@@ -108,14 +111,14 @@ async fn permits_are_given_for_a_time() {
 #[tokio::test]
 async fn a_gate_opens_and_a_guard_lets_write() {
     let stand = Stand::with(with_scopes).await;
-    let client = client(&stand, false);
-    let latch = client.count_down_latch("app:gate").unwrap();
+    let client = client(&stand, &[Right::Hold, Right::Count, Right::Manage, Right::Guard]);
+    let latch = client.count_down_latch("gate:a").unwrap();
     assert!(latch.try_set_count(1).await.unwrap());
     let (waited, counted) = tokio::join!(latch.wait_with(waiting()), latch.count_down());
     assert_eq!((waited.is_ok(), counted.unwrap()), (true, 0));
     assert!(!latch.delete().await.unwrap());
     let lease = client.lock("app:job").unwrap().acquire().await.unwrap();
-    let guard = client.guard("app:total", GuardMemory::DEFAULT).unwrap();
+    let guard = client.guard("data:a", GuardMemory::DEFAULT).unwrap();
     guard.write(&lease, None, &GuardedWrite::set("7", None)).await.unwrap();
     assert_eq!(guard.newest().await.unwrap(), Some(lease.token().as_u64()));
     // Its keys could be anybody's.
@@ -131,7 +134,7 @@ async fn a_majority_decides_and_replicas_are_waited_for() {
     let stands = [Stand::with(with_scopes), Stand::with(with_scopes), Stand::with(with_scopes)];
     let [a, b, c] = stands;
     let (a, b, c) = tokio::join!(a, b, c);
-    let clients = [&a, &b, &c].map(|stand| client(stand, false));
+    let clients = [&a, &b, &c].map(|stand| client(stand, &[Right::Hold, Right::Majority]));
     let locks = clients.each_ref().map(|client| client.lock("app:job").unwrap());
     let lock = clients[0].red_lock(locks).unwrap();
     let lease = lock.acquire().await.unwrap();
@@ -146,7 +149,7 @@ async fn a_majority_decides_and_replicas_are_waited_for() {
 #[tokio::test]
 async fn many_calls_of_one_turn_share_a_request() {
     let stand = Stand::with(with_scopes).await;
-    let client = client(&stand, false);
+    let client = client(&stand, &[Right::Hold]);
     let locks: Vec<_> =
         (0..8).map(|number| client.lock(&format!("app:{number}")).unwrap()).collect();
     let foreign = client.lock("other").unwrap();
@@ -162,7 +165,8 @@ async fn many_calls_of_one_turn_share_a_request() {
 #[tokio::test]
 async fn force_is_for_tokens_that_say_so() {
     let stand = Stand::with(with_scopes).await;
-    let (weak, strong) = (client(&stand, false), client(&stand, true));
+    let (weak, strong) =
+        (client(&stand, &[Right::Hold]), client(&stand, &[Right::Hold, Right::Force]));
     let pairs = kinds(&weak).into_iter().zip(kinds(&strong));
     for ((kind, lock), (_, by_force)) in pairs.filter(|((kind, _), _)| !SEVERAL.contains(kind)) {
         let lease = lock.acquire().await.unwrap();

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use edgelatch_gateway::{Config, ScopeKeys, ScopedToken};
+use edgelatch_gateway::{Config, Right, ScopeKeys, ScopedNames, ScopedToken};
 use jsonwebtoken::crypto::sign;
 use jsonwebtoken::{Algorithm, EncodingKey};
 use reqwest::Method;
@@ -21,11 +21,22 @@ pub(crate) fn with_scopes(config: &mut Config) {
     config.scope_keys = Some(ScopeKeys::new([KEY]).unwrap());
 }
 
-/// A token for names that begin with `app:`, and leases of a minute.
-pub(crate) fn scoped(force: bool) -> String {
+/// A token with these rights, for leases of a minute and for every kind of object: locks whose names begin with `app:`, and others
+/// with prefixes of their own. It may create a few of them without an end.
+pub(crate) fn scoped(rights: &[Right]) -> String {
+    let prefix = |text: &str| Some(text.to_owned());
+    let names = ScopedNames {
+        locks: prefix("app:"),
+        semaphores: prefix("seats:"),
+        permits: prefix("permits:"),
+        latches: prefix("gate:"),
+        guarded: prefix("data:"),
+    };
     let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
-    let mut token = ScopedToken::new("app:", minute, hour);
-    token.force = force;
+    let mut token = ScopedToken::of(names, minute, hour);
+    token.rights = rights.to_vec();
+    let lasting = ["app:fenced", "seats:a", "permits:a", "gate:a", "data:a"];
+    token.lasting = lasting.map(str::to_owned).into();
     ScopeKeys::new([KEY]).unwrap().sign(&token).unwrap()
 }
 
@@ -42,6 +53,11 @@ fn signed(header: &str, claims: &str, key: &str) -> String {
     let key = EncodingKey::from_secret(key.as_bytes());
     let signature = sign(message.as_bytes(), &key, Algorithm::HS256).unwrap();
     format!("{message}.{signature}")
+}
+
+/// A token with these claims.
+pub(crate) fn with_claims(claims: &Value) -> String {
+    signed(HEADER, &claims.to_string(), KEY)
 }
 
 fn claims() -> Value {
@@ -75,12 +91,17 @@ async fn a_token_that_any_library_signs_is_accepted() {
     richer["sub"] = json!("user 7");
     richer["nbf"] = json!(now());
     for token in [
-        scoped(false),
+        scoped(&Right::ALL),
         signed(HEADER, &claims().to_string(), KEY),
         signed(r#"{"alg":"HS256"}"#, &richer.to_string(), KEY),
         // Clocks may differ by a little.
         with("nbf", json!(now() + 10)),
         with("nbf", Value::Null),
+        with("rights", json!(["manage", "hold"])),
+        with("lasting", json!(["app:a"])),
+        with("latchPrefix", json!("gate:")),
+        // A claim of earlier versions.
+        with("force", json!(true)),
     ] {
         // It is somebody's, who may not do that.
         assert_eq!(told(&stand, &token).await.0, 403, "{token}");
@@ -95,7 +116,6 @@ async fn every_other_token_is_refused() {
     let (header, _) = message.split_once('.').unwrap();
     let other = signed(HEADER, &json!({ "prefix": "b" }).to_string(), KEY);
     let other_payload = other.split('.').nth(1).unwrap();
-    let twice = claims().to_string().replacen('{', r#"{"prefix":"b","#, 1);
     let twice_exp = claims().to_string().replacen('{', r#"{"exp":99999999999,"#, 1);
     for token in [
         signed(HEADER, &claims().to_string(), OTHER_KEY),
@@ -110,21 +130,8 @@ async fn every_other_token_is_refused() {
         signed(r#"{"alg":"hs256"}"#, &claims().to_string(), KEY),
         signed(r#"{"alg":"HS256","alg":"HS256"}"#, &claims().to_string(), KEY),
         signed(r#"{"alg":"HS256","crit":["b64"],"b64":false}"#, &claims().to_string(), KEY),
-        signed(HEADER, &twice, KEY),
         signed(HEADER, &twice_exp, KEY),
-        signed(HEADER, "[]", KEY),
         signed(HEADER, "", KEY),
-        without("prefix"),
-        without("maxLeaseMs"),
-        without("exp"),
-        with("prefix", json!(7)),
-        with("prefix", json!(["app:"])),
-        with("maxLeaseMs", json!("60000")),
-        with("maxLeaseMs", json!(-1)),
-        with("maxLeaseMs", json!(1e300)),
-        with("exp", json!((now() + 60).to_string())),
-        with("exp", json!(-1)),
-        with("force", json!("yes")),
         with("aud", json!("somebody else")),
         with("note", json!("x".repeat(4096))),
         "..".to_owned(),
@@ -144,24 +151,73 @@ async fn a_token_that_was_signed_is_told_what_is_wrong_with_it() {
         (with("nbf", json!(now() + 3000)), "not valid yet"),
         (with("exp", json!(now() + 25 * 3600)), "longer than the gateway allows"),
         (with("exp", json!(u64::MAX)), "longer than the gateway allows"),
-        (with("prefix", json!("")), "cannot be"),
-        (with("prefix", json!("el:")), "cannot be"),
-        (with("maxLeaseMs", json!(0)), "cannot be"),
-        (with("maxLeaseMs", json!(86_400_001)), "cannot be"),
     ] {
-        let (status, body) = told(&stand, &token).await;
-        assert_eq!(status, 401, "{says}");
-        assert!(body.starts_with(r#"{"error":"WRONGPASS "#) && body.contains(says), "{body}");
+        assert_refused(&stand, &token, says).await;
+    }
+}
+
+async fn assert_refused(stand: &Stand, token: &str, says: &str) {
+    let (status, body) = told(stand, token).await;
+    assert_eq!(status, 401, "{token}");
+    assert!(body.starts_with(r#"{"error":"WRONGPASS "#) && body.contains(says), "{body}");
+}
+
+#[tokio::test]
+async fn a_signed_token_with_other_claims_is_told_so() {
+    let stand = Stand::with(with_scopes).await;
+    for token in [with("right", json!(["hold"])), with("guardPrefix", json!("app:data:"))] {
+        assert_refused(&stand, &token, "claims that this gateway does not accept").await;
+    }
+}
+
+/// An array of claims was accepted, and so were unknown claims.
+#[tokio::test]
+async fn claims_are_an_object_of_known_claims_in_range() {
+    let stand = Stand::with(with_scopes).await;
+    let array = json!(["app:", 60_000, now() + 3600, null, false]).to_string();
+    let twice = claims().to_string().replacen('{', r#"{"prefix":"b","#, 1);
+    for token in [
+        signed(HEADER, "[]", KEY),
+        signed(HEADER, &array, KEY),
+        signed(HEADER, &twice, KEY),
+        without("prefix"),
+        without("maxLeaseMs"),
+        without("exp"),
+        with("prefix", json!(7)),
+        with("prefix", json!(["app:"])),
+        with("prefix", json!("")),
+        with("prefix", json!("el:")),
+        with("latchPrefix", json!("app:")),
+        with("guardPrefix", json!("app:data:")),
+        with("semaphorePrefix", json!("a")),
+        with("maxLeaseMs", json!("60000")),
+        with("maxLeaseMs", json!(-1)),
+        with("maxLeaseMs", json!(0)),
+        with("maxLeaseMs", json!(86_400_001)),
+        with("maxLeaseMs", json!(1e300)),
+        with("peerSkewMs", json!(60_001)),
+        with("exp", json!((now() + 60).to_string())),
+        with("exp", json!(-1)),
+        with("rights", json!([])),
+        with("rights", json!("hold")),
+        with("rights", json!(["hold", "everything"])),
+        with("right", json!(["hold"])),
+        with("lasting", json!("app:a")),
+        with("force", json!("yes")),
+        with("scope", json!("app")),
+    ] {
+        // What is no claim at all is refused before its claims are read.
+        assert_refused(&stand, &token, "token").await;
     }
 }
 
 #[tokio::test]
 async fn without_keys_there_are_no_scoped_tokens() {
     let stand = Stand::new().await;
-    assert_eq!(told(&stand, &scoped(true)).await.0, 401);
+    assert_eq!(told(&stand, &scoped(&Right::ALL)).await.0, 401);
     let keys = ScopeKeys::new([OTHER_KEY, KEY]).unwrap();
     let stand = Stand::with(|config| config.scope_keys = Some(keys)).await;
-    assert_eq!(told(&stand, &scoped(true)).await.0, 403, "an older key still counts");
+    assert_eq!(told(&stand, &scoped(&Right::ALL)).await.0, 403, "an older key still counts");
 }
 
 #[test]
@@ -174,6 +230,9 @@ fn a_key_that_could_be_guessed_is_refused() {
     assert!(keys.sign(&ScopedToken::new("", minute, minute)).is_err());
     assert!(keys.sign(&ScopedToken::new("app:", Duration::ZERO, minute)).is_err());
     assert!(keys.sign(&ScopedToken::new("app:", minute, Duration::MAX)).is_ok());
+    let mut long = ScopedToken::new("app:", minute, minute);
+    long.lasting = (0..1000).map(|number| format!("app:{number}")).collect();
+    assert!(keys.sign(&long).is_err());
 }
 
 #[tokio::test]

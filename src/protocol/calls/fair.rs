@@ -26,11 +26,11 @@ pub struct FairCalls {
 /// The defaults cost a dead waiter 10 s among ours. All times are whole milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FairSettings {
-    life: Duration,
-    skew: Duration,
-    allowance: Duration,
-    short: Duration,
-    long: Duration,
+    pub(crate) life: Duration,
+    pub(crate) skew: Duration,
+    pub(crate) allowance: Duration,
+    pub(crate) short: Duration,
+    pub(crate) long: Duration,
 }
 
 /// By what the skew grows each time a waiter had to be brought back to its seat.
@@ -42,11 +42,15 @@ const TOLD: &str = "16";
 
 impl Default for FairSettings {
     fn default() -> Self {
-        Self { life: s(10), skew: s(20), allowance: s(300), short: s(5), long: s(30) }
+        Self::DEFAULT
     }
 }
 
 impl FairSettings {
+    /// The settings unless set.
+    pub(crate) const DEFAULT: Self =
+        Self { life: s(10), skew: s(20), allowance: s(300), short: s(5), long: s(30) };
+
     /// How long a waiter of ours is believed to live after a poll; it polls three times as often.
     ///
     /// From 1 to 60 s; 10 s unless set. A dead waiter at the head of the queue costs those behind it as much. Shorter

@@ -2,7 +2,11 @@
 
 use alloc::string::String;
 
+use super::{ObjectKind, Right};
 use crate::name::LockName;
+
+/// The most names of one call: as many as a multi-lock has members.
+pub(super) const NAMES_MAX: usize = 100;
 
 /// How a key or a channel of a name is spelt.
 pub(super) type Spell = fn(&LockName) -> String;
@@ -37,11 +41,19 @@ pub(super) enum Arg {
     Lease(Option<&'static str>),
     /// A whole number up to this one.
     UpTo(u64),
+    /// The constant that the library sends.
+    Exactly(u64),
+    /// A setting of a fair lock's queue, up to `max`. Only a caller with a full token may go outside of `scoped`.
+    Setting { max: u64, scoped: (u64, u64) },
+    /// The allowance for the clock skew of Redisson's clients, which lengthens a hold.
+    PeerSkew,
+    /// How long something is kept in milliseconds, up to ten years. 0 means without an end, and so does empty where that is accepted.
+    Life { or_empty: bool },
     /// A whole number that may be negative, up to Java's `int` in both directions.
     Int,
     /// One of these words.
     Is(&'static [&'static str]),
-    /// A fencing token that is stored in a hold.
+    /// A fencing token that is stored in a hold or in a fence.
     Stored,
     /// `f` or `x` for each name.
     Kinds,
@@ -53,30 +65,44 @@ pub(super) enum Arg {
     Ids,
     /// All that follow are fields of values.
     Fields,
-    /// Anything.
-    Text,
+    /// The value of a guarded key: any text.
+    Value,
     /// Empty, or this.
     Maybe(&'static Self),
 }
 
-/// What a script takes.
+/// The KEYS and ARGV of a script, and what its caller must be allowed to do.
 pub(super) struct Layout {
+    /// `None`: a record that belongs to objects of every kind.
+    pub(super) kind: Option<ObjectKind>,
+    /// `None`: any right will do.
+    pub(super) right: Option<Right>,
     pub(super) keys: &'static [Key],
-    /// What follows once for each name, the name first.
+    /// Keys that are repeated for each name, the name first.
     pub(super) each: &'static [Key],
-    /// What follows, or does not.
+    /// Optional keys after all others.
     pub(super) more: &'static [Key],
     /// From ARGV 5 on.
     pub(super) args: &'static [Arg],
-    /// How many of these have to be there.
-    pub(super) least: usize,
-    /// Whether it ends what others hold.
-    pub(super) forces: bool,
+    /// How many of `args` are required.
+    pub(super) min_args: usize,
+    /// Whether the object may be created without an end.
+    pub(super) lasting: bool,
 }
 
 impl Layout {
     pub(super) const fn new(keys: &'static [Key], args: &'static [Arg]) -> Self {
-        Self { keys, each: &[], more: &[], args, least: args.len(), forces: false }
+        let (kind, right) = (None, Some(Right::Hold));
+        let min_args = args.len();
+        Self { kind, right, keys, each: &[], more: &[], args, min_args, lasting: false }
+    }
+
+    pub(super) const fn of(self, kind: ObjectKind) -> Self {
+        Self { kind: Some(kind), ..self }
+    }
+
+    pub(super) const fn right(self, right: Option<Right>) -> Self {
+        Self { right, ..self }
     }
 
     pub(super) const fn each(self, each: &'static [Key]) -> Self {
@@ -87,11 +113,21 @@ impl Layout {
         Self { more, ..self }
     }
 
-    pub(super) const fn least(self, least: usize) -> Self {
-        Self { least, ..self }
+    pub(super) const fn min_args(self, min_args: usize) -> Self {
+        Self { min_args, ..self }
     }
 
-    pub(super) const fn forcing(self) -> Self {
-        Self { forces: true, ..self }
+    pub(super) const fn lasting(self) -> Self {
+        Self { lasting: true, ..self }
+    }
+
+    /// Whether a call may have this number of keys. Checked before any key is looked at, so that the work for a call is linear in
+    /// its size.
+    pub(super) fn allows_keys(&self, count: usize) -> bool {
+        let Some(rest) = count.checked_sub(self.keys.len()) else { return false };
+        if self.each.is_empty() {
+            return rest == 0 || rest == self.more.len();
+        }
+        rest % self.each.len() == 0 && (1..=NAMES_MAX).contains(&(rest / self.each.len()))
     }
 }

@@ -1,56 +1,68 @@
 //! From KEYS and ARGV to what they touch.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::slice::Iter;
 use core::time::Duration;
 
-use super::Touched;
-use super::layout::{Arg, Key, Layout};
+use super::layout::{Arg, Key, Layout, NAMES_MAX};
 use super::tables::{KEEP_MAX, guard_args, layout};
-use crate::name::{GuardKey, LockName, OwnerId, PermitId, RequestId};
+use super::{ObjectKind, Right, Touched};
+use crate::name::{FencingToken, GuardKey, LockName, OwnerId, PermitId, RequestId};
 use crate::protocol::calls::GroupCalls;
 use crate::protocol::key;
 use crate::protocol::script::{Script, scripts};
-use crate::timing::LeaseTime;
+use crate::timing::{LeaseTime, PeerSkew};
 
-/// The most names of one call: as many as a multi-lock has members.
-const NAMES_MAX: usize = 100;
 /// The most permits of one call.
 const IDS_MAX: usize = 1000;
+/// The most keys of one call: a latch, and two for each member of a multi-lock.
+const KEYS_MAX: usize = 1 + 2 * NAMES_MAX;
+/// The most arguments of one call: those before the ids of permits, and the ids.
+const ARGS_MAX: usize = 16 + IDS_MAX;
+/// The longest life in milliseconds: ten years.
+const LIFE_MAX: u64 = 315_360_000_000;
+/// Whatever is kept for longer than this counts as kept without an end, in milliseconds.
+const LASTING: u64 = 24 * 60 * 60 * 1000;
 /// Two words of 64 bits in base64, without padding.
 const FIELD_LENGTH: usize = 22;
 
-/// What a call of this script with these keys and arguments is about; `None` unless it is one that this library could have made.
+/// Returns what a call of this script with these keys and arguments touches, or `None` unless this library could have made the call.
 ///
-/// A caller's own script (`eval`) is none: nobody knows what it touches.
+/// The work is linear in the size of the call, and calls with too many keys or arguments are refused before any of them is looked at.
+/// A caller's own script (`eval`) is always refused: its effects cannot be known.
 pub fn touched(script: &Script, keys: &[&str], args: &[&str]) -> Option<Touched> {
+    if keys.len() > KEYS_MAX || args.len() > ARGS_MAX {
+        return None;
+    }
     let [request, not_after, keep, "P" | "S" | "B", own @ ..] = args else { return None };
     let request = RequestId::parse(request)?;
     let not_after = if not_after.is_empty() { None } else { Some(number(not_after, u64::MAX)?) };
     number(keep, KEEP_MAX)?;
     let word = |place| own.get(place).copied().unwrap_or_default();
     if let Some(args) = guard_args(script.name, word(4)) {
-        Said::default().all(args, args.len(), own, &[])?;
-        let key = guarded(keys, script.name == scripts::GUARD_WRITE.name)?;
-        let (lease, forces, stores) = (None, false, None);
-        return Some(Touched { subjects: vec![key], lease, forces, not_after, stores });
-    }
-    let layout = layout(script.name, word(1))?;
-    let readings = named(&layout, keys).into_iter().filter_map(|names| {
         let mut said = Said::default();
-        said.all(layout.args, layout.least, own, &names)?;
+        said.all(args, args.len(), own, &[])?;
+        let key = guarded(keys, script.name == scripts::GUARD_WRITE.name)?;
+        let (kind, right) = (Some(ObjectKind::Guard), Some(Right::Guard));
+        return Some(said.into_touched(vec![key], kind, right, not_after));
+    }
+    let layout = layout(script.name, word(1)).filter(|layout| layout.allows_keys(keys.len()))?;
+    let readings = named(&layout, keys).into_iter().filter_map(|names| {
+        let mut said = Said { lasts: layout.lasting, ..Said::default() };
+        said.all(layout.args, layout.min_args, own, &names)?;
         said.fits(&layout, keys, &names, request)?;
         Some((names, said))
     });
     let (names, said): (Vec<_>, Vec<_>) = readings.unzip();
-    let Said { lease, stores, .. } = *said.first()?;
+    let said = said.into_iter().next()?;
     let subjects = match <[_; 1]>::try_from(names) {
         Ok([names]) => names.iter().map(|name| vec![text(name)]).collect(),
         Err(names) => vec![names.iter().flatten().map(text).collect()],
     };
-    Some(Touched { subjects, lease, forces: layout.forces, not_after, stores })
+    Some(said.into_touched(subjects, layout.kind, layout.right, not_after))
 }
 
 fn text(name: &LockName) -> String {
@@ -63,8 +75,7 @@ fn named(layout: &Layout, keys: &[&str]) -> Vec<Vec<LockName>> {
     if !layout.each.is_empty() {
         let groups = keys.get(layout.keys.len()..).unwrap_or_default().chunks(layout.each.len());
         let names: Option<Vec<_>> = groups.map(|group| group.first().and_then(parse)).collect();
-        let names = names.filter(|names| (1..=NAMES_MAX).contains(&names.len()) && are_set(names));
-        return names.into_iter().collect();
+        return names.filter(|names| are_distinct(names)).into_iter().collect();
     }
     let mut named = Vec::new();
     if let Some(place) = layout.keys.iter().position(|key| matches!(key, Key::Name)) {
@@ -82,8 +93,8 @@ fn named(layout: &Layout, keys: &[&str]) -> Vec<Vec<LockName>> {
     named.into_iter().map(|name| vec![name]).collect()
 }
 
-fn are_set(names: &[LockName]) -> bool {
-    (0..names.len()).all(|one| (0..one).all(|other| names.get(one) != names.get(other)))
+fn are_distinct(names: &[LockName]) -> bool {
+    names.iter().collect::<BTreeSet<_>>().len() == names.len()
 }
 
 /// The guarded key whose fence comes first, and which comes next where it is written to.
@@ -99,15 +110,46 @@ fn guarded(keys: &[&str], is_written: bool) -> Option<Vec<String>> {
 }
 
 /// What was found while a call was read.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Said {
     owner: Option<OwnerId>,
     other: Option<OwnerId>,
     lease: Option<LeaseTime>,
-    stores: Option<u64>,
+    stores: Option<FencingToken>,
+    peer_skew: Option<Duration>,
+    value_bytes: usize,
+    has_own_settings: bool,
+    /// Whether the call may leave its object without an end.
+    lasts: bool,
+    /// The locks whose token keys are kept without an end.
+    fenced: Vec<String>,
 }
 
 impl Said {
+    fn into_touched(
+        self,
+        subjects: Vec<Vec<String>>,
+        kind: Option<ObjectKind>,
+        right: Option<Right>,
+        not_after: Option<u64>,
+    ) -> Touched {
+        let Self { lease, stores, peer_skew, value_bytes, has_own_settings, lasts, fenced, .. } =
+            self;
+        let lasting = if lasts { subjects.iter().flatten().cloned().collect() } else { fenced };
+        Touched {
+            subjects,
+            kind,
+            right,
+            lease,
+            peer_skew,
+            has_own_settings,
+            lasting,
+            value_bytes,
+            not_after,
+            stores,
+        }
+    }
+
     /// Whether these are the keys of a call about these names.
     fn fits(
         &mut self,
@@ -143,14 +185,8 @@ impl Said {
         fits.then_some(())
     }
 
-    /// Whether these are arguments of such a call, of which at least so many have to be there.
-    fn all(
-        &mut self,
-        args: &[Arg],
-        least: usize,
-        found: &[&str],
-        names: &[LockName],
-    ) -> Option<()> {
+    /// Reads the arguments of a call, of which the first `min` are required.
+    fn all(&mut self, args: &[Arg], min: usize, found: &[&str], names: &[LockName]) -> Option<()> {
         let mut rest = found.iter();
         for (place, arg) in args.iter().enumerate() {
             let whole = rest.as_slice();
@@ -170,7 +206,7 @@ impl Said {
                         self.one(arg, text, names)?;
                         continue;
                     }
-                    None => return (place >= least).then_some(()),
+                    None => return (place >= min).then_some(()),
                 },
             };
             return fits.then_some(());
@@ -194,18 +230,39 @@ impl Said {
                 true
             }
             Arg::Stored => {
-                self.stores = Some(number(found, u64::MAX)?);
+                self.stores = Some(FencingToken::parse(found)?);
                 true
             }
-            Arg::UpTo(most) => number(found, *most).is_some(),
+            Arg::UpTo(max) => number(found, *max).is_some(),
+            Arg::Exactly(value) => number(found, *value) == Some(*value),
+            Arg::Setting { max, scoped: (from, to) } => {
+                self.has_own_settings |= !(*from..=*to).contains(&number(found, *max)?);
+                true
+            }
+            Arg::PeerSkew => {
+                let skew = Duration::from_millis(number(found, u64::MAX)?);
+                self.peer_skew = Some(PeerSkew::new(skew).ok()?.get());
+                true
+            }
+            Arg::Life { or_empty } => {
+                let life = if *or_empty && found.is_empty() { 0 } else { number(found, LIFE_MAX)? };
+                self.lasts |= life == 0 || life > LASTING;
+                true
+            }
+            Arg::Value => {
+                self.value_bytes = found.len();
+                true
+            }
             Arg::Int => found.parse().is_ok_and(|int: i32| is_spelt(found, int)),
             Arg::Is(words) => words.contains(&found),
             Arg::Kinds => {
-                found.len() == names.len() && found.bytes().all(|kind| matches!(kind, b'f' | b'x'))
+                let kinds = || names.iter().zip(found.bytes());
+                self.fenced =
+                    kinds().filter(|(_, kind)| *kind == b'f').map(|(name, _)| text(name)).collect();
+                found.len() == names.len() && kinds().all(|(_, kind)| matches!(kind, b'f' | b'x'))
             }
             Arg::Of(spell) => names.first().is_some_and(|name| found == spell(name)),
             Arg::Maybe(arg) => found.is_empty() || self.one(arg, found, names).is_some(),
-            Arg::Text => true,
             Arg::Ids | Arg::Fields | Arg::Channels => false,
         };
         fits.then_some(())
@@ -260,7 +317,7 @@ mod tests {
         let mut keys: Vec<&str> = call.keys().iter().map(String::as_str).collect();
         let args: Vec<&str> = call.args().iter().map(String::as_str).collect();
         let found = touched(call.script(), &keys, &args).unwrap();
-        assert_eq!(found.stores, Some(FencingToken::MAX.as_u64()));
+        assert_eq!(found.stores, Some(FencingToken::MAX));
         assert_eq!(found.names().collect::<Vec<_>>(), ["app:a", "app:{x}"]);
         assert!(touched(call.script(), keys.get(..4).unwrap(), &args).is_none());
         keys.swap(1, 3);

@@ -3,18 +3,21 @@
 use core::time::Duration;
 
 use super::layout::{Arg, Key, Layout};
+use super::{ObjectKind, Right};
+use crate::protocol::calls::FairSettings;
 use crate::protocol::key;
 use crate::timing::{FIRST_HORIZON, HORIZON, ONCE_WINDOW, ROUND_MAX, TOKEN_KEPT};
 
-/// The layout of the script of this name; of those that do several things, of what is said in ARGV 6.
-pub(super) fn layout(script: &str, what: &str) -> Option<Layout> {
-    locks(script)
-        .or_else(|| fair(script))
-        .or_else(|| sides(script))
+/// The layout of the script of this name. For scripts with several operations, `operation` (ARGV 6) chooses.
+pub(super) fn layout(script: &str, operation: &str) -> Option<Layout> {
+    let lock = || locks(script).or_else(|| fair(script)).or_else(|| sides(script));
+    lock()
         .or_else(|| groups(script))
-        .or_else(|| semaphores(script, what))
-        .or_else(|| permits(script, what))
-        .or_else(|| others(script, what))
+        .map(|layout| layout.of(ObjectKind::Lock))
+        .or_else(|| semaphores(script, operation).map(|layout| layout.of(ObjectKind::Semaphore)))
+        .or_else(|| permits(script, operation).map(|layout| layout.of(ObjectKind::Permits)))
+        .or_else(|| latches(script, operation).map(|layout| layout.of(ObjectKind::Latch)))
+        .or_else(|| (script == "cancel").then(cancel))
 }
 
 const fn ms(time: Duration) -> u64 {
@@ -32,15 +35,16 @@ const LEASE: Arg = Arg::Lease(None);
 const FLAG: Arg = Arg::Is(&["0", "1"]);
 const TOLD: Arg = Arg::Is(&["1"]);
 const TOKEN: Arg = Arg::UpTo(NUMBER_MAX);
-const KEPT: Arg = Arg::UpTo(ms(TOKEN_KEPT));
-const WINDOW: Arg = Arg::UpTo(ms(ONCE_WINDOW));
-const PREVIOUS_KEPT: Arg = Arg::UpTo(ms(ROUND_MAX) + ms(HORIZON));
+const KEPT: Arg = Arg::Exactly(ms(TOKEN_KEPT));
+const WINDOW: Arg = Arg::Exactly(ms(ONCE_WINDOW));
+const PREVIOUS_KEPT: Arg = Arg::Exactly(ms(ROUND_MAX) + ms(HORIZON));
 /// As long as the longest lease, and what counting in whole seconds may be off.
 const DELAY: Arg = Arg::UpTo(86_400_000 + 1000);
-const SKEW: Arg = Arg::UpTo(60_000);
 const PERMITS: Arg = Arg::UpTo(INT_MAX);
-/// Ten years.
-const LIFE: Arg = Arg::UpTo(315_360_000_000);
+const LIFE: Arg = Arg::Life { or_empty: false };
+const LIFE_OR_NONE: Arg = Arg::Life { or_empty: true };
+const FORCE: Option<Right> = Some(Right::Force);
+const MANAGE: Option<Right> = Some(Right::Manage);
 
 fn locks(script: &str) -> Option<Layout> {
     use Key::{Latch, Name, Of, Record};
@@ -59,15 +63,18 @@ fn locks(script: &str) -> Option<Layout> {
             ],
         )
         .each(&[Name, Of(key::token)])
-        .least(4),
+        .min_args(4),
         "lock_raise" => {
-            Layout::new(&[Latch], &[PLAIN, Arg::Stored, KEPT]).each(&[Name, Of(key::token)])
+            let layout = Layout::new(&[Latch], &[PLAIN, Arg::Stored, KEPT]);
+            layout.each(&[Name, Of(key::token)]).right(Some(Right::Majority))
         }
         "lock_renew" => {
             Layout::new(&[Latch], &[Arg::Owner(&["", ":write"]), LEASE, TOKEN]).each(&[Name])
         }
         "lock_release" => Layout::new(&[Latch], &[PLAIN]).each(&[Name, Of(key::channel)]),
-        "lock_force_release" => Layout::new(&[Record, Name, Of(key::channel)], &[WINDOW]).forcing(),
+        "lock_force_release" => {
+            Layout::new(&[Record, Name, Of(key::channel)], &[WINDOW]).right(FORCE)
+        }
         "lock_inspect" => Layout::new(&[Name, Of(key::token)], &[Arg::Maybe(&PLAIN)]),
         _ => return None,
     };
@@ -76,10 +83,16 @@ fn locks(script: &str) -> Option<Layout> {
 
 fn fair(script: &str) -> Option<Layout> {
     use Key::{Latch, Name, Of, OtherLatch, Record};
-    const LIFE: Arg = Arg::UpTo(60_000);
-    const AHEAD: Arg = Arg::UpTo(3_600_000);
-    const LONG: Arg = Arg::UpTo(600_000);
-    const ALLOWANCE: Arg = Arg::UpTo(86_400_000);
+    const SETTINGS: FairSettings = FairSettings::DEFAULT;
+    const LIFE: Arg = exactly(60_000, ms(SETTINGS.life));
+    // A waiter whose seat had to be restored widens its skew: once is allowed for.
+    const SKEW: Arg = Arg::Setting { max: 3_600_000, scoped: (0, 4 * ms(SETTINGS.skew)) };
+    const SHORT: Arg = exactly(60_000, ms(SETTINGS.short));
+    const LONG: Arg = exactly(600_000, ms(SETTINGS.long));
+    const ALLOWANCE: Arg = Arg::Setting { max: 86_400_000, scoped: (0, ms(SETTINGS.allowance)) };
+    const fn exactly(max: u64, scoped: u64) -> Arg {
+        Arg::Setting { max, scoped: (scoped, scoped) }
+    }
     const QUEUE: Key = Of(key::queue);
     const TIMEOUTS: Key = Of(key::timeouts);
     const BEATS: Key = Of(key::beats);
@@ -93,8 +106,8 @@ fn fair(script: &str) -> Option<Layout> {
             &[
                 PLAIN,
                 LIFE,
-                AHEAD,
-                LIFE,
+                SKEW,
+                SHORT,
                 LONG,
                 Arg::UpTo(u32::MAX as u64),
                 LEASE,
@@ -108,14 +121,14 @@ fn fair(script: &str) -> Option<Layout> {
         .more(&[OtherLatch]),
         "fair_release" => Layout::new(
             &[Latch, Name, QUEUE, TIMEOUTS, BEATS, SEATS, WATCH, CHANNEL],
-            &[PLAIN, LIFE, AHEAD, LIFE, LONG, PREVIOUS, PREVIOUS_KEPT],
+            &[PLAIN, LIFE, SKEW, SHORT, LONG, PREVIOUS, PREVIOUS_KEPT],
         )
         .more(&[OtherLatch]),
         "fair_force_release" => Layout::new(
             &[Record, Name, QUEUE, TIMEOUTS, BEATS, SEATS, WATCH, CHANNEL],
-            &[WINDOW, LIFE, AHEAD, LIFE, LONG],
+            &[WINDOW, LIFE, SKEW, SHORT, LONG],
         )
-        .forcing(),
+        .right(FORCE),
         "fair_queue" => {
             Layout::new(&[Name, QUEUE, TIMEOUTS, BEATS], &[Arg::Maybe(&PLAIN), Arg::UpTo(16)])
         }
@@ -144,12 +157,12 @@ fn sides(script: &str) -> Option<Layout> {
             &[Latch, Name, TOKEN_KEY, WANT, CHANNEL],
             &[WRITER, LEASE, FLAG, KEPT, READERS, Arg::Maybe(&Arg::UpTo(5000)), TOLD],
         )
-        .least(6),
+        .min_args(6),
         "write_release" => {
             Layout::new(&[Latch, Name, CHANNEL, TOKEN_KEY, EPOCH, WANT], &[WRITER, READERS, KEPT])
                 .more(&[OtherLatch, OtherReadTimeout])
         }
-        "rw_force_release" => Layout::new(&[Record, Name, CHANNEL], &[WINDOW, SIDE]).forcing(),
+        "rw_force_release" => Layout::new(&[Record, Name, CHANNEL], &[WINDOW, SIDE]).right(FORCE),
         "rw_inspect" => {
             Layout::new(&[Name, TOKEN_KEY], &[Arg::Maybe(&Arg::Owner(&["", ":write"])), SIDE])
                 .more(&[ReadTimeout])
@@ -165,15 +178,17 @@ fn groups(script: &str) -> Option<Layout> {
     let layout = match script {
         "group_acquire" => Layout::new(
             &[Latch, Name, Of(key::token)],
-            &[PLAIN, LEASE, FLAG, KEPT, SKEW, Arg::Fields],
+            &[PLAIN, LEASE, FLAG, KEPT, Arg::PeerSkew, Arg::Fields],
         ),
-        "group_renew" => Layout::new(&[Latch, Name], &[PLAIN, LEASE, TOKEN, SKEW, Arg::Fields]),
+        "group_renew" => {
+            Layout::new(&[Latch, Name], &[PLAIN, LEASE, TOKEN, Arg::PeerSkew, Arg::Fields])
+        }
         "group_release" => Layout::new(&[Latch, Name, CHANNEL], &[PLAIN, Arg::Fields]),
         "group_force_release" => {
-            Layout::new(&[Record, Name, CHANNEL], &[WINDOW, Arg::Fields]).forcing()
+            Layout::new(&[Record, Name, CHANNEL], &[WINDOW, Arg::Fields]).right(FORCE)
         }
         "group_inspect" => {
-            Layout::new(&[Of(key::token), Name], &[Arg::Maybe(&PLAIN), SKEW, Arg::Fields])
+            Layout::new(&[Of(key::token), Name], &[Arg::Maybe(&PLAIN), Arg::PeerSkew, Arg::Fields])
         }
         _ => return None,
     };
@@ -191,19 +206,25 @@ fn semaphores(script: &str, what: &str) -> Option<Layout> {
             &[Latch, Name, HOLDS, CHANNEL, Of(key::own_token)],
             &[PLAIN, LASTING, FLAG, KEPT, PERMITS, TOLD],
         )
-        .least(5),
+        .min_args(5),
         ("semaphore_renew", _) => Layout::new(&[Latch, HOLDS], &[TOKEN, LASTING, PLAIN, PERMITS]),
         ("semaphore_release", _) => Layout::new(&[Latch, Name, HOLDS, CHANNEL], &[PLAIN, PERMITS]),
         ("semaphore_inspect", _) => {
             Layout::new(&[Of(key::own_token), Name, HOLDS], &[Arg::Maybe(&PLAIN), PERMITS])
         }
-        ("semaphore_change", "add") => change(&[WINDOW, Arg::Is(&["add"]), Arg::Int]),
-        ("semaphore_change", "addx") => change(&[WINDOW, Arg::Is(&["addx"]), PERMITS]),
-        ("semaphore_change", "drain") => change(&[WINDOW, Arg::Is(&["drain"]), Arg::UpTo(0)]),
-        ("semaphore_change", "set") => {
-            change(&[WINDOW, Arg::Is(&["set"]), PERMITS, Arg::Maybe(&LIFE)])
+        ("semaphore_change", "add") => {
+            change(&[WINDOW, Arg::Is(&["add"]), Arg::Int]).right(MANAGE).lasting()
         }
-        ("semaphore_change", "clear") => change(&[WINDOW, Arg::Is(&["clear"])]).forcing(),
+        ("semaphore_change", "addx") => {
+            change(&[WINDOW, Arg::Is(&["addx"]), PERMITS]).right(MANAGE)
+        }
+        ("semaphore_change", "drain") => {
+            change(&[WINDOW, Arg::Is(&["drain"]), Arg::UpTo(0)]).right(MANAGE)
+        }
+        ("semaphore_change", "set") => {
+            change(&[WINDOW, Arg::Is(&["set"]), PERMITS, LIFE_OR_NONE]).right(MANAGE)
+        }
+        ("semaphore_change", "clear") => change(&[WINDOW, Arg::Is(&["clear"])]).right(FORCE),
         _ => return None,
     };
     Some(layout)
@@ -219,39 +240,52 @@ fn permits(script: &str, what: &str) -> Option<Layout> {
     let layout = match (script, what) {
         ("permits_acquire", _) => Layout::new(
             &[Latch, Name, HELD, CHANNEL, Of(key::own_token)],
-            &[SKEW, LASTING, FLAG, KEPT, FLAG, Arg::Ids],
+            &[Arg::PeerSkew, LASTING, FLAG, KEPT, FLAG, Arg::Ids],
         ),
-        ("permits_renew", _) => Layout::new(&[Latch, HELD], &[TOKEN, LASTING, SKEW, Arg::Ids]),
+        ("permits_renew", _) => {
+            Layout::new(&[Latch, HELD], &[TOKEN, LASTING, Arg::PeerSkew, Arg::Ids])
+        }
         ("permits_release", _) => Layout::new(&[Latch, Name, HELD, CHANNEL], &[Arg::Ids]),
-        ("permits_inspect", _) => Layout::new(&[Of(key::own_token), Name, HELD], &[SKEW, Arg::Ids]),
-        ("permits_change", "add") => change(&[WINDOW, Arg::Is(&["add"]), Arg::Int, NONE]),
-        ("permits_change", "set") => change(&[WINDOW, Arg::Is(&["set"]), PERMITS, NONE]),
-        ("permits_change", "new") => change(&[WINDOW, Arg::Is(&["new"]), PERMITS, NONE]),
+        ("permits_inspect", _) => {
+            Layout::new(&[Of(key::own_token), Name, HELD], &[Arg::PeerSkew, Arg::Ids])
+        }
+        ("permits_change", "add") => {
+            change(&[WINDOW, Arg::Is(&["add"]), Arg::Int, NONE]).right(MANAGE).lasting()
+        }
+        ("permits_change", "set") => {
+            change(&[WINDOW, Arg::Is(&["set"]), PERMITS, NONE]).right(MANAGE).lasting()
+        }
+        ("permits_change", "new") => {
+            change(&[WINDOW, Arg::Is(&["new"]), PERMITS, NONE]).right(MANAGE).lasting()
+        }
         ("permits_change", "free") => {
             change(&[WINDOW, Arg::Is(&["free"]), Arg::UpTo(0), NONE, Arg::Ids])
         }
         ("permits_change", "lease") => {
-            change(&[WINDOW, Arg::Is(&["lease"]), Arg::Lease(Some("-1")), SKEW, Arg::Ids])
+            change(&[WINDOW, Arg::Is(&["lease"]), Arg::Lease(Some("-1")), Arg::PeerSkew, Arg::Ids])
         }
         ("permits_change", "clear") => {
-            change(&[WINDOW, Arg::Is(&["clear"]), Arg::UpTo(0), NONE]).forcing()
+            change(&[WINDOW, Arg::Is(&["clear"]), Arg::UpTo(0), NONE]).right(FORCE)
         }
         _ => return None,
     };
     Some(layout)
 }
 
-fn others(script: &str, what: &str) -> Option<Layout> {
+fn latches(script: &str, operation: &str) -> Option<Layout> {
     use Key::{Name, Record};
     const CHANNEL: Arg = Arg::Of(key::count_down_channel);
     const NONE: Arg = Arg::Is(&[""]);
-    let layout = match (script, what) {
-        ("cancel", _) => Layout::new(&[Record], &[WINDOW]),
-        ("latch_change", "down" | "delete") => {
-            Layout::new(&[Record, Name], &[WINDOW, Arg::Is(&["down", "delete"]), NONE, CHANNEL])
+    let change = |args| Layout::new(&[Record, Name], args);
+    let layout = match (script, operation) {
+        ("latch_change", "down") => {
+            change(&[WINDOW, Arg::Is(&["down"]), NONE, CHANNEL]).right(Some(Right::Count))
+        }
+        ("latch_change", "delete") => {
+            change(&[WINDOW, Arg::Is(&["delete"]), NONE, CHANNEL]).right(MANAGE)
         }
         ("latch_change", "set") => {
-            Layout::new(&[Record, Name], &[WINDOW, Arg::Is(&["set"]), TOKEN, CHANNEL])
+            change(&[WINDOW, Arg::Is(&["set"]), TOKEN, CHANNEL]).right(MANAGE).lasting()
         }
         ("latch_inspect", _) => Layout::new(&[Name], &[]),
         _ => return None,
@@ -259,21 +293,21 @@ fn others(script: &str, what: &str) -> Option<Layout> {
     Some(layout)
 }
 
-/// The arguments of the scripts about guarded keys; of the one that writes, by what is said in ARGV 9.
-pub(super) fn guard_args(script: &str, what: &str) -> Option<&'static [Arg]> {
-    Some(match (script, what) {
+/// The record of a request of any object: only the client that sent the request knows its id.
+fn cancel() -> Layout {
+    Layout::new(&[Key::Record], &[WINDOW]).right(None)
+}
+
+/// The arguments of the scripts about guarded keys. For the script that writes, `operation` (ARGV 9) chooses.
+pub(super) fn guard_args(script: &str, operation: &str) -> Option<&'static [Arg]> {
+    const NUMBER: Arg = Arg::UpTo(u64::MAX);
+    Some(match (script, operation) {
         ("guard_newest", _) => &[],
-        ("guard_write", "set") => &[
-            TOKEN,
-            PLAIN,
-            Arg::UpTo(u64::MAX),
-            LIFE,
-            Arg::Is(&["set"]),
-            Arg::Text,
-            Arg::Maybe(&LIFE),
-        ],
+        ("guard_write", "set") => {
+            &[Arg::Stored, PLAIN, NUMBER, LIFE, Arg::Is(&["set"]), Arg::Value, LIFE_OR_NONE]
+        }
         ("guard_write", "del" | "claim") => {
-            &[TOKEN, PLAIN, Arg::UpTo(u64::MAX), LIFE, Arg::Is(&["del", "claim"])]
+            &[Arg::Stored, PLAIN, NUMBER, LIFE, Arg::Is(&["del", "claim"])]
         }
         _ => return None,
     })

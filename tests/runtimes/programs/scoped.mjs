@@ -1,10 +1,11 @@
-/** What a page does with a scoped token for the prefix `own:`. Gives what came of each step to `report`. */
+/** What a page does with a scoped token for locks below `own:lock:` and semaphores below `own:seats:`. Reports the result of each step. */
 
 import { connect } from "edgelatch";
 
 const query = new URLSearchParams(location.search);
 const locks = connect({ url: query.get("url"), token: query.get("token") });
-const name = `own:${crypto.randomUUID()}`;
+const id = crypto.randomUUID();
+const name = `own:lock:${id}`;
 
 const steps = {
   "a lock is taken, renewed and released": () => locks.lock(name).run((lease) => lease.renew()),
@@ -18,11 +19,14 @@ const steps = {
     Promise.all(["a", "b", "c"].map((part) => locks.lock(`${name}:${part}`).run(() => {}))),
   "a fair lock has its turn": () => locks.fairLock(`${name}:fair`).run(() => {}),
   "permits are taken for a time": async () => {
-    const semaphore = locks.semaphore(`${name}:seats`);
-    await semaphore.trySetPermits(1);
+    const semaphore = locks.semaphore(`own:seats:${id}`);
+    await semaphore.trySetPermits(1, { lifeMs: 60_000 });
     await semaphore.run(1, { leaseMs: 30_000 }, () => {});
   },
   "another's name is refused": () => refused(locks.lock("theirs").acquire()),
+  "a lock under the name of a semaphore is refused": () => refused(locks.lock(`own:seats:${id}`).acquire()),
+  "permits without an end are refused": () => refused(locks.semaphore(`own:seats:${id}:more`).trySetPermits(1)),
+  "a count-down latch is refused": () => refused(locks.countDownLatch(`own:latch:${id}`).count()),
   "a longer lease is refused": () => refused(locks.lock(name).acquire({ leaseMs: 60_001 })),
   "force is refused": () => refused(locks.lock(name).forceRelease()),
 };

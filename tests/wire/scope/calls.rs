@@ -8,6 +8,7 @@ use edgelatch::protocol::calls::{
     LatchCount, LockCalls, Member, OnceCall, PermitCalls, PermitCount, PermitTotal, ReadCalls,
     SemaphoreCalls, Stamp, Target, Try, WriteCalls,
 };
+use edgelatch::protocol::scope::{ObjectKind, Right};
 use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
 use edgelatch::timing::{GuardMemory, LeaseTime, LifeTime, PeerSkew, RejoinDelay, WantTime};
 
@@ -16,15 +17,25 @@ use test_support::calls::{bound, lease, owner, request, token};
 /// The lease of all that asks for one.
 pub(crate) const LEASE: u64 = 45_000;
 
-/// A call, and what it is about.
+/// A call, and what it touches and needs.
+#[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) call: ScriptCall,
     pub(crate) names: Vec<String>,
     pub(crate) lease: Option<LeaseTime>,
-    pub(crate) forces: bool,
+    pub(crate) kind: Option<ObjectKind>,
+    pub(crate) right: Option<Right>,
+    /// Whether the names may stay without an end.
+    pub(crate) lasts: bool,
 }
 
 impl Known {
+    /// A call that holds or inspects something.
+    fn new(call: ScriptCall, names: &[String], kind: ObjectKind) -> Self {
+        let (names, right) = (names.to_vec(), Some(Right::Hold));
+        Self { call, names, lease: None, kind: Some(kind), right, lasts: false }
+    }
+
     pub(crate) fn words(&self) -> (Vec<&str>, Vec<&str>) {
         (
             self.call.keys().iter().map(String::as_str).collect(),
@@ -41,12 +52,29 @@ fn bounds() -> [Bound; 2] {
     [bound(1_700_000_090_000, 90_000), Bound { not_after: None, keep: Duration::from_secs(600) }]
 }
 
-/// All that can be asked about what can be held.
+const fn kind(target: &Target) -> ObjectKind {
+    match target {
+        Target::Semaphore(_) => ObjectKind::Semaphore,
+        Target::Permits(_) => ObjectKind::Permits,
+        _ => ObjectKind::Lock,
+    }
+}
+
+/// Whether the call keeps the token key of a lock for ever.
+fn is_fenced(call: &ScriptCall) -> bool {
+    let kinds = call.args().get(8).filter(|_| call.script().name == "lock_acquire");
+    kinds.is_some_and(|kinds| kinds.contains('f'))
+}
+
+/// All calls about an object that can be held.
 pub(crate) fn of_target(target: &Target) -> Vec<Known> {
     let names: Vec<String> = target.names().iter().map(|name| name.as_str().to_owned()).collect();
-    let known = |call, lease, forces| Known { call, names: names.clone(), lease, forces };
+    let known = |call, lease| {
+        let known = Known::new(call, &names, kind(target));
+        Known { lease, lasts: is_fenced(&known.call), ..known }
+    };
     // Of several locks only the first.
-    let of_one = |call, forces| Known { names: names[..1].to_vec(), ..known(call, None, forces) };
+    let of_one = |call| Known::new(call, &names[..1], kind(target));
     let (id, me, before) = (request(7), owner(1), owner(2));
     let mut calls = Vec::new();
     let mut leases = vec![lease(LEASE)];
@@ -59,27 +87,42 @@ pub(crate) fn of_target(target: &Target) -> Vec<Known> {
                 let (request, lease, owner) = (id, *asked, me);
                 let one =
                     Try { request, bound, owner, lease, last, number: 3, previous, announces };
-                calls.push(known(target.acquire(&one), Some(*asked), false));
+                calls.push(known(target.acquire(&one), Some(*asked)));
             }
-            calls.push(known(target.renew(id, bound, me, *asked, token(9)), Some(*asked), false));
+            calls.push(known(target.renew(id, bound, me, *asked, token(9)), Some(*asked)));
         }
-        calls.push(known(target.release(id, bound, me), None, false));
-        calls.push(known(target.abandon(id, bound, me, Some(before)), None, false));
-        calls.push(of_one(target.force_release().call(id, bound), true));
+        calls.push(known(target.release(id, bound, me), None));
+        calls.push(known(target.abandon(id, bound, me, Some(before)), None));
+        let forced = of_one(target.force_release().call(id, bound));
+        calls.push(Known { right: Some(Right::Force), ..forced });
     }
-    calls.push(of_one(target.inspect(id, None), false));
-    calls.push(of_one(target.inspect(id, Some(me)), false));
+    calls.push(of_one(target.inspect(id, None)));
+    calls.push(of_one(target.inspect(id, Some(me))));
     calls
 }
 
-/// A request that is done once, and its end.
-fn once(names: &[&str], call: &OnceCall, lease: Option<LeaseTime>) -> Vec<Known> {
-    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let known = |call, lease| Known { call, names: names.clone(), lease, forces: false };
+/// A request that is done once, and its cancellation.
+fn once(name: &str, change: &Change) -> Vec<Known> {
+    let Change { call, kind, right, lease, lasts } = change;
+    let names = [name.to_owned()];
     let calls = bounds().map(|bound| {
-        [known(call.call(request(5), bound), lease), known(call.cancel(request(5), bound), None)]
+        let done = Known::new(call.call(request(5), bound), &names, *kind);
+        let cancelled = Known::new(call.cancel(request(5), bound), &names, *kind);
+        [
+            Known { lease: *lease, right: Some(*right), lasts: *lasts, ..done },
+            Known { kind: None, right: None, ..cancelled },
+        ]
     });
     calls.into_iter().flatten().collect()
+}
+
+/// A request that changes an object.
+struct Change {
+    call: OnceCall,
+    kind: ObjectKind,
+    right: Right,
+    lease: Option<LeaseTime>,
+    lasts: bool,
 }
 
 /// Everything that can be held, under this name or these two.
@@ -109,59 +152,96 @@ pub(crate) fn targets(one: &str, two: &str, publish: Publish) -> Vec<Target> {
     ]
 }
 
-/// What is asked of an object as a whole.
+/// The calls that change or inspect an object as a whole.
 fn of_objects(one: &str, publish: Publish) -> Vec<Known> {
-    let known = |call| Known { call, names: vec![one.to_owned()], lease: None, forces: false };
+    let names = [one.to_owned()];
     let ids: Vec<_> = ["0f", "a0"].map(|half| PermitId::parse(&half.repeat(16)).unwrap()).into();
-    let (id, total) = (request(7), PermitTotal::new(5).unwrap());
-    let semaphore = SemaphoreCalls::new(name(one), publish, PermitCount::new(1).unwrap());
     let permits =
         PermitCalls::new(name(one), publish, BatchSize::new(1).unwrap(), PeerSkew::DEFAULT);
     let latch = CountDownLatchCalls::new(name(one), publish);
     let fair = FairCalls::new(name(one), FairSettings::default(), publish);
-    let life = LifeTime::new(Duration::from_secs(9)).ok();
-    let mut calls: Vec<Known> = [
-        (semaphore.add(-3), None),
-        (semaphore.add(i32::MAX), None),
-        (semaphore.add_if_exists(PermitCount::new(2).unwrap()), None),
-        (semaphore.drain(), None),
-        (semaphore.try_set(total, None), None),
-        (semaphore.try_set(total, life), None),
-        (permits.add(i32::MIN), None),
-        (permits.set(total), None),
-        (permits.try_set(total), None),
-        (permits.release_ids(&ids), None),
-        (permits.update_lease(&ids, lease(LEASE)), Some(lease(LEASE))),
-        (permits.update_lease(&ids, LeaseTime::ENDLESS), Some(LeaseTime::ENDLESS)),
-        (latch.count_down(), None),
-        (latch.try_set(LatchCount::new(3).unwrap()), None),
-        (latch.delete(), None),
-    ]
-    .iter()
-    .flat_map(|(call, lease)| once(&[one], call, *lease))
-    .collect();
-    calls.push(known(permits.inspect_ids(id, &ids)));
-    calls.push(known(latch.inspect(id)));
-    calls.push(known(fair.queue(id, None)));
-    calls.push(known(fair.queue(id, Some(owner(1)))));
+    let changes = [
+        of_semaphore(one, publish),
+        of_permits(&permits, &ids),
+        [
+            (latch.count_down(), Right::Count, false),
+            (latch.try_set(LatchCount::new(3).unwrap()), Right::Manage, true),
+            (latch.delete(), Right::Manage, false),
+        ]
+        .map(|(call, right, lasts)| change(call, ObjectKind::Latch, right, lasts))
+        .into(),
+    ];
+    let mut calls: Vec<Known> =
+        changes.iter().flatten().flat_map(|change| once(one, change)).collect();
+    let id = request(7);
+    calls.push(Known::new(permits.inspect_ids(id, &ids), &names, ObjectKind::Permits));
+    calls.push(Known::new(latch.inspect(id), &names, ObjectKind::Latch));
+    calls.push(Known::new(fair.queue(id, None), &names, ObjectKind::Lock));
+    calls.push(Known::new(fair.queue(id, Some(owner(1))), &names, ObjectKind::Lock));
     calls
 }
 
-/// What is asked of a guarded key.
+fn change(call: OnceCall, kind: ObjectKind, right: Right, lasts: bool) -> Change {
+    Change { call, kind, right, lease: None, lasts }
+}
+
+fn of_semaphore(one: &str, publish: Publish) -> Vec<Change> {
+    let semaphore = SemaphoreCalls::new(name(one), publish, PermitCount::new(1).unwrap());
+    let total = PermitTotal::new(5).unwrap();
+    let life = |seconds| LifeTime::new(Duration::from_secs(seconds)).ok();
+    let changes = [
+        (semaphore.add(-3), true),
+        (semaphore.add(i32::MAX), true),
+        (semaphore.add_if_exists(PermitCount::new(2).unwrap()), false),
+        (semaphore.drain(), false),
+        (semaphore.try_set(total, None), true),
+        (semaphore.try_set(total, life(9)), false),
+        (semaphore.try_set(total, life(86_400)), false),
+        (semaphore.try_set(total, life(86_401)), true),
+    ];
+    let manage = |(call, lasts)| change(call, ObjectKind::Semaphore, Right::Manage, lasts);
+    changes.map(manage).into()
+}
+
+fn of_permits(permits: &PermitCalls, ids: &[PermitId]) -> Vec<Change> {
+    let total = PermitTotal::new(5).unwrap();
+    let hold =
+        |call, lease| Change { lease, ..change(call, ObjectKind::Permits, Right::Hold, false) };
+    let mut changes: Vec<Change> =
+        [permits.add(i32::MIN), permits.set(total), permits.try_set(total)]
+            .map(|call| change(call, ObjectKind::Permits, Right::Manage, true))
+            .into();
+    changes.push(hold(permits.release_ids(ids), None));
+    for asked in [lease(LEASE), LeaseTime::ENDLESS] {
+        changes.push(hold(permits.update_lease(ids, asked), Some(asked)));
+    }
+    changes
+}
+
+/// The calls about a guarded key.
 fn of_guard(key: &str) -> Vec<Known> {
-    let known = |call| Known { call, names: vec![key.to_owned()], lease: None, forces: false };
-    let calls = GuardCalls::new(GuardKey::parse(key).unwrap(), GuardMemory::DEFAULT);
+    let names = [key.to_owned()];
+    let known = |call, lasts| Known {
+        right: Some(Right::Guard),
+        lasts,
+        ..Known::new(call, &names, ObjectKind::Guard)
+    };
+    let calls = |memory| GuardCalls::new(GuardKey::parse(key).unwrap(), memory);
+    let (a_day, for_ever) = (calls(GuardMemory::DEFAULT), calls(GuardMemory::FOR_EVER));
     let life = LifeTime::new(Duration::from_secs(9)).ok();
     let stamp = Stamp { token: token(9), owner: owner(1), number: 1 };
     let writes = [
-        GuardedWrite::set("{\"any\":\"value\"}", None),
-        GuardedWrite::set("", life),
-        GuardedWrite::delete(),
-        GuardedWrite::claim(),
+        (GuardedWrite::set("{\"any\":\"value\"}", None), true),
+        (GuardedWrite::set("", life), false),
+        (GuardedWrite::delete(), false),
+        (GuardedWrite::claim(), false),
     ];
-    let mut all = vec![known(calls.newest(request(7)))];
+    let mut all = vec![known(a_day.newest(request(7)), false)];
     for bound in bounds() {
-        all.extend(writes.iter().map(|write| known(calls.write(request(7), bound, stamp, write))));
+        for (write, lasts) in &writes {
+            all.push(known(a_day.write(request(7), bound, stamp, write), *lasts));
+            all.push(known(for_ever.write(request(7), bound, stamp, write), true));
+        }
     }
     all
 }

@@ -1,18 +1,23 @@
 //! Of each call exactly its names and its lease are read.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use edgelatch::LockName;
+use edgelatch::protocol::calls::{FairCalls, FairSettings, Target};
 use edgelatch::protocol::scope::{Prefix, Touched, touched};
 use edgelatch::protocol::script::{Publish, scripts};
 use proptest::prelude::*;
 
-use super::calls::{Known, every_call};
+use test_support::calls::token;
+
+use super::calls::{Known, every_call, of_target};
 
 /// Names that anybody may choose, plain ones and such with a hash tag.
 fn name() -> impl Strategy<Value = String> {
     let text = "[a-zA-Z0-9:/._é -]{1,12}";
     prop_oneof![text, (text, text, text).prop_map(|(a, tag, b)| format!("{a}{{{tag}}}{b}"))]
-        .prop_filter("a name", |name| edgelatch::LockName::parse(name).is_ok())
+        .prop_filter("a name", |name| LockName::parse(name).is_ok())
 }
 
 pub(crate) fn read(known: &Known) -> Option<Touched> {
@@ -26,10 +31,15 @@ pub(crate) fn assert_read(known: &Known) {
     let touched = read(known).unwrap_or_else(|| panic!("{script}: {:?}", known.call.keys()));
     let names: BTreeSet<&str> = touched.names().collect();
     assert_eq!(names, known.names.iter().map(String::as_str).collect(), "{script}");
-    assert_eq!((touched.lease, touched.forces), (known.lease, known.forces), "{script}");
+    assert_eq!((touched.kind, touched.right), (known.kind, known.right), "{script}");
+    assert_eq!(touched.lease, known.lease, "{script}");
+    let lasting: &[String] = if known.lasts { &known.names } else { &[] };
+    assert_eq!(touched.lasting, lasting, "{script}");
+    assert!(!touched.has_own_settings, "{script}");
     let not_after = &known.call.args()[1];
     assert_eq!(touched.not_after.map_or_else(String::new, |ms| ms.to_string()), *not_after);
-    assert_eq!(touched.stores, None, "{script}");
+    let stored = script.starts_with("guard_write").then_some(token(9));
+    assert_eq!(touched.stores, stored, "{script}");
 }
 
 proptest! {
@@ -69,4 +79,42 @@ fn a_name_in_braces_is_told_apart_where_its_first_key_is_there() {
         let is_shared = shared.contains(&known.call.script().name);
         assert_eq!(Prefix::new("a").unwrap().covers(&touched), is_shared);
     }
+}
+
+/// H1 and its like: refused by the number of keys before any key is compared with another.
+#[test]
+fn a_call_with_too_many_keys_or_arguments_is_refused_whatever_they_are() {
+    for known in every_call("app:a", "app:b", Publish::Plain) {
+        let (script, (mut keys, mut args)) = (known.call.script(), known.words());
+        let names: Vec<String> = (0..20_000).map(|number| format!("el:{{{number}}}:")).collect();
+        keys.extend(names.iter().map(String::as_str));
+        assert!(touched(script, &keys, &args).is_none(), "{}", script.name);
+        let keys = known.words().0;
+        args.extend(names.iter().map(String::as_str));
+        assert!(touched(script, &keys, &args).is_none(), "{}", script.name);
+    }
+}
+
+#[test]
+fn settings_of_a_fair_lock_s_queue_other_than_the_default_are_told() {
+    let s = Duration::from_secs;
+    let reads = |settings: FairSettings| {
+        let calls = FairCalls::new(LockName::parse("a").unwrap(), settings, Publish::Plain);
+        let target = Target::Fair(calls);
+        let known = of_target(&target).into_iter().filter(|known| known.lease.is_some());
+        let is_own: Vec<bool> = known
+            .filter(|known| known.call.script().name == "fair_acquire")
+            .map(|known| read(&known).unwrap().has_own_settings)
+            .collect();
+        assert!(!is_own.is_empty() && is_own.iter().all(|own| *own == is_own[0]));
+        is_own[0]
+    };
+    let default = FairSettings::default();
+    // A waiter that had to come back to its seat widens its skew by itself.
+    assert!(!reads(default) && !reads(default.widened()) && reads(default.widened().widened()));
+    assert!(reads(default.life(s(11)).unwrap()) && reads(default.life(s(9)).unwrap()));
+    assert!(reads(default.grace(s(6), s(30)).unwrap()));
+    assert!(reads(default.grace(s(5), s(31)).unwrap()));
+    assert!(reads(default.allowance(s(301)).unwrap()));
+    assert!(!reads(default.allowance(s(10)).unwrap()));
 }

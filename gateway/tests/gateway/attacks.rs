@@ -1,0 +1,226 @@
+//! Attacks with a scoped token that once succeeded: each is refused by its rule, and Redis stays as it was.
+
+use edgelatch::protocol::script::{Script, scripts};
+use edgelatch_gateway::Right;
+use serde_json::{Value, json};
+
+use crate::breaches::{OWNER, REQUEST, Scene, latch, run, taking};
+use crate::scopes::{now, with_claims};
+
+/// A second owner: whoever is attacked.
+const VICTIM: &str = "02020202-0202-8202-8202-020202020202:1";
+const KEPT: &str = "86400000";
+
+/// A call of a script whose frame is that of a client that knows Redis' clock.
+fn call(script: &Script, keys: &[&str], args: &[&str]) -> Value {
+    let bound = (now() * 1000 + 60_000).to_string();
+    run(script, keys, &[&[REQUEST, &bound, "90000", "P"], args].concat())
+}
+
+fn record(name: &str) -> String {
+    format!("el:{{{name}}}:{REQUEST}")
+}
+
+/// The keys of a plain lock.
+fn lock(name: &str) -> [String; 3] {
+    [latch(name), name.to_owned(), format!("redisson_lock_token:{{{name}}}")]
+}
+
+/// A guarded write to this key under this token, whose fence is kept for that long.
+fn guarding(key: &str, token: &str, kept: &str, write: &[&str]) -> Value {
+    let fence = format!("el:{{{key}}}:fence");
+    call(&scripts::GUARD_WRITE, &[&fence, key], &[&[token, OWNER, "1", kept], write].concat())
+}
+
+/// H1: the gateway compared every key with every other one, before it counted them.
+#[tokio::test]
+async fn h1_a_call_with_many_keys_is_refused_by_their_number() {
+    let mut scene = Scene::new().await;
+    let keys: Vec<String> = (0..50_000).map(|number| format!("el:{{{number}}}:")).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    for script in [&scripts::CANCEL, &scripts::SEMAPHORE_RENEW, &scripts::PERMITS_RENEW] {
+        let command = run(script, &keys, &[REQUEST, "", "0", "P", "60000"]);
+        scene.refuses(&command, "only such calls").await;
+    }
+}
+
+/// H3: with one name a guard, a latch, a semaphore and a lock reached each other's keys.
+#[tokio::test]
+async fn h3_no_kind_of_object_reaches_the_names_of_another() {
+    let all = [Right::Hold, Right::Count, Right::Manage, Right::Guard];
+    let mut scene = Scene::with(&all).await;
+    for set in [
+        &["HSET", "app:doc", VICTIM, "1"][..],
+        &["SET", "seats:doc", "0"],
+        &["ZADD", "el:{seats:doc}:held", "9999999999999", VICTIM],
+        &["SET", "gate:doc", "3"],
+    ] {
+        redis::cmd(set[0]).arg(&set[1..]).exec_async(&mut scene.redis).await.unwrap();
+    }
+    let token = (now() * 1_000_000).to_string();
+    for name in ["app:doc", "seats:doc", "gate:doc", "permits:doc"] {
+        for write in [&["del"][..], &["claim"], &["set", "x", "1000"]] {
+            scene.refuses(&guarding(name, &token, KEPT, write), "prefix for such objects").await;
+        }
+    }
+    for name in ["app:doc", "seats:doc", "permits:doc", "data:doc"] {
+        let (record, channel) =
+            (record(name), format!("redisson_countdownlatch__channel__{{{name}}}"));
+        for operation in ["down", "delete"] {
+            let args = ["60000", operation, "", &channel];
+            let command = call(&scripts::LATCH_CHANGE, &[&record, name], &args);
+            scene.refuses(&command, "prefix for such objects").await;
+        }
+    }
+    for name in ["app:doc", "gate:doc", "permits:doc", "data:doc"] {
+        let keys = [record(name), name.to_owned(), format!("el:{{{name}}}:held")];
+        let channel = format!("redisson_sc:{{{name}}}");
+        let keys = [keys[0].as_str(), &keys[1], &keys[2], &channel];
+        let command = call(&scripts::SEMAPHORE_CHANGE, &keys, &["60000", "set", "1", "1000"]);
+        scene.refuses(&command, "prefix for such objects").await;
+    }
+    for name in ["seats:doc", "gate:doc", "permits:doc", "data:doc"] {
+        let keys = lock(name);
+        let keys = keys.each_ref().map(String::as_str);
+        scene.refuses(&taking(&keys, "", "60000", &[]), "prefix for such objects").await;
+    }
+}
+
+/// H4: a token that was kept too short let the next one fall; one of the future locked everybody out.
+#[tokio::test]
+async fn h4_tokens_neither_fall_nor_run_ahead() {
+    let rights = [Right::Hold, Right::Guard, Right::Majority];
+    let mut scene = Scene::with(&rights).await;
+    let keys = lock("app:a");
+    let keys = keys.each_ref().map(String::as_str);
+    let raising =
+        |token: &str, kept: &str| call(&scripts::LOCK_RAISE, &keys, &[OWNER, token, kept]);
+    let (current, ahead) =
+        ((now() * 1_000_000).to_string(), ((now() + 3599) * 1_000_000).to_string());
+    for kept in ["1", "0", "86399999", "86400001"] {
+        scene.refuses(&raising(&current, kept), "only such calls").await;
+        let args = [REQUEST, "", "90000", "P", OWNER, "1000", "0", kept];
+        scene.refuses(&run(&scripts::LOCK_ACQUIRE, &keys, &args), "only such calls").await;
+    }
+    scene.refuses(&raising(&ahead, KEPT), "too far into the future").await;
+    for token in [ahead.as_str(), "9007199254740991"] {
+        for kept in [KEPT, "60000"] {
+            let command = guarding("data:a", token, kept, &["claim"]);
+            scene.refuses(&command, "too far into the future").await;
+        }
+    }
+    // A fence without an end: only where the token names the key.
+    scene.refuses(&guarding("data:other", &current, "0", &["claim"]), "`lasting`").await;
+    let (status, body) =
+        scene.client.command(&guarding("data:a", &current, "0", &["claim"]).to_string()).await;
+    assert!(status == 200 && body.starts_with(r#"{"result":[1,"#), "{body}");
+}
+
+/// M1: a lease of 100 ms kept others out for minutes.
+#[tokio::test]
+async fn m1_nothing_beside_the_lease_keeps_others_out_for_longer() {
+    let mut scene = Scene::new().await;
+    let field = "0123456789012345678901";
+    let keys = lock("app:g");
+    let keys = keys.each_ref().map(String::as_str);
+    let args = [OWNER, "1000", "0", KEPT, "60000", field];
+    scene.refuses(&call(&scripts::GROUP_ACQUIRE, &keys, &args), "`peerSkewMs`").await;
+    let id = "0f".repeat(16);
+    let name = "permits:a";
+    let keys = [
+        latch(name),
+        name.to_owned(),
+        format!("{{{name}}}:timeout"),
+        format!("redisson_sc:{{{name}}}"),
+        format!("el:{{{name}}}:token"),
+    ];
+    let keys = keys.each_ref().map(String::as_str);
+    let args = ["60000", "1000", "0", KEPT, "0", &id];
+    scene.refuses(&call(&scripts::PERMITS_ACQUIRE, &keys, &args), "`peerSkewMs`").await;
+    // With the skew that the token names it passes.
+    let args = ["1000", "1000", "0", KEPT, "0", &id];
+    let command = call(&scripts::PERMITS_ACQUIRE, &keys, &args).to_string();
+    let (status, body) = scene.client.command(&command).await;
+    assert!(status == 200 && body.starts_with(r#"{"result":[0,"#), "{body}");
+}
+
+/// M2: what has no end fills Redis for ever.
+#[tokio::test]
+async fn m2_what_stays_for_ever_is_named_by_the_token() {
+    let rights = [Right::Hold, Right::Guard, Right::Manage];
+    let mut scene = Scene::with(&rights).await;
+    let token = (now() * 1_000_000).to_string();
+    let large = "x".repeat(65_537);
+    let writes: [(&[&str], &str); 4] = [
+        (&["set", "x", ""], "`lasting`"),
+        (&["set", "x", "0"], "`lasting`"),
+        (&["set", "x", "86400001"], "`lasting`"),
+        (&["set", &large, "1000"], "too large"),
+    ];
+    for (write, says) in writes {
+        scene.refuses(&guarding("data:other", &token, KEPT, write), says).await;
+    }
+    let keys = lock("app:a");
+    let keys = keys.each_ref().map(String::as_str);
+    scene.refuses(&taking(&keys, "", "60000", &["f"]), "`lasting`").await;
+    let name = "gate:other";
+    let channel = format!("redisson_countdownlatch__channel__{{{name}}}");
+    let args = ["60000", "set", "1", &channel];
+    let command = call(&scripts::LATCH_CHANGE, &[&record(name), name], &args);
+    scene.refuses(&command, "`lasting`").await;
+    // A name that the token lists may stay.
+    let keys = lock("app:fenced");
+    let keys = keys.each_ref().map(String::as_str);
+    let (status, body) =
+        scene.client.command(&taking(&keys, "", "60000", &["f"]).to_string()).await;
+    assert!(status == 200 && body.starts_with(r#"{"result":[1,"#), "{body}");
+}
+
+/// Of each right, what it allows is refused without it, and allowed with it.
+#[tokio::test]
+async fn every_right_is_needed_for_what_it_allows() {
+    let token = (now() * 1_000_000).to_string();
+    let gate = "gate:a";
+    let channel = format!("redisson_countdownlatch__channel__{{{gate}}}");
+    let gated = |operation: &str, count: &str| {
+        call(&scripts::LATCH_CHANGE, &[&record(gate), gate], &["60000", operation, count, &channel])
+    };
+    let keys = lock("app:a");
+    let keys = keys.each_ref().map(String::as_str);
+    let freed = [&record("app:a"), "app:a", "redisson_lock__channel:{app:a}"];
+    let calls = [
+        (Right::Hold, taking(&keys, "", "60000", &[])),
+        (Right::Count, gated("down", "")),
+        (Right::Manage, gated("set", "1")),
+        (Right::Manage, gated("delete", "")),
+        (Right::Guard, guarding("data:a", &token, KEPT, &["claim"])),
+        (Right::Force, call(&scripts::LOCK_FORCE_RELEASE, &freed, &["60000"])),
+        (Right::Majority, call(&scripts::LOCK_RAISE, &keys, &[OWNER, &token, KEPT])),
+    ];
+    for (right, command) in calls {
+        let others: Vec<Right> = Right::ALL.into_iter().filter(|other| *other != right).collect();
+        let mut scene = Scene::with(&others).await;
+        scene.refuses(&command, &format!("lacks the right `{}`", right.name())).await;
+        let scene = Scene::with(&[right]).await;
+        let (status, body) = scene.client.command(&command.to_string()).await;
+        assert_eq!(status, 200, "{}: {body}", right.name());
+    }
+}
+
+/// A token of earlier versions has the least right, whatever it says of force.
+#[tokio::test]
+async fn a_token_of_earlier_versions_may_hold_locks_and_nothing_else() {
+    let claims =
+        json!({ "prefix": "app:", "maxLeaseMs": 60_000, "exp": now() + 600, "force": true });
+    let mut scene = Scene::with_token(&with_claims(&claims)).await;
+    let keys = lock("app:a");
+    let keys = keys.each_ref().map(String::as_str);
+    let (status, body) = scene.client.command(&taking(&keys, "", "60000", &[]).to_string()).await;
+    assert_eq!(status, 200, "{body}");
+    let freed = [&record("app:a"), "app:a", "redisson_lock__channel:{app:a}"];
+    let command = call(&scripts::LOCK_FORCE_RELEASE, &freed, &["60000"]);
+    scene.refuses(&command, "right `force`").await;
+    let token = (now() * 1_000_000).to_string();
+    let command = guarding("app:doc", &token, KEPT, &["claim"]);
+    scene.refuses(&command, "prefix for such objects").await;
+}
