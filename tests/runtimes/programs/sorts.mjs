@@ -12,11 +12,28 @@ export async function eachSort({ connect, url, token, name, rounds, together }) 
   for (const [what, play] of Object.entries(sorts)) {
     parts[what] = [];
     for (let round = 0; round < rounds; round += 1) {
-      await Promise.all(Array.from({ length: together }, (_, lane) => play(world, `${name}:${what}:${round}:${lane}`)));
+      const playLane = (_, lane) => inTime((tries) => play(world, `${name}:${what}:${round}:${lane}:${tries}`));
+      await Promise.all(Array.from({ length: together }, playLane));
       parts[what].push(await inUse(together));
     }
   }
   return parts;
+}
+
+/** How often a play is repeated that a busy machine made too slow. */
+const MAX_TRIES = 100;
+/** An answer came later than the request timeout, which is a second for the nodes of a redLock and a third of the lease for others. */
+const SLOW = ["gateway-unreachable", "gateway-too-slow", "outcome-unknown"];
+
+/** Plays until no answer has come too late: each time on new names, since a hold of unknown outcome ends only with its lease. */
+async function inTime(play) {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await play(tries);
+    } catch (error) {
+      if (!SLOW.includes(error.code) || tries === MAX_TRIES) throw error;
+    }
+  }
 }
 
 /** A client, a second owner of it, clients of what looks like three more Redis, and how to get a new one. */
@@ -30,20 +47,6 @@ function newWorld(connect, url, token) {
 }
 
 const plain = (locks, name) => locks.lock(name);
-
-/** How often an acquisition is repeated whose nodes were too slow. */
-const MAX_TRIES = 100;
-
-/** A node of a redLock has a second for its answer, which a busy machine may miss. Then nothing is held, and it can be tried again. */
-async function acquiredInTime(acquire) {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await acquire();
-    } catch (error) {
-      if (error.code !== "gateway-unreachable" || tries === MAX_TRIES) throw error;
-    }
-  }
-}
 
 /** What is done with a lease of such a lock before it is given back. */
 const held = (lock, work) => async (world, name) => {
@@ -64,7 +67,7 @@ const sorts = {
   multiLock: held((locks, name) => locks.multiLock([locks.lock(`${name}:a`), locks.lock(`${name}:b`)])),
   async redLock({ locks, nodes }, name) {
     const red = locks.redLock(nodes.map((node, number) => node.lock(`${name}:${number}`)), { rejoinDelayMs: 1_000 });
-    await (await acquiredInTime(() => red.acquire({ ...LONG, leaseMs: 1_000 }))).release();
+    await (await red.acquire({ ...LONG, leaseMs: 1_000 })).release();
   },
   async run({ locks }, name) {
     await locks.lock(name).run((lease) => lease.token);
