@@ -87,7 +87,10 @@ export interface ReadWriteLock {
 /** What Redis says of a lock. */
 export interface LockState {
   readonly locked: boolean;
-  /** The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free. */
+  /**
+   * The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free. For a side of a read-write lock it is
+   * the sum over all holders; from 1,000 holders on each counts once.
+   */
   readonly holdCount: number;
   /** Until the hold runs out; null when the lock is free or its hold has no end. */
   readonly remainingMs: number | null;

@@ -59,7 +59,8 @@ impl Refusal {
     }
 
     /// The first word of Redis' error, such as `WRONGTYPE`; empty when there is none. The rest of its text is not kept,
-    /// since it may quote arguments.
+    /// since it may quote arguments. `LIMIT`: the object has as many values, holders or waiters as it can have, and nothing
+    /// was done.
     pub fn code(&self) -> &str {
         &self.code
     }
@@ -89,9 +90,11 @@ pub enum RefusalKind {
     Unauthorized,
     /// Redis is full and evicts nothing. Releases and renewals still pass.
     OutOfMemory,
-    /// Something that is no lock is stored under one of its keys. Another program's doing, or a clash of names.
+    /// Something that is no lock is stored under one of its keys, or an object of another kind: a group under a lock's name, a lock
+    /// under a guarded key. Another program's doing, or a clash of names.
     WrongType,
-    /// The token key holds no number that could rise within 2^53. Another program's doing.
+    /// The token key holds no number that could rise within 2^53. Another program's doing. Or the nodes of a redLock cannot agree on
+    /// a token, since it is more than a minute ahead of the clock of too many of them: clocks are apart, or were set back.
     TokenRange,
     /// Redis is loading, failing over, read-only or busy. Passes by itself; asked again within the wait.
     Unavailable,

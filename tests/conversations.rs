@@ -65,6 +65,8 @@ mod queries;
 mod quorum_lease;
 #[path = "conversations/red_lock.rs"]
 mod red_lock;
+#[path = "conversations/red_lock_clock_skew.rs"]
+mod red_lock_clock_skew;
 #[path = "conversations/red_lock_failures.rs"]
 mod red_lock_failures;
 #[path = "conversations/release.rs"]

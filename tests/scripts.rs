@@ -15,6 +15,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod scripts {
     mod access;
     mod bounds;
+    mod cost;
     mod differential;
     mod eval;
     mod fair;
@@ -23,6 +24,8 @@ mod scripts {
     mod group;
     mod guard;
     mod idempotency;
+    mod kinds;
+    mod limits;
     mod multi_lock;
     mod pinned;
     mod publishing;

@@ -13,7 +13,10 @@
 //!
 //! **The token** is handed out when a majority *stores* it, this very one, under this hold. The largest of tokens that nodes mint
 //! by themselves would not rise: another majority may have minted smaller ones. All nodes are asked to store one that is proposed
-//! to them; where that was not possible, the largest is stored afterwards, in one more request.
+//! to them; where that was not possible, the largest is stored afterwards, in one more request. A node refuses a token that is far
+//! ahead of its clock, so the largest is one that a majority accepts: a node whose tokens are ahead of that has no vote.
+
+mod tokens;
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -22,7 +25,7 @@ use super::gather::{
     CANCELLED, Concerns, Gathered, GatheredPart, NOTHING, Outline, Part, Parts, Stage, Standing,
 };
 use super::{Entropy, Input, Lease, Machine, Output, Wake};
-use crate::error::AcquireError;
+use crate::error::{AcquireError, Refusal, RefusalKind};
 use crate::name::FencingToken;
 use crate::protocol::calls::{LockCalls, Target};
 use crate::protocol::reply::ServerClock;
@@ -171,8 +174,7 @@ impl Majority {
         if let Some(token) = held.iter().copied().find(|token| stored(*token) >= self.quorum()) {
             return self.complete(token, whom, last, now);
         }
-        let newest = held.iter().copied().max();
-        if let Some(token) = newest.filter(|_| held.len() >= self.quorum()) {
+        if let Some(token) = self.aim(now) {
             return self.raise(token, whom, last, now);
         }
         if self.parts.are_asked() {
@@ -197,24 +199,6 @@ impl Majority {
 
     fn is_held(&self, place: usize, now: Instant) -> bool {
         self.held(now).any(|(held, ..)| held == place)
-    }
-
-    /// A majority is held, and its nodes store different tokens: the largest is stored in those that have another.
-    fn raise(&mut self, token: FencingToken, whom: Whom, last: bool, now: Instant) {
-        let other: Vec<usize> = self
-            .held(now)
-            .filter(|(place, _, stored)| *stored != token && !self.is_asked(*place))
-            .map(|(place, ..)| place)
-            .collect();
-        let calls = u32::try_from(other.len()).unwrap_or(u32::MAX);
-        if !other.is_empty() && self.parts.affords(calls) {
-            for place in other {
-                self.parts.with(place, |part, common| part.raise(token, common));
-            }
-        } else if !self.parts.are_asked() {
-            return self.refused(last, now);
-        }
-        self.stage = Stage::Asking((whom, last));
     }
 
     fn is_asked(&self, place: usize) -> bool {
@@ -265,7 +249,8 @@ impl Majority {
     fn refused(&mut self, last: bool, now: Instant) {
         self.extended = false;
         let is_final = |part: &Part| part.standing().is_final();
-        if last || self.parts.places(is_final).len() > self.tolerated() {
+        let is_over = last || self.cannot_agree(now);
+        if is_over || self.parts.places(is_final).len() > self.tolerated() {
             let error = self.error(now);
             return self.end(error);
         }
@@ -310,6 +295,9 @@ impl Majority {
             && let Some(no) = standings().find(|standing| standing.is_final())
         {
             return no.error();
+        }
+        if self.cannot_agree(now) {
+            return AcquireError::Refused(Refusal::new(RefusalKind::TokenRange, ""));
         }
         let answers = |standing: &&Standing| {
             use Standing::{Busy, Held, Young};

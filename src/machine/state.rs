@@ -11,7 +11,8 @@ use crate::protocol::reply::{Code, Reply};
 pub struct LockState {
     /// Whether anybody holds it.
     pub is_locked: bool,
-    /// The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free.
+    /// The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free. For a side of a read-write lock it
+    /// is the sum over all holders; from 1,000 holders on each counts once.
     pub hold_count: u64,
     /// Until the hold runs out; `None` when the lock is free or its hold has no end.
     pub remaining: Option<Duration>,

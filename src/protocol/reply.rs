@@ -59,7 +59,7 @@ pub enum Code {
     Superseded = -7,
     /// -8: the token is older than a guard remembers.
     TooOld = -8,
-    /// -9: the token is from the future of a guard's clock.
+    /// -9: the token is further ahead of Redis' clock than a guard, or a node of a majority, believes.
     FromTheFuture = -9,
     /// -10: a node of a quorum is too young to vote.
     TooYoung = -10,

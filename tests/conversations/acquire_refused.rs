@@ -28,6 +28,17 @@ fn a_script_that_may_have_stopped_half_way_is_undone() {
     assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
 }
 
+/// An object that is full refuses whoever is new, and writes no tombstone.
+#[test]
+fn an_object_that_is_full_is_a_refusal_and_nothing_is_left_of_the_try() {
+    for patience in [Patience::Once, up_to(30_000)] {
+        let it = acquire(patience).expect_call(ACQUIRE).refuse("LIMIT the group is full");
+        let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
+        let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((refusal.kind(), refusal.code()), (RefusalKind::Other, "LIMIT"));
+    }
+}
+
 #[test]
 fn what_was_refused_for_now_is_undone_since_a_copy_may_be_granted_later() {
     let it = acquire(Patience::Once).expect_call(ACQUIRE);

@@ -13,7 +13,7 @@ use edgelatch::timing::{Patience, RejoinDelay};
 
 use super::differential::pair::Pair;
 use test_support::calls::{UNBOUND, lease, lock, owner, request};
-use test_support::redis::{Content, Redis};
+use test_support::redis::{Content, Keyspace, Redis};
 use test_support::script_model::Value;
 use test_support::stand::until;
 
@@ -60,6 +60,8 @@ pub(super) fn raise_for(
     token: u64,
 ) -> ScriptCall {
     let (mut vote, calls) = vote(who, node, clock_ms);
+    // A vote raises only to what the nodes' clocks let them believe.
+    let granted = &Reply { server_ms: granted.server_ms.max(token / 1000), ..granted.clone() };
     vote.handle(Input::Reply { call: calls[0].0, reply: granted.clone() }, START);
     let reply = Reply { value: token.to_string(), ..granted.clone() };
     vote.handle(Input::Reply { call: calls[1].0, reply }, START);
@@ -143,6 +145,77 @@ async fn a_raise_that_comes_late_changes_nothing_where_more_is_stored() {
     // The hold can be renewed by the token that is stored, and ended.
     let again = pair.call(&acquire(node(), None), "again").await;
     assert_eq!((again.code, again.value), (Code::AlreadyYours, (token + 20).to_string()));
+}
+
+/// Guards would reject the tokens of all holders that follow.
+#[tokio::test]
+async fn a_token_from_the_future_is_not_stored() {
+    let redis = Redis::start().await;
+    let mut pair = Pair::new(&redis).await;
+    let granted = pair.call(&acquire(node(), None), "acquire").await;
+    let token = granted.value.parse::<u64>().unwrap();
+    for (ahead, believed) in [(3_600_000_000, false), (120_000_000, false), (30_000_000, true)] {
+        let before = redis.dump().await;
+        let call = raise(node(), None, &granted, token + ahead);
+        let reply = pair.call(&call, "raise").await;
+        if believed {
+            assert_eq!((reply.code, stored(&redis).await), (Code::Done, token + ahead));
+        } else {
+            assert_eq!(reply.code, Code::FromTheFuture);
+            let newest = reply.value.parse::<u64>().unwrap();
+            assert!((token..token + 90_000_000).contains(&newest), "{newest}");
+            assert_eq!(stored(&redis).await, token);
+            let ends = |key: &str, all: &Keyspace| all[key].ends_at;
+            assert_eq!(ends(TOKEN_KEY, &before), ends(TOKEN_KEY, &redis.dump().await));
+        }
+    }
+    // The hold is there all the same, and its release ends it.
+    let again = pair.call(&acquire(node(), None), "again").await;
+    assert_eq!(again.code, Code::AlreadyYours);
+}
+
+/// Redis' clock was set back: tokens go on above the last one.
+#[tokio::test]
+async fn a_token_that_is_ahead_already_goes_on_and_may_be_stored_again() {
+    let redis = Redis::start().await;
+    let mut pair = Pair::new(&redis).await;
+    let ahead = (redis.now_ms().await + 3_600_000) * 1000;
+    let ends_at = redis.now_ms().await + 600_000;
+    pair.write(TOKEN_KEY, Value::Text(ahead.to_string()), Some(ends_at)).await;
+    let granted = pair.call(&acquire(node(), None), "acquire").await;
+    assert_eq!((granted.code, granted.value.parse()), (Code::Done, Ok(ahead + 1)));
+    for (by, code) in [(0, Code::Done), (1, Code::FromTheFuture)] {
+        let call =
+            raise(node(), None, &Reply { value: "1".into(), ..granted.clone() }, ahead + 1 + by);
+        assert_eq!(pair.call(&call, "raise").await.code, code);
+        assert_eq!(stored(&redis).await, ahead + 1);
+    }
+}
+
+/// If the last token expired while it is ahead of the clock, the next token would be smaller.
+#[tokio::test]
+async fn no_request_shortens_for_how_long_the_last_token_is_kept() {
+    let redis = Redis::start().await;
+    let granted = redis.run(&acquire(node(), None)).await;
+    let token = granted.value.parse::<u64>().unwrap();
+    let call = raise(node(), None, &granted, token + 30_000_000);
+    for before_ms in [86_000_000, 1_000] {
+        redis.ask::<u64>(&["PEXPIRE", TOKEN_KEY, &before_ms.to_string()]).await;
+        run_keeping(&redis, &call, 1).await;
+        let left: u64 = redis.ask(&["PTTL", TOKEN_KEY]).await;
+        // Until the clock has passed it, at least.
+        assert!(left > (before_ms - 1_000).max(20_000), "{left}");
+    }
+}
+
+/// Runs a raise that keeps the token for so many milliseconds.
+async fn run_keeping(redis: &Redis, call: &ScriptCall, kept_ms: u64) {
+    let mut eval = redis::cmd("EVAL");
+    eval.arg(call.source(false)).arg(call.keys().len()).arg(call.keys());
+    let (args, last) = call.args().split_at(call.args().len() - 1);
+    assert_eq!(last.len(), 1);
+    eval.arg(args).arg(kept_ms);
+    redis.send::<redis::Value>(eval).await.unwrap();
 }
 
 #[tokio::test]

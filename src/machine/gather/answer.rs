@@ -135,6 +135,11 @@ impl Part {
                 }
                 FencingToken::parse(&reply.value)
             }
+            // The node's clock is further behind than its last reply told.
+            Verdict::Answered(reply, _) if reply.code == Code::FromTheFuture => {
+                let refusal = Refusal::new(RefusalKind::TokenRange, "");
+                return self.is_no_hold(Standing::Refused(refusal));
+            }
             Verdict::Answered(..) => return self.is_no_hold(Standing::TooSlow),
             Verdict::Refused(refusal) => {
                 return self

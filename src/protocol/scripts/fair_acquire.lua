@@ -1,4 +1,4 @@
--- with mint, fair
+-- with store_token, mint, fair, kind
 -- Takes a fair lock, or joins its queue, or shows that a waiter is still there: one script for the first try and every poll.
 --
 -- KEYS  1 latch of the owner, 2 to 8 as in parts/fair.lua, 9 token key, 10 latch of the previous owner, if there is one
@@ -9,6 +9,7 @@
 --       0 not yet: `<place, 0 is the head>,<poll after ms>,<1: seat restored>`, remaining of the hold (-1: no end, 0: free)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -6 the last token is out of range
+--       error, for a waiter without a place or seat: WRONGTYPE: the name is a group's   LIMIT: there are 2,000 waiters or seats
 --
 -- May be sent twice: the latch lets one owner be granted once (C1); while it waits, the latch keeps the highest send number,
 -- and a copy with none above it only reads (F3). A last try that is refused leaves the queue and writes its tombstone (C4).
@@ -51,6 +52,11 @@ if prev~='' and (call('GET',KEYS[10]) or ''):sub(1,1)~='x' then
   if held==1 and free() then return grant() end
 end
 if not place and free() and call('EXISTS',KEYS[3])==0 then return grant() end
+if not (place or seat) then
+  if not free() and is_group(KEYS[2]) then return other_kind() end
+  -- N2. The seat of a waiter that was evicted is kept, since it may come back.
+  if not last and math.max(call('LLEN',KEYS[3]),call('ZCARD',KEYS[6]))>=2000 then return redis.error_reply('LIMIT too many wait for the lock') end
+end
 -- C5: who is queued already, or ends, begins with what passes when memory is full. Who is new does not.
 if place or seat or last then call('DEL',KEYS[1]) end
 if not last then call('SET',KEYS[1],'w'..ARGV[10],'PX',life()) end
@@ -58,12 +64,13 @@ local back=0
 if not place and seat then
   -- F5: Redisson evicts nothing but heads, so its seat is in front: behind those of ours alone that came before it.
   back=1
-  local i,e=0
+  local i,earlier,e,page=0,{}
+  for _,h in ipairs(call('ZRANGEBYSCORE',KEYS[6],'-inf',seat)) do earlier[h]=true end
   repeat
-    e=call('LINDEX',KEYS[3],i)
-    local s=e and ours(e) and score(6,e)
-    i=i+1
-  until not s or s>seat
+    page=call('LRANGE',KEYS[3],i,i+127)
+    for _,h in ipairs(page) do if not earlier[h] then e=h break end end
+    i=i+128
+  until e or #page<128
   if e then call('LINSERT',KEYS[3],'BEFORE',e,field) else call('RPUSH',KEYS[3],field) end
 elseif not place and not last then
   local newest=tonumber(call('ZRANGE',KEYS[6],-1,-1,'WITHSCORES')[2]) or 0
@@ -97,7 +104,7 @@ local room=foreign*tonumber(ARGV[13])
 if nearest then room=math.max(room,math.min(nearest-now,room+3600000)) end
 call('ZADD',KEYS[4],now+alive+skew+room,field)
 for _,g in ipairs(call('ZRANGEBYSCORE',KEYS[5],'-inf',now-keep,'LIMIT',0,16)) do
-  if not call('LPOS',KEYS[3],g) then leave(g) end
+  if not call('LPOS',KEYS[3],g) then forget(g) end
 end
 local ms=call('PTTL',KEYS[2])
 if place==0 then

@@ -1,4 +1,4 @@
--- with mint, group, stretch
+-- with store_token, mint, group, stretch, kind
 -- Takes a set of values of a group, all or none.
 --
 -- KEYS  1 latch of the owner, 2 the group, 3 its token key
@@ -8,23 +8,26 @@
 --       0 busy: number of the first value that is taken, longest remaining
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted, and not all is held any more
 --      -6 the last token is out of range
+--       error WRONGTYPE: the name is a lock's   LIMIT: the group would hold more than 10,000 values
 --
 -- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
--- extends (C6). A busy answer writes nothing, except the tombstone when this was the last try (C4).
+-- extends (C6). A busy answer writes nothing, except the tombstone when this was the last try (C4). LIMIT writes nothing either,
+-- but a full group is swept first: of about 300 fields, from a random place on, those of values whose hold has ended are removed.
 local H,lease,pad=ARGV[5],tonumber(ARGV[6]),tonumber(ARGV[9])
 local latch=redis.call('GET',KEYS[1])
 if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
 local mine,busy,ms,mark,old=0,0,0,{},{}
-for i=10,#ARGV do
-  local f=ARGV[i]
-  local h=redis.call('HGET',group,f)
-  mark[f]=true
-  if h==H then mine=mine+1 elseif h then
-    local rest=left(f,h,pad)
-    if rest then
-      if busy==0 then busy=i-9 end
-      ms=math.max(ms,rest)
-    else for _,k in ipairs{':expire_time',':lock_count'} do old[#old+1]=f..':'..h..k end end
+for from=10,#ARGV,500 do
+  for i,h in ipairs(redis.call('HMGET',group,unpack(ARGV,from,math.min(from+499,#ARGV)))) do
+    local f=ARGV[from+i-1]
+    mark[f]=true
+    if h==H then mine=mine+1 elseif h then
+      local rest=left(f,h,pad)
+      if rest then
+        if busy==0 then busy=from+i-10 end
+        ms=math.max(ms,rest)
+      else for _,k in ipairs{':expire_time',':lock_count'} do old[#old+1]=f..':'..h..k end end
+    end
   end
 end
 if latch then
@@ -40,8 +43,25 @@ if busy>0 then
 end
 -- What earlier owners left beside a value has to go, for a late unlock of Redisson's that finds it takes our field away (FM7). Of a
 -- group that is too large to look through, only what the last one left.
-if redis.call('HLEN',group)<=1024 then
-  for _,k in ipairs(redis.call('HKEYS',group)) do if mark[k:sub(1,22)] and #k>22 and k:sub(24,23+#H)~=H then old[#old+1]=k end end
+local size=redis.call('HLEN',group)
+if size<=1024 then
+  for _,k in ipairs(redis.call('HKEYS',group)) do
+    if is_lock_field(k) then return other_kind() end
+    if mark[k:sub(1,22)] and #k>22 and k:sub(24,23+#H)~=H then old[#old+1]=k end
+  end
+elseif is_lock_field(some_field(group)) or redis.call('HEXISTS',group,'mode')==1 then return other_kind() end
+local max=30000-3*(#ARGV-9)
+if size>max then
+  local page=redis.call('HSCAN',group,t[2],'COUNT',300)[2]
+  for i=1,#page,2 do
+    local k=page[i]
+    local f,h=k:sub(1,22),k:sub(24,-13)
+    if k:sub(-12)==':expire_time' and not left(f,h,pad) then
+      if redis.call('HGET',group,f)==h then redis.call('HDEL',group,f) end
+      redis.call('HDEL',group,k,f..':'..h..':lock_count')
+    end
+  end
+  if redis.call('HLEN',group)>max then return redis.error_reply('LIMIT the group holds too many values') end
 end
 local token=mint(KEYS[3],ARGV[8])
 if not token then return out(-6,'0',0) end
@@ -51,10 +71,12 @@ redis.call('SET',KEYS[1],token,'PX',life(lease))
 local ttl=redis.call('PTTL',group)
 local function extend() if ttl~=-1 then redis.call('PEXPIRE',group,math.max(kept(lease,pad),ttl)) end end
 extend()
-for _,k in ipairs(old) do redis.call('HDEL',group,k) end
+for i=1,#old,500 do redis.call('HDEL',group,unpack(old,i,math.min(i+499,#old))) end
+local pieces={}
 for i=10,#ARGV do
   local f=ARGV[i]..':'..H
-  redis.call('HSET',group,ARGV[i],H,f..':expire_time',now+lease+pad,f..':lock_count',1)
+  for _,x in ipairs{ARGV[i],H,f..':expire_time',now+lease+pad,f..':lock_count',1} do pieces[#pieces+1]=x end
+  if #pieces==600 or i==#ARGV then redis.call('HSET',group,unpack(pieces)) pieces={} end
 end
 extend()
 return out(1,token,lease)

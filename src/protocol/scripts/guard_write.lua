@@ -8,7 +8,8 @@
 --       0 stale: newest token seen, 1 if it is the same one of another lease
 --      -7 superseded by a later write of the same lease: token
 --      -8 too old: the fence may have been forgotten since; oldest token that is not
---      -9 from the future: newest token that is believed. It would lock everybody out
+--      -9 from the future: newest token that is believed. It would lock out all later writers, for ever if the fence has no end
+--       error WRONGTYPE: the key holds another type than a string, such as a lock's hash
 --
 -- May be sent twice: token and number tell a copy, and what is newer. The key comes before the fence, so that a user who may
 -- not write it, or memory that is full, never leaves a fence that says that it was done.
@@ -21,12 +22,14 @@ if fence then
   if same and number<=tonumber(last) then return out(number<tonumber(last) and -7 or 2,seen,0) end
 end
 if late() then return out(-1,'0',0) end
-if kept>0 then
-  -- What a fence that was forgotten would have refused is older than it was kept, since tokens are times.
-  local oldest,newest=us-kept*1000,us+60000000
-  if not fence and token<oldest then return out(-8,string.format('%.0f',oldest),0) end
-  if token>newest then return out(-9,string.format('%.0f',newest),0) end
-end
+-- What a fence that was forgotten would have refused is older than it was kept, since tokens are times.
+local oldest,newest=us-kept*1000,us+60000000
+if kept>0 and not fence and token<oldest then return out(-8,string.format('%.0f',oldest),0) end
+if token>newest then return out(-9,string.format('%.0f',newest),0) end
+-- N3: SET and DEL would end a lock of this name. A gateway may return a string where Redis returns a status.
+local kind=redis.call('TYPE',KEYS[2])
+kind=kind.ok or kind
+if kind~='string' and kind~='none' then return redis.error_reply('WRONGTYPE the guarded key holds no string') end
 if ARGV[9]=='del' then redis.call('DEL',KEYS[2]) end
 if ARGV[9]=='set' then
   if ARGV[11]=='' then redis.call('SET',KEYS[2],ARGV[10]) else redis.call('SET',KEYS[2],ARGV[10],'PX',ARGV[11]) end

@@ -1,4 +1,4 @@
--- with listeners, taken
+-- with store_token, listeners, taken, kind
 -- Takes one lock, or several on one gateway, all or none.
 --
 -- KEYS  1 latch of the owner, then for each lock: its name, its token key
@@ -11,6 +11,7 @@
 --       0 busy: number of the first lock that is held, longest remaining (-1: no end)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -6 the last token of a lock is out of range   -10 this node is too young to vote: for so long still
+--       error WRONGTYPE: the first name that is in use is a group's
 --
 -- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
 -- extends (C6). A busy answer writes nothing, except the tombstone when this was the last try (C4).
@@ -38,6 +39,7 @@ if latch then
 end
 if mine>0 then return out(-3,'0',0) end
 if late() then return out(-1,'0',0) end
+if busy>0 and is_group(KEYS[busy*2]) then return other_kind() end
 local young,delay=0,tonumber(ARGV[11])
 if busy==0 and delay then young=delay-1000*redis.call('INFO','server'):match('uptime_in_seconds:(%d+)') end
 if busy>0 or young>0 then
@@ -54,13 +56,13 @@ for i=3,#KEYS,2 do
     token=math.max(token,n+1)
   end
 end
+-- A proposal is an estimate of this clock, so a second is enough. Rejecting one costs one `lock_raise`.
 local micros,proposal=t[1]*1000000+t[2],tonumber(ARGV[10])
 if proposal and proposal>=token and proposal<=micros+1000000 then token=proposal else token=math.max(token,micros) end
 token=string.format('%.0f',token)
 for i=3,#KEYS,2 do
-  -- A token key without an end is a fenced lock's, which Redisson keeps for ever: it stays without one.
   local j=(i-1)/2
-  if ARGV[9] and ARGV[9]:sub(j,j)=='f' or redis.call('PTTL',KEYS[i])==-1 then redis.call('SET',KEYS[i],token) else redis.call('SET',KEYS[i],token,'PX',kept) end
+  store_token(KEYS[i],token,kept,ARGV[9] and ARGV[9]:sub(j,j)=='f')
 end
 redis.call('SET',KEYS[1],token,'PX',life(lease))
 -- PEXPIRE first, on what is not there: a user who may not run it is refused before a lock without an end is written.

@@ -1,4 +1,4 @@
--- with mint, holds, evict, lease, listeners, take, raw
+-- with store_token, mint, holds, evict, lease, listeners, take, raw
 -- Takes permits of a permit-expirable semaphore, one for each id: all or none.
 --
 -- KEYS  1 latch of the owner, 2 the semaphore's name, 3 the set of permits, 4 the channel, 5 token key
@@ -9,11 +9,12 @@
 --         takes out)
 --      -1 late   -2 gone: this owner has ended   -3 lost: not all of them are held any more
 --      -4 a bound is required: no lease would heal what is done too late   -6 the last token is out of range
+--       error LIMIT: more than 100,000 permits would be held
 --
 -- May be sent twice: the latch lets one owner be granted once (C1), so no id comes back. Granted again it answers 2 with the
 -- same token and extends (C6). A refusal writes nothing but the tombstone of a last try (C4) and what had ended before.
 local ids=raw(10)
-local reply=take(ids,#ids,tonumber(ARGV[5]),false,ARGV[9]=='1')
+local reply=take(ids,#ids,tonumber(ARGV[5]),100000,false,ARGV[9]=='1')
 if reply[1]==1 then
   -- The permits end with their semaphore, as Redisson has it.
   local ms=redis.call('PTTL',KEYS[2])

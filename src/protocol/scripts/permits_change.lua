@@ -16,12 +16,13 @@ local op,p,v,ids=ARGV[6],tonumber(ARGV[7]),available(),raw(9)
 local n=0
 if op=='free' then n=free(ids,1)
 elseif op=='lease' then
-  for _,id in ipairs(ids) do
-    if redis.call('ZSCORE',KEYS[3],id) then n=n+1 redis.call('ZADD',KEYS[3],ends(p>=0 and p or nil,tonumber(ARGV[8])),id) end
-  end
+  local held={}
+  for _,id in ipairs(ids) do if redis.call('ZSCORE',KEYS[3],id) then held[#held+1]=id end end
+  n=#held
+  set_ends(KEYS[3],ends(p>=0 and p or nil,tonumber(ARGV[8])),held)
 elseif op=='clear' then
   n=redis.call('ZCARD',KEYS[3])
-  redis.call('DEL',KEYS[3])
+  redis.call('UNLINK',KEYS[3])
   give(v,n)
   return done(n>0 and 1 or 0,tostring(n))
 else

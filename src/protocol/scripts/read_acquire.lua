@@ -1,4 +1,4 @@
--- with mint, risen
+-- with store_token, mint, risen, kind
 -- Takes the read side of a read-write lock: beside other readers, or inside the write hold of the same owner.
 --
 -- KEYS  1 latch of the owner, 2 the lock's name, 3 timeout key of this hold, 4 token key, 5 epoch, 6 want,
@@ -9,6 +9,7 @@
 --       0 busy: ms until it is worth asking again (-1: no end)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -6 the last token is out of range
+--       error WRONGTYPE: the name is a group's   LIMIT: the lock has 10,000 readers
 --
 -- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token, or the newer
 -- one that readers have since the write around it has ended, and extends (C6). A busy answer writes nothing, except the tombstone
@@ -29,9 +30,10 @@ if latch then
 end
 if mine then return out(-3,'0',0) end
 if late() then return out(-1,'0',0) end
--- A hash without a mode is a plain lock's, which Redisson takes for a free one: busy.
+-- A hash without a mode is a plain lock's, which Redisson takes for a free one: busy. A group's hash is an error.
 local mode,ms=redis.call('HGET',n,'mode'),redis.call('PTTL',n)
 local inside=mode=='write' and ARGV[9]~='' and redis.call('HEXISTS',n,ARGV[9])==1
+if ms~=-2 and not mode and is_group(n) then return other_kind() end
 local ok=inside or ms==-2 or mode=='read'
 if ok and not inside then
   -- A writer that waits goes first, if its client asked for that.
@@ -42,12 +44,14 @@ if not ok then
   if ARGV[7]=='1' then redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],'x0','PX',life()) end
   return out(0,'1',ms)
 end
+-- N2. Fields of dead readers count until the last reader ends. Redisson's scripts read all of them.
+if ms~=-2 and redis.call('HLEN',n)>10000 then return redis.error_reply('LIMIT the lock has too many readers') end
 -- Readers share a token, the epoch, until a writer has minted one; a read inside a write has the write's.
 local token=redis.call('GET',KEYS[inside and 7 or 5])
 if not token or not tonumber(token) or not inside and token~=redis.call('GET',KEYS[4]) then
   token=mint(KEYS[4],ARGV[8])
   if not token then return out(-6,'0',0) end
-elseif not inside and redis.call('PTTL',KEYS[4])>=0 then redis.call('PEXPIRE',KEYS[4],ARGV[8]) end
+elseif not inside and redis.call('PTTL',KEYS[4])>=0 then longer(KEYS[4],tonumber(ARGV[8])) end
 if not inside then redis.call('SET',KEYS[5],token,'PX',ARGV[8]) end
 redis.call('SET',KEYS[1],token,'PX',life(lease))
 -- PEXPIRE before the hash is written: a user who may not run it is refused before there is a lock without an end.

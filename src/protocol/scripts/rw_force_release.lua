@@ -7,6 +7,6 @@
 --
 -- May be sent twice: the answer is recorded under the request id and repeated, so a copy never throws out the next holder.
 -- Timeout keys of readers are left to end by themselves, as Redisson does: without the field they count for nothing.
-local held=redis.call('HGET',KEYS[2],'mode')==ARGV[6] and redis.call('DEL',KEYS[2]) or 0
+local held=redis.call('HGET',KEYS[2],'mode')==ARGV[6] and redis.call('UNLINK',KEYS[2]) or 0
 if held==1 then say(KEYS[3],ARGV[6]=='read' and '0' or '1') end
 return done(held,'0')

@@ -1,4 +1,4 @@
--- with mint, holds, evict, lease, listeners, take
+-- with store_token, mint, holds, evict, lease, listeners, take
 -- Takes permits of a semaphore: all that are asked for, or none.
 --
 -- KEYS  1 latch of the owner, 2 the semaphore's name, 3 the set of holds, 4 the channel, 5 token key
@@ -9,7 +9,8 @@
 --         one call takes out)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -4 a bound is required: no lease would heal what is done too late   -6 the last token is out of range
+--       error LIMIT: the semaphore has 10,000 holds
 --
 -- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
 -- extends (C6). A refusal writes nothing but the tombstone of a last try (C4) and what had ended before.
-return take({ARGV[9]..'|'..ARGV[5]},tonumber(ARGV[9]),0,true,ARGV[10])
+return take({ARGV[9]..'|'..ARGV[5]},tonumber(ARGV[9]),0,10000,true,ARGV[10])

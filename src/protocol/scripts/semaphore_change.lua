@@ -13,10 +13,10 @@
 -- The end of the semaphore stays as it is, which Redisson takes away when it adds or drains.
 local op,p,v=ARGV[6],tonumber(ARGV[7]),available()
 -- Nobody holds permits of a semaphore that is not there.
-if not v then redis.call('DEL',KEYS[3]) end
+if not v then redis.call('UNLINK',KEYS[3]) end
 if op=='clear' then
   p=weight(redis.call('ZRANGE',KEYS[3],0,-1),true)
-  redis.call('DEL',KEYS[3])
+  redis.call('UNLINK',KEYS[3])
   give(v,p)
   return done(p>0 and 1 or 0,tostring(p))
 end

@@ -1,4 +1,4 @@
--- with mint, alive, listeners, taken
+-- with store_token, mint, alive, listeners, taken, kind
 -- Takes the write side of a read-write lock. Prolonging it is `lock_renew`, with the write field.
 --
 -- KEYS  1 latch of the owner, 2 the lock's name, 3 token key, 4 want, 5 channel
@@ -10,6 +10,7 @@
 --       0 busy: ms until it is worth asking again (-1: no end)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -6 the last token is out of range
+--       error WRONGTYPE: the name is a group's
 --
 -- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
 -- extends (C6). A busy answer writes the tombstone when this was the last try (C4), else nothing but the want: a late copy
@@ -28,7 +29,9 @@ if mine then return out(-3,'0',0) end
 if late() then return out(-1,'0',0) end
 local ms=redis.call('PTTL',n)
 local free=ms==-2
-if not free and redis.call('HGET',n,'mode')=='read' then
+local mode=not free and redis.call('HGET',n,'mode')
+if not (free or mode) and is_group(n) then return other_kind() end
+if mode=='read' then
   -- Readers that died do not hold a writer up, although their fields and the end of the hash are still there.
   local m=alive(n,ARGV[9])
   if m==0 then free=true elseif m>0 and (ms<0 or m<ms) then ms=m end

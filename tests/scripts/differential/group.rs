@@ -46,6 +46,10 @@ enum Step {
         of: usize,
         away: bool,
     },
+    /// A lock of the group's name is held.
+    Lock {
+        read_write: bool,
+    },
     /// Somebody has written a token.
     Token {
         value: u64,
@@ -89,6 +93,7 @@ fn step() -> impl Strategy<Value = Step> {
         20 => ours,
         6 => java,
         2 => (any::<usize>(), any::<bool>()).prop_map(|(of, away)| Step::Touch { of, away }),
+        1 => any::<bool>().prop_map(|read_write| Step::Lock { read_write }),
         1 => (value, ends).prop_map(|(value, ends_in)| Step::Token { value, ends_in }),
     ]
 }
@@ -123,7 +128,7 @@ impl World<'_> {
         match step {
             Step::Ours(ours) => {
                 let call = self.make(ours, now);
-                let reply = self.pair.call(&call, &what).await;
+                let reply = self.pair.try_call(&call, &what).await.ok()?;
                 if ours.script == 0 && matches!(reply.code, Code::Done | Code::AlreadyYours) {
                     self.tokens.insert(ours.owner, reply.value.parse().unwrap());
                 }
@@ -141,6 +146,11 @@ impl World<'_> {
                 self.pair.took(before, &what).await;
             }
             Step::Touch { of, away } => self.pair.touch(*of, *away).await,
+            Step::Lock { read_write } => {
+                let field = if *read_write { "mode" } else { HOLDERS[0] };
+                let lock = Stored::Hash(BTreeMap::from([(field.into(), "1".into())]));
+                self.pair.write(GROUP, lock, Some(now + 600_000)).await;
+            }
             Step::Token { value, ends_in } => {
                 let value = Stored::Text(value.to_string());
                 self.pair.write(TOKEN_KEY, value, ends_in.map(|ms| now + ms)).await;

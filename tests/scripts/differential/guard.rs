@@ -11,8 +11,9 @@ use proptest::prelude::*;
 
 use super::coverage::hear_all;
 use super::pair::Pair;
-use crate::scripts::guard::writes::{guard, minutes, stamp};
+use crate::scripts::guard::writes::{KEY, guard, minutes, stamp};
 use test_support::calls::request;
+use test_support::script_model::Value;
 
 /// All that a write can be answered with.
 const WRITTEN: &[Code] = &[
@@ -37,6 +38,8 @@ enum Step {
         late: bool,
     },
     Newest,
+    /// A lock of the key's name is held.
+    Lock,
     Touch {
         of: usize,
         away: bool,
@@ -62,6 +65,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => write,
         2 => Just(Step::Newest),
+        1 => Just(Step::Lock),
         1 => (any::<usize>(), any::<bool>()).prop_map(|(of, away)| Step::Touch { of, away }),
     ]
 }
@@ -95,12 +99,19 @@ async fn take(pair: &mut Pair<'_>, step: &Step, base: u64) -> Option<(&'static s
             let not_after = if *late { base - 1 } else { base + 600_000 };
             let bound = Bound { not_after: Some(not_after), keep: Duration::ZERO };
             let guard = guard(memory.map_or(GuardMemory::FOR_EVER, minutes));
-            let reply = pair.call(&guard.write(request(1), bound, stamp, &write), &what).await;
+            let call = guard.write(request(1), bound, stamp, &write);
+            let reply = pair.try_call(&call, &what).await.ok()?;
             Some(("guard_write", reply.code))
         }
         Step::Newest => {
             let newest = guard(GuardMemory::DEFAULT).newest(request(2));
             Some(("guard_newest", pair.call(&newest, &what).await.code))
+        }
+        Step::Lock => {
+            let holder = Value::Hash([("java:7".into(), "1".into())].into());
+            pair.write(KEY, holder, Some(base + 600_000)).await;
+            pair.compare_keys(&what).await;
+            None
         }
         Step::Touch { of, away } => {
             pair.touch(*of, *away).await;

@@ -10,6 +10,7 @@ use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};
 use super::pair::Pair;
 use super::steps::lock::{Step, step};
 use super::steps::{Aloud, LOCKS, TOKEN_KEYS};
+use crate::scripts::group::fixtures::field;
 use test_support::calls::{announced_lock, lease, owner, request, token};
 use test_support::script_model::Value;
 
@@ -49,10 +50,14 @@ impl World<'_> {
     async fn take(&mut self, step: &Step) -> Option<(&'static str, Code)> {
         let now = self.pair.now();
         match step {
-            Step::Call { .. } => return Some(self.call(step, now).await),
+            Step::Call { .. } => return self.call(step, now).await,
             Step::Java { lock, ends_in } => {
                 let holder = Value::Hash(BTreeMap::from([("java:7".into(), "2".into())]));
                 self.pair.write(LOCKS[*lock], holder, ends_in.map(|ms| now + ms)).await;
+            }
+            Step::Group { lock, ends_in } => {
+                let holder = Value::Hash(BTreeMap::from([(field("A"), "java:7".into())]));
+                self.pair.write(LOCKS[*lock], holder, Some(now + ends_in)).await;
             }
             Step::Token { lock, value, ends_in } => {
                 let value = Value::Text(value.to_string());
@@ -66,15 +71,16 @@ impl World<'_> {
         None
     }
 
-    async fn call(&mut self, step: &Step, now: u64) -> (&'static str, Code) {
+    /// `None` when it failed.
+    async fn call(&mut self, step: &Step, now: u64) -> Option<(&'static str, Code)> {
         let call = self.make(step, now);
-        let reply = self.pair.call(&call, &format!("{step:?}")).await;
+        let reply = self.pair.try_call(&call, &format!("{step:?}")).await.ok()?;
         if let Step::Call { script: 0, lock, owner, .. } = step
             && matches!(reply.code, Code::Done | Code::AlreadyYours)
         {
             self.tokens.insert((*lock, *owner), reply.value.parse().unwrap());
         }
-        (call.script().name, reply.code)
+        Some((call.script().name, reply.code))
     }
 
     fn make(&self, step: &Step, now: u64) -> ScriptCall {

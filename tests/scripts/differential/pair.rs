@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use edgelatch::protocol::reply::{Cell, Reply};
+use edgelatch::protocol::reply::{Cell, Code, Reply};
 use edgelatch::protocol::script::ScriptCall;
+use redis::RedisError;
 
 use test_support::redis::{Content, Keyspace, Redis, Stored, Watched};
 use test_support::script_model::audience::Message;
@@ -39,10 +40,31 @@ impl<'a> Pair<'a> {
         self.now
     }
 
-    /// Runs a call on both. `what` is for the message when they differ.
+    /// Runs a call on both, which reply. `what` is for the message when they differ.
     pub(crate) async fn call(&mut self, call: &ScriptCall, what: &str) -> Reply {
-        let watched =
-            self.redis.watch(call).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        self.try_call(call, what).await.unwrap_or_else(|error| panic!("{what}: {error}"))
+    }
+
+    /// Runs a call on both, which reply or fail alike: with an error that has the same first word.
+    pub(crate) async fn try_call(
+        &mut self,
+        call: &ScriptCall,
+        what: &str,
+    ) -> Result<Reply, RedisError> {
+        let watched = match self.redis.watch(call).await {
+            Ok(watched) => watched,
+            Err(error) => {
+                let modelled = self.model.run_at(call, self.redis.now_ms().await * 1000);
+                let [Cell::Text(text)] = &*modelled else {
+                    panic!("{what}: {error}: {modelled:?}")
+                };
+                // An error of a command among others has no code of its own.
+                let word = text.split(' ').next().unwrap();
+                assert!(error.to_string().contains(word), "{what}: {error}");
+                self.compare_keys(what).await;
+                return Err(error);
+            }
+        };
         let Watched { began, ended, cells, keys, published } = watched;
         (self.now, self.slowest) = (ended, self.slowest.max(ended - began));
         let reply = Reply::read(&cells, call.request)
@@ -64,7 +86,7 @@ impl<'a> Pair<'a> {
         }
         assert_eq!(published, self.heard(), "{what}: published");
         self.compare(&keys, ended, what);
-        reply
+        Ok(reply)
     }
 
     /// What somebody hears of what the model has published.
@@ -185,8 +207,10 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Redis' clock in microseconds, as far as it can be known: a fresh token is made of it.
+/// Redis' clock in microseconds, as far as it can be known: a fresh token is made of it, and the newest that is believed.
 fn micros(reply: &Reply) -> u64 {
-    let token = reply.value.split(',').next().and_then(|token| token.parse().ok());
+    let ahead = if reply.code == Code::FromTheFuture { 60_000_000 } else { 0 };
+    let token = reply.value.split(',').next().and_then(|token| token.parse::<u64>().ok());
+    let token = token.and_then(|token| token.checked_sub(ahead));
     token.filter(|token| token / 1000 == reply.server_ms).unwrap_or(reply.server_ms * 1000)
 }

@@ -17,7 +17,7 @@ use test_support::script_model::Value;
 /// All that a node says to a vote, and to what clears it.
 const VERDICTS: [(&str, &[Code]); 3] = [
     ("lock_acquire", &[Code::Done, Code::AlreadyYours, Code::No, Code::Late, Code::TokenRange]),
-    ("lock_raise", &[Code::Done, Code::Late, Code::Lost]),
+    ("lock_raise", &[Code::Done, Code::Late, Code::Lost, Code::FromTheFuture]),
     ("lock_force_release", &[Code::Done, Code::No]),
 ];
 /// A grant as a vote takes it for one, of what it never had.
@@ -54,7 +54,7 @@ fn step() -> impl Strategy<Value = Step> {
         let late = -40_000_000;
         proptest::sample::select(vec![None, Some(0), Some(900), Some(8_000), Some(late)])
     };
-    let by = proptest::sample::select(vec![1, 1_000, 5_000_000_u64]);
+    let by = proptest::sample::select(vec![1, 1_000, 5_000_000, 120_000_000_u64]);
     let value = proptest::sample::select(vec![1, 5_000_000_000_000_000, (1 << 53) - 1]);
     prop_oneof![
         8 => (who.clone(), ahead()).prop_map(|(who, ahead)| Step::Acquire { who, ahead }),

@@ -8,7 +8,7 @@ use test_support::calls::{bound, request};
 use test_support::redis::{Redis, rights, run_on};
 
 /// What the scripts run; a user of them needs no more.
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 32] = [
     "eval",
     "time",
     "get",
@@ -37,6 +37,10 @@ const COMMANDS: [&str; 28] = [
     "zscore",
     "publish",
     "spublish",
+    "unlink",
+    "hscan",
+    "hlen",
+    "zcard",
 ];
 
 /// Every call that looks at what is stored.

@@ -8,9 +8,9 @@ use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};
 use test_support::redis::{Redis, rights, run_on};
 
 /// What the scripts run; a user of them needs no more.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 17] = [
     "eval", "time", "get", "set", "del", "pttl", "pexpire", "hget", "hset", "hdel", "hlen",
-    "hkeys", "publish", "spublish",
+    "hkeys", "publish", "spublish", "hmget", "hscan", "hexists",
 ];
 
 fn all_but(missing: &str) -> Vec<String> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use test_support::calls::{UNBOUND, bound, field, owner, request, token};
 use test_support::redis::{Redis, run_on};
 
-const KEY: &str = "{invoice:42}:total";
+pub(crate) const KEY: &str = "{invoice:42}:total";
 const FENCE: &str = "el:{invoice:42}:total:fence";
 
 pub(crate) fn guard(memory: GuardMemory) -> GuardCalls {
@@ -149,7 +149,29 @@ async fn a_token_that_a_forgotten_fence_might_have_refused_is_too_old() {
     // What counts up by ones is no time: only a memory without an end can tell it.
     assert_eq!(said(&redis, &write(5, minutes(10))).await.0, Code::TooOld);
     assert_eq!(said(&redis, &write(5, GuardMemory::FOR_EVER)).await.0, Code::Done);
-    assert_eq!(said(&redis, &write(1 << 52, GuardMemory::FOR_EVER)).await.0, Code::Done);
+}
+
+/// A fence without an end would lock every later writer out for ever.
+#[tokio::test]
+async fn a_token_from_the_future_is_refused_by_a_memory_without_an_end_too() {
+    let redis = Redis::start().await;
+    let micros = redis.now_ms().await * 1_000;
+    for memory in [minutes(10), GuardMemory::FOR_EVER] {
+        for what in [set("x"), GuardedWrite::delete(), GuardedWrite::claim()] {
+            for ahead in [120_000_000, (1 << 53) - 1 - micros] {
+                let stamp = stamp(micros + ahead, 1, 1);
+                let call = guard(memory).write(request(1), UNBOUND, stamp, &what);
+                let (code, newest, _) = said(&redis, &call).await;
+                assert_eq!(code, Code::FromTheFuture);
+                let newest = newest.parse::<u64>().unwrap();
+                assert!((micros..=micros + 90_000_000).contains(&newest), "{newest}");
+                assert!(redis.dump().await.is_empty());
+            }
+        }
+    }
+    // Clocks may be apart by less.
+    let near = micros + 30_000_000;
+    assert_eq!(said(&redis, &write((near, 1, 1), &set("x"))).await.0, Code::Done);
 }
 
 #[tokio::test]

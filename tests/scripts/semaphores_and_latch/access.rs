@@ -78,7 +78,7 @@ async fn keys_lie_in_one_slot_whatever_the_name() {
 }
 
 /// What the scripts run, and no more.
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "eval",
     "time",
     "get",
@@ -98,6 +98,7 @@ const COMMANDS: [&str; 19] = [
     "zrangebyscore",
     "publish",
     "spublish",
+    "unlink",
 ];
 
 fn all_but(missing: &str) -> Vec<String> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::fair_head::{Queue, Rule};
+use super::kind::other_kind;
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
 
 /// What `fair_acquire` is asked.
@@ -100,6 +101,9 @@ impl ScriptModel {
             return self.fair_grant(asked, queue);
         }
         let seat = self.score(queue.seats, asked.field).filter(|_| !self.is_off(Rule::Seat));
+        if place.is_none() && seat.is_none() && !self.is_free(queue) && self.is_group(queue.name) {
+            return other_kind();
+        }
         if place.is_some() || seat.is_some() || asked.last {
             self.delete(&run.keys[0]);
         }
@@ -201,15 +205,9 @@ impl ScriptModel {
 
     fn fair_grant(&mut self, asked: &Asked<'_>, queue: &Queue<'_>) -> Out {
         let run = queue.run;
-        let key = &run.keys[8];
-        let last = self.text(key).map_or(Some(0), |text| text.parse::<u64>().ok());
-        let Some(last) = last.filter(|last| *last < (1 << 53) - 1) else {
+        let Some(token) = self.mint(run, &run.keys[8], run.args[13].parse().unwrap()) else {
             return out(-6, "0", 0);
         };
-        let token = run.micros.max(last + 1).to_string();
-        let kept: u64 = run.args[13].parse().unwrap();
-        let expires_at = (self.pttl(key, run.now) != -1).then_some(run.now + kept);
-        self.put(key, Value::Text(token.clone()), expires_at);
         self.leave(queue, asked.field);
         self.delete(queue.watch);
         if self.is_off(Rule::GrantLatch) {
@@ -256,6 +254,10 @@ impl ScriptModel {
 
     pub(super) fn fair_force_release(&mut self, run: &Run<'_>) -> Out {
         self.once(run, |model| {
+            if model.is_group(&run.keys[1]) {
+                let (code, error, _) = other_kind();
+                return (code, error);
+            }
             let queue = Queue::read(run);
             let held = i64::from(model.delete(queue.name));
             model.fair_head(&queue, None, true);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::kind::other_kind;
 use super::{Latches, Out, Run, ScriptModel, Value, is_tombstone, out};
 
 /// Up to how many fields a group is looked through for what earlier owners left.
@@ -75,6 +76,9 @@ impl ScriptModel {
     fn group_grant(&mut self, run: &Run<'_>, lease: u64, pad: u64) -> Out {
         let (group, owner, fields) = (&run.keys[1], run.args[4].as_str(), &run.args[9..]);
         let wanted: BTreeSet<&str> = fields.iter().map(String::as_str).collect();
+        if self.is_lock(group) {
+            return other_kind();
+        }
         let all = self.hash(group).cloned().unwrap_or_default();
         let last_owners: BTreeSet<String> = fields
             .iter()

@@ -1,6 +1,6 @@
 //! The scripts of guards, and those that a caller brings.
 
-use super::{Out, Run, ScriptModel, Value, out};
+use super::{ERROR, Out, Run, ScriptModel, Value, out};
 
 impl ScriptModel {
     pub(super) fn guard_write(&mut self, run: &Run<'_>) -> Out {
@@ -30,8 +30,11 @@ impl ScriptModel {
         {
             return out(-8, &oldest.to_string(), 0);
         }
-        if kept > 0 && token > newest {
+        if token > newest {
             return out(-9, &newest.to_string(), 0);
+        }
+        if self.is_no_text(&run.keys[1]) {
+            return (ERROR, "WRONGTYPE the guarded key holds no string".into(), 0);
         }
         match run.args[8].as_str() {
             "set" => {

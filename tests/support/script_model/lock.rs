@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::iter;
 
+use super::kind::other_kind;
 use super::{Latches, Out, Run, ScriptModel, Value, is_tombstone, out};
 
 /// A rule that a test may leave out: a token is not below the clock, so that it rises when the last one is lost.
@@ -55,6 +56,9 @@ impl ScriptModel {
             return out(-1, "0", 0);
         }
         if busy > 0 {
+            if self.is_group(&locks[busy - 1][0]) {
+                return other_kind();
+            }
             if run.args[6] == "1" {
                 self.set_latch(&run.keys[0], "x0", run.life(0), run.now);
             }
@@ -85,9 +89,7 @@ impl ScriptModel {
         let kept: u64 = run.args[7].parse().unwrap();
         let kinds = run.args.get(8).map_or("", String::as_str).chars().chain(iter::repeat('x'));
         for (lock, kind) in locks.iter().zip(kinds) {
-            let for_ever = kind == 'f' || self.pttl(&lock[1], run.now) == -1;
-            let expires_at = (!for_ever).then_some(run.now + kept);
-            self.put(&lock[1], Value::Text(token.to_string()), expires_at);
+            self.store_token(run, &lock[1], token, kept, kind == 'f');
             let hash = BTreeMap::from([(field.to_owned(), "1".to_owned())]);
             self.put(&lock[0], Value::Hash(hash), Some(run.now + lease));
         }
@@ -117,10 +119,13 @@ impl ScriptModel {
         if last > token {
             return out(1, &last.to_string(), 0);
         }
+        let newest = run.micros + 60_000_000;
+        if token > last.max(newest) {
+            return out(-9, &newest.to_string(), 0);
+        }
         let kept: u64 = run.args[6].parse().unwrap();
         for lock in &locks {
-            let expires_at = (self.pttl(&lock[1], run.now) != -1).then_some(run.now + kept);
-            self.put(&lock[1], Value::Text(token.to_string()), expires_at);
+            self.store_token(run, &lock[1], token, kept, false);
         }
         let ends_at = self.keys[&run.keys[0]].expires_at;
         self.put(&run.keys[0], Value::Text(token.to_string()), ends_at);
@@ -165,6 +170,10 @@ impl ScriptModel {
 
     pub(super) fn lock_force_release(&mut self, run: &Run<'_>) -> Out {
         self.once(run, |model| {
+            if model.is_group(&run.keys[1]) {
+                let (code, error, _) = other_kind();
+                return (code, error);
+            }
             let held = model.delete(&run.keys[1]);
             if held {
                 model.say(run, &run.keys[2], "0");

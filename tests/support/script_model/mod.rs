@@ -2,7 +2,7 @@
 //! each object's scripts stand in a file of their own.
 //!
 //! The model checker runs the real machines against it, and random calls are compared with a real Redis. Time is an argument.
-//! Not modelled: errors of Redis (a key of another type, memory that is full).
+//! An error of a script itself is one cell, its text. Not modelled: errors of Redis (memory that is full), and limits.
 
 pub mod audience;
 mod collections;
@@ -16,6 +16,7 @@ pub mod java_fair;
 pub mod java_group;
 pub mod java_permits;
 pub mod java_read_write;
+mod kind;
 mod lock;
 mod once;
 mod permits;
@@ -85,6 +86,9 @@ struct Run<'a> {
 
 /// `{code, value, ms}`; the rest of a reply is common to all.
 type Out = (i64, String, i64);
+
+/// The code of an [`Out`] that is an error, whose text is the value.
+const ERROR: i64 = i64::MIN;
 
 impl ScriptModel {
     /// An empty Redis.
@@ -171,6 +175,9 @@ impl ScriptModel {
             name if name.starts_with("latch_") => self.count_down_latch(name, &run),
             other => panic!("the model does not know `{other}`"),
         };
+        if code == ERROR {
+            return vec![Cell::Text(value)];
+        }
         let server_ms = i64::try_from(now).unwrap();
         vec![
             Cell::Int(code),
@@ -291,10 +298,18 @@ impl ScriptModel {
     /// `parts/mint.lua`
     fn mint(&mut self, run: &Run<'_>, key: &str, kept: u64) -> Option<String> {
         let last: u64 = self.text(key).map_or(Some(0), |last| last.parse().ok())?;
-        let token = (last < (1 << 53) - 1).then(|| run.micros.max(last + 1).to_string())?;
-        let expires_at = (self.pttl(key, run.now) != -1).then_some(run.now + kept);
-        self.put(key, Value::Text(token.clone()), expires_at);
-        Some(token)
+        let token = (last < (1 << 53) - 1).then(|| run.micros.max(last + 1))?;
+        self.store_token(run, key, token, kept, false);
+        Some(token.to_string())
+    }
+
+    /// `parts/store_token.lua`
+    fn store_token(&mut self, run: &Run<'_>, key: &str, token: u64, kept: u64, for_ever: bool) {
+        let left = self.pttl(key, run.now);
+        let ahead = token.saturating_sub(run.micros).div_ceil(1000).min(86_400_000);
+        let ms = kept.max(left.max(0).unsigned_abs()).max(ahead);
+        let expires_at = (!for_ever && left != -1).then_some(run.now + ms);
+        self.put(key, Value::Text(token.to_string()), expires_at);
     }
 
     fn leaves_out(&self, rule: &str) -> bool {

@@ -1,6 +1,6 @@
 //! What is done once.
 
-use super::{Out, Run, ScriptModel, Value, out};
+use super::{ERROR, Out, Run, ScriptModel, Value, out};
 
 impl ScriptModel {
     /// `parts/once.lua`: does it, unless it was done, cancelled, or must not be done any more.
@@ -17,6 +17,9 @@ impl ScriptModel {
             return out(if run.now > not_after + window(run) { -5 } else { -1 }, "0", 0);
         }
         let (code, value) = act(self);
+        if code == ERROR {
+            return (code, value, 0);
+        }
         self.put_record(run, format!("{code}:{value}"));
         (code, value, 0)
     }

@@ -1,5 +1,6 @@
 //! The scripts of the read-write lock, but for the writer's own.
 
+use super::kind::other_kind;
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
 
 /// The rules that a test may leave out.
@@ -37,6 +38,7 @@ pub(super) enum Mode {
     Absent,
     Read,
     Write,
+    Group,
     /// No read-write lock's.
     Other,
 }
@@ -60,6 +62,7 @@ impl ScriptModel {
             (_, None) => Mode::Absent,
             (Some("read"), _) => Mode::Read,
             (Some("write"), _) => Mode::Write,
+            _ if self.is_group(name) => Mode::Group,
             _ => Mode::Other,
         }
     }
@@ -97,6 +100,7 @@ impl ScriptModel {
                 wanted <= 0
             }
             Mode::Write => inside,
+            Mode::Group => return other_kind(),
             Mode::Other => false,
         };
         if !open {
@@ -113,7 +117,7 @@ impl ScriptModel {
         let token = match shared {
             Some(token) => {
                 if !inside && self.pttl(token_key, run.now) >= 0 {
-                    self.pexpire(token_key, kept, run.now);
+                    self.longer(token_key, kept, run.now);
                 }
                 token
             }

@@ -1,5 +1,6 @@
 //! The scripts of the writing side of a read-write lock.
 
+use super::kind::other_kind;
 use super::read_write::{Mode, number, rules, whole};
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
 
@@ -29,6 +30,7 @@ impl ScriptModel {
                 }
                 alive == 0 && !self.leaves_out(rules::DEAD_READERS)
             }
+            Mode::Group => return other_kind(),
             Mode::Write | Mode::Other => false,
         };
         if !free {

@@ -11,7 +11,8 @@ local call=redis.call
 local function ours(h) return h:sub(9,9)=='-' and h:sub(15,15)=='8' end
 local function score(key,h) return tonumber(call('ZSCORE',KEYS[key],h)) end
 local function free() return call('EXISTS',KEYS[2])==0 end
-local function leave(h) call('LREM',KEYS[3],0,h) for key=4,6 do call('ZREM',KEYS[key],h) end end
+local function forget(h) for key=4,6 do call('ZREM',KEYS[key],h) end end
+local function leave(h) call('LREM',KEYS[3],0,h) forget(h) end
 -- The end first, on what may not be there: a user who may not set one is refused before a key without one is written.
 local function put(key,n,h) local ms=life()+alive longer(KEYS[key],ms) call('ZADD',KEYS[key],n,h) longer(KEYS[key],ms) end
 -- Whether anybody listens; where that cannot be told, as if.

@@ -13,7 +13,8 @@ local function give(v,p)
 end
 -- How many permits these members are.
 local function weight(members,weigh)
+  if not weigh then return #members end
   local p=0
-  for _,m in ipairs(members) do p=p+(weigh and tonumber(m:match('^%d+')) or 1) end
+  for _,m in ipairs(members) do p=p+(tonumber(m:match('^%d+')) or 1) end
   return p
 end

@@ -2,7 +2,8 @@
 --
 -- KEYS 1 latch of the owner, 2 how many are available, 3 the set of holds, 4 the channel, 5 token key
 -- ARGV 6 lease in ms, or empty   7 last try: 1 or 0   8 how long the token key is kept in ms
-local function take(members,p,skew,weigh,tells)
+-- Fails with LIMIT if more than `max` members would be held (N2). Ended holds are evicted before that.
+local function take(members,p,skew,max,weigh,tells)
   local latch,set,lease=redis.call('GET',KEYS[1]),KEYS[3],tonumber(ARGV[6])
   if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
   if late() then return out(-1,'0',0) end
@@ -16,17 +17,18 @@ local function take(members,p,skew,weigh,tells)
   for _,m in ipairs(members) do if redis.call('ZSCORE',set,m) then return out(-3,'0',0) end end
   local v=evict(now-skew,weigh)
   -- Nobody holds permits of a semaphore that is not there.
-  if weigh and not v then redis.call('DEL',set) end
+  if weigh and not v then redis.call('UNLINK',set) end
   if not v or v<p then
     if ARGV[7]=='1' then redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],'x0','PX',life()) end
     local at=tonumber(redis.call('ZRANGE',set,0,0,'WITHSCORES')[2])
     return out(0,string.format('%.0f',v or 0),at and at<never and math.max(at+skew-now,0) or -1)
   end
+  if redis.call('ZCOUNT',set,now-skew+1,'+inf')+#members>max then return redis.error_reply('LIMIT the semaphore has too many holds') end
   local token=mint(KEYS[5],ARGV[8])
   if not token then return out(-6,'0',0) end
   redis.call('SET',KEYS[1],token,'PX',life(lease))
   -- Counted last: a user who may not do one of these has taken nothing.
-  for _,m in ipairs(members) do redis.call('ZADD',set,ends(lease,skew),m) end
+  set_ends(set,ends(lease,skew),members)
   redis.call('INCRBY',KEYS[2],-p)
   -- None is left: whoever was woken as well and has not asked yet need not. As many zeros as listen, since to Redisson it is a number
   -- of permits.

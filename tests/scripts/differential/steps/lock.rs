@@ -22,6 +22,8 @@ pub(crate) enum Step {
     },
     /// Java takes the lock, with an end or without.
     Java { lock: usize, ends_in: Option<u64> },
+    /// A group of the lock's name has a value.
+    Group { lock: usize, ends_in: u64 },
     /// One of the keys is gone: expired, evicted, or deleted.
     Loss { of: usize },
     /// Somebody has written a token.
@@ -54,6 +56,8 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => call,
         1 => (0..2_usize, ends.clone()).prop_map(|(lock, ends_in)| Step::Java { lock, ends_in }),
+        1 => (0..2_usize, 60_000..600_000_u64)
+            .prop_map(|(lock, ends_in)| Step::Group { lock, ends_in }),
         2 => any::<usize>().prop_map(|of| Step::Loss { of }),
         1 => (0..2_usize, value, ends)
             .prop_map(|(lock, value, ends_in)| Step::Token { lock, value, ends_in }),

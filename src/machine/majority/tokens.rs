@@ -1,0 +1,63 @@
+//! Which token the nodes of a majority can agree on.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::super::Lease;
+use super::super::gather::Part;
+use super::{Majority, Stage, Whom};
+use crate::name::FencingToken;
+use crate::time::Instant;
+
+/// How far ahead of its clock a node believes a token: `lock_raise`.
+const TOKEN_AHEAD: Duration = Duration::from_secs(60);
+
+impl Majority {
+    /// The largest stored token that a majority of nodes stores or can store. It is above every
+    /// token that was handed out before: a majority stored that one, and each node mints above its
+    /// last.
+    pub(super) fn aim(&self, now: Instant) -> Option<FencingToken> {
+        let followers = |token| self.held(now).filter(move |held| self.can_store(held, token, now));
+        let is_enough = |token: &FencingToken| followers(*token).count() >= self.quorum();
+        self.held(now).map(|(.., token)| token).filter(is_enough).max()
+    }
+
+    /// Whether all nodes are held, and too few of them can store the same token. Clocks that are so
+    /// far apart stay so for long.
+    pub(super) fn cannot_agree(&self, now: Instant) -> bool {
+        self.held(now).count() == self.parts.count() && self.aim(now).is_none()
+    }
+
+    /// Whether a node that is held stores this token, or would if it were asked to.
+    fn can_store(
+        &self,
+        (place, _, stored): &(usize, Lease, FencingToken),
+        token: FencingToken,
+        now: Instant,
+    ) -> bool {
+        let clock = self.parts.get(*place).and_then(Part::clock);
+        let newest_ms = clock.map(|clock| clock.after(TOKEN_AHEAD, now));
+        *stored == token
+            || *stored < token && newest_ms.is_none_or(|ms| token.as_u64() / 1000 <= ms)
+    }
+
+    /// A majority is held, and its nodes store different tokens: this one is stored in those that
+    /// have a smaller one.
+    pub(super) fn raise(&mut self, token: FencingToken, whom: Whom, last: bool, now: Instant) {
+        let other: Vec<usize> = self
+            .held(now)
+            .filter(|held| held.2 < token && self.can_store(held, token, now))
+            .filter(|(place, ..)| !self.is_asked(*place))
+            .map(|(place, ..)| place)
+            .collect();
+        let calls = u32::try_from(other.len()).unwrap_or(u32::MAX);
+        if !other.is_empty() && self.parts.affords(calls) {
+            for place in other {
+                self.parts.with(place, |part, common| part.raise(token, common));
+            }
+        } else if !self.parts.are_asked() {
+            return self.refused(last, now);
+        }
+        self.stage = Stage::Asking((whom, last));
+    }
+}

@@ -1,0 +1,109 @@
+//! A redLock whose nodes' clocks, or last tokens, are further apart than a node believes.
+
+use edgelatch::error::{AcquireError, RefusalKind};
+use edgelatch::machine::{Gathered, Majority};
+use edgelatch::protocol::reply::Code;
+use edgelatch::timing::Patience;
+
+use crate::language::*;
+use crate::red_lock::{three, voters};
+
+const RAISE: &str = "lock_raise";
+const RELEASE: &str = "lock_release";
+const RAISED_TO: usize = 6;
+/// What the nodes' clocks show at the start, as a token.
+const NOW: u64 = SERVER_START * 1000;
+/// A token that a node believes at the start, and one that none does: half a minute and an hour
+/// ahead.
+const AHEAD: u64 = NOW + 30_000_000;
+const FAR_AHEAD: u64 = NOW + 3_600_000_000;
+
+fn assert_cannot_agree(outcome: Result<Gathered, AcquireError>) {
+    let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(refusal.kind(), RefusalKind::TokenRange);
+}
+
+/// Every node is released, whatever it replied.
+fn expect_all_released(it: Conversation<Majority>) -> Conversation<Majority> {
+    let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)]);
+    (0..3).fold(it, |it, node| it.reply_from(node, Code::Done))
+}
+
+#[test]
+fn a_node_that_does_not_believe_a_token_does_not_agree() {
+    let it = three(Patience::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::FromTheFuture);
+    assert!(!it.is_done());
+    assert_eq!(voters(&it.reply_from(2, granted(AHEAD)).expect_outcome().unwrap()), [1, 2]);
+}
+
+#[test]
+fn a_node_that_did_not_believe_a_token_is_released_and_not_raised_again() {
+    let it = three(Patience::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::FromTheFuture);
+    let it = it.reply_from(2, busy(4_000)).expect_calls(&[(0, RELEASE), (1, RELEASE)]);
+    let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
+    assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: Some(ms(4_000)) }));
+    assert_eq!(it.count(RAISE), 1);
+}
+
+#[test]
+fn a_majority_that_does_not_believe_a_token_ends_the_wait() {
+    let it = three(up_to(30_000)).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it = it.expect_calls(&[(0, RAISE)]).reply_from(2, granted(NOW + 1));
+    let it = it.expect_calls(&[(2, RAISE)]).reply_from(0, Code::FromTheFuture);
+    let it = it.reply_from(2, Code::FromTheFuture);
+    assert_cannot_agree(expect_all_released(it).expect_done());
+}
+
+#[test]
+fn a_node_whose_token_is_far_ahead_is_outvoted_by_those_that_agree() {
+    let it = three(Patience::Once).reply_from(0, granted(FAR_AHEAD)).reply_from(1, granted(NOW));
+    assert!(!it.is_done() && it.count(RAISE) == 0, "{it}");
+    let gathered = it.reply_from(2, granted(NOW)).expect_done().unwrap();
+    assert_eq!((gathered.token.as_u64(), voters(&gathered)), (NOW, vec![1, 2]));
+}
+
+#[test]
+fn the_largest_token_that_a_majority_believes_is_stored() {
+    let it = three(Patience::Once)
+        .reply_from(0, granted(NOW))
+        .reply_from(1, granted(FAR_AHEAD))
+        .reply_from(2, granted(AHEAD))
+        .expect_calls(&[(0, RAISE)]);
+    assert_eq!(it.arg_of(0, RAISED_TO), AHEAD.to_string());
+    let gathered = it.reply_from(0, granted(AHEAD)).expect_done().unwrap();
+    assert_eq!((gathered.token.as_u64(), voters(&gathered)), (AHEAD, vec![0, 2]));
+}
+
+/// Clocks that were set back: tokens go on above the last ones.
+#[test]
+fn a_token_far_ahead_that_a_majority_stores_already_is_a_hold() {
+    let it = three(Patience::Once).reply_from(0, granted(FAR_AHEAD));
+    let gathered = it.reply_from(2, granted(FAR_AHEAD)).expect_done().unwrap();
+    assert_eq!((gathered.token.as_u64(), voters(&gathered)), (FAR_AHEAD, vec![0, 2]));
+}
+
+#[test]
+fn nodes_of_which_no_two_can_store_the_same_token_end_the_wait() {
+    let it = three(up_to(30_000))
+        .reply_from(0, granted(FAR_AHEAD))
+        .reply_from(1, granted(2 * FAR_AHEAD))
+        .reply_from(2, granted(NOW));
+    assert_eq!(it.count(RAISE), 0);
+    assert_cannot_agree(expect_all_released(it).expect_done());
+}
+
+/// The third node may agree with the one whose token is believed.
+#[test]
+fn while_a_node_is_busy_the_others_wait_for_it() {
+    let it = three(up_to(30_000))
+        .reply_from(0, granted(FAR_AHEAD))
+        .reply_from(1, granted(NOW))
+        .reply_from(2, busy(20_000))
+        .advance_to_timeout()
+        .expect_calls(&[(2, "lock_acquire")])
+        .reply_from(2, granted(AHEAD))
+        .expect_calls(&[(1, RAISE)]);
+    assert_eq!(voters(&it.reply_from(1, granted(AHEAD)).expect_done().unwrap()), [1, 2]);
+}

@@ -1,0 +1,228 @@
+//! The limits of objects: beyond them a new holder or waiter gets the error `LIMIT`, and existing
+//! ones are not affected.
+//!
+//! The limits keep the longest command short; `cost.rs` counts the commands of each script at the
+//! limits.
+
+use edgelatch::protocol::reply::Code;
+use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
+
+use super::fair::fixtures::{Fair, asks};
+use super::group::calls as values;
+use super::read_write::fixtures::{reads, reads_inside, writes};
+use super::semaphores_and_latch::{batch, held, permits_that_say, semaphore_that_says};
+use test_support::calls::{Calls, bound, lease, owner, request, token};
+use test_support::redis::{Keyspace, Redis};
+
+pub(super) const NAME: &str = "job";
+pub(super) const VALUES: u64 = 10_000;
+pub(super) const READERS: u64 = 10_000;
+pub(super) const HOLDS: u64 = 10_000;
+pub(super) const PERMITS: u64 = 100_000;
+pub(super) const WAITERS: u32 = 2_000;
+
+/// Owner fields of other clients, numbered.
+const HOLDERS: &str = "local function holder(i) return \
+     string.format('%08x-0000-8000-8000-000000000000:1',i) end ";
+/// Each value with a holder, an end and a hold count.
+const VALUES_LUA: &str = "for i=1,ARGV[1] do local f,h=string.format('%022d',i),holder(i) \
+     redis.call('HSET',KEYS[1],f,h,f..':'..h..':expire_time',ARGV[2],f..':'..h..':lock_count',1) \
+     end redis.call('PEXPIRE',KEYS[1],600000)";
+const READERS_LUA: &str = "for i=1,ARGV[1] do redis.call('HSET',KEYS[1],holder(i),ARGV[2]) end";
+const HOLDS_LUA: &str = "for i=1,ARGV[1] do redis.call('ZADD',KEYS[1],ARGV[2],'1|'..holder(i)) end";
+/// Waiters of ours, alive until then, in the order in which they came.
+const WAITERS_LUA: &str = "for i=1,ARGV[1] do redis.call('RPUSH',KEYS[1],holder(i)) \
+     redis.call('ZADD',KEYS[2],ARGV[2],holder(i)) redis.call('ZADD',KEYS[3],ARGV[2],holder(i)) \
+     redis.call('ZADD',KEYS[4],i,holder(i)) end";
+
+async fn fill(redis: &Redis, lua: &str, keys: &[&str], count: u64, number: u64) {
+    let (source, key_count) = (HOLDERS.to_owned() + lua, keys.len().to_string());
+    let (count, number) = (count.to_string(), number.to_string());
+    let mut words = vec!["EVAL", &source, &key_count];
+    words.extend(keys);
+    words.extend([&*count, &number]);
+    redis.ask::<redis::Value>(&words).await;
+}
+
+/// This many values that end at this time.
+pub(super) async fn fill_values(redis: &Redis, count: u64, ends_at: u64) {
+    fill(redis, VALUES_LUA, &[NAME], count, ends_at).await;
+}
+
+/// This many readers, each of which holds this often.
+pub(super) async fn fill_readers(redis: &Redis, count: u64, holds: u64) {
+    redis.ask::<u64>(&["HSET", NAME, "mode", "read"]).await;
+    fill(redis, READERS_LUA, &[NAME], count, holds).await;
+    redis.ask::<u64>(&["PEXPIRE", NAME, "600000"]).await;
+}
+
+/// This many holds in a set, which end at this time.
+pub(super) async fn fill_holds(redis: &Redis, set: &str, count: u64, ends_at: u64) {
+    fill(redis, HOLDS_LUA, &[set], count, ends_at).await;
+}
+
+/// This many waiters of a fair lock.
+pub(super) async fn fill_queue(redis: &Redis, lock: &Fair, count: u32) {
+    let (queue, timeouts) = (lock.key("redisson_lock_queue"), lock.key("redisson_lock_timeout"));
+    let (beats, seats) = (lock.beats(), lock.seats());
+    let alive_until = redis.now_ms().await + 600_000;
+    let keys = [&*queue, &*timeouts, &*beats, &*seats];
+    fill(redis, WAITERS_LUA, &keys, u64::from(count), alive_until).await;
+}
+
+pub(super) async fn within(redis: &Redis) -> Bound {
+    bound(redis.now_ms().await + 600_000, 90_000)
+}
+
+async fn take(redis: &Redis, calls: &Calls, who: u8) -> ScriptCall {
+    let within = within(redis).await;
+    calls.acquire(request(u64::from(who)), within, &owner(who), lease(60_000), false)
+}
+
+fn values_of(keyspace: &Keyspace) -> Vec<String> {
+    keyspace.iter().map(|(key, stored)| format!("{key} {:?}", stored.value)).collect()
+}
+
+/// The call fails with `LIMIT` and changes nothing; the error quotes no name.
+async fn assert_full(redis: &Redis, call: &ScriptCall) {
+    let before = values_of(&redis.dump().await);
+    let error = redis.cells(call).await.unwrap_err();
+    assert_eq!(error.code(), Some("LIMIT"), "{error}");
+    assert!(!error.to_string().contains(NAME), "{error}");
+    assert!(before == values_of(&redis.dump().await), "{}", call.script().name);
+}
+
+/// Owners 2 and 3 are refused, a last try included. Owner 1 repeats, renews and releases; then
+/// owner 2 is granted.
+async fn assert_only_holders_go_on(redis: &Redis, calls: &Calls, others: &Calls, grant: u64) {
+    let within = within(redis).await;
+    for (who, last) in [(2, false), (3, true)] {
+        let id = request(u64::from(who));
+        assert_full(redis, &others.acquire(id, within, &owner(who), lease(60_000), last)).await;
+    }
+    let again = redis.run(&take(redis, calls, 1).await).await;
+    assert_eq!(again.code, Code::AlreadyYours);
+    let renew = calls.renew(request(7), within, &owner(1), lease(90_000), token(grant));
+    assert_eq!(redis.run(&renew).await.code, Code::Done);
+    let release = calls.release(request(8), within, &owner(1));
+    assert_eq!(redis.run(&release).await.code, Code::Done);
+    assert_eq!(redis.run(&take(redis, others, 2).await).await.code, Code::Done);
+}
+
+#[tokio::test]
+async fn a_group_that_is_full_takes_no_more_values() {
+    let redis = Redis::start().await;
+    let (ours, others) = (values(NAME, &["A", "B"]), values(NAME, &["C"]));
+    let grant = redis.run(&take(&redis, &ours, 1).await).await.value.parse().unwrap();
+    fill_values(&redis, VALUES - 2, redis.now_ms().await + 600_000).await;
+    // A value that is held is busy, whether the group is full or not.
+    let busy = take(&redis, &values(NAME, &["A", "C"]), 4).await;
+    assert_eq!(redis.run(&busy).await.code, Code::No);
+    assert_only_holders_go_on(&redis, &ours, &others, grant).await;
+}
+
+#[tokio::test]
+async fn values_that_have_ended_make_room_in_a_group_that_is_full() {
+    let redis = Redis::start().await;
+    let ours = values(NAME, &["A", "B"]);
+    let grant = redis.run(&take(&redis, &ours, 1).await).await.value.parse().unwrap();
+    fill_values(&redis, VALUES - 2, redis.now_ms().await - 1).await;
+    for who in 2..40 {
+        let calls = values(NAME, &[&who.to_string()]);
+        assert_eq!(redis.run(&take(&redis, &calls, who).await).await.code, Code::Done);
+    }
+    let within = within(&redis).await;
+    let renew = ours.renew(request(7), within, &owner(1), lease(90_000), token(grant));
+    assert_eq!(redis.run(&renew).await.code, Code::Done);
+    let fields: u64 = redis.ask(&["HLEN", NAME]).await;
+    assert!(
+        fields <= 3 * VALUES && fields.is_multiple_of(3),
+        "each value whole or not at all: {fields}"
+    );
+}
+
+#[tokio::test]
+async fn a_lock_with_too_many_readers_lets_no_more_in() {
+    let redis = Redis::start().await;
+    let reads = reads(NAME);
+    let grant = redis.run(&take(&redis, &reads, 1).await).await.value.parse().unwrap();
+    fill_readers(&redis, READERS - 1, 1).await;
+    assert_eq!(redis.run(&take(&redis, &writes(NAME), 9).await).await.code, Code::No);
+    assert_only_holders_go_on(&redis, &reads, &reads, grant).await;
+}
+
+#[tokio::test]
+async fn a_writer_with_too_many_reads_inside_gets_no_more() {
+    let redis = Redis::start().await;
+    redis.run(&take(&redis, &writes(NAME), 1).await).await;
+    fill_readers(&redis, READERS - 1, 1).await;
+    redis.ask::<u64>(&["HSET", NAME, "mode", "write"]).await;
+    assert_full(&redis, &take(&redis, &reads_inside(NAME, owner(1)), 2).await).await;
+    let release = writes(NAME).release(request(8), within(&redis).await, &owner(1));
+    assert_eq!(redis.run(&release).await.code, Code::Done);
+}
+
+#[tokio::test]
+async fn a_semaphore_with_too_many_holds_gives_no_more() {
+    let redis = Redis::start().await;
+    redis.ask::<String>(&["SET", NAME, "50000"]).await;
+    let calls = held(&semaphore_that_says(NAME, 1, Publish::Plain));
+    let grant = redis.run(&take(&redis, &calls, 1).await).await.value.parse().unwrap();
+    let later = redis.now_ms().await + 600_000;
+    fill_holds(&redis, "el:{job}:held", HOLDS - 1, later).await;
+    assert_only_holders_go_on(&redis, &calls, &calls, grant).await;
+    // What has ended does not count.
+    fill_holds(&redis, "el:{job}:held", HOLDS, later - 601_000).await;
+    assert_eq!(redis.run(&take(&redis, &calls, 4).await).await.code, Code::Done);
+}
+
+#[tokio::test]
+async fn too_many_permits_are_not_held_at_a_time() {
+    let redis = Redis::start().await;
+    redis.ask::<String>(&["SET", NAME, "500000"]).await;
+    let calls = batch(&permits_that_say(NAME, 2, 0, Publish::Plain));
+    let grant = redis.run(&take(&redis, &calls, 1).await).await.value.parse().unwrap();
+    fill_holds(&redis, "{job}:timeout", PERMITS - 3, redis.now_ms().await + 600_000).await;
+    assert_only_holders_go_on(&redis, &calls, &calls, grant).await;
+}
+
+/// A fair lock that Redisson holds, with a queue of this many.
+pub(super) async fn queue(count: u32) -> (Redis, Fair) {
+    let (redis, lock) = (Redis::start().await, Fair::new(NAME));
+    redis.ask::<u64>(&["HSET", NAME, super::fair::fixtures::JAVA[0], "1"]).await;
+    redis.ask::<u64>(&["PEXPIRE", NAME, "600000"]).await;
+    fill_queue(&redis, &lock, count).await;
+    (redis, lock)
+}
+
+#[tokio::test]
+async fn a_queue_that_is_full_is_joined_by_none_and_left_by_none() {
+    let (redis, lock) = queue(WAITERS - 2).await;
+    for (who, place) in [(1, WAITERS - 2), (2, WAITERS - 1)] {
+        let reply = redis.run(&lock.acquire(asks(who, 1))).await;
+        assert_eq!((reply.code, place_of(&reply.value)), (Code::No, place));
+    }
+    assert_full(&redis, &lock.acquire(asks(3, 1))).await;
+    // A last try does not join.
+    let last = redis.run(&lock.acquire(asks(4, 1).at_last())).await;
+    assert_eq!((last.code, place_of(&last.value)), (Code::No, WAITERS));
+    let poll = redis.run(&lock.acquire(asks(1, 2))).await;
+    assert_eq!((poll.code, place_of(&poll.value)), (Code::No, WAITERS - 2));
+    // One that Redisson has evicted comes back to its seat, which counts as long as it is
+    // remembered.
+    let queue = lock.key("redisson_lock_queue");
+    redis.ask::<u64>(&["LREM", &queue, "0", &super::fair::fixtures::field_of(1)]).await;
+    assert_full(&redis, &lock.acquire(asks(3, 1))).await;
+    let back = redis.run(&lock.acquire(asks(1, 3))).await;
+    assert_eq!((place_of(&back.value), back.value.ends_with(",1")), (WAITERS - 2, true));
+    // A new owner that takes over a place needs none of its own.
+    let over = redis.run(&lock.acquire(asks(5, 1).after(2))).await;
+    assert_eq!((over.code, place_of(&over.value)), (Code::No, WAITERS - 1));
+    redis.run(&lock.release(5)).await;
+    let joined = redis.run(&lock.acquire(asks(3, 1))).await;
+    assert_eq!((joined.code, place_of(&joined.value)), (Code::No, WAITERS - 1));
+}
+
+fn place_of(value: &str) -> u32 {
+    value.split(',').next().unwrap().parse().unwrap()
+}
