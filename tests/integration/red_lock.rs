@@ -166,7 +166,8 @@ async fn a_majority_that_is_lost_is_told() {
 /// T2: the clock that is ahead is not in the second majority, which would hand out less than the first.
 #[tokio::test]
 async fn tokens_rise_although_the_clock_that_is_ahead_is_not_in_the_next_majority() {
-    for ahead in [[900, 0, -900], [0, -900, 900]] {
+    // A node refuses a token that is more than a minute ahead of its clock.
+    for ahead in [[25, 0, -25], [0, -25, 25]] {
         let nodes = Nodes::ahead_by(ahead).await;
         let known = nodes.lock();
         let mut last = None;
@@ -183,6 +184,22 @@ async fn tokens_rise_although_the_clock_that_is_ahead_is_not_in_the_next_majorit
             }
         }
     }
+}
+
+/// T2: the others refuse its tokens, with which nobody could write to a guarded key.
+#[tokio::test]
+async fn a_node_whose_clock_is_more_than_a_minute_ahead_is_outvoted() {
+    let nodes = Nodes::ahead_by([900, 0, 0]).await;
+    let lease = nodes.run(nodes.lock().acquire()).await.unwrap();
+    let token = Some(lease.token().as_u64());
+    assert_eq!((nodes.stored(1).await, nodes.stored(2).await), (token, token));
+    assert!(nodes.stored(0).await > token);
+    nodes.run(lease.release()).await.unwrap();
+    // Without one of the others there are no two nodes that could store the same token.
+    nodes.leave_out(Some(2));
+    assert!(nodes.try_briefly(&nodes.lock()).await.is_err());
+    nodes.leave_out(None);
+    assert!(nodes.run(nodes.lock().acquire()).await.unwrap().token() > lease.token());
 }
 
 /// S62: T6: counters would begin anew on the node that has forgotten them. Tokens are times.
