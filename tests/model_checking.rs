@@ -13,6 +13,10 @@
     reason = "a test ends at the first surprise"
 )]
 
+// The searches copy states all the time: a third of their time is the allocator's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod model_checking {
     mod multi;
     mod objects;
