@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn debug_output_hides_the_password_in_a_url() {
         let source = RedisSource::Url("redis://:secret@localhost".to_owned());
-        let config = Config::new(source, Tokens::new(["hush"]).unwrap());
+        let config = Config::new(source, Tokens::new(["hush-hush-hush-hush"]).unwrap());
         let text = format!("{config:?}");
         assert!(!text.contains("secret") && !text.contains("hush"));
     }

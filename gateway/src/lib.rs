@@ -7,7 +7,7 @@
 //! use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let tokens = Tokens::new(["secret"])?;
+//! let tokens = Tokens::new(["a-secret-that-nobody-guesses"])?;
 //! let gateway = Gateway::start(Config::new(RedisSource::Private, tokens)).await?;
 //! println!("listening on http://{}", gateway.address());
 //! gateway.shutdown().await;
