@@ -96,7 +96,7 @@ async fn a_page_of_an_allowed_origin_may_call() {
     assert_eq!(response.status(), 200);
     assert_eq!(header(response.headers(), "access-control-allow-origin"), Some(origin));
     let exposed = header(response.headers(), "access-control-expose-headers");
-    assert_eq!(exposed, Some("upstash-sync-token"));
+    assert_eq!(exposed, Some("upstash-sync-token,retry-after"));
     // Without these headers on a refusal a page would only ever see "network error".
     let response = call(client.bare(Method::POST, "/")).await.unwrap();
     assert_eq!(response.status(), 401);
