@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -75,6 +76,11 @@ pub(crate) struct TokenArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     peer_skew: Duration,
 
+    /// Whose token it is: tokens with the same prefixes and this text are one client, whose limits
+    /// they share.
+    #[arg(long, value_name = "TEXT")]
+    subject: Option<String>,
+
     /// For how long it is valid from now, like 10m.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     lives: Duration,
@@ -98,6 +104,7 @@ impl TokenArgs {
         token.rights = self.rights;
         token.lasting = self.lasting;
         token.peer_skew = self.peer_skew;
+        token.subject = self.subject;
         Ok(keys.sign(&token)?)
     }
 }
@@ -215,9 +222,56 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u32).range(1..=600_000))]
     keep_alive: u32,
 
+    /// The most connections of one address (of IPv6: a /64 network) at once. Not applied with
+    /// --trusted-proxies.
+    #[arg(long, value_name = "NUMBER", default_value = "1000",
+          value_parser = value_parser!(u32).range(1..))]
+    address_connections: u32,
+
+    /// As much as this many clients with scoped tokens may take, all of one address may together.
+    #[arg(long, value_name = "NUMBER", default_value = "8")]
+    address_clients: NonZeroU32,
+
+    /// The most bytes of request bodies in memory at once; one client with a scoped token has a
+    /// sixteenth of it.
+    #[arg(long, value_name = "BYTES", default_value = "67108864",
+          value_parser = value_parser!(u32).range(1..))]
+    body_memory: u32,
+
+    /// Requests per second of one client with a scoped token, with bursts of four times as many.
+    /// Tokens with the same prefixes and the same `sub` are one client; one without `sub` is a client
+    /// of its own.
+    #[arg(long, value_name = "NUMBER", default_value = "100")]
+    client_requests: NonZeroU32,
+
+    /// Commands per second of one client with a scoped token, with bursts of four times as many or one
+    /// request. Each 4 KiB of a body count as one more.
+    #[arg(long, value_name = "NUMBER", default_value = "1000")]
+    client_commands: NonZeroU32,
+
+    /// The most requests of one client with a scoped token under way at once.
+    #[arg(long, value_name = "NUMBER", default_value = "32",
+          value_parser = value_parser!(u32).range(1..))]
+    client_concurrency: u32,
+
+    /// The most streams of one client with a scoped token at once.
+    #[arg(long, value_name = "NUMBER", default_value = "32")]
+    client_streams: u32,
+
     /// How many streams may be open at once.
     #[arg(long, value_name = "NUMBER", default_value = "1000")]
     stream_limit: u32,
+
+    /// The most requests with a WAIT at once, each on a connection of its own; one client with a scoped
+    /// token has a sixteenth of them.
+    #[arg(long, value_name = "NUMBER", default_value = "64")]
+    wait_limit: u32,
+
+    /// How many reverse proxies stand in front, each of which appends its client's address to
+    /// X-Forwarded-For. Clients must not reach the gateway past them.
+    #[arg(long, value_name = "NUMBER", default_value = "0",
+          value_parser = value_parser!(u8).range(..=16))]
+    trusted_proxies: u8,
 
     /// How many connections to Redis the commands share.
     #[arg(long, value_name = "NUMBER", default_value = "1",
@@ -257,7 +311,17 @@ impl Serve {
         config.idle_time = Duration::from_millis(self.idle_time.into());
         config.request_time = Duration::from_millis(self.request_time.into());
         config.keep_alive = Duration::from_millis(self.keep_alive.into());
+        config.address_connections =
+            usize::try_from(self.address_connections).unwrap_or(usize::MAX);
+        config.address_clients = self.address_clients;
+        config.body_memory = usize::try_from(self.body_memory).unwrap_or(usize::MAX);
+        config.client_requests = self.client_requests;
+        config.client_commands = self.client_commands;
+        config.client_concurrency = usize::try_from(self.client_concurrency).unwrap_or(usize::MAX);
+        config.client_streams = usize::try_from(self.client_streams).unwrap_or(usize::MAX);
         config.stream_limit = usize::try_from(self.stream_limit).unwrap_or(usize::MAX);
+        config.wait_limit = usize::try_from(self.wait_limit).unwrap_or(usize::MAX);
+        config.trusted_proxies = self.trusted_proxies.into();
         config.connections = self.connections.into();
         Ok((config, fresh))
     }

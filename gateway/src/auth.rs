@@ -1,15 +1,19 @@
 //! Who may pass.
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tracing::warn;
 
+use crate::address::{FORWARDED_FOR, Peer, network};
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::limits::Source;
 use crate::routes::{Context, Shared};
 use crate::scoped::{Rejection, Scope};
 
@@ -23,9 +27,10 @@ pub(crate) enum Access {
 }
 
 /// Stands before every route that reaches Redis, and before its body is read. Those behind it find
-/// an [`Access`] in the request.
+/// an [`Access`] in the request, and an [`Admitted`](crate::limits::Admitted) that counts it.
 pub(crate) async fn guard(
     State(shared): State<Shared>,
+    Extension(peer): Extension<Peer>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -34,13 +39,39 @@ pub(crate) async fn guard(
     if request.method() == Method::OPTIONS {
         return StatusCode::NO_CONTENT.into_response();
     }
-    match access(&shared, request.headers()) {
-        Ok(access) => {
+    let admitted =
+        access(&shared, request.headers()).map_err(Failure::Unauthorized).and_then(|access| {
+            let source = source(&shared, &access, peer, request.headers());
+            Ok((shared.limits.request(source)?, access))
+        });
+    match admitted {
+        Ok((admitted, access)) => {
             request.extensions_mut().insert(access);
+            request.extensions_mut().insert(Arc::new(admitted));
             next.run(request).await
         }
-        Err(rejection) => Failure::Unauthorized(rejection).into_response(),
+        Err(failure) => failure.into_response(),
     }
+}
+
+/// Whose limits apply: nobody's to a full token.
+fn source(shared: &Context, access: &Access, peer: Peer, headers: &HeaderMap) -> Option<Source> {
+    let Access::Scoped(scope) = access else { return None };
+    if shared.trusted_proxies == 0 && headers.contains_key(FORWARDED_FOR) {
+        warn_of_a_proxy();
+    }
+    let address = network(peer.client(headers, shared.trusted_proxies));
+    Some(Source { client: scope.client().clone(), address })
+}
+
+/// Behind a reverse proxy that the gateway does not know of, all clients share the limits of one address.
+fn warn_of_a_proxy() {
+    static WARNED: Once = Once::new();
+    WARNED.call_once(|| {
+        warn!(
+            "requests come with X-Forwarded-For: if a reverse proxy adds it, set --trusted-proxies"
+        );
+    });
 }
 
 fn access(shared: &Context, headers: &HeaderMap) -> Result<Access, Rejection> {

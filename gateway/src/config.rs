@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -38,8 +39,33 @@ pub struct Config {
     /// How often an idle stream says that it lives. Default 15 s: proxies and clients give a
     /// silent stream up after 30 s or more.
     pub keep_alive: Duration,
+    /// The most connections of one address (of IPv6: a network of 64 bits) at once. Default 1000; one more is closed with 503. Not
+    /// applied behind [`trusted_proxies`](Self::trusted_proxies).
+    pub address_connections: usize,
+    /// As much as this many clients with scoped tokens may take, all of one address may together. Default 8. It applies to each
+    /// `client_…` limit; of [`body_memory`](Self::body_memory) and [`wait_limit`](Self::wait_limit) an address has half at most.
+    pub address_clients: NonZeroU32,
+    /// The most bytes of request bodies in memory at once. Default 64 MiB; one client with a scoped token has a sixteenth of it. More
+    /// are answered 503, or 429 if it is the client's own limit.
+    pub body_memory: usize,
+    /// Requests per second of one client with a scoped token, with bursts of four times as many. Default 100; one more is answered
+    /// 429. Tokens with the same prefixes and the same `sub` are one client; one without `sub` is a client of its own.
+    pub client_requests: NonZeroU32,
+    /// Commands per second of one client with a scoped token, with bursts of four times as many or one request. Each 4 KiB of a body
+    /// count as one more. Default 1000; more are answered 429.
+    pub client_commands: NonZeroU32,
+    /// The most requests of one client with a scoped token under way at once. Default 32; one more is answered 429.
+    pub client_concurrency: usize,
+    /// The most streams of one client with a scoped token at once. Default 32; one more is answered 429.
+    pub client_streams: usize,
     /// How many streams may be open at once; each costs Redis a connection. Default 1000.
     pub stream_limit: usize,
+    /// The most requests with a `WAIT` at once; each costs Redis a connection (on a cluster one per node). Default 64; one client
+    /// with a scoped token has a sixteenth of them. One more is answered 503, or 429 if it is the client's own limit.
+    pub wait_limit: usize,
+    /// How many reverse proxies stand in front of the gateway, each of which appends its client's address to `X-Forwarded-For`.
+    /// Default 0: a client's address is that of its connection. Otherwise clients must not reach the gateway past these proxies.
+    pub trusted_proxies: usize,
     /// Commands that delete everybody's data or stop what others run: none are allowed by default.
     pub allowed: Vec<AllowedCommand>,
     /// The keys that scoped tokens are signed with. Default none: there are no such tokens then.
@@ -66,7 +92,16 @@ impl Config {
             idle_time: Duration::from_secs(60),
             request_time: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
+            address_connections: 1000,
+            address_clients: const { NonZeroU32::new(8).unwrap() },
+            body_memory: 64 << 20,
+            client_requests: const { NonZeroU32::new(100).unwrap() },
+            client_commands: const { NonZeroU32::new(1000).unwrap() },
+            client_concurrency: 32,
+            client_streams: 32,
             stream_limit: 1000,
+            wait_limit: 64,
+            trusted_proxies: 0,
             allowed: Vec::new(),
             scope_keys: None,
             scope_time: Duration::from_secs(24 * 60 * 60),
@@ -172,7 +207,7 @@ mod tests {
     #[test]
     fn debug_output_hides_the_password_in_a_url() {
         let source = RedisSource::Url("redis://:secret@localhost".to_owned());
-        let config = Config::new(source, Tokens::new(["hush"]).unwrap());
+        let config = Config::new(source, Tokens::new(["hush-hush-hush-hush"]).unwrap());
         let text = format!("{config:?}");
         assert!(!text.contains("secret") && !text.contains("hush"));
     }

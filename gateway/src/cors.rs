@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, Method};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
@@ -29,7 +29,7 @@ pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
             HeaderName::from_static("upstash-telemetry-runtime"),
             HeaderName::from_static("upstash-telemetry-sdk"),
         ])
-        .expose_headers([sync_token])
+        .expose_headers([sync_token, RETRY_AFTER])
         // Without it a browser asks before every single command.
         .max_age(Duration::from_secs(600));
     Some(layer)

@@ -1,35 +1,46 @@
 //! Commands, pipelines and transactions.
 
+use std::sync::Arc;
+
 use axum::Extension;
-use axum::body::{Body, Bytes, HttpBody as _};
-use axum::extract::{FromRequest as _, Request, State};
+use axum::body::{Body, HttpBody as _};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Response, StatusCode};
+use futures_util::StreamExt as _;
 use redis::{RedisResult, Value};
+use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 
 use crate::auth::Access;
 use crate::clock::now;
 use crate::command::{Malformed, Words};
 use crate::failure::{Failure, json};
+use crate::limits::{Admitted, Room};
 use crate::link::Step;
 use crate::policy::{Lane, Refusal};
 use crate::reply::{Answer, Encoding, ErrorText};
 use crate::routes::{Context, Shared};
 use crate::scoped::Breach;
 
+/// After how many commands of a pipeline other requests get a turn on this thread.
+const YIELD_EVERY: usize = 64;
+
 /// `POST /`: one command, `{"result": …}` or `{"error": …}`.
 pub(crate) async fn command(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
+    Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    let Arrived { body, deadline, encoding } = arrive(&shared, request).await?;
+    let Arrived { body, deadline, encoding, _room } = arrive(&shared, &admitted, request).await?;
+    shared.limits.commands(&admitted, 1)?;
     let words = Words::parse(text(&body)?)?;
     if let Access::Scoped(scope) = &access {
         scope.command(words.as_slice(), now()).map_err(Failure::Forbidden)?;
     }
     let lane =
         shared.policy.lane(words.as_slice()).map_err(|refusal| Failure::Refused(refusal.text()))?;
+    let _waiting = (lane == Lane::Own).then(|| shared.limits.wait(&admitted)).transpose()?;
     let command = words.to_command();
     let reply = timeout_at(deadline, shared.link.command(&command, lane))
         .await
@@ -43,15 +54,21 @@ pub(crate) async fn command(
 pub(crate) async fn pipeline(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
+    Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    let Arrived { body, deadline, encoding } = arrive(&shared, request).await?;
+    let Arrived { body, deadline, encoding, _room } = arrive(&shared, &admitted, request).await?;
     let commands = parse_all(&shared, text(&body)?)?;
-    let mut steps = Vec::with_capacity(commands.len());
+    shared.limits.commands(&admitted, commands.len())?;
+    let mut steps: Vec<Step> = Vec::with_capacity(commands.len());
     // A refused command keeps its place among the answers and is left out of what is sent.
     let mut refusals: Vec<Option<String>> = Vec::with_capacity(commands.len());
-    for words in &commands {
-        let follows = refusals.last().is_some_and(Option::is_none);
+    for (number, words) in commands.iter().enumerate() {
+        if number % YIELD_EVERY == YIELD_EVERY - 1 {
+            yield_now().await;
+        }
+        let has_passed = refusals.last().is_some_and(Option::is_none);
+        let follows = has_passed && steps.last().is_some_and(|step| step.lane == Lane::Shared);
         match lane_of(&shared, &access, words, follows) {
             Ok(lane) => {
                 steps.push(Step { command: words.to_command(), lane });
@@ -60,6 +77,8 @@ pub(crate) async fn pipeline(
             Err(refusal) => refusals.push(Some(refusal)),
         }
     }
+    let waits = steps.iter().any(|step| step.lane == Lane::Own);
+    let _waiting = waits.then(|| shared.limits.wait(&admitted)).transpose()?;
     let mut replies = send(&shared, steps, deadline).await?.into_iter();
     let answers = refusals
         .into_iter()
@@ -81,13 +100,14 @@ pub(crate) async fn pipeline(
 pub(crate) async fn multi_exec(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
+    Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
     // The library sends none, and what comes between is nobody's business then.
     if matches!(access, Access::Scoped(_)) {
         return Err(Failure::Forbidden(Breach::Path));
     }
-    let Arrived { body, deadline, encoding } = arrive(&shared, request).await?;
+    let Arrived { body, deadline, encoding, _room } = arrive(&shared, &admitted, request).await?;
     let commands = parse_all(&shared, text(&body)?)?;
     let mut queue = Vec::with_capacity(commands.len());
     for words in &commands {
@@ -134,13 +154,19 @@ fn parse_all<'a>(shared: &Context, body: &'a str) -> Result<Vec<Words<'a>>, Fail
 
 /// A request whose body is there.
 struct Arrived {
-    body: Bytes,
+    body: Vec<u8>,
+    /// The memory that the body takes, counted while the request is under way.
+    _room: Option<Room>,
     /// When the answer is due.
     deadline: Instant,
     encoding: Encoding,
 }
 
-async fn arrive(shared: &Context, request: Request) -> Result<Arrived, Failure> {
+async fn arrive(
+    shared: &Context,
+    admitted: &Admitted,
+    request: Request,
+) -> Result<Arrived, Failure> {
     let deadline = Instant::now() + shared.request_time;
     speaks_json(request.headers())?;
     let encoding = Encoding::asked(request.headers());
@@ -149,14 +175,30 @@ async fn arrive(shared: &Context, request: Request) -> Result<Arrived, Failure> 
     if announced > shared.body_limit {
         return Err(Failure::TooLarge);
     }
-    match timeout_at(deadline, Bytes::from_request(request, &())).await {
-        Ok(Ok(body)) => Ok(Arrived { body, deadline, encoding }),
-        Ok(Err(rejection)) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            Err(Failure::TooLarge)
+    let reading = read_body(shared, admitted, request.into_body());
+    let (body, room) = timeout_at(deadline, reading).await.map_err(|_| Failure::SlowBody)??;
+    shared.limits.read(admitted, body.len())?;
+    Ok(Arrived { body, _room: room, deadline, encoding })
+}
+
+/// Reads a body, and makes room for each part of it as it comes: what was only announced takes no memory.
+async fn read_body(
+    shared: &Context,
+    admitted: &Admitted,
+    body: Body,
+) -> Result<(Vec<u8>, Option<Room>), Failure> {
+    let (mut whole, mut room) = (Vec::new(), None);
+    let mut parts = body.into_data_stream();
+    while let Some(part) = parts.next().await {
+        let broken = |_| Failure::Refused("ERR the request body broke off".to_owned());
+        let part = part.map_err(broken)?;
+        if whole.len() + part.len() > shared.body_limit {
+            return Err(Failure::TooLarge);
         }
-        Ok(Err(_)) => Err(Failure::Refused("ERR the request body broke off".to_owned())),
-        Err(_) => Err(Failure::SlowBody),
+        shared.limits.body(admitted, &mut room, part.len())?;
+        whole.extend_from_slice(&part);
     }
+    Ok((whole, room))
 }
 
 /// A client that wants RESP2 instead of JSON must not get JSON and take it for RESP2.

@@ -1,7 +1,7 @@
 //! The answers that are not a reply.
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use redis::RedisError;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use tracing::debug;
 
 use crate::command::Malformed;
+use crate::limits::Exceeded;
 use crate::scoped::{Breach, Rejection};
 
 /// Why a request gets no reply of Redis'.
@@ -21,12 +22,12 @@ pub(crate) enum Failure {
     BadReply,
     /// The scoped token does not allow it. Nothing was sent.
     Forbidden(Breach),
+    /// The client, or all clients together, have reached a limit. Nothing was sent.
+    Exceeded(Exceeded),
     /// Redis said no, or the gateway did before anything was sent.
     Refused(String),
     /// The body did not arrive in time. Nothing was sent.
     SlowBody,
-    /// As many streams are open as the gateway may hold.
-    StreamsExhausted,
     /// No answer in time: the command may have been executed.
     TimedOut,
     /// The body is larger than the limit. Nothing was sent.
@@ -47,10 +48,11 @@ impl Failure {
     fn status(&self) -> StatusCode {
         match self {
             Self::BadReply | Self::Unreachable => StatusCode::BAD_GATEWAY,
+            Self::Exceeded(Exceeded::Client(_)) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Exceeded(Exceeded::Gateway(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::Refused(_) => StatusCode::BAD_REQUEST,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::StreamsExhausted => StatusCode::SERVICE_UNAVAILABLE,
             Self::TimedOut => StatusCode::GATEWAY_TIMEOUT,
             Self::TooLarge | Self::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
@@ -62,10 +64,15 @@ impl Failure {
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::BadReply => "the gateway cannot pass on what Redis replied",
+            Self::Exceeded(Exceeded::Client(_)) => {
+                "this client has reached its limit; see Retry-After"
+            }
+            Self::Exceeded(Exceeded::Gateway(_)) => {
+                "the gateway has no room for this request at present; see Retry-After"
+            }
             Self::Forbidden(breach) => breach.text(),
             Self::Refused(text) => text,
             Self::SlowBody => "ERR the request body did not arrive in time",
-            Self::StreamsExhausted => "the gateway has no room for another stream",
             Self::TimedOut => "no reply from Redis in time; the command may have been executed",
             Self::TooLarge => "ERR max request size exceeded",
             Self::TooMany => "ERR more commands than one request may hold",
@@ -83,6 +90,12 @@ impl From<Malformed> for Failure {
     }
 }
 
+impl From<Exceeded> for Failure {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::Exceeded(exceeded)
+    }
+}
+
 impl From<RedisError> for Failure {
     /// Only the kind of the error is logged: its text can hold an address.
     fn from(error: RedisError) -> Self {
@@ -95,6 +108,11 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response<Body> {
         let status = self.status();
         let mut response = json(status, &ErrorBody { error: self.text() });
+        if let Self::Exceeded(Exceeded::Client(after) | Exceeded::Gateway(after)) = self {
+            // Whole seconds, and never sooner than there is room.
+            let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+            response.headers_mut().insert(RETRY_AFTER, seconds.max(1).into());
+        }
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

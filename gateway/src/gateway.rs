@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -20,7 +21,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
+use crate::address::Peer;
 use crate::config::{Config, RedisSource};
+use crate::limits::Connections;
 use crate::link::{Link, Target};
 use crate::private_redis::{PrivateRedis, PrivateRedisError};
 use crate::routes::{Context, router};
@@ -28,10 +31,11 @@ use crate::routes::{Context, router};
 /// How long running requests may take to end when the gateway does.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The largest head of a request, in bytes: many times what the longest channel and token need.
-const HEAD_MAX: usize = 64 * 1024;
-/// What a client is told for whom there is no room.
-const FULL: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+const HEAD_MAX: usize = 16 * 1024;
+/// How often clients are forgotten that have not called for a while.
+const FORGET_EVERY: Duration = Duration::from_secs(10);
+/// The answer to a connection beyond the limits.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 41\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{\"error\":\"ERR too many open connections\"}";
 /// How long a client may leave sent bytes unacknowledged.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
@@ -67,12 +71,12 @@ impl Gateway {
         let listener = TcpListener::bind(config.listen).await.map_err(StartError::Listen)?;
         let address = listener.local_addr().map_err(StartError::Listen)?;
         let stop = CancellationToken::new();
-        let context = Context::new(&config, Arc::clone(&link), stop.clone());
-        let router = router(&config, &Arc::new(context));
-        let keep = tokio::spawn(stop.clone().run_until_cancelled_owned(link.keep()));
-        drop(keep);
-        let limits = Limits { connections: config.connection_limit, idle_time: config.idle_time };
-        let listening = tokio::spawn(listen(listener, router, limits, stop.clone()));
+        let context = Arc::new(Context::new(&config, Arc::clone(&link), stop.clone()));
+        let router = router(&config, &context);
+        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(forget_idle(context))));
+        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(link.keep())));
+        let (room, idle_time) = (Connections::new(&config), config.idle_time);
+        let listening = tokio::spawn(listen(listener, router, room, idle_time, stop.clone()));
         Ok(Self { address, stop: stop.drop_guard(), listening, redis })
     }
 
@@ -126,17 +130,25 @@ pub enum StartError {
     Url,
 }
 
-/// What the connections of clients are held to.
-struct Limits {
-    connections: usize,
-    idle_time: Duration,
+/// Forgets clients and addresses that have not called for a while.
+async fn forget_idle(context: Arc<Context>) {
+    loop {
+        sleep(FORGET_EVERY).await;
+        context.limits.forget_idle();
+    }
 }
 
-async fn listen(listener: TcpListener, router: Router, limits: Limits, stop: CancellationToken) {
+async fn listen(
+    listener: TcpListener,
+    router: Router,
+    room: Connections,
+    idle_time: Duration,
+    stop: CancellationToken,
+) {
     let service = TowerToHyperService::new(router);
     let mut http = http1::Builder::new();
     // From the end of an answer to the end of the next head, however the bytes come.
-    http.timer(TokioTimer::new()).header_read_timeout(limits.idle_time).max_buf_size(HEAD_MAX);
+    http.timer(TokioTimer::new()).header_read_timeout(idle_time).max_buf_size(HEAD_MAX);
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     loop {
@@ -148,14 +160,25 @@ async fn listen(listener: TcpListener, router: Router, limits: Limits, stop: Can
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            // Whoever is told at once can go elsewhere, or come back.
-            Ok((stream, _)) if connections.len() >= limits.connections => {
-                let _ = stream.try_write(FULL);
-            }
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
+                let Some(connected) = room.connect(peer.ip()) else {
+                    // A client that is told at once can go elsewhere, or come back.
+                    let _ = stream.try_write(FULL);
+                    continue;
+                };
                 tune(&stream);
-                let connection = http.serve_connection(TokioIo::new(stream), service.clone());
-                connections.spawn(graceful.watch(connection));
+                let (service, peer) = (service.clone(), Peer(peer.ip()));
+                let service = service_fn(move |mut request| {
+                    request.extensions_mut().insert(peer);
+                    service.call(request)
+                });
+                let connection = http.serve_connection(TokioIo::new(stream), service);
+                let watched = graceful.watch(connection);
+                connections.spawn(async move {
+                    // What broke is the client's affair.
+                    let _ = watched.await;
+                    drop(connected);
+                });
             }
             Err(error) => {
                 // Most likely no file descriptor is left: at full speed the loop would only

@@ -7,7 +7,7 @@
 //! use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let tokens = Tokens::new(["secret"])?;
+//! let tokens = Tokens::new(["a-secret-that-nobody-guesses"])?;
 //! let gateway = Gateway::start(Config::new(RedisSource::Private, tokens)).await?;
 //! println!("listening on http://{}", gateway.address());
 //! gateway.shutdown().await;
@@ -22,11 +22,12 @@
 //! - a command is sent to Redis once. The gateway never sends it again: only the client knows
 //!   whether it may be repeated. It follows a cluster's redirections, which say that nothing was
 //!   executed;
-//! - an answer with status 200 or 400 is Redis' own, or says that nothing was sent. Any 5xx means
-//!   that the command may have been executed, and so does an error without a code in front
-//!   inside of a pipeline's answer;
+//! - an answer with status 200 or 400 is Redis' own, or says that nothing was sent. So do 429 and
+//!   503, of a limit that is reached. 502 and 504 mean that the command may have been executed,
+//!   and so does an error without a code in front inside of a pipeline's answer;
 //! - no log line, error or debug output holds a token, a key, a channel or an argument.
 
+mod address;
 mod auth;
 mod clock;
 mod command;
@@ -35,6 +36,7 @@ mod cors;
 mod execute;
 mod failure;
 mod gateway;
+mod limits;
 mod link;
 mod policy;
 mod private_redis;

@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::guard;
@@ -18,6 +17,7 @@ use crate::config::Config;
 use crate::cors;
 use crate::execute::{command, multi_exec, pipeline};
 use crate::failure::{Failure, json};
+use crate::limits::Limits;
 use crate::link::Link;
 use crate::policy::Policy;
 use crate::scoped::ScopeKeys;
@@ -30,6 +30,7 @@ pub(crate) type Shared = Arc<Context>;
 pub(crate) struct Context {
     pub(crate) body_limit: usize,
     pub(crate) keep_alive: Duration,
+    pub(crate) limits: Limits,
     pub(crate) link: Arc<Link>,
     pub(crate) pipeline_limit: usize,
     pub(crate) policy: Policy,
@@ -38,9 +39,8 @@ pub(crate) struct Context {
     pub(crate) scope_time: Duration,
     /// Cancelled when the gateway ends: streams have no end of their own.
     pub(crate) stop: CancellationToken,
-    /// One permit for each stream that may still be opened.
-    pub(crate) streams: Arc<Semaphore>,
     pub(crate) tokens: Tokens,
+    pub(crate) trusted_proxies: usize,
 }
 
 impl Context {
@@ -48,6 +48,7 @@ impl Context {
         Self {
             body_limit: config.body_limit,
             keep_alive: config.keep_alive,
+            limits: Limits::new(config),
             link,
             pipeline_limit: config.pipeline_limit,
             policy: Policy::new(config.request_time, &config.allowed),
@@ -55,8 +56,8 @@ impl Context {
             scope_keys: config.scope_keys.clone(),
             scope_time: config.scope_time,
             stop,
-            streams: Arc::new(Semaphore::new(config.stream_limit.min(Semaphore::MAX_PERMITS))),
             tokens: config.tokens.clone(),
+            trusted_proxies: config.trusted_proxies,
         }
     }
 }
@@ -72,7 +73,6 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
         .route("/ssubscribe/{*channel}", get(ssubscribe).post(ssubscribe))
         .fallback(|| async { Failure::UnknownPath })
         .method_not_allowed_fallback(|| async { Failure::WrongMethod })
-        .layer(DefaultBodyLimit::max(config.body_limit))
         .layer(from_fn_with_state(Arc::clone(shared), guard));
     let router =
         Router::new().route("/healthz", get(health)).merge(guarded).with_state(Arc::clone(shared));

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::Access;
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::limits::Admitted;
 use crate::link::{Messages, Topic};
 use crate::reply::ErrorText;
 use crate::routes::{Context, Shared};
@@ -34,9 +35,10 @@ const BACKLOG: usize = 256;
 pub(crate) async fn subscribe(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
+    Extension(admitted): Extension<Arc<Admitted>>,
     channel: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Failure> {
-    open(&shared, &access, Topic::Channel(name(channel)?)).await
+    open(&shared, &access, &admitted, Topic::Channel(name(channel)?)).await
 }
 
 /// `/psubscribe/<pattern>`: `psubscribe,<pattern>,1`, then
@@ -44,9 +46,10 @@ pub(crate) async fn subscribe(
 pub(crate) async fn psubscribe(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
+    Extension(admitted): Extension<Arc<Admitted>>,
     pattern: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Failure> {
-    open(&shared, &access, Topic::Pattern(name(pattern)?)).await
+    open(&shared, &access, &admitted, Topic::Pattern(name(pattern)?)).await
 }
 
 /// `/ssubscribe/<channel>`: `ssubscribe,<channel>,1`, then `smessage,<channel>,<payload>`, of what
@@ -54,9 +57,10 @@ pub(crate) async fn psubscribe(
 pub(crate) async fn ssubscribe(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
+    Extension(admitted): Extension<Arc<Admitted>>,
     channel: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Failure> {
-    open(&shared, &access, Topic::Shard(name(channel)?)).await
+    open(&shared, &access, &admitted, Topic::Shard(name(channel)?)).await
 }
 
 fn acknowledgement(topic: &Topic) -> Event {
@@ -117,10 +121,14 @@ async fn ended(ends: Option<SystemTime>) {
 }
 
 /// Answers only after Redis has confirmed: whoever sees the status is subscribed.
-async fn open(shared: &Context, access: &Access, topic: Topic) -> Result<Response, Failure> {
+async fn open(
+    shared: &Context,
+    access: &Access,
+    admitted: &Admitted,
+    topic: Topic,
+) -> Result<Response, Failure> {
     let ends = ends(access, &topic)?;
-    let permit =
-        Arc::clone(&shared.streams).try_acquire_owned().map_err(|_| Failure::StreamsExhausted)?;
+    let room = shared.limits.stream(admitted)?;
     let subscribing = shared.link.subscribe(&topic);
     let messages = timeout(shared.request_time, subscribing)
         .await
@@ -134,8 +142,8 @@ async fn open(shared: &Context, access: &Access, topic: Topic) -> Result<Respons
             () = pass_on(&topic, messages, &sender, &stop) => {}
             () = ended(ends) => {}
         }
-        // The stream's place is free again when its connection is.
-        drop(permit);
+        // There is room for another stream when this one's connection to Redis is free.
+        drop(room);
     });
     let rest = stream::unfold(receiver, |mut receiver| async move {
         receiver.recv().await.map(|event| (event, receiver))

@@ -6,7 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::{Choice, ConstantTimeEq as _};
 
-/// The bearer tokens a gateway accepts: at least one, each visible ASCII.
+/// The fewest characters of a token. Random letters and digits have 95 bits then, far more than can be tried over a network.
+const TOKEN_CHARS_MIN: usize = 16;
+
+/// The bearer tokens a gateway accepts: at least one, each visible ASCII of 16 characters or more.
 ///
 /// Their text is never part of the debug output.
 #[derive(Clone)]
@@ -19,7 +22,8 @@ impl Tokens {
     /// # Errors
     ///
     /// [`TokenError::None`] if no token is left, [`TokenError::NotVisibleAscii`] if one of them
-    /// could not stand in an HTTP header.
+    /// could not stand in an HTTP header, [`TokenError::Short`] if one of them has less than 16
+    /// characters.
     pub fn new<T: Into<String>>(tokens: impl IntoIterator<Item = T>) -> Result<Self, TokenError> {
         let mut kept = Vec::new();
         for token in tokens {
@@ -30,6 +34,9 @@ impl Tokens {
             }
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(TokenError::NotVisibleAscii);
+            }
+            if token.len() < TOKEN_CHARS_MIN {
+                return Err(TokenError::Short);
             }
             kept.push(token.to_owned());
         }
@@ -80,6 +87,9 @@ pub enum TokenError {
     /// A token holds a character that no HTTP header may carry.
     #[error("a token may hold visible ASCII characters only, and no space")]
     NotVisibleAscii,
+    /// A token that is short enough to be guessed.
+    #[error("a token has 16 characters or more: `openssl rand -base64 32` makes one")]
+    Short,
 }
 
 #[cfg(test)]
@@ -88,18 +98,29 @@ mod tests {
 
     #[test]
     fn a_token_is_admitted_only_whole() {
-        let tokens = Tokens::new(["first", " second\n", ""]).unwrap();
-        assert!(tokens.admit(b"first"));
-        assert!(tokens.admit(b"second"));
-        for wrong in [&b""[..], b"firs", b"first ", b"First", b"firstsecond"] {
-            assert!(!tokens.admit(wrong));
+        let (first, second) = ("the-first-of-two", "the-second-of-two");
+        let tokens = Tokens::new([first, " the-second-of-two\n", ""]).unwrap();
+        for token in [first, second] {
+            assert!(tokens.admit(token.as_bytes()));
         }
+        for wrong in ["", "the-first-of-tw", "the-first-of-two ", "The-first-of-two"] {
+            assert!(!tokens.admit(wrong.as_bytes()));
+        }
+        assert!(!tokens.admit([first, second].concat().as_bytes()));
     }
 
     #[test]
     fn a_gateway_without_a_token_is_refused() {
         assert_eq!(Tokens::new(["", "  "]).unwrap_err(), TokenError::None);
         assert_eq!(Tokens::new(["a b"]).unwrap_err(), TokenError::NotVisibleAscii);
+    }
+
+    #[test]
+    fn a_token_that_could_be_guessed_is_refused() {
+        assert_eq!(Tokens::new(["x".repeat(15)]).unwrap_err(), TokenError::Short);
+        let long_enough = "x".repeat(16);
+        assert!(Tokens::new([long_enough.as_str()]).unwrap().admit(long_enough.as_bytes()));
+        assert_eq!(Tokens::new([long_enough.as_str(), "short"]).unwrap_err(), TokenError::Short);
     }
 
     #[test]

@@ -56,6 +56,7 @@ fn take(calls: &Calls, who: u8) -> ScriptCall {
     calls.acquire(request(u64::from(who)), UNBOUND, &owner(who), lease(60_000), false)
 }
 
+/// H2 of an attack on the gateway: a query read all values of a group.
 #[tokio::test]
 async fn questions_about_a_full_group_read_a_slice() {
     let redis = Redis::start().await;
@@ -124,6 +125,7 @@ async fn a_full_group_is_looked_through_in_slices() {
     assert_eq!((cost.ran("hget"), cost.ran("hmget"), cost.ran("hset")), (0, 2, 10));
 }
 
+/// Low finding of an attack on the gateway: a clear read all holds.
 #[tokio::test]
 async fn a_full_semaphore_is_emptied_by_one_command() {
     let redis = Redis::start().await;

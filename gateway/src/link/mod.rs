@@ -25,6 +25,9 @@ use self::sentinel::Sentinel;
 pub(crate) use self::target::Target;
 use crate::policy::Lane;
 
+/// The most commands of a pipeline that Redis runs before it runs those of other requests: one on an object at its limits takes it
+/// about a millisecond.
+const PORTION_MAX: usize = 16;
 /// How often the connections are asked whether they live.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
@@ -70,26 +73,24 @@ impl Link {
 
     /// Answers each command in its place, Redis' errors included. What is lost with one node of
     /// a cluster is not lost with the others.
+    ///
+    /// A long pipeline goes to each node in portions, between which the commands of other requests
+    /// run.
     pub(crate) async fn pipeline(
         &self,
         steps: Vec<Step>,
         deadline: Instant,
     ) -> Vec<RedisResult<Value>> {
-        let number = steps.len();
-        let sent = match self {
-            Self::Cluster(cluster) => return Box::pin(cluster.pipeline(&steps, deadline)).await,
+        match self {
+            Self::Cluster(cluster) => Box::pin(cluster.pipeline(&steps, deadline)).await,
             Self::One(node) => {
-                let (pipe, lane) = together(steps);
-                timeout_at(deadline, node.pipeline(&pipe, lane)).await
+                let send = |pipe, lane| async move { node.pipeline(&pipe, lane).await };
+                in_portions(steps, deadline, send).await
             }
             Self::Sentinel(sentinel) => {
-                let (pipe, lane) = together(steps);
-                timeout_at(deadline, sentinel.pipeline(&pipe, lane)).await
+                let send = |pipe, lane| async move { sentinel.pipeline(&pipe, lane).await };
+                in_portions(steps, deadline, send).await
             }
-        };
-        match sent.unwrap_or_else(|_| Err(too_late())) {
-            Ok(replies) => replies.into_iter().map(Ok).collect(),
-            Err(error) => vec![Err(error); number],
         }
     }
 
@@ -179,6 +180,39 @@ fn evicts(told: &str) -> bool {
         && field("maxmemory_policy:").is_some_and(|policy| policy != "noeviction")
 }
 
+/// Sends one portion after the other. When one is lost, the connection or the time is over: the rest is not sent.
+async fn in_portions<F: Future<Output = RedisResult<Vec<Value>>>>(
+    steps: Vec<Step>,
+    deadline: Instant,
+    send: impl Fn(Pipeline, Lane) -> F,
+) -> Vec<RedisResult<Value>> {
+    let number = steps.len();
+    let mut replies = Vec::with_capacity(number);
+    for portion in portions(steps) {
+        let (pipe, lane) = together(portion);
+        match timeout_at(deadline, send(pipe, lane)).await.unwrap_or_else(|_| Err(too_late())) {
+            Ok(answered) => replies.extend(answered.into_iter().map(Ok)),
+            Err(error) => {
+                replies.resize(number, Err(error));
+                break;
+            }
+        }
+    }
+    replies
+}
+
+/// Parts of a pipeline of at most [`PORTION_MAX`] commands. A `WAIT` stays with what it waits for, since both need one connection.
+fn portions(steps: Vec<Step>) -> Vec<Vec<Step>> {
+    let mut portions: Vec<Vec<Step>> = Vec::new();
+    for step in steps {
+        match portions.last_mut() {
+            Some(last) if last.len() < PORTION_MAX || step.lane == Lane::Own => last.push(step),
+            _ => portions.push(vec![step]),
+        }
+    }
+    portions
+}
+
 /// All commands for one connection; if one of them makes it wait, for a connection of its own.
 fn together(steps: Vec<Step>) -> (Pipeline, Lane) {
     let mut lane = Lane::Shared;
@@ -199,4 +233,28 @@ fn too_late() -> RedisError {
 /// There is nobody to send to at present.
 fn nobody() -> RedisError {
     io::Error::from(io::ErrorKind::NotConnected).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(lanes: &[(Lane, usize)]) -> Vec<usize> {
+        let step = |lane| Step { command: redis::cmd("PING"), lane };
+        let steps = lanes.iter().flat_map(|(lane, number)| (0..*number).map(move |_| step(*lane)));
+        portions(steps.collect()).iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn a_long_pipeline_goes_out_in_portions() {
+        assert_eq!(sizes(&[]), [0; 0]);
+        assert_eq!(sizes(&[(Lane::Shared, 16)]), [16]);
+        assert_eq!(sizes(&[(Lane::Shared, 38)]), [16, 16, 6]);
+    }
+
+    #[test]
+    fn a_wait_stays_with_what_it_waits_for() {
+        let waits = [(Lane::Shared, 16), (Lane::Own, 1), (Lane::Shared, 1), (Lane::Own, 1)];
+        assert_eq!(sizes(&waits), [17, 2]);
+    }
 }

@@ -27,6 +27,9 @@ pub struct ScopedToken {
     /// The clock skew of Redisson's clients that its group locks and permits have to allow for: 0 to 60 s. Default 1 s, as in
     /// the clients.
     pub peer_skew: Duration,
+    /// Whose token it is, the claim `sub`: tokens with the same names and subject are one client, whose limits they share. `None` by
+    /// default: the token is a client of its own.
+    pub subject: Option<String>,
     /// For how long it is valid from now, in whole seconds. A gateway accepts at most 24 h unless configured otherwise.
     pub lives: Duration,
 }
@@ -60,7 +63,8 @@ impl ScopedToken {
     #[must_use]
     pub fn of(names: ScopedNames, max_lease: Duration, lives: Duration) -> Self {
         let (rights, lasting) = (vec![Right::Hold], Vec::new());
-        Self { names, rights, lasting, max_lease, peer_skew: PEER_SKEW_DEFAULT, lives }
+        let (peer_skew, subject) = (PEER_SKEW_DEFAULT, None);
+        Self { names, rights, lasting, max_lease, peer_skew, subject, lives }
     }
 
     pub(super) fn claims(&self, now: SystemTime) -> Claims {
@@ -77,6 +81,7 @@ impl ScopedToken {
             peer_skew_ms: Some(millis(self.peer_skew)),
             exp: seconds(now).saturating_add(self.lives.as_secs()),
             nbf: None,
+            sub: self.subject.clone(),
             ..Claims::default()
         }
     }
@@ -115,9 +120,9 @@ pub(super) struct Claims {
     #[serde(default, skip_serializing)]
     #[expect(dead_code, reason = "accepted without effect")]
     iss: Option<IgnoredAny>,
-    #[serde(default, skip_serializing)]
-    #[expect(dead_code, reason = "accepted without effect")]
-    sub: Option<IgnoredAny>,
+    /// Whose token it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sub: Option<String>,
     #[serde(default, skip_serializing)]
     #[expect(dead_code, reason = "accepted without effect")]
     iat: Option<IgnoredAny>,
@@ -171,7 +176,7 @@ mod tests {
     #[test]
     fn claims_are_an_object_of_known_names() {
         let parse = |json: &str| Claims::parse(json).is_some();
-        assert!(parse(r#"{"prefix":"a:","maxLeaseMs":1000,"exp":1,"iat":1.5,"sub":{"id":7}}"#));
+        assert!(parse(r#"{"prefix":"a:","maxLeaseMs":1000,"exp":1,"iat":1.5,"sub":"user 7"}"#));
         for refused in [
             r#"["a:",null,null,null,null,null,[],1000,null,1]"#,
             r#"{"prefix":"a:","maxLeaseMs":1000,"exp":1,"right":["hold"]}"#,

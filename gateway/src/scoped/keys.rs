@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::claims::{Claims, ScopedToken, seconds};
 use super::rules::Scope;
 use crate::clock::now;
+use crate::limits::ClientKey;
 
 /// By how much the clocks of those who make tokens may be off.
 const LEEWAY: Duration = Duration::from_secs(30);
@@ -64,7 +65,7 @@ impl ScopeKeys {
         let now = now();
         let claims = token.claims(now);
         // What every gateway would refuse is not signed.
-        scope(&claims, now)?;
+        scope(&claims, now, client(&claims, ""))?;
         let token = encode(&Header::new(Algorithm::HS256), &claims, &self.first)
             .map_err(|_| ScopeKeyError::Signing)?;
         if token.len() > TOKEN_BYTES_MAX { Err(ScopeKeyError::Long) } else { Ok(token) }
@@ -105,12 +106,13 @@ impl ScopeKeys {
             return Err(Rejection::Long);
         }
         let ends = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(ends));
-        scope(&claims, ends.ok_or(Rejection::Long)?).map_err(|_| Rejection::Claims)
+        let client = client(&claims, token.claims.get());
+        scope(&claims, ends.ok_or(Rejection::Long)?, client).map_err(|_| Rejection::Claims)
     }
 }
 
 /// What the claims allow until then.
-fn scope(claims: &Claims, ends: SystemTime) -> Result<Scope, ScopeKeyError> {
+fn scope(claims: &Claims, ends: SystemTime, client: ClientKey) -> Result<Scope, ScopeKeyError> {
     let rights = match &claims.rights {
         None => BTreeSet::from([Right::Hold]),
         Some(names) => names.iter().map(|name| Right::parse(name)).collect::<Result<_, _>>()?,
@@ -126,7 +128,22 @@ fn scope(claims: &Claims, ends: SystemTime) -> Result<Scope, ScopeKeyError> {
         max_lease: LeaseTime::new(Duration::from_millis(claims.max_lease_ms))?,
         peer_skew: PeerSkew::new(skew.unwrap_or(PEER_SKEW_DEFAULT))?.get(),
         ends,
+        client,
     })
+}
+
+/// The client that limits are counted for: a user who gets many tokens for the same names is one client if they have the same `sub`.
+/// Without `sub` each token is a client of its own, told apart by its claims as they were signed: others may have the same prefixes.
+fn client(claims: &Claims, signed: &str) -> ClientKey {
+    let Claims { prefix, semaphore_prefix, permit_prefix, latch_prefix, guard_prefix, sub, .. } =
+        claims;
+    if sub.is_none() {
+        return ClientKey::new(signed);
+    }
+    let parts = [prefix, semaphore_prefix, permit_prefix, latch_prefix, guard_prefix, sub];
+    // No prefix has a control character, `sub` comes last, and no signed object begins with a line break: no two clients have one key.
+    let parts = parts.map(|part| part.as_deref().unwrap_or_default());
+    ClientKey::new(&format!("\n{}", parts.join("\n")))
 }
 
 /// The prefix of each kind of object. They must not have a name in common.

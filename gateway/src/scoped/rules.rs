@@ -10,6 +10,7 @@ use edgelatch::protocol::scope::{
 use edgelatch::timing::LeaseTime;
 
 use super::scripts::script;
+use crate::limits::ClientKey;
 
 /// How far the clocks of gateway and Redis may be apart.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
@@ -30,6 +31,7 @@ pub(crate) struct Scope {
     pub(super) max_lease: LeaseTime,
     pub(super) peer_skew: Duration,
     pub(super) ends: SystemTime,
+    pub(super) client: ClientKey,
 }
 
 /// The rule that a request broke.
@@ -83,6 +85,11 @@ impl Scope {
     /// When it ends.
     pub(crate) fn ends(&self) -> SystemTime {
         self.ends
+    }
+
+    /// The client that its limits are counted for.
+    pub(crate) fn client(&self) -> &ClientKey {
+        &self.client
     }
 
     /// Checks a command, letter by letter what Redis would be sent.

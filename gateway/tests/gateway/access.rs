@@ -5,14 +5,14 @@ use reqwest::{Method, RequestBuilder};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{Stand, TestClient, answer, header};
+use crate::support::{Stand, TOKEN, TestClient, answer, header};
 
 const REFUSED: &str = r#"{"error":"WRONGPASS invalid or missing auth token"}"#;
 
 #[tokio::test]
 async fn without_the_token_nothing_happens() {
     let Stand { client, gateway, redis: _redis } = Stand::new().await;
-    let stranger = TestClient::new(&format!("http://{}", gateway.address()), "the-toke");
+    let stranger = TestClient::new(&format!("http://{}", gateway.address()), "the-token-of-test");
     let refused = (401, REFUSED.to_owned());
     for (path, body) in [
         ("/", r#"["SET","k","v"]"#),
@@ -25,10 +25,13 @@ async fn without_the_token_nothing_happens() {
         assert_eq!(stranger.post(path, body).await, refused, "{path}");
         let post = || client.bare(Method::POST, path).body(body);
         assert_eq!(answer(post()).await, refused, "{path}");
-        for wrong in ["the-token", "Basic the-token", "Bearer ", "Bearer the-token2"] {
-            assert_eq!(answer(post().header(AUTHORIZATION, wrong)).await, refused, "{wrong}");
+        for (before, token, after) in
+            [("", TOKEN, ""), ("Basic ", TOKEN, ""), ("Bearer ", "", ""), ("Bearer ", TOKEN, "2")]
+        {
+            let wrong = format!("{before}{token}{after}");
+            assert_eq!(answer(post().header(AUTHORIZATION, &wrong)).await, refused, "{wrong}");
         }
-        let in_address = client.bare(Method::POST, &format!("{path}?_token=the-token"));
+        let in_address = client.bare(Method::POST, &format!("{path}?_token={TOKEN}"));
         assert_eq!(answer(in_address.body(body)).await, refused, "{path}");
     }
     assert_eq!(client.command(r#"["EXISTS","k"]"#).await.1, r#"{"result":0}"#);
@@ -50,11 +53,12 @@ async fn a_wrong_token_is_refused_before_the_body_arrives() {
 
 #[tokio::test]
 async fn each_of_several_tokens_opens_the_gateway() {
-    let tokens = edgelatch_gateway::Tokens::new(["first", "second"]).unwrap();
+    let both = ["the-first-of-two", "the-second-of-two"];
+    let tokens = edgelatch_gateway::Tokens::new(both).unwrap();
     let Stand { gateway, client, redis: _redis } =
         Stand::with(|config| config.tokens = tokens).await;
     let url = format!("http://{}", gateway.address());
-    for token in ["first", "second"] {
+    for token in both {
         assert_eq!(TestClient::new(&url, token).command(r#"["PING"]"#).await.0, 200);
     }
     assert_eq!(client.command(r#"["PING"]"#).await.0, 401);
@@ -92,7 +96,7 @@ async fn a_page_of_an_allowed_origin_may_call() {
     assert_eq!(response.status(), 200);
     assert_eq!(header(response.headers(), "access-control-allow-origin"), Some(origin));
     let exposed = header(response.headers(), "access-control-expose-headers");
-    assert_eq!(exposed, Some("upstash-sync-token"));
+    assert_eq!(exposed, Some("upstash-sync-token,retry-after"));
     // Without these headers on a refusal a page would only ever see "network error".
     let response = call(client.bare(Method::POST, "/")).await.unwrap();
     assert_eq!(response.status(), 401);

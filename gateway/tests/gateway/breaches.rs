@@ -36,13 +36,7 @@ impl Scene {
         let url = format!("http://{}", stand.gateway.address());
         let client = TestClient::new(&url, token);
         let mut redis = stand.redis.connect().await;
-        for script in scripts::ALL {
-            redis::cmd("SCRIPT")
-                .arg(&["LOAD", &script.source(false)])
-                .exec_async(&mut redis)
-                .await
-                .unwrap();
-        }
+        learn(&mut redis).await;
         for command in [
             &["HSET", "theirs", "01010101-0101-4101-8101-010101010101:1", "1"][..],
             &["HSET", "app:held", "01010101-0101-4101-8101-010101010101:1", "1"],
@@ -77,6 +71,14 @@ impl Scene {
         let (status, slots) = self.client.post("/pipeline", &pipeline).await;
         assert_eq!((status, slots), (200, format!("[{body}]")));
         assert_eq!(self.keyspace().await, before, "{command}");
+    }
+}
+
+/// From now on Redis knows all scripts.
+pub(crate) async fn learn(redis: &mut MultiplexedConnection) {
+    for script in scripts::ALL {
+        let load = redis::cmd("SCRIPT").arg(&["LOAD", &script.source(false)]).take();
+        load.exec_async(redis).await.unwrap();
     }
 }
 
@@ -244,6 +246,7 @@ async fn a_wait_for_replicas_comes_behind_a_call_of_one_s_own() {
     };
     let wait = json!(["WAIT", "1", "1"]);
     assert_eq!(slots(json!([allowed, wait])).await, [true, true]);
+    assert_eq!(slots(json!([allowed, wait, wait])).await, [true, true, false]);
     assert_eq!(slots(json!([allowed, refused, allowed])).await, [true, false, true]);
     assert_eq!(slots(json!([wait, allowed])).await, [false, true]);
     assert_eq!(slots(json!([refused, wait])).await, [false, false]);

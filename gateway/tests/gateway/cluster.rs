@@ -179,6 +179,11 @@ async fn a_node_that_is_away_takes_nothing_but_its_own_keys_with_it() {
         );
         assert!(says(&answers[1], "no reply from Redis"), "{answers}");
     }
+    // Also if its commands are the first portions of a long pipeline.
+    let mut long = vec![json!(["INCR", keys[1]]); 40];
+    long.push(json!(["GET", keys[0]]));
+    let (status, answers) = pipeline(&client, "/pipeline", Value::from(long)).await;
+    assert_eq!((status, &answers[40]["result"]), (200, &json!("2")), "{answers}");
     for (path, body) in [
         ("/", json!(["INCR", keys[1]])),
         ("/pipeline", json!([["INCR", keys[1]], ["PING"]])),

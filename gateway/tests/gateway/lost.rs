@@ -11,7 +11,7 @@ fn says_unknown(body: &str) -> bool {
 }
 
 /// A peer, and a URL by which a gateway finds it, for each way of finding one.
-async fn peers() -> [(Peer, String); 3] {
+pub(crate) async fn peers() -> [(Peer, String); 3] {
     let one = Peer::start().await;
     let url = format!("redis://127.0.0.1:{}", one.port());
     let node = Peer::start().await;

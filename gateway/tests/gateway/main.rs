@@ -8,6 +8,7 @@ mod access;
 mod acl;
 mod attacks;
 mod breaches;
+mod client_limits;
 mod cluster;
 mod commands;
 mod hostile;

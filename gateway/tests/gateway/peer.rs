@@ -6,13 +6,19 @@ use futures_util::StreamExt as _;
 use redis::{Value, ValueCodec};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::select;
+use tokio::sync::Notify;
 use tokio_util::codec::FramedRead;
+
+const OK: &str = "+OK\r\n";
 
 /// What a peer does when it is told a command.
 #[derive(Clone)]
 pub(crate) enum Does {
     /// Hangs up without a word.
     Drop,
+    /// Reads on, and answers this and what comes after it only when the test lets go.
+    Holds(Arc<Notify>),
     Says(String),
     /// Says nothing more on this connection.
     Stall,
@@ -84,12 +90,24 @@ impl Peer {
     }
 
     async fn talk(self, mut stream: TcpStream) {
+        stream.set_nodelay(true).unwrap();
         let (reader, mut writer) = stream.split();
         let mut commands = FramedRead::new(reader, ValueCodec::default());
         while let Some(Ok(Value::Array(words))) = commands.next().await {
-            let words: Vec<_> = words.iter().map(text).collect();
-            self.seen.lock().unwrap().push(words[0].clone());
-            match self.rule(&words.join(" ")) {
+            match self.sees(&words) {
+                Does::Holds(let_go) => {
+                    let mut held = OK.to_owned();
+                    loop {
+                        select! {
+                            () = let_go.notified() => break,
+                            Some(Ok(Value::Array(words))) = commands.next() => {
+                                let does = self.sees(&words);
+                                held += if let Does::Says(line) = &does { line } else { OK };
+                            }
+                        }
+                    }
+                    writer.write_all(held.as_bytes()).await.unwrap();
+                }
                 Does::Says(line) => writer.write_all(line.as_bytes()).await.unwrap(),
                 Does::Drop => return,
                 Does::Stall => {
@@ -100,10 +118,17 @@ impl Peer {
         }
     }
 
+    /// Remembers a command, and returns what to do.
+    fn sees(&self, words: &[Value]) -> Does {
+        let words: Vec<_> = words.iter().map(text).collect();
+        self.seen.lock().unwrap().push(words[0].clone());
+        self.rule(&words.join(" "))
+    }
+
     fn rule(&self, command: &str) -> Does {
         let rules = self.rules.lock().unwrap();
         let rule = rules.iter().find(|(start, _)| command.starts_with(start.as_str()));
-        rule.map_or_else(|| Does::Says("+OK\r\n".to_owned()), |(_, does)| does.clone())
+        rule.map_or_else(|| Does::Says(OK.to_owned()), |(_, does)| does.clone())
     }
 }
 

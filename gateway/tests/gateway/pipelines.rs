@@ -1,8 +1,14 @@
 //! Many commands in one request.
 
-use futures_util::future::join_all;
+use std::sync::Arc;
 
-use crate::support::{Redis, Stand, TOKEN, TestClient, gateway};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::lost::peers;
+use crate::peer::{Does, Peer};
+use crate::support::{Redis, Stand, TOKEN, TestClient, gateway, until};
 
 #[tokio::test]
 async fn a_pipeline_answers_each_command_in_its_place() {
@@ -89,7 +95,7 @@ async fn nobody_gets_between_the_commands_of_a_transaction() {
     let (transactions, commands) = tokio::join!(transactions, commands);
     for (status, body) in transactions {
         assert_eq!(status, 200);
-        let slots: Vec<serde_json::Value> = serde_json::from_str(&body).unwrap();
+        let slots: Vec<Value> = serde_json::from_str(&body).unwrap();
         let numbers: Vec<_> = slots.iter().map(|slot| slot["result"].as_i64().unwrap()).collect();
         assert_eq!(numbers, [numbers[0], numbers[0] + 1, numbers[0] + 2]);
     }
@@ -97,4 +103,35 @@ async fn nobody_gets_between_the_commands_of_a_transaction() {
         assert!(status == 200 && !body.contains("QUEUED"), "{body}");
     }
     assert_eq!(client.command(r#"["GET","n"]"#).await.1, r#"{"result":"400"}"#);
+}
+
+/// Low finding: commands waited for the whole of a long pipeline before them.
+#[tokio::test]
+async fn commands_of_others_run_between_the_portions_of_a_long_pipeline() {
+    for (peer, url) in peers().await {
+        assert_others_run_in_between(&peer, url).await;
+    }
+}
+
+async fn assert_others_run_in_between(peer: &Peer, url: String) {
+    let let_go = Arc::new(Notify::new());
+    peer.does("HOLD", Does::Holds(Arc::clone(&let_go)));
+    let gateway = gateway(url, |_| ()).await;
+    let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+    let mut commands = vec![json!(["HOLD", "k"])];
+    commands.resize(1000, json!(["INCR", "k"]));
+    let long = tokio::spawn({
+        let (client, body) = (client.clone(), json!(commands).to_string());
+        async move { client.post("/pipeline", &body).await }
+    });
+    until(async || (peer.seen("HOLD") == 1).then_some(())).await;
+    let other = tokio::spawn(async move { client.command(r#"["GET","k"]"#).await });
+    until(async || (peer.seen("GET") == 1).then_some(())).await;
+    // No more than a portion has come before it.
+    assert!(peer.seen("INCR") < 16, "{}", peer.seen("INCR"));
+    let_go.notify_one();
+    assert_eq!(other.await.unwrap().0, 200);
+    let (status, body) = long.await.unwrap();
+    let slots: Vec<Value> = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, slots.len(), peer.seen("INCR")), (200, 1000, 999));
 }

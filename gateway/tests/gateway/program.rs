@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::scopes::KEY;
-use crate::support::{AT_MOST, Redis, Stream, TestClient, until};
+use crate::support::{AT_MOST, Redis, Stream, TOKEN, TestClient, until};
 
 fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_edgelatch-gateway"));
@@ -115,9 +115,9 @@ async fn dev_needs_nothing_and_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn dev_leaves_nothing_behind_even_when_it_is_killed() {
-    let running = Running::start(program(&["--dev", "--token", "mine"])).await;
+    let running = Running::start(program(&["--dev", "--token", TOKEN])).await;
     let folder = running.folder();
-    let redis = redis_process(&running.client("mine")).await;
+    let redis = redis_process(&running.client(TOKEN)).await;
     assert!(send_signal("-KILL", &running.child.id().unwrap().to_string()).await);
     running.end().await;
     until(async || (!is_running(&redis).await && !folder.exists()).then_some(())).await;
@@ -125,10 +125,10 @@ async fn dev_leaves_nothing_behind_even_when_it_is_killed() {
 
 #[tokio::test]
 async fn dev_ends_when_its_redis_does() {
-    let running = Running::start(program(&["--dev", "--token", "mine"])).await;
+    let running = Running::start(program(&["--dev", "--token", TOKEN])).await;
     assert_eq!(running.line("token "), None);
     let folder = running.folder();
-    let redis = redis_process(&running.client("mine")).await;
+    let redis = redis_process(&running.client(TOKEN)).await;
     assert!(send_signal("-KILL", &redis).await);
     let (code, log) = running.end().await;
     assert_eq!(code, Some(1));
@@ -140,17 +140,18 @@ async fn dev_ends_when_its_redis_does() {
 async fn without_a_token_it_does_not_start() {
     let empty = tempfile::NamedTempFile::new().unwrap();
     let empty = empty.path().to_str().unwrap();
-    let url = "redis://:secret@127.0.0.1:1";
+    let (url, token) = ("redis://:secret@127.0.0.1:1", "a-secret-of-sixteen-characters");
     for args in [
         &["--redis", url][..],
         &["--redis", url, "--token", " "],
         &["--redis", url, "--token-file", empty],
-        &["--redis", url, "--token", "not secret"],
-        &["--token", "secret"],
-        &["--redis", "http://secret", "--token", "secret"],
-        &["--redis", "redis+cluster://:secret@127.0.0.1:1/5", "--token", "secret"],
-        &["--redis", "redis+sentinel://:secret@127.0.0.1:1", "--token", "secret"],
-        &["--redis", url, "--token", "secret", "--allow-origin", "*"],
+        &["--redis", url, "--token", "not secret, but long"],
+        &["--redis", url, "--token", "a-short-secret"],
+        &["--token", token],
+        &["--redis", "http://secret", "--token", token],
+        &["--redis", "redis+cluster://:secret@127.0.0.1:1/5", "--token", token],
+        &["--redis", "redis+sentinel://:secret@127.0.0.1:1", "--token", token],
+        &["--redis", url, "--token", token, "--allow-origin", "*"],
         &["--redis", url, "--dev"],
     ] {
         let output = timeout(AT_MOST, program(args).output()).await.unwrap().unwrap();
@@ -161,23 +162,38 @@ async fn without_a_token_it_does_not_start() {
     }
 }
 
+/// Low finding: tokens had no minimum length.
+#[tokio::test]
+async fn a_token_that_could_be_guessed_is_refused_and_not_repeated() {
+    let file = key_file("guessable\n");
+    let in_file = ["--dev", "--token-file", file.path().to_str().unwrap()];
+    for args in [&["--dev", "--token", "guessable"][..], &in_file] {
+        let output = timeout(AT_MOST, program(args).output()).await.unwrap().unwrap();
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty(), "{args:?}");
+        assert!(log.contains("16 characters") && !log.contains("guessable"), "{log}");
+    }
+}
+
 #[tokio::test]
 async fn tokens_come_from_options_a_file_or_the_environment() {
     let redis = Redis::start().await;
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), "in-file\n\nalso-in-file \n").unwrap();
+    std::fs::write(file.path(), "in-the-token-file\n\nalso-in-the-token-file \n").unwrap();
     let url = redis.url();
-    let mut command = program(&["--redis", &url, "--token", "one", "--token", "two,three"]);
+    let (first, two) = ("the-first-token-1", "the-second-token,the-third-token-");
+    let mut command = program(&["--redis", &url, "--token", first, "--token", two]);
     command.arg("--token-file").arg(file.path());
     let running = Running::start(command).await;
-    for token in ["one", "two", "three", "in-file", "also-in-file"] {
+    let (second, third) = two.split_once(',').unwrap();
+    for token in [first, second, third, "in-the-token-file", "also-in-the-token-file"] {
         assert_eq!(running.client(token).command(r#"["PING"]"#).await.0, 200, "{token}");
     }
-    assert_eq!(running.client("two,three").command(r#"["PING"]"#).await.0, 401);
+    assert_eq!(running.client(two).command(r#"["PING"]"#).await.0, 401);
     let mut command = program(&[]);
-    command.env("EDGELATCH_TOKENS", "four, five").env("EDGELATCH_REDIS", &url);
+    command.env("EDGELATCH_TOKENS", format!("{first}, {second}")).env("EDGELATCH_REDIS", &url);
     let running = Running::start(command).await;
-    for token in ["four", "five"] {
+    for token in [first, second] {
         assert_eq!(running.client(token).command(r#"["PING"]"#).await.0, 200, "{token}");
     }
 }
@@ -186,10 +202,10 @@ async fn tokens_come_from_options_a_file_or_the_environment() {
 async fn the_log_holds_no_secret() {
     let mut redis = Redis::start().await;
     let url = redis.url();
-    let mut command = program(&["--redis", &url, "--token", "secret-token"]);
+    let mut command = program(&["--redis", &url, "--token", "secret-gateway-token"]);
     command.env("EDGELATCH_LOG", "trace");
     let running = Running::start(command).await;
-    let client = running.client("secret-token");
+    let client = running.client("secret-gateway-token");
     client.command(r#"["SET","secret-key","secret-value"]"#).await;
     client.command(r#"["SET","secret-key"]"#).await;
     client.command(r#"["BLPOP","secret-key",0]"#).await;
@@ -212,7 +228,7 @@ async fn log_with_memory(settings: [(&str, &str); 2]) -> String {
         let mut set = redis::cmd("CONFIG");
         set.arg("SET").arg(name).arg(value).exec_async(&mut connection).await.unwrap();
     }
-    let mut command = program(&["--redis", &redis.url(), "--token", "mine"]);
+    let mut command = program(&["--redis", &redis.url(), "--token", TOKEN]);
     command.env("EDGELATCH_LOG", "info");
     let running = Running::start(command).await;
     // It has asked once it has looked whether Redis lives, and that is counted.
@@ -262,7 +278,7 @@ async fn a_scoped_token_is_printed_and_opens_what_it_is_for() {
     let from_file = String::from_utf8(output.stdout).unwrap();
     let output = program(&words).env("EDGELATCH_SCOPE_KEYS", KEY).output().await.unwrap();
     let from_environment = String::from_utf8(output.stdout).unwrap();
-    let mut command = program(&["--dev", "--token", "mine"]);
+    let mut command = program(&["--dev", "--token", TOKEN]);
     command.args(["--scope-key-file", path]);
     let running = Running::start(command).await;
     for token in [from_file, from_environment] {
@@ -272,7 +288,7 @@ async fn a_scoped_token_is_printed_and_opens_what_it_is_for() {
         let mut stream = Stream::open(client.request(Method::POST, channel)).await;
         stream.reach("data: subscribe,").await;
     }
-    assert_eq!(running.client("mine").command(r#"["SET","app:a","1"]"#).await.0, 200);
+    assert_eq!(running.client(TOKEN).command(r#"["SET","app:a","1"]"#).await.0, 200);
 }
 
 #[tokio::test]

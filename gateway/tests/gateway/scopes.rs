@@ -170,7 +170,7 @@ async fn a_signed_token_with_other_claims_is_told_so() {
     }
 }
 
-/// An array of claims was accepted, and so were unknown claims.
+/// Low finding: an array of claims was accepted. So were unknown claims.
 #[tokio::test]
 async fn claims_are_an_object_of_known_claims_in_range() {
     let stand = Stand::with(with_scopes).await;

@@ -77,6 +77,7 @@ async fn a_body_that_trickles_is_given_up() {
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
 }
 
+/// Low finding: 3,900 unfinished heads took 230 MB.
 #[tokio::test]
 async fn a_head_beyond_any_use_is_refused() {
     let stand = Stand::new().await;
@@ -88,7 +89,7 @@ async fn a_head_beyond_any_use_is_refused() {
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
     let fits = head(&format!(
         "X: {}\r\nContent-Length: 8\r\nConnection: close\r\n\r\n[\"PING\"]",
-        "x".repeat(20_000)
+        "x".repeat(10_000)
     ));
     let answer = rest(&mut connect(stand.gateway.address(), &fits).await).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-pub(crate) const TOKEN: &str = "the-token";
+pub(crate) const TOKEN: &str = "the-token-of-tests";
 
 /// No test waits for this long unless it fails.
 pub(crate) const AT_MOST: Duration = Duration::from_secs(60);

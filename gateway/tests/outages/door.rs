@@ -12,7 +12,7 @@ use edgelatch::timing::AttemptTime;
 
 use test_support::servers::{Folder, signal, until};
 
-pub(crate) const TOKEN: &str = "the-token";
+pub(crate) const TOKEN: &str = "the-token-of-tests";
 
 /// For how long a client waits for an answer: short, for what hangs here does so for longer.
 const ATTEMPT: Duration = Duration::from_millis(500);

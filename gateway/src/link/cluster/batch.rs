@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Cluster, Way, route};
 use crate::link::node::Node;
-use crate::link::{Step, nobody, too_late};
+use crate::link::{PORTION_MAX, Step, nobody, too_late};
 use crate::policy::Lane;
 
 /// A command, where it stands, and the slot of its first key.
@@ -88,21 +88,24 @@ impl Cluster {
         replies
     }
 
-    /// In one write. What was redirected follows its redirection afterwards, one after the other.
+    /// In one write for each portion. What was redirected follows its redirection after that, one after the other. Ends with the first
+    /// portion that is lost.
     async fn at_once(&self, group: &Group<'_>, replies: &mut Replies) -> RedisResult<()> {
-        let mut pipe = Pipeline::with_capacity(group.places.len());
-        for place in &group.places {
-            pipe.add_command(place.step.command.clone());
-        }
-        let sent = group.node.pipeline(&pipe, Lane::Shared).await?;
-        for (Place { step, slot, .. }, reply) in group.places.iter().zip(sent) {
-            let mut node = Arc::clone(&group.node);
-            replies.push(match *slot {
-                Some(slot) => {
-                    self.settle(&step.command, slot, &mut node, reply, &mut Way::Shared).await
-                }
-                None => Ok(reply),
-            });
+        for portion in group.places.chunks(PORTION_MAX) {
+            let mut pipe = Pipeline::with_capacity(portion.len());
+            for place in portion {
+                pipe.add_command(place.step.command.clone());
+            }
+            let sent = group.node.pipeline(&pipe, Lane::Shared).await?;
+            for (Place { step, slot, .. }, reply) in portion.iter().zip(sent) {
+                let mut node = Arc::clone(&group.node);
+                replies.push(match *slot {
+                    Some(slot) => {
+                        self.settle(&step.command, slot, &mut node, reply, &mut Way::Shared).await
+                    }
+                    None => Ok(reply),
+                });
+            }
         }
         Ok(())
     }

@@ -1,0 +1,323 @@
+//! What clients may take, so that one of them does not keep the gateway or Redis from the others.
+//!
+//! Clients with a scoped token may be anybody, so each of them has a share, and so has each address they come from: a rate, and what
+//! it may have at once. Clients with a full token are trusted with more. Memory for bodies, streams, and connections for `WAIT` are
+//! bounded for all of them together.
+
+mod connections;
+mod rate;
+mod shares;
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+pub(crate) use self::connections::Connections;
+use self::shares::{Share, Shares, Sizes, semaphore};
+use crate::config::Config;
+
+/// So many bytes of a body count as one more command: reading them takes time as well.
+const BYTES_PER_COMMAND: usize = 4096;
+/// When to come back where there is no room: requests and waits end within seconds.
+const NO_ROOM: Duration = Duration::from_secs(1);
+/// A client has this part of what all share, an address at most half of it.
+const CLIENT_PART: usize = 16;
+
+/// A limit that is reached. Nothing was sent to Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exceeded {
+    /// The share of the client, or of its address. It may come back after this time.
+    Client(Duration),
+    /// What all clients share. They may come back after this time.
+    Gateway(Duration),
+}
+
+/// Those who share the limits of one client: see `client` in `scoped/keys.rs`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ClientKey(Arc<str>);
+
+impl ClientKey {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+/// Whose shares a request with a scoped token takes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) client: ClientKey,
+    /// Of IPv6 the network.
+    pub(crate) address: IpAddr,
+}
+
+/// The limits, and what of them is in use.
+pub(crate) struct Limits {
+    clients: Shares<ClientKey>,
+    addresses: Shares<IpAddr>,
+    /// A permit for each byte of a body in memory.
+    bodies: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    /// A permit for each request that waits for replicas, on a connection of its own.
+    waits: Arc<Semaphore>,
+}
+
+/// A request that was let in. It counts until this is dropped.
+pub(crate) struct Admitted(Option<Counted>);
+
+/// A request with a scoped token.
+struct Counted {
+    source: Source,
+    /// Of the client, and of its address.
+    shares: [Arc<Share>; 2],
+    _requests: [OwnedSemaphorePermit; 2],
+}
+
+/// Room that is given back when this is dropped.
+pub(crate) struct Room {
+    shared: OwnedSemaphorePermit,
+    own: Option<[OwnedSemaphorePermit; 2]>,
+}
+
+impl Limits {
+    pub(crate) fn new(config: &Config) -> Self {
+        let max_commands = config.pipeline_limit + config.body_limit / BYTES_PER_COMMAND;
+        let max_commands = u32::try_from(max_commands).unwrap_or(u32::MAX);
+        let max_commands = NonZeroU32::new(max_commands).unwrap_or(NonZeroU32::MIN);
+        let clients = config.address_clients;
+        let times = usize::try_from(clients.get()).unwrap_or(usize::MAX);
+        let client = Sizes {
+            requests: config.client_concurrency,
+            streams: config.client_streams,
+            waits: config.wait_limit.div_ceil(CLIENT_PART),
+            body_bytes: (config.body_memory / CLIENT_PART).max(config.body_limit),
+        };
+        let address = Sizes {
+            requests: client.requests.saturating_mul(times),
+            streams: client.streams.saturating_mul(times),
+            waits: client.waits.saturating_mul(times).min(config.wait_limit.div_ceil(2)),
+            body_bytes: client
+                .body_bytes
+                .saturating_mul(times)
+                .min((config.body_memory / 2).max(client.body_bytes)),
+        };
+        let (requests, commands) = (config.client_requests, config.client_commands);
+        Self {
+            clients: Shares::new(requests, commands, max_commands, client),
+            addresses: Shares::new(
+                requests.saturating_mul(clients),
+                commands.saturating_mul(clients),
+                max_commands,
+                address,
+            ),
+            bodies: semaphore(config.body_memory.max(config.body_limit)),
+            streams: semaphore(config.stream_limit),
+            waits: semaphore(config.wait_limit),
+        }
+    }
+
+    /// Lets a request in. `source` is `None` for full tokens.
+    pub(crate) fn request(&self, source: Option<Source>) -> Result<Admitted, Exceeded> {
+        let Some(source) = source else { return Ok(Admitted(None)) };
+        // The client's own limit first: beyond it, it takes nothing from others at its address.
+        self.clients.request(&source.client).map_err(Exceeded::Client)?;
+        self.addresses.request(&source.address).map_err(Exceeded::Client)?;
+        let shares = [self.clients.share(&source.client), self.addresses.share(&source.address)];
+        let requests = take(&shares, |share| &share.requests, 1)?;
+        Ok(Admitted(Some(Counted { source, shares, _requests: requests })))
+    }
+
+    /// Counts the commands of a request.
+    pub(crate) fn commands(&self, admitted: &Admitted, number: usize) -> Result<(), Exceeded> {
+        let Some(Counted { source, .. }) = &admitted.0 else { return Ok(()) };
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let Some(number) = NonZeroU32::new(number) else { return Ok(()) };
+        self.clients.commands(&source.client, number).map_err(Exceeded::Client)?;
+        self.addresses.commands(&source.address, number).map_err(Exceeded::Client)
+    }
+
+    /// Counts a body before it is looked at.
+    pub(crate) fn read(&self, admitted: &Admitted, bytes: usize) -> Result<(), Exceeded> {
+        self.commands(admitted, bytes / BYTES_PER_COMMAND)
+    }
+
+    /// Makes room for a part of a body, beside the room of its earlier parts.
+    pub(crate) fn body(
+        &self,
+        admitted: &Admitted,
+        earlier: &mut Option<Room>,
+        bytes: usize,
+    ) -> Result<(), Exceeded> {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let room = room(&self.bodies, admitted, |share| &share.bodies, bytes)?;
+        match earlier {
+            Some(earlier) => earlier.join(room),
+            None => *earlier = Some(room),
+        }
+        Ok(())
+    }
+
+    /// Makes room for a stream.
+    pub(crate) fn stream(&self, admitted: &Admitted) -> Result<Room, Exceeded> {
+        room(&self.streams, admitted, |share| &share.streams, 1)
+    }
+
+    /// Makes room for a connection that waits for replicas.
+    pub(crate) fn wait(&self, admitted: &Admitted) -> Result<Room, Exceeded> {
+        room(&self.waits, admitted, |share| &share.waits, 1)
+    }
+
+    /// Forgets clients and addresses that have not called for a while.
+    pub(crate) fn forget_idle(&self) {
+        self.clients.forget_idle();
+        self.addresses.forget_idle();
+    }
+}
+
+impl Room {
+    /// Adds room of the same kind and of the same request.
+    fn join(&mut self, other: Self) {
+        self.shared.merge(other.shared);
+        if let (Some(own), Some(others)) = (&mut self.own, other.own) {
+            own.iter_mut().zip(others).for_each(|(own, other)| own.merge(other));
+        }
+    }
+}
+
+/// Takes from the shares of client and address first, so that a client without room takes nothing from the others.
+fn room(
+    shared: &Arc<Semaphore>,
+    admitted: &Admitted,
+    part: impl Fn(&Share) -> &Arc<Semaphore>,
+    number: u32,
+) -> Result<Room, Exceeded> {
+    let counted = admitted.0.as_ref();
+    let own = counted.map(|counted| take(&counted.shares, part, number)).transpose()?;
+    let shared = try_take(shared, number).ok_or(Exceeded::Gateway(NO_ROOM))?;
+    Ok(Room { shared, own })
+}
+
+fn take(
+    [client, address]: &[Arc<Share>; 2],
+    part: impl Fn(&Share) -> &Arc<Semaphore>,
+    number: u32,
+) -> Result<[OwnedSemaphorePermit; 2], Exceeded> {
+    let of = |share| try_take(part(share), number).ok_or(Exceeded::Client(NO_ROOM));
+    Ok([of(client)?, of(address)?])
+}
+
+fn try_take(semaphore: &Arc<Semaphore>, number: u32) -> Option<OwnedSemaphorePermit> {
+    Arc::clone(semaphore).try_acquire_many_owned(number).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::config::RedisSource;
+    use crate::tokens::Tokens;
+
+    const FULL: Option<Exceeded> = Some(Exceeded::Client(NO_ROOM));
+
+    fn limits(set: impl FnOnce(&mut Config)) -> Limits {
+        let tokens = Tokens::new(["token-of-sixteen-characters"]).unwrap();
+        let mut config = Config::new(RedisSource::Private, tokens);
+        set(&mut config);
+        Limits::new(&config)
+    }
+
+    /// A client at the address with this number.
+    fn at(client: &str, address: u8) -> Option<Source> {
+        let address = Ipv4Addr::new(10, 0, 0, address).into();
+        Some(Source { client: ClientKey::new(client), address })
+    }
+
+    fn body(limits: &Limits, admitted: &Admitted, bytes: usize) -> Result<Room, Exceeded> {
+        let mut room = None;
+        limits.body(admitted, &mut room, bytes)?;
+        Ok(room.unwrap())
+    }
+
+    #[test]
+    fn what_a_client_has_is_its_own_and_is_given_back() {
+        let limits = limits(|config| (config.client_streams, config.client_concurrency) = (1, 2));
+        let first = limits.request(at("a", 1)).unwrap();
+        let stream = limits.stream(&first).unwrap();
+        drop(first);
+        limits.forget_idle();
+        let second = limits.request(at("a", 1)).unwrap();
+        assert_eq!(limits.stream(&second).err(), FULL);
+        let third = limits.request(at("a", 2)).unwrap();
+        assert_eq!(limits.request(at("a", 2)).err(), FULL);
+        assert!(limits.stream(&limits.request(at("b", 1)).unwrap()).is_ok());
+        assert!(limits.request(None).is_ok_and(|full| limits.stream(&full).is_ok()));
+        drop((third, stream));
+        assert!(limits.stream(&second).is_ok() && limits.request(at("a", 1)).is_ok());
+    }
+
+    #[test]
+    fn clients_at_one_address_share_what_an_address_has() {
+        let limits = limits(|config| {
+            config.client_streams = 1;
+            config.address_clients = NonZeroU32::new(2).unwrap();
+        });
+        let open = |client: &str, address| {
+            limits.request(at(client, address)).and_then(|request| limits.stream(&request))
+        };
+        let streams = [open("a", 1).unwrap(), open("b", 1).unwrap()];
+        assert_eq!(open("c", 1).err(), FULL);
+        let elsewhere = open("c", 2).unwrap();
+        drop(streams);
+        // What was refused for the address took nothing of the client's.
+        drop(elsewhere);
+        assert!(open("c", 1).is_ok());
+    }
+
+    #[test]
+    fn one_client_and_one_address_have_a_part_of_the_memory_for_bodies() {
+        let limits = limits(|config| (config.body_memory, config.body_limit) = (1600, 10));
+        let [a, b] = ["a", "b"].map(|name| limits.request(at(name, 1)).unwrap());
+        let full = limits.request(None).unwrap();
+        let mut taken = Some(body(&limits, &a, 40).unwrap());
+        limits.body(&a, &mut taken, 60).unwrap();
+        assert_eq!(limits.body(&a, &mut taken, 1).err(), FULL);
+        let others: Vec<Room> = (0..7)
+            .map(|number| limits.request(at(&number.to_string(), 1)).unwrap())
+            .map(|request| body(&limits, &request, 100).unwrap())
+            .collect();
+        assert_eq!(body(&limits, &b, 1).err(), FULL);
+        let rest = body(&limits, &full, 800).unwrap();
+        let elsewhere = limits.request(at("b", 2)).unwrap();
+        let gateway = Some(Exceeded::Gateway(NO_ROOM));
+        assert_eq!(body(&limits, &elsewhere, 1).err(), gateway);
+        drop((taken, others, rest));
+        assert!(body(&limits, &b, 100).is_ok());
+    }
+
+    #[test]
+    fn waits_of_one_client_and_of_one_address_leave_some_to_the_others() {
+        let limits = limits(|config| config.wait_limit = 64);
+        let waits = |client: &str, address, number| -> Vec<Room> {
+            let request = limits.request(at(client, address)).unwrap();
+            (0..number).map_while(|_| limits.wait(&request).ok()).collect()
+        };
+        let rooms: Vec<Vec<Room>> = (0..9).map(|name| waits(&name.to_string(), 1, 9)).collect();
+        let lengths: Vec<usize> = rooms.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [4, 4, 4, 4, 4, 4, 4, 4, 0]);
+        assert_eq!(waits("8", 2, 9).len(), 4);
+    }
+
+    #[test]
+    fn a_whole_pipeline_is_let_in_however_small_the_rate() {
+        let limits = limits(|config| config.client_commands = NonZeroU32::MIN);
+        let admitted = limits.request(at("a", 1)).unwrap();
+        assert_eq!(limits.read(&admitted, 1 << 20), Ok(()));
+        assert_eq!(limits.commands(&admitted, 1000), Ok(()));
+        assert!(limits.commands(&admitted, 1000).is_err());
+        assert!(limits.read(&admitted, 1 << 20).is_err());
+        assert_eq!(limits.read(&admitted, 1000), Ok(()));
+    }
+}

@@ -1,0 +1,127 @@
+//! What each client, or each address, may take: a rate of requests and commands, and what it may have at once.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use governor::clock::MonotonicClock;
+use tokio::sync::Semaphore;
+
+use super::rate::Rate;
+
+/// What may be had at once.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) requests: usize,
+    pub(super) streams: usize,
+    pub(super) waits: usize,
+    pub(super) body_bytes: usize,
+}
+
+/// What is left of it, a permit for each.
+pub(super) struct Share {
+    pub(super) requests: Arc<Semaphore>,
+    pub(super) streams: Arc<Semaphore>,
+    pub(super) waits: Arc<Semaphore>,
+    pub(super) bodies: Arc<Semaphore>,
+}
+
+/// The shares of those who are told apart by `K`.
+pub(super) struct Shares<K: Hash + Eq + Clone> {
+    requests: Rate<K>,
+    commands: Rate<K>,
+    open: Mutex<HashMap<K, Arc<Share>>>,
+    sizes: Sizes,
+}
+
+impl<K: Hash + Eq + Clone> Shares<K> {
+    /// Rates are per second. A request that counts as `max_commands` is within a burst, whatever the rate.
+    pub(super) fn new(
+        requests: NonZeroU32,
+        commands: NonZeroU32,
+        max_commands: NonZeroU32,
+        sizes: Sizes,
+    ) -> Self {
+        Self {
+            requests: Rate::new(requests, NonZeroU32::MIN, MonotonicClock),
+            commands: Rate::new(commands, max_commands, MonotonicClock),
+            open: Mutex::default(),
+            sizes,
+        }
+    }
+
+    /// Counts a request, or returns after which time it may come.
+    pub(super) fn request(&self, key: &K) -> Result<(), Duration> {
+        self.requests.take(key, NonZeroU32::MIN)
+    }
+
+    /// Counts commands, or returns after which time they may come.
+    pub(super) fn commands(&self, key: &K, number: NonZeroU32) -> Result<(), Duration> {
+        self.commands.take(key, number)
+    }
+
+    pub(super) fn share(&self, key: &K) -> Arc<Share> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = open.get(key) {
+            return Arc::clone(share);
+        }
+        let share = Arc::new(Share::new(self.sizes));
+        open.insert(key.clone(), Arc::clone(&share));
+        share
+    }
+
+    /// Forgets those who have nothing, and whose rates are as good as new.
+    pub(super) fn forget_idle(&self) {
+        self.requests.forget_idle();
+        self.commands.forget_idle();
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, share| !share.is_idle(self.sizes));
+    }
+}
+
+impl Share {
+    fn new(sizes: Sizes) -> Self {
+        Self {
+            requests: semaphore(sizes.requests),
+            streams: semaphore(sizes.streams),
+            waits: semaphore(sizes.waits),
+            bodies: semaphore(sizes.body_bytes),
+        }
+    }
+
+    /// Whether no request refers to this share, and all of it is there.
+    fn is_idle(self: &Arc<Self>, sizes: Sizes) -> bool {
+        Arc::strong_count(self) == 1
+            && self.streams.available_permits() == sizes.streams
+            && self.requests.available_permits() == sizes.requests
+            && self.waits.available_permits() == sizes.waits
+            && self.bodies.available_permits() == sizes.body_bytes
+    }
+}
+
+pub(super) fn semaphore(permits: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: NonZeroU32 = NonZeroU32::MIN;
+
+    #[test]
+    fn a_share_is_remembered_for_as_long_as_something_of_it_is_in_use() {
+        let sizes = Sizes { requests: 1, streams: 1, waits: 1, body_bytes: 1 };
+        let shares = Shares::new(ONE, ONE, ONE, sizes);
+        let permit = Arc::clone(&shares.share(&"a").streams).try_acquire_owned().unwrap();
+        let share = shares.share(&"b");
+        shares.forget_idle();
+        assert_eq!(shares.share(&"a").streams.available_permits(), 0);
+        assert_eq!(shares.open.lock().unwrap().len(), 2);
+        drop((permit, share));
+        shares.forget_idle();
+        assert!(shares.open.lock().unwrap().is_empty());
+    }
+}

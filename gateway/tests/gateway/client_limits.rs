@@ -1,0 +1,231 @@
+//! What one client, and one address, may take: beyond it, they are told when to come back, and the others are served.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
+
+use edgelatch::protocol::script::scripts;
+use edgelatch_gateway::{Config, Right};
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+use crate::breaches::{REQUEST, learn, run};
+use crate::scopes::{now, scoped, with_claims, with_scopes};
+use crate::support::{AT_MOST, Stand, Stream, TOKEN, TestClient, header, until, until_blocked};
+
+const CHANNEL: &str = "/subscribe/redisson_lock__channel:%7Bapp:a%7D";
+const ONE: NonZeroU32 = NonZeroU32::MIN;
+
+/// A gateway with these limits.
+async fn stand(change: impl FnOnce(&mut Config)) -> Stand {
+    Stand::with(|config| {
+        with_scopes(config);
+        change(config);
+    })
+    .await
+}
+
+fn client(stand: &Stand, token: &str) -> TestClient {
+    TestClient::new(&format!("http://{}", stand.gateway.address()), token)
+}
+
+/// Of the same prefix as another one, and another user's.
+fn of_user(user: &str) -> String {
+    let exp = now() + 600;
+    with_claims(&json!({ "prefix": "app:", "sub": user, "maxLeaseMs": 1000, "exp": exp }))
+}
+
+/// The command that changes nothing, and that `scoped` tokens may run.
+fn inspecting() -> Value {
+    run(&scripts::LATCH_INSPECT, &["gate:a"], &[REQUEST, "", "0", "P"])
+}
+
+/// An answer that says when to come back, and that nothing was done.
+fn assert_told(response: &reqwest::Response, status: u16) {
+    assert_eq!(response.status(), status);
+    let after: u64 = header(response.headers(), "retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&after), "{after}");
+    assert_eq!(header(response.headers(), "content-type"), Some("application/json"));
+}
+
+#[tokio::test]
+async fn a_client_that_sends_too_often_is_told_when_to_come_back() {
+    let stand = stand(|config| config.client_requests = ONE).await;
+    let clients = ["one", "other"].map(|user| client(&stand, &of_user(user)));
+    let [one, other] = &clients;
+    // At once, so that the rate cannot keep up with however slow a machine.
+    let sending = (0..200).map(|_| one.request(Method::POST, "/").body("[\"PING\"]").send());
+    let answers = join_all(sending).await;
+    let mut refused = answers.iter().map(|answer| answer.as_ref().unwrap());
+    assert_told(refused.find(|answer| answer.status() == 429).unwrap(), 429);
+    // The others are let in, to be told that they may not do that.
+    assert_eq!(other.command(r#"["PING"]"#).await.0, 403);
+    assert_eq!(stand.client.command(r#"["PING"]"#).await.0, 200);
+}
+
+#[tokio::test]
+async fn commands_are_counted_one_by_one() {
+    let stand = stand(|config| (config.client_commands, config.pipeline_limit) = (ONE, 50)).await;
+    let client = client(&stand, &scoped(&[Right::Hold]));
+    let pipeline = json!(vec![inspecting(); 50]).to_string();
+    let sending =
+        (0..20).map(|_| client.request(Method::POST, "/pipeline").body(pipeline.clone()).send());
+    let answers = join_all(sending).await;
+    let statuses: Vec<u16> =
+        answers.iter().map(|answer| answer.as_ref().unwrap().status().as_u16()).collect();
+    assert!(statuses.contains(&200) && statuses.contains(&429), "{statuses:?}");
+}
+
+/// M4: one scoped token took all streams.
+#[tokio::test]
+async fn m4_streams_of_one_client_leave_room_for_the_others() {
+    let stand = stand(|config| (config.client_streams, config.client_concurrency) = (1, 1)).await;
+    let open = |token: &str| client(&stand, token).request(Method::POST, CHANNEL);
+    let (one, other) = (of_user("one"), of_user("other"));
+    let first = Stream::open(open(&one)).await;
+    // As a request it is over.
+    assert_eq!(client(&stand, &one).command(r#"["PING"]"#).await.0, 403);
+    assert_told(&open(&one).send().await.unwrap(), 429);
+    drop(Stream::open(open(&other)).await);
+    drop(first);
+    until(async || open(&one).send().await.unwrap().status().is_success().then_some(())).await;
+}
+
+/// Many tokens do not help a client at one address, unless proxies say that it is another's.
+#[tokio::test]
+async fn clients_at_one_address_share_what_an_address_has() {
+    let set = |config: &mut Config| (config.client_streams, config.address_clients) = (1, ONE);
+    let direct = stand(|config| set(config)).await;
+    let behind_a_proxy = stand(|config| {
+        set(config);
+        config.trusted_proxies = 1;
+    })
+    .await;
+    let (one, other) = (of_user("one"), of_user("other"));
+    let open = |stand, token, address: &str| {
+        let forwarded = format!("192.0.2.1, {address}");
+        let request = client(stand, token).request(Method::POST, CHANNEL);
+        request.header("X-Forwarded-For", forwarded)
+    };
+    let _first = Stream::open(open(&direct, &one, "192.0.2.2")).await;
+    assert_told(&open(&direct, &other, "192.0.2.3").send().await.unwrap(), 429);
+    let _first = Stream::open(open(&behind_a_proxy, &one, "192.0.2.2")).await;
+    assert_told(&open(&behind_a_proxy, &other, "192.0.2.2").send().await.unwrap(), 429);
+    Stream::open(open(&behind_a_proxy, &other, "192.0.2.3")).await;
+}
+
+/// A token without `sub` is a client of its own: its prefix may be that of many.
+#[tokio::test]
+async fn tokens_are_one_client_by_their_subject_and_nothing_else() {
+    let stand = stand(|config| config.client_streams = 1).await;
+    let exp = now() + 600;
+    let token = |claims: Value| {
+        let mut all = json!({ "prefix": "app:", "maxLeaseMs": 1000, "exp": exp });
+        all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+        with_claims(&all)
+    };
+    let open = |token: &str| client(&stand, token).request(Method::POST, CHANNEL).send();
+    let mut streams = Vec::new();
+    for claims in [json!({ "jti": 1 }), json!({ "jti": 2 }), json!({ "sub": "7", "jti": 3 })] {
+        streams.push(Stream::of(open(&token(claims)).await.unwrap()));
+    }
+    for claims in [json!({ "jti": 1 }), json!({ "sub": "7", "jti": 4 })] {
+        assert_told(&open(&token(claims)).await.unwrap(), 429);
+    }
+    streams.push(Stream::of(open(&token(json!({ "sub": "7", "prefix": "app" }))).await.unwrap()));
+}
+
+/// M3: each `WAIT` had a connection of its own, without a limit.
+#[tokio::test]
+async fn m3_waits_come_from_a_pool() {
+    let stand = stand(|config| config.wait_limit = 1).await;
+    let wait = r#"["WAIT",1,10000]"#;
+    let waiting = tokio::spawn({
+        let client = stand.client.clone();
+        async move { client.command(wait).await }
+    });
+    until_blocked(&mut stand.redis.connect().await).await;
+    for (path, body) in [("/", wait.to_owned()), ("/pipeline", format!(r#"[["PING"],{wait}]"#))] {
+        let request = stand.client.request(Method::POST, path).body(body);
+        assert_told(&request.send().await.unwrap(), 503);
+    }
+    assert_eq!(stand.client.command(r#"["PING"]"#).await.0, 200);
+    waiting.abort();
+    let short = r#"["WAIT",0,1]"#;
+    until(async || (stand.client.command(short).await.0 == 200).then_some(())).await;
+}
+
+/// M3: nine waits behind one call.
+#[tokio::test]
+async fn m3_one_wait_comes_behind_one_call() {
+    let stand = stand(|_| ()).await;
+    learn(&mut stand.redis.connect().await).await;
+    let client = client(&stand, &scoped(&[Right::Hold]));
+    let wait = json!(["WAIT", "1", "1"]);
+    let commands = json!([inspecting(), wait, wait, inspecting(), wait]);
+    let (status, body) = client.post("/pipeline", &commands.to_string()).await;
+    assert_eq!(status, 200, "{body}");
+    let slots: Vec<Value> = serde_json::from_str(&body).unwrap();
+    let passed: Vec<bool> = slots.iter().map(|slot| slot.get("result").is_some()).collect();
+    assert_eq!(passed, [true, true, false, true, true], "{body}");
+}
+
+/// M5: bodies that never end took memory without a bound.
+#[tokio::test]
+async fn m5_the_memory_for_bodies_is_bounded() {
+    let stand = stand(|config| (config.body_limit, config.body_memory) = (100, 100)).await;
+    let head = format!("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n");
+    let start = format!("{head}Content-Length: 100\r\n\r\n[{}", " ".repeat(89));
+    let mut unfinished = TcpStream::connect(stand.gateway.address()).await.unwrap();
+    unfinished.write_all(start.as_bytes()).await.unwrap();
+    let command = format!(r#"["ECHO","{}"]"#, "x".repeat(20));
+    let send = || stand.client.request(Method::POST, "/").body(command.clone()).send();
+    let refused = until(async || {
+        let response = send().await.unwrap();
+        (response.status() != 200).then_some(response)
+    })
+    .await;
+    assert_told(&refused, 503);
+    drop(unfinished);
+    until(async || (send().await.unwrap().status() == 200).then_some(())).await;
+}
+
+/// Connects from this address of the loopback network.
+async fn connect(from: [u8; 4], to: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::from(from)), 0)).unwrap();
+    socket.connect(to).await.unwrap()
+}
+
+/// Whether the gateway answers on this connection, which then stays open.
+async fn is_served(stream: &mut TcpStream) -> bool {
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 8\r\n\r\n[\"PING\"]"
+    );
+    // A connection that was refused may be closed by now.
+    let _ = stream.write_all(request.as_bytes()).await;
+    let mut start = [0; 12];
+    let read = timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap();
+    read.is_ok() && &start == b"HTTP/1.1 200"
+}
+
+/// Low finding: silent connections of one address kept everybody else out.
+#[tokio::test]
+async fn connections_of_one_address_leave_room_for_others() {
+    let stand = stand(|config| config.address_connections = 2).await;
+    let address = stand.gateway.address();
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let mut stream = connect([127, 0, 0, 2], address).await;
+        assert!(is_served(&mut stream).await);
+        open.push(stream);
+    }
+    assert!(!is_served(&mut connect([127, 0, 0, 2], address).await).await);
+    assert!(is_served(&mut connect([127, 0, 0, 3], address).await).await);
+    open.pop();
+    until(async || is_served(&mut connect([127, 0, 0, 2], address).await).await.then_some(()))
+        .await;
+}

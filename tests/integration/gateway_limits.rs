@@ -1,0 +1,91 @@
+//! A client at a limit of our gateway: it pauses for as long as `Retry-After` says, and is served when there is room again.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
+
+use edgelatch::client::Client;
+use edgelatch::host::Host as _;
+use edgelatch::machine::Released;
+use edgelatch::protocol::gateway::Gateway;
+use edgelatch::transport::Reqwest;
+use edgelatch_gateway::{Config, Gateway as Door, RedisSource, ScopeKeys, ScopedToken, Tokens};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::select;
+
+use test_support::fake_host::FakeHost;
+use test_support::redis::TOKEN;
+use test_support::relay::Relay;
+use test_support::stand::{in_virtual_time, until};
+
+const SCOPE_KEY: &str = "a key of thirty-two bytes or more";
+/// The memory for bodies that one client has here.
+const BODY: usize = 20_000;
+
+fn door_config(body_memory: usize) -> Config {
+    let mut config = Config::new(RedisSource::Private, Tokens::new([TOKEN]).unwrap());
+    config.scope_keys = Some(ScopeKeys::new([SCOPE_KEY]).unwrap());
+    (config.body_limit, config.body_memory) = (BODY, body_memory);
+    // No body is given up while a test runs.
+    config.request_time = Duration::from_secs(600);
+    config
+}
+
+/// A request with a body of this length, sent up to where this much of it is missing.
+async fn send(address: SocketAddr, token: &str, length: usize, missing: usize) -> TcpStream {
+    let head = format!("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n");
+    let padding = " ".repeat(length - missing - r#"["PING"]"#.len());
+    let text = format!("{head}Content-Length: {length}\r\n\r\n[\"PING\"]{padding}");
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    stream
+}
+
+/// What the gateway says to a request with a body like that of a call.
+async fn status(address: SocketAddr, token: &str) -> String {
+    let mut stream = send(address, token, 1000, 0).await;
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).await.unwrap();
+    String::from_utf8_lossy(&start).into_owned()
+}
+
+/// Another request with this token takes the memory for bodies, so that the gateway answers with `refused`.
+async fn assert_heeded(config: Config, token: &str, refused: &str) {
+    let door = Door::start(config).await.unwrap();
+    let address = door.address();
+    let unfinished = send(address, token, BODY, 10).await;
+    until(async || status(address, token).await.ends_with(refused)).await;
+    let (relay, host) = (Relay::start(address).await, FakeHost::new());
+    let gateway = Gateway::upstash(&relay.url(), token).unwrap();
+    let lock = Client::new(gateway, Reqwest::new(), host.clone()).lock("app:job").unwrap();
+    let began = host.now();
+    let acquiring = async {
+        let mut acquiring = pin!(lock.acquire());
+        select! {
+            _ = &mut acquiring => panic!("acquired without room"),
+            () = until(async || relay.requests() > 5) => {}
+        }
+        // Five pauses of a second; the client's own would take less than half of that.
+        assert!(host.now().since(began) >= Duration::from_secs(5));
+        drop(unfinished);
+        acquiring.await.unwrap()
+    };
+    let lease = in_virtual_time(&host, || relay.is_idle(), acquiring).await;
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}
+
+/// S47.
+#[tokio::test]
+async fn a_wait_goes_on_when_a_gateway_without_room_has_some_again() {
+    assert_heeded(door_config(BODY), TOKEN, "503").await;
+}
+
+/// S47.
+#[tokio::test]
+async fn a_wait_goes_on_when_a_client_at_its_limit_is_below_it_again() {
+    let minute = Duration::from_secs(60);
+    let token = ScopedToken::new("app:", minute, minute * 10);
+    let token = ScopeKeys::new([SCOPE_KEY]).unwrap().sign(&token).unwrap();
+    assert_heeded(door_config(BODY * 16), &token, "429").await;
+}
