@@ -176,6 +176,26 @@ async fn m2_what_stays_for_ever_is_named_by_the_token() {
     assert!(status == 200 && body.starts_with(r#"{"result":[1,"#), "{body}");
 }
 
+/// A queue that is left behind is an object as well: the attacker of `attacker/` found one without an end.
+#[tokio::test]
+async fn m2_the_queue_of_a_fair_lock_ends_when_nobody_waits() {
+    let mut scene = Scene::new().await;
+    let keys = ["queue", "timeout"].map(|key| format!("redisson_lock_{key}:{{app:held}}"));
+    let ours = ["beat", "seat", "watch"].map(|key| format!("el:{{app:held}}:{key}"));
+    let [latch, token] = [latch("app:held"), "redisson_lock_token:{app:held}".to_owned()];
+    let channel = "redisson_lock__channel:{app:held}".to_owned();
+    let keys = [&[latch, "app:held".to_owned()][..], &keys, &ours, &[channel, token]].concat();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let settings = [OWNER, "10000", "20000", "5000", "30000", "1", "60000", "0", "300000", KEPT];
+    let command = call(&scripts::FAIR_ACQUIRE, &keys, &[&settings[..], &["", "690000"]].concat());
+    let (status, body) = scene.client.command(&command.to_string()).await;
+    assert!(status == 200 && body.starts_with(r#"{"result":[0,"0,"#), "{body}");
+    for key in &keys[2..6] {
+        let ttl: i64 = redis::cmd("PTTL").arg(key).query_async(&mut scene.redis).await.unwrap();
+        assert!((1..=86_400_000).contains(&ttl), "{key}: {ttl}");
+    }
+}
+
 /// Of each right, what it allows is refused without it, and allowed with it.
 #[tokio::test]
 async fn every_right_is_needed_for_what_it_allows() {
