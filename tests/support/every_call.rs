@@ -175,7 +175,9 @@ pub fn targets(one: &str, two: &str, publish: Publish) -> Vec<Target> {
         Target::Read(ReadCalls::new(name(one), publish).inside(other_side())),
         Target::Write(WriteCalls::new(name(one), publish)),
         Target::Write(
-            WriteCalls::new(name(one), publish).prefers_writers(WantTime::DEFAULT).around(other_side()),
+            WriteCalls::new(name(one), publish)
+                .prefers_writers(WantTime::DEFAULT)
+                .around(other_side()),
         ),
     ]
 }
@@ -184,8 +186,7 @@ pub fn targets(one: &str, two: &str, publish: Publish) -> Vec<Target> {
 fn of_objects(one: &str, publish: Publish) -> Vec<Known> {
     let names = [one.to_owned()];
     let ids: Vec<_> = ["0f", "a0"].map(|half| PermitId::parse(&half.repeat(16)).unwrap()).into();
-    let permits =
-        PermitCalls::new(name(one), publish, BatchSize::new(1).unwrap(), peer_skew());
+    let permits = PermitCalls::new(name(one), publish, BatchSize::new(1).unwrap(), peer_skew());
     let latch = CountDownLatchCalls::new(name(one), publish);
     let fair = FairCalls::new(name(one), FairSettings::default(), publish);
     let changes = [
