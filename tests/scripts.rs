@@ -16,6 +16,7 @@ mod scripts {
     mod access;
     mod bounds;
     mod cost;
+    mod cost_bounds;
     mod differential;
     mod eval;
     mod fair;

@@ -24,6 +24,8 @@ pub(crate) enum Failure {
     Forbidden(Breach),
     /// The client, or all clients together, have reached a limit. Nothing was sent.
     Exceeded(Exceeded),
+    /// The transfer encoding is not the one that every reader understands alike. Nothing was sent.
+    Framing,
     /// Redis said no, or the gateway did before anything was sent.
     Refused(String),
     /// The body did not arrive in time. Nothing was sent.
@@ -51,7 +53,7 @@ impl Failure {
             Self::Exceeded(Exceeded::Client(_)) => StatusCode::TOO_MANY_REQUESTS,
             Self::Exceeded(Exceeded::Gateway(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
-            Self::Refused(_) => StatusCode::BAD_REQUEST,
+            Self::Framing | Self::Refused(_) => StatusCode::BAD_REQUEST,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::TimedOut => StatusCode::GATEWAY_TIMEOUT,
             Self::TooLarge | Self::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
@@ -71,6 +73,7 @@ impl Failure {
                 "the gateway has no room for this request at present; see Retry-After"
             }
             Self::Forbidden(breach) => breach.text(),
+            Self::Framing => "ERR the only transfer encoding is chunked, once",
             Self::Refused(text) => text,
             Self::SlowBody => "ERR the request body did not arrive in time",
             Self::TimedOut => "no reply from Redis in time; the command may have been executed",

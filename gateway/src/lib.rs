@@ -35,6 +35,7 @@ mod config;
 mod cors;
 mod execute;
 mod failure;
+mod framing;
 mod gateway;
 mod limits;
 mod link;

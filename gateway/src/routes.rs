@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::cors;
 use crate::execute::{command, multi_exec, pipeline};
 use crate::failure::{Failure, json};
+use crate::framing;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::policy::Policy;
@@ -76,10 +77,11 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
         .layer(from_fn_with_state(Arc::clone(shared), guard));
     let router =
         Router::new().route("/healthz", get(health)).merge(guarded).with_state(Arc::clone(shared));
-    match cors::layer(&config.origins) {
+    let router = match cors::layer(&config.origins) {
         Some(layer) => router.layer(layer),
         None => router,
-    }
+    };
+    router.layer(from_fn(framing::guard))
 }
 
 /// Tells a supervisor whether commands would get through. Needs no token and says nothing else.

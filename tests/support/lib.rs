@@ -12,6 +12,7 @@
 
 pub mod answers;
 pub mod calls;
+pub mod every_call;
 pub mod fake_host;
 pub mod history;
 pub mod mail;

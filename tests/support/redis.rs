@@ -258,6 +258,13 @@ impl Redis {
     }
 }
 
+/// Everything that is stored in a Redis, and its clock in milliseconds right after.
+pub async fn look_at(connection: &mut MultiplexedConnection) -> (Keyspace, u64) {
+    let dump = redis::cmd("EVAL").arg(DUMP).arg(0).take();
+    let (now, keys): (_, Vec<Vec<Value>>) = dump.query_async(connection).await.unwrap();
+    (keys.into_iter().map(stored).collect(), now)
+}
+
 fn millis((seconds, micros): (u64, u64)) -> u64 {
     seconds * 1000 + micros / 1000
 }

@@ -6,6 +6,7 @@ use edgelatch::client::{AcquireOptions, Client};
 use edgelatch::protocol::calls::FairSettings;
 use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::PeerSkew;
+use redis::aio::MultiplexedConnection;
 
 use crate::scoped_objects::kinds;
 use crate::support::{Redis, TOKEN, TestClient, gateway};
@@ -17,13 +18,21 @@ fn rules() -> Vec<String> {
     block.split_whitespace().map(str::to_owned).collect()
 }
 
+/// Makes that user; returns the URL that logs in as it.
+pub(crate) async fn user_of_the_documentation(
+    redis: &Redis,
+    connection: &mut MultiplexedConnection,
+) -> String {
+    let rules = rules();
+    redis::cmd(&rules[0]).arg(&rules[1..]).exec_async(connection).await.unwrap();
+    format!("{}?user=edgelatch&pass=PASSWORD", redis.url())
+}
+
 #[tokio::test]
 async fn a_user_with_few_rights_is_enough_for_every_object() {
     let redis = Redis::start().await;
     let mut connection = redis.connect().await;
-    let rules = rules();
-    redis::cmd(&rules[0]).arg(&rules[1..]).exec_async(&mut connection).await.unwrap();
-    let url = format!("{}?user=edgelatch&pass=PASSWORD", redis.url());
+    let url = user_of_the_documentation(&redis, &mut connection).await;
     let gateway = gateway(url, |_| ()).await;
     let address = format!("http://{}", gateway.address());
     let client = Client::connect(Gateway::upstash(&address, TOKEN).unwrap());

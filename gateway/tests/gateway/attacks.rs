@@ -1,11 +1,16 @@
 //! Attacks with a scoped token that once succeeded: each is refused by its rule, and Redis stays as it was.
 
+use std::io;
+
 use edgelatch::protocol::script::{Script, scripts};
 use edgelatch_gateway::Right;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::breaches::{OWNER, REQUEST, Scene, latch, run, taking};
 use crate::scopes::{now, with_claims};
+use crate::support::{Stand, TOKEN};
 
 /// A second owner: whoever is attacked.
 const VICTIM: &str = "02020202-0202-8202-8202-020202020202:1";
@@ -174,6 +179,53 @@ async fn m2_what_stays_for_ever_is_named_by_the_token() {
     let (status, body) =
         scene.client.command(&taking(&keys, "", "60000", &["f"]).to_string()).await;
     assert!(status == 200 && body.starts_with(r#"{"result":[1,"#), "{body}");
+}
+
+/// A queue that is left behind is an object as well: the attacker of `attacker/` found one without an end.
+#[tokio::test]
+async fn m2_the_queue_of_a_fair_lock_ends_when_nobody_waits() {
+    let mut scene = Scene::new().await;
+    let keys = ["queue", "timeout"].map(|key| format!("redisson_lock_{key}:{{app:held}}"));
+    let ours = ["beat", "seat", "watch"].map(|key| format!("el:{{app:held}}:{key}"));
+    let [latch, token] = [latch("app:held"), "redisson_lock_token:{app:held}".to_owned()];
+    let channel = "redisson_lock__channel:{app:held}".to_owned();
+    let keys = [&[latch, "app:held".to_owned()][..], &keys, &ours, &[channel, token]].concat();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let settings = [OWNER, "10000", "20000", "5000", "30000", "1", "60000", "0", "300000", KEPT];
+    let command = call(&scripts::FAIR_ACQUIRE, &keys, &[&settings[..], &["", "690000"]].concat());
+    let (status, body) = scene.client.command(&command.to_string()).await;
+    assert!(status == 200 && body.starts_with(r#"{"result":[0,"0,"#), "{body}");
+    for key in &keys[2..6] {
+        let ttl: i64 = redis::cmd("PTTL").arg(key).query_async(&mut scene.redis).await.unwrap();
+        assert!((1..=86_400_000).contains(&ttl), "{key}: {ttl}");
+    }
+}
+
+/// Where a request ends has to be the same for the gateway and for a proxy in front of it. hyper takes `chunked, chunked` for chunks,
+/// so the request behind the last of them was executed. The attacker of `http_attacker/` found it.
+#[tokio::test]
+async fn what_stands_behind_an_ambiguous_request_is_no_request() {
+    let stand = Stand::new().await;
+    let head = |length: usize, more: &str| {
+        let common = format!("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n");
+        format!("{common}{more}Content-Length: {length}\r\n\r\n")
+    };
+    let set = r#"["SET","smuggled","1"]"#;
+    let body = format!("8\r\n[\"PING\"]\r\n0\r\n\r\n{}{set}", head(set.len(), ""));
+    let ambiguous = head(body.len(), "Transfer-Encoding: chunked\r\n");
+    let unambiguous = |encoding: &str| {
+        head(0, &format!("Transfer-Encoding: {encoding}\r\n")).replace("Content-Length: 0\r\n", "")
+    };
+    for head in [ambiguous, unambiguous("chunked, chunked"), unambiguous("gzip, chunked")] {
+        let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
+        stream.write_all((head.clone() + &body).as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        // A connection that is closed with unread bytes in it may be reset.
+        let _: io::Result<usize> = stream.read_to_string(&mut answer).await;
+        assert!(answer.matches("HTTP/1.1").count() <= 1, "{head}: {answer}");
+        let smuggled = stand.client.command(r#"["EXISTS","smuggled"]"#).await;
+        assert_eq!(smuggled.1, r#"{"result":0}"#, "{head}");
+    }
 }
 
 /// Of each right, what it allows is refused without it, and allowed with it.

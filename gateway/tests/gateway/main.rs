@@ -6,12 +6,14 @@
 
 mod access;
 mod acl;
+mod attacker;
 mod attacks;
 mod breaches;
 mod client_limits;
 mod cluster;
 mod commands;
 mod hostile;
+mod http_attacker;
 mod limits;
 mod lost;
 mod outage;

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::scopes::KEY;
 use crate::support::{AT_MOST, Redis, Stream, TOKEN, TestClient, until};
 
-fn program(args: &[&str]) -> Command {
+pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_edgelatch-gateway"));
     command
         .args(args)
@@ -26,14 +26,14 @@ fn program(args: &[&str]) -> Command {
 }
 
 /// A program that has said that it listens.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     lines: Vec<String>,
     rest: Lines<BufReader<ChildStdout>>,
 }
 
 impl Running {
-    async fn start(mut command: Command) -> Self {
+    pub(crate) async fn start(mut command: Command) -> Self {
         let mut child = command.args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
         let mut rest = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut lines = Vec::new();
@@ -46,12 +46,27 @@ impl Running {
         Self { child, lines, rest }
     }
 
-    fn line(&self, start: &str) -> Option<&str> {
+    pub(crate) fn line(&self, start: &str) -> Option<&str> {
         self.lines.iter().find_map(|line| line.strip_prefix(start))
     }
 
-    fn client(&self, token: &str) -> TestClient {
+    pub(crate) fn client(&self, token: &str) -> TestClient {
         TestClient::new(self.line("listening on ").unwrap(), token)
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
+    pub(crate) async fn is_running(&self) -> bool {
+        is_running(&self.id().to_string()).await
+    }
+
+    /// Ends it at once; everything it said after it listened.
+    pub(crate) async fn kill(mut self) -> String {
+        self.child.start_kill().unwrap();
+        self.end().await.1
     }
 
     fn folder(&self) -> PathBuf {

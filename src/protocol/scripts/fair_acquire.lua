@@ -103,6 +103,8 @@ end
 local room=foreign*tonumber(ARGV[13])
 if nearest then room=math.max(room,math.min(nearest-now,room+3600000)) end
 call('ZADD',KEYS[4],now+alive+skew+room,field)
+-- N4: else a queue that everybody has left by dying would stay for ever. Both ends are one, so neither key is without the other.
+for key=3,4 do call('PEXPIRE',KEYS[key],86400000) end
 for _,g in ipairs(call('ZRANGEBYSCORE',KEYS[5],'-inf',now-keep,'LIMIT',0,16)) do
   if not call('LPOS',KEYS[3],g) then forget(g) end
 end

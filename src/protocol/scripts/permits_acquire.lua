@@ -14,10 +14,4 @@
 -- May be sent twice: the latch lets one owner be granted once (C1), so no id comes back. Granted again it answers 2 with the
 -- same token and extends (C6). A refusal writes nothing but the tombstone of a last try (C4) and what had ended before.
 local ids=raw(10)
-local reply=take(ids,#ids,tonumber(ARGV[5]),100000,false,ARGV[9]=='1')
-if reply[1]==1 then
-  -- The permits end with their semaphore, as Redisson has it.
-  local ms=redis.call('PTTL',KEYS[2])
-  if ms>0 then redis.call('PEXPIRE',KEYS[3],ms) end
-end
-return reply
+return take(ids,#ids,tonumber(ARGV[5]),100000,false,ARGV[9]=='1')

@@ -40,6 +40,24 @@ async fn is_held(redis: &Redis, lock: &Fair) {
     lock.java().acquire(redis, JAVA[0], 300_000, now).await;
 }
 
+/// A scoped token can queue for any number of names; nobody may come back to them.
+#[tokio::test]
+async fn a_queue_that_nobody_is_heard_of_any_more_ends_a_day_later() {
+    let redis = Redis::start().await;
+    let lock = Fair::new("job");
+    is_held(&redis, &lock).await;
+    for number in 1..=2 {
+        let reply = redis.run(&lock.acquire(asks(1, number))).await;
+        assert_eq!(reply.code, Code::No);
+        for key in ["redisson_lock_queue", "redisson_lock_timeout"].map(|key| lock.key(key)) {
+            let ends: u64 = redis.ask(&["PEXPIRETIME", &key]).await;
+            assert_eq!(ends, reply.server_ms + 86_400_000, "{key}");
+            // As if half of the day had gone: the next poll makes it a day again.
+            redis.ask::<u64>(&["PEXPIRE", &key, "43200000"]).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_latch_outlives_memory_lease_and_bound_in_each_of_its_states() {
     let redis = Redis::start().await;

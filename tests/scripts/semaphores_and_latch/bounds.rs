@@ -79,6 +79,26 @@ async fn a_hold_without_an_end_needs_a_bound() {
     }
 }
 
+/// A scoped token may make semaphores that end, so what is kept beside one has to end with it.
+#[tokio::test]
+async fn the_holds_end_with_their_semaphore() {
+    let redis = redis_with_permits().await;
+    let within = bound(redis.now_ms().await + 60_000, 1_000);
+    for (target, (key, set)) in
+        targets().iter().zip([("sem", "el:{sem}:held"), ("perm", "{perm}:timeout")])
+    {
+        redis.ask::<u64>(&["PEXPIRE", key, "3600000"]).await;
+        redis.run(&target.acquire(request(1), within, &owner(1), lease(30_000), false)).await;
+        let keys = redis.dump().await;
+        // The script reads the remaining time by one clock and Redis sets the end by the same.
+        assert!(keys[key].ends_at.abs_diff(keys[set].ends_at) <= 1, "{keys:?}");
+        // One without an end leaves its holds without one.
+        refill(&redis).await;
+        redis.run(&target.acquire(request(1), within, &owner(2), lease(30_000), false)).await;
+        assert_eq!(redis.dump().await[set].ttl, -1, "{set}");
+    }
+}
+
 /// S65.
 #[tokio::test]
 async fn a_hold_outlives_its_latch_and_is_given_back_once() {

@@ -6,6 +6,9 @@ use super::fair_head::{Queue, Rule};
 use super::kind::other_kind;
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
 
+/// For how long the queue is kept since one of ours polled last, in milliseconds.
+const QUEUE_KEPT: u64 = 86_400_000;
+
 /// What `fair_acquire` is asked.
 struct Asked<'a> {
     field: &'a str,
@@ -168,6 +171,9 @@ impl ScriptModel {
         let room = if self.is_off(Rule::Room) { 0 } else { room };
         let score = queue.now + queue.alive + queue.skew + room;
         self.set_score(queue.timeouts, asked.field, score);
+        for key in [queue.queue, queue.timeouts] {
+            self.pexpire(key, QUEUE_KEPT, queue.run.now);
+        }
         self.collect_garbage(queue);
         let (ms, mut after) = (self.pttl(queue.name, queue.run.now), queue.alive / 3);
         if place == 0 {

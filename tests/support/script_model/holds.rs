@@ -219,6 +219,10 @@ impl ScriptModel {
         let Some(token) = self.mint(run, &run.keys[4], kept) else { return out(-6, "0", 0) };
         self.set_latch(&run.keys[0], &token, run.life(lease.unwrap_or(0)), run.now);
         members.iter().for_each(|member| self.set_score(set, member, ends(run, lease, skew)));
+        let ms = self.pttl(&run.keys[1], run.now);
+        if ms > 0 {
+            self.pexpire(set, ms.unsigned_abs(), run.now);
+        }
         self.add_to(&run.keys[1], -permits);
         let tells = run.args.get(kind.tells()).is_some_and(|flag| flag == "1");
         if tells && available == Some(permits) {

@@ -10,12 +10,7 @@ impl ScriptModel {
             "permits_acquire" => {
                 let ids = raws(&args[9..]);
                 let permits = i64::try_from(ids.len()).unwrap();
-                let answer = self.take(run, &ids, permits, args[4].parse().unwrap(), Kind::Permits);
-                let ms = self.pttl(&run.keys[1], run.now);
-                if answer.0 == 1 && ms > 0 {
-                    self.pexpire(&run.keys[2], ms.unsigned_abs(), run.now);
-                }
-                answer
+                self.take(run, &ids, permits, args[4].parse().unwrap(), Kind::Permits)
             }
             "permits_release" => self.give_back(run, &raws(&args[4..]), 1),
             "permits_renew" => self.renew(run, &raws(&args[7..]), args[6].parse().unwrap()),

@@ -9,8 +9,8 @@ use edgelatch::protocol::script::{Publish, Script, scripts};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::calls::{Known, every_call};
 use test_support::calls::{lock, owner, request};
+use test_support::every_call::{Known, every_call};
 
 /// Names of whoever may call, and the same of somebody else, which are as long.
 const OURS: [(&str, &str); 4] = [

@@ -6,8 +6,8 @@ use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::scope::Prefix;
 use edgelatch::protocol::script::Publish;
 
-use super::calls::targets;
 use test_support::calls::owner;
+use test_support::every_call::targets;
 
 /// The channels of everything of this name.
 fn channels(name: &str) -> Vec<String> {

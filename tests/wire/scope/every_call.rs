@@ -10,8 +10,7 @@ use edgelatch::protocol::script::{Publish, scripts};
 use proptest::prelude::*;
 
 use test_support::calls::token;
-
-use super::calls::{Known, every_call, of_target};
+use test_support::every_call::{Known, TOKEN, every_call, of_target};
 
 /// Names that anybody may choose, plain ones and such with a hash tag.
 fn name() -> impl Strategy<Value = String> {
@@ -38,7 +37,7 @@ pub(crate) fn assert_read(known: &Known) {
     assert!(!touched.has_own_settings, "{script}");
     let not_after = &known.call.args()[1];
     assert_eq!(touched.not_after.map_or_else(String::new, |ms| ms.to_string()), *not_after);
-    let stored = script.starts_with("guard_write").then_some(token(9));
+    let stored = script.starts_with("guard_write").then_some(token(TOKEN));
     assert_eq!(touched.stores, stored, "{script}");
 }
 

@@ -16,6 +16,9 @@ pub(super) struct Layer {
     pub(super) runs_scripts: bool,
 }
 
+/// The tests of the gateway.
+const GATEWAY: &[&str] = &["--package", "edgelatch-gateway", "--test", "gateway"];
+
 /// From fast to slow.
 pub(super) const LAYERS: &[Layer] = &[
     Layer {
@@ -63,6 +66,18 @@ pub(super) const LAYERS: &[Layer] = &[
         build: &["--release", "--package", "edgelatch-tests", "--test", "simulation"],
         filter: "test(/^every_promise_is_kept::/)",
         runs_scripts: false,
+    },
+    Layer {
+        name: "gateway",
+        build: GATEWAY,
+        filter: "not test(/attacker::|^(cluster|lost|redirections|replicas|sentinel)::/)",
+        runs_scripts: true,
+    },
+    Layer {
+        name: "attacker",
+        build: GATEWAY,
+        filter: "test(/attacker::/) - test(/to_a_cluster/)",
+        runs_scripts: true,
     },
     Layer {
         name: "integration",

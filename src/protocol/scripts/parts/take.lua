@@ -27,8 +27,14 @@ local function take(members,p,skew,max,weigh,tells)
   local token=mint(KEYS[5],ARGV[8])
   if not token then return out(-6,'0',0) end
   redis.call('SET',KEYS[1],token,'PX',life(lease))
+  -- The holds end with their semaphore, as Redisson has it. The end first, maybe on what is not there: a user who may not set one is
+  -- refused before a hold is written.
+  local ms=redis.call('PTTL',KEYS[2])
+  local function limit() if ms>0 then redis.call('PEXPIRE',set,ms) end end
+  limit()
   -- Counted last: a user who may not do one of these has taken nothing.
   set_ends(set,ends(lease,skew),members)
+  limit()
   redis.call('INCRBY',KEYS[2],-p)
   -- None is left: whoever was woken as well and has not asked yet need not. As many zeros as listen, since to Redisson it is a number
   -- of permits.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgelatch::name::{GuardKey, LockName, PermitId};
+use edgelatch::name::{GuardKey, LockName, OwnerId, PermitId};
 use edgelatch::protocol::calls::{
     BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, GuardCalls, GuardedWrite,
     LatchCount, LockCalls, Member, OnceCall, PermitCalls, PermitCount, PermitTotal, ReadCalls,
@@ -12,21 +12,33 @@ use edgelatch::protocol::scope::{ObjectKind, Right};
 use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
 use edgelatch::timing::{GuardMemory, LeaseTime, LifeTime, PeerSkew, RejoinDelay, WantTime};
 
-use test_support::calls::{bound, lease, owner, request, token};
+use crate::calls::{bound, lease, owner, request, token};
 
-/// The lease of all that asks for one.
-pub(crate) const LEASE: u64 = 45_000;
+// No other word of a call is spelt like one of these, so a test can put another value in its place.
+
+/// The lease of all calls that ask for one, in milliseconds.
+pub const LEASE: u64 = 45_000;
+/// The bound of the calls that have one, in milliseconds.
+pub const NOT_AFTER: u64 = 1_700_000_090_000;
+/// The fencing token of renewals and guarded writes.
+pub const TOKEN: u64 = 1_600_000_000_000_009;
+/// The skew of Redisson's clocks that groups and permits allow for, in milliseconds.
+pub const PEER_SKEW: u64 = 1_234;
+/// The owner that asks, its previous owner, and its owner on the other side of a read-write lock.
+pub const OWNERS: [u8; 3] = [1, 2, 3];
+/// The ids of the requests that are done once, and of all others.
+pub const REQUESTS: [u64; 2] = [5, 7];
 
 /// A call, and what it touches and needs.
 #[derive(Clone)]
-pub(crate) struct Known {
-    pub(crate) call: ScriptCall,
-    pub(crate) names: Vec<String>,
-    pub(crate) lease: Option<LeaseTime>,
-    pub(crate) kind: Option<ObjectKind>,
-    pub(crate) right: Option<Right>,
+pub struct Known {
+    pub call: ScriptCall,
+    pub names: Vec<String>,
+    pub lease: Option<LeaseTime>,
+    pub kind: Option<ObjectKind>,
+    pub right: Option<Right>,
     /// Whether the names may stay without an end.
-    pub(crate) lasts: bool,
+    pub lasts: bool,
 }
 
 impl Known {
@@ -36,7 +48,7 @@ impl Known {
         Self { call, names, lease: None, kind: Some(kind), right, lasts: false }
     }
 
-    pub(crate) fn words(&self) -> (Vec<&str>, Vec<&str>) {
+    pub fn words(&self) -> (Vec<&str>, Vec<&str>) {
         (
             self.call.keys().iter().map(String::as_str).collect(),
             self.call.args().iter().map(String::as_str).collect(),
@@ -48,8 +60,24 @@ fn name(text: &str) -> LockName {
     LockName::parse(text).unwrap()
 }
 
+fn peer_skew() -> PeerSkew {
+    PeerSkew::new(Duration::from_millis(PEER_SKEW)).unwrap()
+}
+
+fn me() -> OwnerId {
+    owner(OWNERS[0])
+}
+
+fn before() -> OwnerId {
+    owner(OWNERS[1])
+}
+
+fn other_side() -> OwnerId {
+    owner(OWNERS[2])
+}
+
 fn bounds() -> [Bound; 2] {
-    [bound(1_700_000_090_000, 90_000), Bound { not_after: None, keep: Duration::from_secs(600) }]
+    [bound(NOT_AFTER, 90_000), Bound { not_after: None, keep: Duration::from_secs(600) }]
 }
 
 const fn kind(target: &Target) -> ObjectKind {
@@ -67,7 +95,7 @@ fn is_fenced(call: &ScriptCall) -> bool {
 }
 
 /// All calls about an object that can be held.
-pub(crate) fn of_target(target: &Target) -> Vec<Known> {
+pub fn of_target(target: &Target) -> Vec<Known> {
     let names: Vec<String> = target.names().iter().map(|name| name.as_str().to_owned()).collect();
     let known = |call, lease| {
         let known = Known::new(call, &names, kind(target));
@@ -75,7 +103,7 @@ pub(crate) fn of_target(target: &Target) -> Vec<Known> {
     };
     // Of several locks only the first.
     let of_one = |call| Known::new(call, &names[..1], kind(target));
-    let (id, me, before) = (request(7), owner(1), owner(2));
+    let (id, me, before) = (request(REQUESTS[1]), me(), before());
     let mut calls = Vec::new();
     let mut leases = vec![lease(LEASE)];
     leases.extend(target.holds_permits().then_some(LeaseTime::ENDLESS));
@@ -89,7 +117,7 @@ pub(crate) fn of_target(target: &Target) -> Vec<Known> {
                     Try { request, bound, owner, lease, last, number: 3, previous, announces };
                 calls.push(known(target.acquire(&one), Some(*asked)));
             }
-            calls.push(known(target.renew(id, bound, me, *asked, token(9)), Some(*asked)));
+            calls.push(known(target.renew(id, bound, me, *asked, token(TOKEN)), Some(*asked)));
         }
         calls.push(known(target.release(id, bound, me), None));
         calls.push(known(target.abandon(id, bound, me, Some(before)), None));
@@ -106,8 +134,8 @@ fn once(name: &str, change: &Change) -> Vec<Known> {
     let Change { call, kind, right, lease, lasts } = change;
     let names = [name.to_owned()];
     let calls = bounds().map(|bound| {
-        let done = Known::new(call.call(request(5), bound), &names, *kind);
-        let cancelled = Known::new(call.cancel(request(5), bound), &names, *kind);
+        let done = Known::new(call.call(request(REQUESTS[0]), bound), &names, *kind);
+        let cancelled = Known::new(call.cancel(request(REQUESTS[0]), bound), &names, *kind);
         [
             Known { lease: *lease, right: Some(*right), lasts: *lasts, ..done },
             Known { kind: None, right: None, ..cancelled },
@@ -126,13 +154,13 @@ struct Change {
 }
 
 /// Everything that can be held, under this name or these two.
-pub(crate) fn targets(one: &str, two: &str, publish: Publish) -> Vec<Target> {
+pub fn targets(one: &str, two: &str, publish: Publish) -> Vec<Target> {
     let lock = |fenced| {
         let member = |text| Member { name: name(text), fenced };
         LockCalls::of_set([member(one), member(two)], publish).unwrap()
     };
     let delay = RejoinDelay::new(Duration::from_secs(60)).unwrap();
-    let group = GroupCalls::new(name(one), ["a", "b"], PeerSkew::DEFAULT, publish).unwrap();
+    let group = GroupCalls::new(name(one), ["a", "b"], peer_skew(), publish).unwrap();
     let permits = BatchSize::new(3).unwrap();
     vec![
         Target::Lock(LockCalls::new(name(one), publish)),
@@ -142,12 +170,14 @@ pub(crate) fn targets(one: &str, two: &str, publish: Publish) -> Vec<Target> {
         Target::Fair(FairCalls::new(name(one), FairSettings::default(), publish)),
         Target::Group(group),
         Target::Semaphore(SemaphoreCalls::new(name(one), publish, PermitCount::new(4).unwrap())),
-        Target::Permits(PermitCalls::new(name(one), publish, permits, PeerSkew::DEFAULT)),
+        Target::Permits(PermitCalls::new(name(one), publish, permits, peer_skew())),
         Target::Read(ReadCalls::new(name(one), publish)),
-        Target::Read(ReadCalls::new(name(one), publish).inside(owner(3))),
+        Target::Read(ReadCalls::new(name(one), publish).inside(other_side())),
         Target::Write(WriteCalls::new(name(one), publish)),
         Target::Write(
-            WriteCalls::new(name(one), publish).prefers_writers(WantTime::DEFAULT).around(owner(3)),
+            WriteCalls::new(name(one), publish)
+                .prefers_writers(WantTime::DEFAULT)
+                .around(other_side()),
         ),
     ]
 }
@@ -156,8 +186,7 @@ pub(crate) fn targets(one: &str, two: &str, publish: Publish) -> Vec<Target> {
 fn of_objects(one: &str, publish: Publish) -> Vec<Known> {
     let names = [one.to_owned()];
     let ids: Vec<_> = ["0f", "a0"].map(|half| PermitId::parse(&half.repeat(16)).unwrap()).into();
-    let permits =
-        PermitCalls::new(name(one), publish, BatchSize::new(1).unwrap(), PeerSkew::DEFAULT);
+    let permits = PermitCalls::new(name(one), publish, BatchSize::new(1).unwrap(), peer_skew());
     let latch = CountDownLatchCalls::new(name(one), publish);
     let fair = FairCalls::new(name(one), FairSettings::default(), publish);
     let changes = [
@@ -173,11 +202,11 @@ fn of_objects(one: &str, publish: Publish) -> Vec<Known> {
     ];
     let mut calls: Vec<Known> =
         changes.iter().flatten().flat_map(|change| once(one, change)).collect();
-    let id = request(7);
+    let id = request(REQUESTS[1]);
     calls.push(Known::new(permits.inspect_ids(id, &ids), &names, ObjectKind::Permits));
     calls.push(Known::new(latch.inspect(id), &names, ObjectKind::Latch));
     calls.push(Known::new(fair.queue(id, None), &names, ObjectKind::Lock));
-    calls.push(Known::new(fair.queue(id, Some(owner(1))), &names, ObjectKind::Lock));
+    calls.push(Known::new(fair.queue(id, Some(me())), &names, ObjectKind::Lock));
     calls
 }
 
@@ -229,25 +258,25 @@ fn of_guard(key: &str) -> Vec<Known> {
     let calls = |memory| GuardCalls::new(GuardKey::parse(key).unwrap(), memory);
     let (a_day, for_ever) = (calls(GuardMemory::DEFAULT), calls(GuardMemory::FOR_EVER));
     let life = LifeTime::new(Duration::from_secs(9)).ok();
-    let stamp = Stamp { token: token(9), owner: owner(1), number: 1 };
+    let stamp = Stamp { token: token(TOKEN), owner: me(), number: 1 };
     let writes = [
         (GuardedWrite::set("{\"any\":\"value\"}", None), true),
         (GuardedWrite::set("", life), false),
         (GuardedWrite::delete(), false),
         (GuardedWrite::claim(), false),
     ];
-    let mut all = vec![known(a_day.newest(request(7)), false)];
+    let mut all = vec![known(a_day.newest(request(REQUESTS[1])), false)];
     for bound in bounds() {
         for (write, lasts) in &writes {
-            all.push(known(a_day.write(request(7), bound, stamp, write), *lasts));
-            all.push(known(for_ever.write(request(7), bound, stamp, write), true));
+            all.push(known(a_day.write(request(REQUESTS[1]), bound, stamp, write), *lasts));
+            all.push(known(for_ever.write(request(REQUESTS[1]), bound, stamp, write), true));
         }
     }
     all
 }
 
 /// Every call about these names: objects of the first, what takes both, and a guarded key called like the first.
-pub(crate) fn every_call(one: &str, two: &str, publish: Publish) -> Vec<Known> {
+pub fn every_call(one: &str, two: &str, publish: Publish) -> Vec<Known> {
     let mut calls: Vec<Known> = targets(one, two, publish).iter().flat_map(of_target).collect();
     calls.extend(of_objects(one, publish));
     calls.extend(of_guard(one));

@@ -1,0 +1,118 @@
+//! A gateway in front of a Redis, as one user of it or another, or of a Redis Cluster.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use edgelatch::protocol::script::scripts;
+use edgelatch_gateway::Gateway;
+use redis::aio::MultiplexedConnection;
+use test_support::redis::{Keyspace, look_at};
+use test_support::servers::Cluster;
+
+use crate::acl::user_of_the_documentation;
+use crate::scopes::with_scopes;
+use crate::support::{Redis, TOKEN, TestClient, gateway, until};
+
+/// What is attacked.
+pub(crate) struct Env {
+    address: String,
+    /// Past the gateway, to each server that holds keys.
+    servers: Vec<MultiplexedConnection>,
+    /// Whether names with a hash tag can be used: a user's patterns are for names without one.
+    pub(crate) has_tags: bool,
+    _gateway: Gateway,
+    _redis: Option<Redis>,
+    _cluster: Option<Arc<Cluster>>,
+}
+
+impl Env {
+    pub(crate) async fn redis() -> Self {
+        let redis = Redis::start().await;
+        let servers = vec![redis.connect().await];
+        Self::new(redis.url(), servers, true, Some(redis), None).await
+    }
+
+    /// With the user of Redis that SECURITY.md has.
+    pub(crate) async fn user() -> Self {
+        let redis = Redis::start().await;
+        let mut connection = redis.connect().await;
+        let url = user_of_the_documentation(&redis, &mut connection).await;
+        Self::new(url, vec![connection], false, Some(redis), None).await
+    }
+
+    pub(crate) async fn cluster() -> Self {
+        let cluster = Cluster::shared();
+        let mut servers = Vec::new();
+        for key in cluster.keys("node:") {
+            let server = &cluster.servers()[cluster.places(&key).0];
+            let client = redis::Client::open(server.info()).unwrap();
+            servers.push(client.get_multiplexed_async_connection().await.unwrap());
+        }
+        Self::new(cluster.url(), servers, true, None, Some(cluster)).await
+    }
+
+    async fn new(
+        url: String,
+        servers: Vec<MultiplexedConnection>,
+        has_tags: bool,
+        redis: Option<Redis>,
+        cluster: Option<Arc<Cluster>>,
+    ) -> Self {
+        let gateway = gateway(url, |config| {
+            with_scopes(config);
+            // What a client may send is tested elsewhere: `client_limits.rs`.
+            (config.client_requests, config.client_commands) = (NonZeroU32::MAX, NonZeroU32::MAX);
+        })
+        .await;
+        let address = format!("http://{}", gateway.address());
+        let mut env = Self {
+            address,
+            servers,
+            has_tags,
+            _gateway: gateway,
+            _redis: redis,
+            _cluster: cluster,
+        };
+        for script in scripts::ALL {
+            env.everywhere(&["SCRIPT", "LOAD", &script.source(false)]).await;
+        }
+        let client = env.client(TOKEN);
+        until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+        env
+    }
+
+    /// A client of the gateway with this token.
+    pub(crate) fn client(&self, token: &str) -> TestClient {
+        TestClient::new(&self.address, token)
+    }
+
+    /// Runs a command on every server.
+    async fn everywhere(&mut self, words: &[&str]) {
+        for server in &mut self.servers {
+            redis::cmd(words[0]).arg(&words[1..]).exec_async(server).await.unwrap();
+        }
+    }
+
+    pub(crate) async fn flush(&mut self) {
+        self.everywhere(&["FLUSHALL"]).await;
+    }
+
+    /// Everything that is stored, and Redis' clock in milliseconds.
+    pub(crate) async fn look(&mut self) -> Snapshot {
+        let (mut keys, mut now) = (Keyspace::new(), 0);
+        for server in &mut self.servers {
+            let (part, at) = look_at(server).await;
+            keys.extend(part);
+            now = now.max(at);
+        }
+        Snapshot { keys, now }
+    }
+}
+
+/// What is stored at one time.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) keys: Keyspace,
+    /// Redis' clock in milliseconds, right after.
+    pub(crate) now: u64,
+}

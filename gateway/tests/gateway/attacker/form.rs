@@ -1,0 +1,99 @@
+//! What a key is: read from Redisson's key layout and the documented keys beside it, not by the product's own code.
+
+use edgelatch::protocol::scope::ObjectKind;
+
+/// What a key is to its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The key that is called like the object.
+    Bare,
+    /// The last fencing token, or that of the readers.
+    Token,
+    /// The list of a fair lock's waiters, and until when they are believed to live.
+    Queue,
+    /// The beats and the seats of its waiters.
+    Seats,
+    Watch,
+    /// A writer that waits.
+    Want,
+    Fence,
+    /// The holds of a semaphore of either kind.
+    Holds,
+    ReadTimeout,
+    /// What is remembered of an owner or of a request.
+    Memory,
+}
+
+impl Form {
+    /// Whether objects of this kind have such a key.
+    pub(crate) fn is_of(self, kind: ObjectKind) -> bool {
+        use ObjectKind::{Guard, Lock, Permits, Semaphore};
+        match self {
+            // A request of any object can be cancelled, and of a guard none is recorded.
+            Self::Bare | Self::Memory => true,
+            Self::Token => matches!(kind, Lock | Semaphore | Permits),
+            Self::Queue | Self::Seats | Self::Watch | Self::Want | Self::ReadTimeout => {
+                kind == Lock
+            }
+            Self::Fence => kind == Guard,
+            Self::Holds => matches!(kind, Semaphore | Permits),
+        }
+    }
+}
+
+/// Everything that a key may be, the likeliest first, and the names that it would belong to: two where the braces may be the name's own.
+pub(crate) fn forms(key: &str) -> Vec<(Form, Vec<String>)> {
+    if let Some(rest) = key.strip_prefix("el:") {
+        return ours(rest).into_iter().map(|(form, text)| (form, names(text))).collect();
+    }
+    for (prefix, form) in [
+        ("redisson_lock_token:", Form::Token),
+        ("redisson_lock_queue:", Form::Queue),
+        ("redisson_lock_timeout:", Form::Queue),
+    ] {
+        if let Some(rest) = key.strip_prefix(prefix) {
+            return vec![(form, names(rest))];
+        }
+    }
+    let mut forms = Vec::new();
+    // A name without braces gets them; so the object's own key cannot be meant unless it has braces as well.
+    if let Some(rest) = key.strip_suffix(":timeout").filter(|rest| rest.contains('}')) {
+        forms.push((Form::Holds, names(rest)));
+    }
+    if let Some((rest, _)) = key.rsplit_once(":rwlock_timeout:") {
+        forms.extend(without_owner(rest).map(|rest| (Form::ReadTimeout, names(rest))));
+    }
+    forms.push((Form::Bare, vec![key.to_owned()]));
+    forms
+}
+
+fn ours(rest: &str) -> Option<(Form, &str)> {
+    for (suffix, form) in [
+        (":token", Form::Token),
+        (":epoch", Form::Token),
+        (":beat", Form::Seats),
+        (":seat", Form::Seats),
+        (":watch", Form::Watch),
+        (":want", Form::Want),
+        (":fence", Form::Fence),
+        (":held", Form::Holds),
+    ] {
+        if let Some(text) = rest.strip_suffix(suffix) {
+            return Some((form, text));
+        }
+    }
+    let record = rest.rsplit_once(':').filter(|(_, id)| id.len() == 16).map(|(text, _)| text);
+    without_owner(rest).or(record).map(|text| (Form::Memory, text))
+}
+
+/// What stands in front of `:<uuid>:<number>`.
+fn without_owner(text: &str) -> Option<&str> {
+    let (rest, _) = text.rsplit_once(':')?;
+    let (rest, uuid) = rest.rsplit_once(':')?;
+    (uuid.len() == 36).then_some(rest)
+}
+
+fn names(text: &str) -> Vec<String> {
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+    inner.into_iter().chain([text]).map(str::to_owned).collect()
+}

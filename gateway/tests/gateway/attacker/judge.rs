@@ -1,0 +1,260 @@
+//! What a scoped token must not have done, by what is stored before and after its requests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use edgelatch::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
+use edgelatch::protocol::scope::Right;
+use test_support::redis::{Content, Stored};
+
+use super::env::Snapshot;
+use super::form::Form;
+use super::scope::Scope;
+use super::victims::{JAVA, Victims};
+
+const SECOND: u64 = 1000;
+const DAY: u64 = 24 * 60 * 60 * SECOND;
+/// How long a request is remembered at most: the bound of a call, its window, what clocks may be apart, and the end of a waiter.
+const MEMORY: u64 = (690 + 60 + 60 + 10 + 1) * SECOND;
+/// How far ahead of Redis' clock a token may be, in microseconds, and a second for those that rise one by one.
+const AHEAD: u64 = 61_000_000;
+/// For how long a waiter of a fair lock is believed to live that has not been heard of, and a second less.
+const WAITER: u64 = 9 * SECOND;
+/// The largest value of a guarded key.
+const VALUE_MAX: usize = 65_536;
+
+/// What is checked, with what is needed for it.
+pub(crate) struct Judge<'a> {
+    pub(crate) scope: &'a Scope,
+    pub(crate) victims: &'a Victims,
+    /// When they had taken everything, by Redis' clock in milliseconds.
+    pub(crate) since: u64,
+}
+
+/// What became of a key.
+#[derive(Debug)]
+struct Change<'a> {
+    key: &'a str,
+    old: Option<&'a Stored>,
+    new: Option<&'a Stored>,
+}
+
+impl Change<'_> {
+    /// Whether nothing differs but the remaining time.
+    fn is_passing_of_time(&self) -> bool {
+        let lasting = |stored: &'_ Stored| (stored.value.clone(), stored.ends_at);
+        self.old.map(lasting) == self.new.map(lasting)
+    }
+}
+
+/// What a key belongs to.
+struct Object {
+    kind: ObjectKind,
+    name: String,
+    form: Form,
+}
+
+impl Judge<'_> {
+    /// The first rule that was broken between two looks.
+    pub(crate) fn check(&self, before: &Snapshot, after: &Snapshot) -> Result<(), String> {
+        let has_ended = |old: &Stored| old.ends_at >= 0 && old.ends_at <= millis(after.now);
+        let all: BTreeSet<&String> = before.keys.keys().chain(after.keys.keys()).collect();
+        for key in all {
+            let change = Change { key, old: before.keys.get(key), new: after.keys.get(key) };
+            let is_over = change.new.is_none() && change.old.is_some_and(has_ended);
+            if change.is_passing_of_time() || is_over {
+                continue;
+            }
+            let Some((kind, name, form)) = self.scope.owner_of(key) else {
+                return Err(format!("it is out of reach, but changed: {change:?}"));
+            };
+            let object = Object { kind, name, form };
+            self.token(&change, &object)?;
+            self.end(&change, &object, after)?;
+            self.content(&change, &object, after)?;
+            self.count(&change, &object, (before, after))?;
+            self.holds(&change, &object, after)?;
+        }
+        Ok(())
+    }
+
+    /// No token falls, and none is forgotten too soon.
+    fn token(&self, change: &Change<'_>, object: &Object) -> Result<(), String> {
+        let (Form::Token | Form::Fence, Some(old)) = (object.form, change.old) else {
+            return Ok(());
+        };
+        let is_kept = change.new.is_some_and(|new| {
+            let is_as_long = new.ends_at < 0 || old.ends_at >= 0 && new.ends_at + 1 >= old.ends_at;
+            number(new) >= number(old) && is_as_long
+        });
+        if is_kept { Ok(()) } else { Err(format!("a token fell, or ends sooner: {change:?}")) }
+    }
+
+    /// What has no end is named by the token, and everything else ends in time.
+    fn end(&self, change: &Change<'_>, object: &Object, after: &Snapshot) -> Result<(), String> {
+        let Some(new) = change.new else { return Ok(()) };
+        let had = change.old.map_or(0, |old| old.ends_at);
+        // The holds of a semaphore end with it.
+        let whole = after.keys.get(&object.name).filter(|_| object.form == Form::Holds);
+        if self.scope.lasting.contains(&object.name) {
+            return Ok(());
+        }
+        if new.ends_at < 0 {
+            let is_fine = had < 0 || whole.is_some_and(|whole| whole.ends_at < 0);
+            return if is_fine { Ok(()) } else { Err(format!("it has no end: {change:?}")) };
+        }
+        let latest = millis(after.now + self.longest(object) + 1);
+        let is_fine = had < 0
+            || new.ends_at <= latest.max(had + 1)
+            || whole.is_some_and(|whole| new.ends_at <= whole.ends_at + 1);
+        let late = new.ends_at - latest;
+        if is_fine { Ok(()) } else { Err(format!("it ends {late} ms too late: {change:?}")) }
+    }
+
+    /// For how long a key may be there at most, in milliseconds.
+    fn longest(&self, object: &Object) -> u64 {
+        let Scope { max_lease, peer_skew, .. } = *self.scope;
+        match (object.form, object.kind) {
+            (Form::Bare, Lock) => max_lease + 2 * peer_skew + SECOND,
+            (Form::Bare | Form::Token | Form::Holds | Form::Queue, _) => DAY,
+            (Form::Fence, _) => DAY + 60 * SECOND,
+            (Form::ReadTimeout, _) => max_lease,
+            (Form::Want, _) => 5 * SECOND,
+            (Form::Watch, _) => 60 * SECOND,
+            (Form::Seats | Form::Memory, _) => MEMORY.max(max_lease + SECOND),
+        }
+    }
+
+    /// What is there is of its kind and size, and no hold in it lasts too long.
+    fn content(
+        &self,
+        change: &Change<'_>,
+        object: &Object,
+        after: &Snapshot,
+    ) -> Result<(), String> {
+        let Some(new) = change.new else { return Ok(()) };
+        let Scope { max_lease, peer_skew, .. } = *self.scope;
+        let form = object.form;
+        let is_of_its_kind = match (form, object.kind, &new.value) {
+            (Form::Bare, Lock, Content::Hash(_)) => true,
+            (Form::Bare, Semaphore | Permits | Latch, Content::Text(text)) => {
+                text.parse::<i64>().is_ok()
+            }
+            (Form::Bare, Guard, Content::Text(text)) => text.len() <= VALUE_MAX,
+            (Form::Bare, ..) => false,
+            _ => true,
+        };
+        if !is_of_its_kind {
+            return Err(format!("it is not of its kind: {change:?}"));
+        }
+        if matches!(form, Form::Token | Form::Fence) && number(new) > after.now * 1000 + AHEAD {
+            return Err(format!("a token is ahead: {change:?}"));
+        }
+        let latest = after.now + max_lease + peer_skew + 1;
+        let ends: Vec<(&String, u64)> = match (&new.value, form) {
+            (Content::Sorted(members), Form::Holds) => {
+                members.iter().map(|(member, score)| (member, *score as u64)).collect()
+            }
+            (Content::Hash(fields), Form::Bare) => {
+                let ends = fields.iter().filter(|(field, _)| field.ends_with(":expire_time"));
+                ends.map(|(field, end)| (field, end.parse().unwrap())).collect()
+            }
+            _ => Vec::new(),
+        };
+        let is_late = |(holder, end): &(&String, u64)| *end > latest && !self.is_theirs(holder);
+        let late = ends.into_iter().find(is_late);
+        late.map_or(Ok(()), |late| Err(format!("{late:?} is later than {latest}: {change:?}")))
+    }
+
+    /// Latches, guarded values and the number of permits stay as they are, unless a right covers a change.
+    fn count(
+        &self,
+        change: &Change<'_>,
+        object: &Object,
+        (before, after): (&Snapshot, &Snapshot),
+    ) -> Result<(), String> {
+        let rights: &[Right] = match object.kind {
+            Latch => &[Right::Count, Right::Manage],
+            Guard => &[Right::Guard],
+            Semaphore | Permits => &[Right::Manage],
+            _ => return Ok(()),
+        };
+        let is_kept = match (object.kind, object.form) {
+            (Semaphore | Permits, Form::Bare | Form::Holds) => {
+                total(before, &object.name) == total(after, &object.name)
+            }
+            (_, Form::Bare) => change.old.map(|old| &old.value) == change.new.map(|new| &new.value),
+            _ => true,
+        };
+        let is_covered = rights.iter().any(|right| self.scope.has(*right));
+        if is_kept || is_covered { Ok(()) } else { Err(format!("a count changed: {change:?}")) }
+    }
+
+    /// No hold of another client ended or was shortened, unless a right covers that.
+    fn holds(&self, change: &Change<'_>, object: &Object, after: &Snapshot) -> Result<(), String> {
+        let right = if object.kind == Guard { Right::Guard } else { Right::Force };
+        let is_waiter = matches!(object.form, Form::Queue | Form::Seats);
+        // What is known of the head of a queue changes with each look at it.
+        let is_over = object.form == Form::Watch || is_waiter && after.now > self.since + WAITER;
+        let Some(old) = change.old.filter(|_| !self.scope.has(right) && !is_over) else {
+            return Ok(());
+        };
+        let is_longer =
+            |new: &Stored| new.ends_at < 0 || old.ends_at >= 0 && new.ends_at + 1 >= old.ends_at;
+        let new = change.new.filter(|new| is_longer(new)).map(parts).unwrap_or_default();
+        for (place, value) in parts(old) {
+            if [change.key, &place, &value].iter().any(|text| self.is_theirs(text)) {
+                let is_higher = |new: &String| score(new) >= score(&value) && score(new).is_some();
+                if !new.get(&place).is_some_and(|new| *new == value || is_higher(new)) {
+                    return Err(format!(
+                        "the hold of another client ended: {place:?} of {change:?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_theirs(&self, text: &str) -> bool {
+        text.contains(JAVA) || text.contains(&self.victims.mark)
+    }
+}
+
+/// The parts of what is stored: a text, fields, elements, or members and their scores.
+fn parts(stored: &Stored) -> BTreeMap<String, String> {
+    match &stored.value {
+        Content::Text(text) => BTreeMap::from([(String::new(), text.clone())]),
+        Content::Hash(fields) => fields.clone(),
+        Content::List(all) => all.iter().map(|one| (one.clone(), String::new())).collect(),
+        Content::Sorted(members) => {
+            members.iter().map(|(member, score)| (member.clone(), score.to_string())).collect()
+        }
+    }
+}
+
+/// The token of a token key or of a fence.
+fn number(stored: &Stored) -> u64 {
+    let Content::Text(text) = &stored.value else { return 0 };
+    text.split(':').next().and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
+/// How many permits there are, available and held.
+fn total(snapshot: &Snapshot, name: &str) -> Option<i64> {
+    let Content::Text(available) = &snapshot.keys.get(name)?.value else { return None };
+    let form = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
+    let held = [format!("el:{form}:held"), format!("{form}:timeout")].map(|set| {
+        let members = snapshot.keys.get(&set).map(|stored| &stored.value);
+        let Some(Content::Sorted(members)) = members else { return 0 };
+        let weight =
+            |member: &String| member.split_once('|').map_or(1, |(n, _)| n.parse().unwrap());
+        members.keys().map(weight).sum::<i64>()
+    });
+    Some(available.parse::<i64>().ok()? + held.iter().sum::<i64>())
+}
+
+fn score(text: &str) -> Option<f64> {
+    text.parse().ok()
+}
+
+fn millis(time: u64) -> i64 {
+    i64::try_from(time).unwrap()
+}

@@ -1,0 +1,70 @@
+//! An attacker with a scoped token: random calls of all scripts, legal ones and what a mutation makes of them. After each request what
+//! is stored is compared with what was stored before.
+//!
+//! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one, `EDGELATCH_CALLS` the number of calls.
+
+mod call;
+mod env;
+mod form;
+mod judge;
+mod library;
+mod mutation;
+mod round;
+mod scope;
+mod tally;
+mod victims;
+
+use std::env::var;
+
+use fastrand::Rng;
+
+use env::Env;
+use library::Library;
+use round::Round;
+use tally::Tally;
+
+/// The calls of a run, unless the environment says otherwise.
+const CALLS: u64 = 2000;
+/// How many times as many calls are made until everything has occurred: what has not by then never does.
+const LUCK: u64 = 20;
+
+/// A number from the environment.
+pub(crate) fn number(variable: &str, default: u64) -> u64 {
+    var(variable).map_or(default, |text| text.parse().unwrap())
+}
+
+/// Attacks until as many calls are made as the environment asks for, divided by `share`, and everything has occurred.
+async fn attack(mut env: Env, share: u64) {
+    let seed = number("EDGELATCH_SEED", 1);
+    let calls = number("EDGELATCH_CALLS", CALLS) / share;
+    let (mut rng, mut tally) = (Rng::with_seed(seed), Tally::default());
+    let mut library = Library::default();
+    let mut rounds = 0;
+    while let Some(missing) = tally.missing(calls) {
+        assert!(tally.calls < LUCK * calls.max(CALLS), "never, in {rounds} rounds: {missing}");
+        let mut round = Round::begin(&mut env, &mut library, rounds, &mut rng).await;
+        if let Err(broken) = round.play(&mut rng, &mut tally).await {
+            panic!("{broken}\nin round {rounds} of seed {seed}, by {:?}", round.scope());
+        }
+        rounds += 1;
+    }
+    println!("{rounds} rounds, {tally}");
+}
+
+// Slow: some thousand calls, with a look at everything that is stored after each request.
+#[tokio::test]
+async fn whatever_a_scoped_token_sends_it_does_what_its_rights_cover() {
+    attack(Env::redis().await, 4).await;
+}
+
+// Slow: as above.
+#[tokio::test]
+async fn whatever_is_sent_through_a_user_of_redis_it_does_what_its_rights_cover() {
+    attack(Env::user().await, 8).await;
+}
+
+// Slow: as above, and a cluster has to form first. A full run alone includes it.
+#[tokio::test]
+async fn whatever_is_sent_to_a_cluster_it_does_what_its_rights_cover() {
+    attack(Env::cluster().await, 8).await;
+}

@@ -1,0 +1,279 @@
+//! One round: a scoped token, other clients that hold everything, and requests that are judged one by one.
+
+use std::collections::BTreeMap;
+
+use edgelatch::protocol::scope::{ObjectKind, Right, touched};
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use super::call::{Call, Template, Values, new_owner, new_request};
+use super::env::{Env, Snapshot};
+use super::judge::Judge;
+use super::library::Library;
+use super::mutation::{Material, command, mutate};
+use super::scope::{KINDS, Scope};
+use super::tally::Tally;
+use super::victims::Victims;
+use crate::scopes::KEY;
+use crate::support::{TOKEN, TestClient};
+
+/// The requests of one round, and the most calls of one request.
+const REQUESTS: usize = 50;
+const CALLS_MAX: usize = 16;
+
+pub(crate) struct Round<'a> {
+    env: &'a mut Env,
+    library: &'a mut Library,
+    scope: Scope,
+    client: TestClient,
+    token: String,
+    victims: Victims,
+    names: Vec<String>,
+    seen: Snapshot,
+    since: u64,
+    /// The calls that did something, the newest last.
+    done: Vec<Origin>,
+    sent: Vec<(Call, Origin)>,
+}
+
+/// What a call was made of.
+#[derive(Clone)]
+struct Origin {
+    /// The name that it is about, and that beside it.
+    names: [String; 2],
+    script: &'static str,
+    /// How many names it is about.
+    width: usize,
+    values: Values,
+}
+
+/// A call on its way.
+struct Sent {
+    script: &'static str,
+    origin: Origin,
+    command: Value,
+    right: Option<Right>,
+}
+
+impl<'a> Round<'a> {
+    pub(crate) async fn begin(
+        env: &'a mut Env,
+        library: &'a mut Library,
+        number: usize,
+        rng: &mut Rng,
+    ) -> Self {
+        env.flush().await;
+        let scope = Scope::random(rng, env.has_tags, number);
+        let token = scope.token();
+        let victims = Victims::settle(env, &scope, library, rng).await;
+        let seen = env.look().await;
+        let mut names: Vec<String> = KINDS.into_iter().flat_map(|kind| scope.names(kind)).collect();
+        names.extend(victims.foreign.iter().cloned());
+        let (client, since) = (env.client(&token), seen.now);
+        let (done, sent) = (Vec::new(), Vec::new());
+        Self { env, library, scope, client, token, victims, names, seen, since, done, sent }
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Sends requests; the first rule that one of them broke, with the request.
+    pub(crate) async fn play(&mut self, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
+        for _ in 0..REQUESTS {
+            let count = if rng.bool() { 1 } else { rng.usize(1..=CALLS_MAX) };
+            let calls: Vec<Sent> = (0..count).map(|_| self.any(rng, tally)).collect();
+            let result = self.send(&calls, rng, tally).await;
+            let body: Vec<_> = calls.iter().map(|sent| &sent.command).collect();
+            let text: String = json!(body).to_string().chars().take(4000).collect();
+            result.map_err(|broken| format!("{broken}\nafter {text}"))?;
+        }
+        Ok(())
+    }
+
+    async fn send(
+        &mut self,
+        calls: &[Sent],
+        rng: &mut Rng,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        let commands: Vec<&Value> = calls.iter().map(|sent| &sent.command).collect();
+        let (path, body) = match (calls, rng.u8(..20)) {
+            (_, 0) => ("/multi-exec", json!(commands)),
+            ([one], 1..10) => ("/", one.command.clone()),
+            _ => ("/pipeline", json!(commands)),
+        };
+        let (status, text) = self.client.post(path, &body.to_string()).await;
+        tally.requests += 1;
+        let answers = self.answers(path, status, &text, calls.len())?;
+        for (sent, answer) in calls.iter().zip(&answers) {
+            let result = &answer["result"];
+            let token = result[1].as_str().and_then(|token| token.parse().ok());
+            let asks =
+                ["_inspect", "_newest", "_queue"].iter().any(|end| sent.script.ends_with(end));
+            if result[0] == 1 && !asks {
+                let mut origin = sent.origin.clone();
+                origin.values.token =
+                    token.filter(|token| *token > self.since).unwrap_or(origin.values.token);
+                self.done.push(origin);
+            }
+            tally.note(sent.script, sent.right, answer);
+        }
+        let now = self.env.look().await;
+        let judge = Judge { scope: &self.scope, victims: &self.victims, since: self.since };
+        judge.check(&self.seen, &now)?;
+        self.seen = now;
+        Ok(())
+    }
+
+    /// The answer to each call, if the gateway answered as it should.
+    fn answers(
+        &self,
+        path: &str,
+        status: u16,
+        text: &str,
+        count: usize,
+    ) -> Result<Vec<Value>, String> {
+        let wrong = |what: &str| Err(format!("{what}: {path} {status} {text}"));
+        let secrets = [TOKEN, KEY, "PASSWORD", &self.token, &self.victims.mark];
+        if secrets.iter().any(|secret| text.contains(*secret)) {
+            return wrong("a secret was told");
+        }
+        if !matches!(status, 200 | 400 | 403 | 413) {
+            return wrong("no such status was expected");
+        }
+        let Ok(body) = serde_json::from_str::<Value>(text) else { return wrong("no JSON") };
+        let is_answer = |answer: &Value| {
+            let fields = answer
+                .as_object()
+                .map(|fields| fields.keys().map(String::as_str).collect::<Vec<_>>());
+            fields.is_some_and(|fields| {
+                fields == ["result"] || fields == ["error"] && answer["error"].is_string()
+            })
+        };
+        let answers = match body {
+            Value::Array(all) if path == "/pipeline" && all.len() == count => all,
+            one => vec![one],
+        };
+        if !answers.iter().all(is_answer) || path == "/multi-exec" && status != 403 {
+            return wrong("not the form of an answer");
+        }
+        if text.contains("attempt to") || text.contains("script tried") {
+            return wrong("a script failed half-way");
+        }
+        Ok(answers)
+    }
+
+    /// A call: a legal one, one of before, or what mutations make of one.
+    fn any(&mut self, rng: &mut Rng, tally: &Tally) -> Sent {
+        let (mut call, origin) = match rng.u8(..20) {
+            0 if !self.sent.is_empty() => self.sent[rng.usize(..self.sent.len())].clone(),
+            1..12 if !self.done.is_empty() => self.next(rng, tally),
+            _ => self.legal(rng),
+        };
+        let mutations = [0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3][rng.usize(..11)];
+        if mutations > 0 {
+            let keys: Vec<String> = self.seen.keys.keys().cloned().collect();
+            let material = Material { names: &self.names, keys: &keys };
+            (0..mutations).for_each(|_| mutate(&mut call, &material, rng));
+        }
+        let keys: Vec<&str> = call.keys.iter().map(String::as_str).collect();
+        let args: Vec<&str> = call.args.iter().map(String::as_str).collect();
+        let right = touched(call.script, &keys, &args).and_then(|touched| touched.right);
+        let command = command(&call, rng);
+        self.sent.push((call.clone(), origin.clone()));
+        Sent { script: call.script.name, origin, command, right }
+    }
+
+    /// A call that the library would make after one that was done: of the same owner, and often of the same request.
+    fn next(&mut self, rng: &mut Rng, tally: &Tally) -> (Call, Origin) {
+        let newest = self.done.len().saturating_sub(12);
+        let mut origin = self.done[rng.usize(newest..self.done.len())].clone();
+        let templates = self.library.about(&origin.names[0], &origin.names[1]);
+        let follows = |template: &&Template| {
+            let script = template.script().name;
+            let is_renewal = origin.script == "write_acquire" && script == "lock_renew";
+            let is_related = script == "cancel" || family(script) == family(origin.script);
+            template.width == origin.width && (is_renewal || is_related)
+        };
+        if rng.bool() {
+            origin.values.request = new_request(rng);
+        }
+        // What has hardly occurred comes first.
+        let rare = tally.rare(1);
+        let is_rare = |template: &&Template| rare.contains(&template.script().name);
+        let of_rare = choose(templates.iter().filter(follows).filter(is_rare), rng);
+        let of_all = choose(templates.iter().filter(follows), rng);
+        let template = of_rare.or(of_all).unwrap_or(&templates[0]);
+        origin.script = template.script().name;
+        (template.fill(&origin.values), origin)
+    }
+
+    /// A call that the library would make.
+    fn legal(&mut self, rng: &mut Rng) -> (Call, Origin) {
+        // Most scripts are those of locks.
+        let is_lock = rng.u8(..3) == 0;
+        let kind = if is_lock { ObjectKind::Lock } else { KINDS[rng.usize(..KINDS.len())] };
+        let mut names = self.scope.names(kind);
+        if names.is_empty() {
+            names.clone_from(&self.names);
+        }
+        // Under other names something is held.
+        let free: Vec<&String> = names.iter().filter(|name| name.contains("free")).collect();
+        let name = match free.as_slice() {
+            [_, ..] if rng.u8(..3) > 0 => free[rng.usize(..free.len())].clone(),
+            _ => names[rng.usize(..names.len())].clone(),
+        };
+        let names = [name.clone(), partner(&name, &names)];
+        let templates = self.library.about(&names[0], &names[1]);
+        let is_of_kind = |template: &&Template| template.kind.is_none_or(|of| of == kind);
+        let template = choose(templates.iter().filter(is_of_kind), rng).unwrap_or(&templates[0]);
+        let values = self.values(rng);
+        let call = template.fill(&values);
+        let (script, width) = (template.script().name, template.width);
+        (call, Origin { names, script, width, values })
+    }
+
+    fn values(&self, rng: &mut Rng) -> Values {
+        let (clock, max) = (self.seen.now, self.scope.max_lease);
+        let ahead = [0, 0, 30_000_000, 59_000_000, 70_000_000][rng.usize(..5)];
+        let later = [1000, 60_000, 60_000, 60_000, 690_000, 900_000][rng.usize(..6)];
+        Values {
+            owners: [(); 3].map(|()| new_owner(rng)),
+            request: new_request(rng),
+            lease: [100, max, max, max, max, max, max, max + 1][rng.usize(..8)],
+            not_after: (rng.u8(..6) > 0).then(|| clock + later),
+            token: clock * 1000 + ahead,
+            peer_skew: if rng.u8(..10) == 0 { 1000 } else { self.scope.peer_skew },
+        }
+    }
+}
+
+/// What the scripts of one sort of object have in common.
+fn family(script: &str) -> &str {
+    match script.split('_').next() {
+        Some("read" | "write") => "rw",
+        other => other.unwrap_or_default(),
+    }
+}
+
+/// One of these templates: each script as often as the others.
+fn choose<'t>(
+    templates: impl Iterator<Item = &'t Template>,
+    rng: &mut Rng,
+) -> Option<&'t Template> {
+    let mut scripts: BTreeMap<&str, Vec<&Template>> = BTreeMap::new();
+    for template in templates {
+        scripts.entry(template.script().name).or_default().push(template);
+    }
+    let all = scripts.values().nth(rng.usize(..scripts.len().max(1)))?;
+    all.get(rng.usize(..all.len())).copied()
+}
+
+/// Another name for what takes two, under which nothing is held; in the same slot where there is such.
+fn partner(name: &str, names: &[String]) -> String {
+    let is_tagged = |name: &str| name.contains('{');
+    let mut others: Vec<&String> = names.iter().filter(|other| *other != name).collect();
+    others.sort_by_key(|other| (is_tagged(other) != is_tagged(name), !other.contains("free")));
+    others.first().map_or_else(|| "app:other".to_owned(), |other| (*other).clone())
+}

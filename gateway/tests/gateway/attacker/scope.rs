@@ -1,0 +1,127 @@
+//! Random scoped tokens, and which key belongs to them. It is computed from Redisson's key layout and not by the product's own code.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use edgelatch::LockName;
+use edgelatch::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
+use edgelatch::protocol::scope::Right;
+use edgelatch_gateway::{ScopeKeys, ScopedNames, ScopedToken};
+use fastrand::Rng;
+
+use super::form::{Form, forms};
+use crate::scopes::KEY;
+
+pub(crate) const KINDS: [ObjectKind; 5] = [Lock, Semaphore, Permits, Latch, Guard];
+
+/// How prefixes look: with a separator, without one, with a hash tag, and with the beginning of a hash tag.
+const SHAPES: [[&str; 5]; 4] = [
+    ["app:l:", "app:s:", "app:p:", "app:c:", "app:g:"],
+    ["app:l", "app:s", "app:p", "app:c", "app:g"],
+    ["{app:ol}:", "{app:os}:", "{app:op}:", "{app:oc}:", "{app:og}:"],
+    ["app:{l", "app:{s", "app:{p", "app:{c", "app:{g"],
+];
+/// How many of these are without a hash tag.
+const UNTAGGED: usize = 2;
+
+/// What one scoped token allows.
+#[derive(Clone, Debug)]
+pub(crate) struct Scope {
+    pub(crate) prefixes: Vec<(ObjectKind, String)>,
+    pub(crate) rights: BTreeSet<Right>,
+    pub(crate) lasting: Vec<String>,
+    /// In milliseconds, as the next one.
+    pub(crate) max_lease: u64,
+    pub(crate) peer_skew: u64,
+    /// Whether some names have a hash tag.
+    has_tags: bool,
+}
+
+impl Scope {
+    pub(crate) fn random(rng: &mut Rng, has_tags: bool, round: usize) -> Self {
+        let shapes = if has_tags { &SHAPES[..] } else { &SHAPES[..UNTAGGED] };
+        let shape = shapes[rng.usize(..shapes.len())];
+        let kinds = KINDS.into_iter().zip(shape.map(str::to_owned));
+        let mut prefixes: Vec<_> = kinds.filter(|_| rng.u8(..8) > 0).collect();
+        if prefixes.is_empty() {
+            prefixes.push((Lock, shape[0].to_owned()));
+        }
+        // Each lacks one in turn, so that what it allows is refused as well.
+        let lacking = Right::ALL.get(round % (Right::ALL.len() + 2));
+        let has = |right: &Right| Some(right) != lacking && rng.u8(..8) > 0;
+        let mut rights: BTreeSet<Right> = Right::ALL.into_iter().filter(has).collect();
+        if rights.is_empty() {
+            rights.insert(Right::Hold);
+        }
+        let mut scope =
+            Self { prefixes, rights, lasting: Vec::new(), max_lease: 0, peer_skew: 1000, has_tags };
+        let kinds = scope.prefixes.clone().into_iter();
+        let lasting = kinds
+            .filter(|_| rng.bool())
+            .flat_map(|(kind, _)| scope.names(kind).into_iter().take(2));
+        scope.lasting = lasting.collect();
+        scope.max_lease = [100, 5000, 60_000][rng.usize(..3)];
+        scope.peer_skew = [0, 1000, 60_000][rng.usize(..3)];
+        scope
+    }
+
+    /// The token, signed.
+    pub(crate) fn token(&self) -> String {
+        let prefix = |kind| self.prefix(kind).map(str::to_owned);
+        let names = ScopedNames {
+            locks: prefix(Lock),
+            semaphores: prefix(Semaphore),
+            permits: prefix(Permits),
+            latches: prefix(Latch),
+            guarded: prefix(Guard),
+        };
+        let lease = Duration::from_millis(self.max_lease);
+        let mut token = ScopedToken::of(names, lease, Duration::from_secs(3600));
+        token.rights = self.rights.iter().copied().collect();
+        token.lasting = self.lasting.clone();
+        token.peer_skew = Duration::from_millis(self.peer_skew);
+        ScopeKeys::new([KEY]).unwrap().sign(&token).unwrap()
+    }
+
+    pub(crate) fn has(&self, right: Right) -> bool {
+        self.rights.contains(&right)
+    }
+
+    fn prefix(&self, kind: ObjectKind) -> Option<&str> {
+        self.prefixes.iter().find(|(of, _)| *of == kind).map(|(_, prefix)| prefix.as_str())
+    }
+
+    /// The names of a kind that are used: what has a sort of its own (see `victims`), free ones, and those that look like other keys.
+    pub(crate) fn names(&self, kind: ObjectKind) -> Vec<String> {
+        let Some(prefix) = self.prefix(kind) else { return Vec::new() };
+        let is_open = prefix.contains('{') && !prefix.contains('}');
+        let close = if is_open { "}" } else { "" };
+        let held: &[_] = match kind {
+            Lock => &["plain", "fair", "read", "write", "group", "a:timeout"],
+            _ => &["plain", "a:timeout"],
+        };
+        let free: &[_] =
+            if self.has_tags { &["free", "{x}a-free", "{x}b-free"] } else { &["free", "a-free"] };
+        let endings = held.iter().chain(free);
+        let names = endings.map(|ending| format!("{prefix}{ending}{close}"));
+        names.filter(|name| LockName::parse(name).is_ok()).collect()
+    }
+
+    /// The kind of the object that a key belongs to, its name, and what it is there. `None` for keys out of reach.
+    pub(crate) fn owner_of(&self, key: &str) -> Option<(ObjectKind, String, Form)> {
+        let forms = forms(key);
+        let covers =
+            |prefix: &str, names: &[String]| names.iter().any(|name| name.starts_with(prefix));
+        self.prefixes.iter().find_map(|(kind, prefix)| {
+            // A name that is spelt like a key beside another one is only reached where that one is.
+            let is_reached = |form: Form, names: &[String]| match form {
+                Form::Bare => forms.iter().all(|(_, names)| covers(prefix, names)),
+                _ => covers(prefix, names),
+            };
+            let mut found = forms.iter().filter(|(form, _)| form.is_of(*kind));
+            let (form, names) = found.find(|(form, names)| is_reached(*form, names))?;
+            let name = names.iter().find(|name| name.starts_with(prefix.as_str()))?;
+            Some((*kind, name.clone(), *form))
+        })
+    }
+}

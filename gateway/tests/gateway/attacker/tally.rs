@@ -1,0 +1,109 @@
+//! What has happened to the calls, so that a run in which something never happened fails.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use edgelatch::protocol::scope::Right;
+use edgelatch::protocol::script::scripts;
+use serde_json::Value;
+
+/// What became of the calls of one script.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fate {
+    /// The script ran.
+    pub(crate) accepted: u64,
+    /// The script said that it was done.
+    pub(crate) done: u64,
+    /// The gateway refused it.
+    pub(crate) refused: u64,
+}
+
+/// The calls of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) calls: u64,
+    pub(crate) requests: u64,
+    scripts: BTreeMap<&'static str, Fate>,
+    /// How often a call passed that needs the right, and how often one was refused that lacks it.
+    rights: BTreeMap<Right, [u64; 2]>,
+    /// How often the gateway gave each reason.
+    reasons: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    /// Notes what a call of this script was answered.
+    pub(crate) fn note(&mut self, script: &'static str, right: Option<Right>, answer: &Value) {
+        self.calls += 1;
+        let fate = self.scripts.entry(script).or_default();
+        let error = answer["error"].as_str();
+        let is_refused =
+            error.is_some_and(|error| error.starts_with("NOPERM") && !error.contains("user"));
+        if answer.get("result").is_some() {
+            fate.accepted += 1;
+            fate.done += u64::from(answer["result"][0] == 1);
+            right.into_iter().for_each(|right| self.rights.entry(right).or_default()[0] += 1);
+        }
+        if let Some(error) = error.filter(|_| is_refused) {
+            fate.refused += 1;
+            *self.reasons.entry(error.to_owned()).or_default() += 1;
+            let lacks = right
+                .filter(|right| error.contains(&format!("lacks the right `{}`", right.name())));
+            lacks.into_iter().for_each(|right| self.rights.entry(right).or_default()[1] += 1);
+        }
+    }
+
+    /// The scripts that have not run this often, or have never been done or refused.
+    pub(crate) fn rare(&self, least: u64) -> Vec<&'static str> {
+        let is_rare = |name: &&str| {
+            let Fate { accepted, done, refused } =
+                self.scripts.get(name).cloned().unwrap_or_default();
+            refused == 0 || *name != "eval" && (accepted < least || done == 0)
+        };
+        scripts::ALL.into_iter().map(|script| script.name).filter(is_rare).collect()
+    }
+
+    /// What is still missing for a run of this many calls.
+    pub(crate) fn missing(&self, calls: u64) -> Option<String> {
+        let rare = self.rare(calls / 200);
+        let never = Right::ALL.into_iter().find(|right| {
+            self.rights.get(right).is_none_or(|[passed, refused]| *passed == 0 || *refused == 0)
+        });
+        let reason = REASONS
+            .into_iter()
+            .find(|reason| !self.reasons.keys().any(|seen| seen.contains(reason)));
+        let is_short = self.calls < calls;
+        let is_missing = is_short || !rare.is_empty() || never.is_some() || reason.is_some();
+        is_missing.then(|| format!("{rare:?}, {never:?}, {reason:?}: {self}"))
+    }
+}
+
+/// What the gateway says to calls: each reason has to occur.
+const REASONS: [&str; 10] = [
+    "too far into the future",
+    "only such calls as edgelatch makes",
+    "nothing but edgelatch's own scripts",
+    "`lasting`",
+    "lease is longer",
+    "does not begin with",
+    "`hold`",
+    "default settings",
+    "65536 bytes",
+    "`peerSkewMs`",
+];
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} calls in {} requests", self.calls, self.requests)?;
+        self.scripts.iter().try_for_each(|(script, fate)| {
+            writeln!(
+                f,
+                "{script}: ran {}, done {}, refused {}",
+                fate.accepted, fate.done, fate.refused
+            )
+        })?;
+        self.rights.iter().try_for_each(|(right, [passed, refused])| {
+            writeln!(f, "right {}: passed {passed}, refused {refused}", right.name())
+        })?;
+        self.reasons.iter().try_for_each(|(reason, times)| writeln!(f, "{times} times: {reason}"))
+    }
+}

@@ -1,0 +1,130 @@
+//! Other clients: they hold objects of every kind, below the prefixes of the token and beside them.
+
+use edgelatch::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use super::call::{Template, Values, new_owner, new_request};
+use super::env::Env;
+use super::library::Library;
+use super::scope::{KINDS, Scope};
+use crate::scopes::now;
+use crate::support::TOKEN;
+
+/// An owner of Redisson's that an attacker knows: no call can be made for it, since its UUID is of version 4.
+pub(crate) const JAVA: &str = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
+/// Longer than any test runs.
+const LEASE: u64 = 24 * 60 * 60 * 1000;
+
+/// The scripts by which something of a name is held, by the end of the name.
+const LOCKS: [(&str, &[&str]); 7] = [
+    ("plain", &["lock_acquire"]),
+    ("fair", &["fair_acquire", "fair_acquire"]),
+    ("read", &["read_acquire", "read_acquire"]),
+    ("write", &["write_acquire"]),
+    ("group", &["group_acquire"]),
+    ("a:timeout", &["lock_acquire"]),
+    ("app:ol", &["read_acquire"]),
+];
+
+/// The other clients of one round.
+#[derive(Clone, Debug)]
+pub(crate) struct Victims {
+    /// How their owners and the ids of their permits begin, which the attacker does not know.
+    pub(crate) mark: String,
+    /// The names of their objects that the token does not cover.
+    pub(crate) foreign: Vec<String>,
+}
+
+impl Victims {
+    /// Has them take everything.
+    pub(crate) async fn settle(
+        env: &Env,
+        scope: &Scope,
+        library: &mut Library,
+        rng: &mut Rng,
+    ) -> Self {
+        let mut victims = Self { mark: new_request(rng)[..8].to_owned(), foreign: Vec::new() };
+        let mut commands = Vec::new();
+        for kind in KINDS {
+            let foreign = foreign(kind, env.has_tags);
+            for name in scope.names(kind).iter().chain(&foreign) {
+                let templates = library.about(name, "app:other");
+                commands.extend(victims.take(kind, name, &templates, rng));
+            }
+            victims.foreign.extend(foreign);
+        }
+        let body = Value::from(commands).to_string();
+        let (status, answer) = env.client(TOKEN).post("/pipeline", &body).await;
+        assert!(status == 200 && !answer.contains("\"error\""), "{answer}");
+        victims
+    }
+
+    /// The commands by which something is held under a name; none under one that is left free.
+    fn take(
+        &self,
+        kind: ObjectKind,
+        name: &str,
+        templates: &[Template],
+        rng: &mut Rng,
+    ) -> Vec<Value> {
+        let sort = name.trim_end_matches('}');
+        let scripts: &[&str] = match kind {
+            _ if sort.ends_with("free") => &[],
+            Lock => {
+                LOCKS.iter().find(|(ending, _)| sort.ends_with(ending)).map_or(&[], |lock| lock.1)
+            }
+            Semaphore => &["semaphore_acquire"],
+            Permits => &["permits_acquire"],
+            Guard => &["guard_write"],
+            _ => &[],
+        };
+        let mut commands = match kind {
+            // Left to the attacker, who may make one that ends.
+            Semaphore if sort.ends_with(":free") || sort.ends_with("sfree") => Vec::new(),
+            Semaphore | Permits => vec![json!(["SET", name, "100"])],
+            Latch => vec![json!(["SET", name, "3"])],
+            _ => Vec::new(),
+        };
+        for script in scripts {
+            let is_it = |template: &&Template| {
+                template.script().name == *script && template.kind == Some(kind)
+            };
+            // The first one is a first try with a bound.
+            let call = templates.iter().find(is_it).unwrap().fill(&self.values(rng));
+            commands.push(Value::from(call.command()));
+        }
+        if scripts.contains(&"read_acquire") {
+            let form = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
+            let timeout = format!("{form}:{JAVA}:rwlock_timeout:1");
+            commands.push(json!(["HSET", name, JAVA, "1"]));
+            commands.push(json!(["SET", timeout, "1", "PX", LEASE]));
+        }
+        commands
+    }
+
+    fn values(&self, rng: &mut Rng) -> Values {
+        let owners = [(); 3].map(|()| self.mark.clone() + &new_owner(rng)[8..]);
+        let clock = now() * 1000;
+        let (request, not_after) = (new_request(rng), Some(clock + 60_000));
+        Values { owners, request, lease: LEASE, not_after, token: clock * 1000, peer_skew: 1000 }
+    }
+}
+
+/// Names that no token covers, though some begin almost like its names, or have keys that are spelt like its names.
+fn foreign(kind: ObjectKind, has_tags: bool) -> Vec<String> {
+    let prefix = match kind {
+        Lock => "app:ol",
+        Semaphore => "app:os",
+        Permits => "app:op",
+        Latch => "app:oc",
+        _ => "app:og",
+    };
+    let fair = if has_tags { ":{x}fair" } else { ":fair" };
+    let locks = [":plain", fair, ":read", ":write", ":group"];
+    let endings = if kind == Lock { &locks[..] } else { &locks[..1] };
+    let mut names: Vec<String> = endings.iter().map(|ending| format!("{prefix}{ending}")).collect();
+    // Keys beside these begin with `{app:op}:`, as names below that prefix do.
+    names.extend(matches!(kind, Permits | Lock).then(|| prefix.to_owned()));
+    names
+}

@@ -1,0 +1,205 @@
+//! An attacker without a valid request: random and mutated heads, lengths, chunks and bodies on connections of its own, streams that it
+//! drops, and many connections at once. The program itself is attacked, so a panic is seen in its log.
+//!
+//! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one, `EDGELATCH_CALLS` the number of requests.
+
+mod answers;
+mod message;
+
+use std::fs;
+use std::net::SocketAddr;
+
+use fastrand::Rng;
+use futures_util::future::join_all;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::attacker::number;
+use crate::program::{Running, program};
+use crate::scopes::KEY;
+use crate::support::{AT_MOST, Redis, TOKEN, TestClient, until};
+use message::{CANARY, Message};
+
+/// The requests of a run, unless the environment says otherwise.
+const REQUESTS: u64 = 2000;
+/// The most requests on one connection, and the connections at once.
+const PIPELINED_MAX: usize = 6;
+const AT_ONCE: usize = 16;
+/// How many requests that ask for an end come last.
+const ENDS: usize = 16;
+
+/// The gateway's program, and somebody who uses it as one should.
+struct Target {
+    gateway: Running,
+    client: TestClient,
+    address: SocketAddr,
+}
+
+impl Target {
+    async fn start(redis: &Redis) -> Self {
+        let mut command = program(&["--redis", &redis.url(), "--token", TOKEN]);
+        command
+            .env("EDGELATCH_SCOPE_KEYS", KEY)
+            .env("EDGELATCH_LOG", "warn")
+            .env("RUST_BACKTRACE", "0");
+        let gateway = Running::start(command).await;
+        let client = gateway.client(TOKEN);
+        let address = gateway.line("listening on http://").unwrap().parse().unwrap();
+        Self { gateway, client, address }
+    }
+
+    /// What the program has open: files, sockets and pipes.
+    fn open_files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.gateway.id())).unwrap().count()
+    }
+
+    async fn asserts_healthy(&self) {
+        let pong = (200, r#"{"result":"PONG"}"#.to_owned());
+        assert_eq!(self.client.command(r#"["PING"]"#).await, pong);
+    }
+
+    /// Fails if a request was executed that stands in another one.
+    async fn asserts_none_smuggled(&self, connections: &[Vec<Message>]) {
+        let (_, canary) = self.client.command(&format!(r#"["GET","{CANARY}"]"#)).await;
+        let value = canary.trim_start_matches(r#"{"result":""#).trim_end_matches(r#""}"#);
+        let texts = connections.iter().map(|messages| text(messages));
+        let around: Vec<String> = texts.filter(|text| text.contains(value)).collect();
+        assert_eq!(
+            canary, r#"{"result":null}"#,
+            "a request in another one was executed: {around:?}"
+        );
+    }
+
+    /// Sends requests on one connection, and reads everything that comes back. Fails unless each well-formed one is answered.
+    async fn talk(&self, messages: &[Message]) -> usize {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let (mut reader, mut writer) = stream.split();
+        let bytes: Vec<u8> = messages.iter().flat_map(|message| message.bytes.clone()).collect();
+        let mut answer = Vec::new();
+        let talking = async {
+            let reading = async {
+                // A connection that is reset has nothing more to say.
+                let mut part = [0; 4096];
+                while let Ok(length @ 1..) = reader.read(&mut part).await {
+                    answer.extend_from_slice(&part[..length]);
+                }
+            };
+            // The gateway may close the connection before all of it is sent.
+            tokio::join!(reading, writer.write_all(&bytes)).1.is_ok()
+        };
+        timeout(AT_MOST, talking).await.unwrap();
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let sent = || self::text(messages);
+        assert!(!text.contains(TOKEN) && !text.contains(KEY), "a secret was told: {text}");
+        let has_body: Vec<bool> = messages.iter().map(|message| message.has_body).collect();
+        let answers = answers::read(&answer, &has_body);
+        let answers = answers.unwrap_or_else(|wrong| panic!("{wrong}: {text}\nafter {}", sent()));
+        let wrong = answers.iter().find(|answer| !answer.is_fine());
+        assert!(wrong.is_none(), "{wrong:?}: {text}\nafter {}", sent());
+        let first = messages.iter().take_while(|message| message.is_well_formed).count();
+        let first = first.min(messages.len() - ENDS + 1);
+        assert!(
+            answers.len() >= first,
+            "{} answers to {first}: {text}\nafter {}",
+            answers.len(),
+            sent()
+        );
+        answers.len()
+    }
+}
+
+/// What is sent, as far as a failure shows it.
+fn text(messages: &[Message]) -> String {
+    let bytes: Vec<u8> = messages.iter().flat_map(|message| message.bytes.clone()).collect();
+    String::from_utf8_lossy(&bytes).chars().take(4000).collect()
+}
+
+fn messages(rng: &mut Rng) -> Vec<Message> {
+    let mut messages: Vec<Message> =
+        (0..rng.usize(..PIPELINED_MAX)).map(|_| Message::random(rng)).collect();
+    // Nothing that writes stands behind one that is cut: its length could end right in front of that.
+    let cut = messages.iter().position(|message| message.is_cut);
+    messages.truncate(cut.map_or(messages.len(), |place| place + 1));
+    // What was announced and did not come swallows some of those at the end, so the gateway closes every connection.
+    messages.extend((0..ENDS).map(|_| Message::last()));
+    messages
+}
+
+// Slow: thousands of requests.
+#[tokio::test]
+async fn whatever_is_sent_as_http_each_request_is_one_and_others_are_served() {
+    let redis = Redis::start().await;
+    let target = Target::start(&redis).await;
+    target.asserts_healthy().await;
+    let mut rng = Rng::with_seed(number("EDGELATCH_SEED", 1));
+    let (mut sent, mut answered, mut well_formed) = (0, 0, 0);
+    while sent < number("EDGELATCH_CALLS", REQUESTS) {
+        let connections: Vec<Vec<Message>> =
+            (0..rng.usize(1..=AT_ONCE)).map(|_| messages(&mut rng)).collect();
+        // Of the ends one in each connection is answered.
+        let ends = (ENDS - 1) * connections.len();
+        let all = || connections.iter().flatten();
+        sent += (all().count() - ends) as u64;
+        well_formed += all().filter(|message| message.is_well_formed).count() - ends;
+        let talks = connections.iter().map(|messages| target.talk(messages));
+        answered += join_all(talks).await.iter().sum::<usize>();
+        target.asserts_healthy().await;
+        target.asserts_none_smuggled(&connections).await;
+    }
+    println!("{sent} requests, {well_formed} of them well-formed, {answered} answers");
+    assert!(answered > 100 && well_formed > 100, "{answered} {well_formed}");
+    assert_quiet(target, redis).await;
+}
+
+#[tokio::test]
+async fn streams_that_are_dropped_and_connections_that_say_nothing_leave_nothing() {
+    let redis = Redis::start().await;
+    let target = Target::start(&redis).await;
+    target.asserts_healthy().await;
+    let mut rng = Rng::with_seed(number("EDGELATCH_SEED", 1));
+    for _ in 0..5 {
+        let mut open = Vec::new();
+        for _ in 0..60 {
+            let mut stream = TcpStream::connect(target.address).await.unwrap();
+            let path = ["subscribe", "psubscribe", "ssubscribe"][rng.usize(..3)];
+            let head = format!(
+                "GET /{path}/{} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n",
+                rng.u8(..8)
+            );
+            // Some say nothing, some a part of it.
+            let bytes =
+                &head.as_bytes()[..[0, head.len() / 2, head.len(), head.len()][rng.usize(..4)]];
+            stream.write_all(bytes).await.unwrap();
+            if bytes.len() == head.len() && rng.bool() {
+                let mut start = [0; 12];
+                timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap().unwrap();
+                assert_eq!(&start, b"HTTP/1.1 200");
+            }
+            open.push(stream);
+        }
+        target.asserts_healthy().await;
+        drop(open);
+    }
+    assert_quiet(target, redis).await;
+}
+
+/// Nothing is left of what was sent: no connection of a client or to Redis, and no panic in the log.
+async fn assert_quiet(target: Target, redis: Redis) {
+    let mut connection = redis.connect().await;
+    // The gateway's connection, this one, and those of the client that behaves.
+    until(async || {
+        let clients: String =
+            redis::cmd("CLIENT").arg("LIST").query_async(&mut connection).await.unwrap();
+        (clients.lines().count() <= 4).then_some(())
+    })
+    .await;
+    let idle = Target::start(&redis).await;
+    idle.asserts_healthy().await;
+    let usual = idle.open_files() + 8;
+    until(async || (target.open_files() <= usual).then_some(())).await;
+    target.asserts_healthy().await;
+    assert!(target.gateway.is_running().await, "the gateway has ended");
+    let log = target.gateway.kill().await;
+    assert!(!log.contains("panicked") && !log.contains(TOKEN) && !log.contains(KEY), "{log}");
+}

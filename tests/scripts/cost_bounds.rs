@@ -1,0 +1,188 @@
+//! Every call of the library costs a bounded number of commands, whatever is stored under its names. `cost.rs` has the calls whose cost
+//! depends on what they name: a thousand values or permits.
+
+use std::collections::BTreeMap;
+
+use edgelatch::protocol::scope::ObjectKind;
+use edgelatch::protocol::script::{Publish, scripts};
+use redis::Value;
+use test_support::every_call::{Known, NOT_AFTER, every_call};
+use test_support::redis::Redis;
+
+use super::cost::Cost;
+use super::fair::fixtures::Fair;
+use super::limits::{
+    HOLDS, NAME, READERS, VALUES, WAITERS, fill_holds, fill_queue, fill_readers, fill_values,
+};
+
+/// The most commands of one call. A group that is full is swept from a random place on, so its number differs from run to run; a
+/// writer, and the last of the readers, look at the timeout keys of up to 256 holds.
+const BOUNDS: [(&str, u64); 36] = [
+    ("cancel", 5),
+    ("fair_acquire", 350),
+    ("fair_force_release", 18),
+    ("fair_queue", 25),
+    ("fair_release", 22),
+    ("group_acquire", 1000),
+    ("group_force_release", 8),
+    ("group_inspect", 5),
+    ("group_release", 9),
+    ("group_renew", 3),
+    ("guard_newest", 4),
+    ("guard_write", 8),
+    ("latch_change", 9),
+    ("latch_inspect", 3),
+    ("lock_acquire", 28),
+    ("lock_force_release", 9),
+    ("lock_inspect", 8),
+    ("lock_release", 9),
+    ("lock_renew", 3),
+    ("permits_acquire", 30),
+    ("permits_change", 12),
+    ("permits_inspect", 8),
+    ("permits_release", 7),
+    ("permits_renew", 4),
+    ("read_acquire", 22),
+    ("read_release", 300),
+    ("read_renew", 3),
+    ("rw_force_release", 9),
+    ("rw_inspect", 10),
+    ("semaphore_acquire", 27),
+    ("semaphore_change", 21),
+    ("semaphore_inspect", 10),
+    ("semaphore_release", 7),
+    ("semaphore_renew", 4),
+    ("write_acquire", 330),
+    ("write_release", 300),
+];
+
+/// What is stored under a name, at the limit of its kind or with what has to be cleared away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum World {
+    Empty,
+    PlainLock,
+    Values,
+    EndedValues,
+    Readers,
+    FewReaders,
+    Queue,
+    Holds,
+    EndedHolds,
+    Permits,
+    EndedPermits,
+    Latch,
+}
+
+impl World {
+    const ALL: [Self; 12] = [
+        Self::Empty,
+        Self::PlainLock,
+        Self::Values,
+        Self::EndedValues,
+        Self::Readers,
+        Self::FewReaders,
+        Self::Queue,
+        Self::Holds,
+        Self::EndedHolds,
+        Self::Permits,
+        Self::EndedPermits,
+        Self::Latch,
+    ];
+
+    /// The kind of the objects whose calls are made there; `None` for all.
+    const fn kind(self) -> Option<ObjectKind> {
+        match self {
+            Self::Empty => None,
+            Self::Holds | Self::EndedHolds => Some(ObjectKind::Semaphore),
+            Self::Permits | Self::EndedPermits => Some(ObjectKind::Permits),
+            Self::Latch => Some(ObjectKind::Latch),
+            _ => Some(ObjectKind::Lock),
+        }
+    }
+
+    async fn fill(self, redis: &Redis) {
+        let now = redis.now_ms().await;
+        let (over, later) = (now - 600_000, now + 600_000);
+        match self {
+            Self::Empty => {}
+            Self::PlainLock => redis.ask(&["HSET", NAME, "another", "1"]).await,
+            Self::Values => fill_values(redis, VALUES, later).await,
+            Self::EndedValues => fill_values(redis, VALUES, over).await,
+            Self::Readers => fill_readers(redis, READERS, 1).await,
+            Self::FewReaders => fill_readers(redis, 127, 2).await,
+            Self::Queue => {
+                redis.ask::<u64>(&["HSET", NAME, "another", "1"]).await;
+                fill_queue(redis, &Fair::new(NAME), WAITERS - 1).await;
+            }
+            Self::Holds => fill_set(redis, "el:{job}:held", HOLDS, later).await,
+            Self::EndedHolds => fill_set(redis, "el:{job}:held", HOLDS, over).await,
+            Self::Permits => fill_set(redis, "{job}:timeout", HOLDS, later).await,
+            Self::EndedPermits => fill_set(redis, "{job}:timeout", HOLDS, over).await,
+            Self::Latch => redis.ask(&["SET", NAME, "3"]).await,
+        }
+    }
+}
+
+/// A semaphore with this many holds.
+async fn fill_set(redis: &Redis, set: &str, count: u64, ends_at: u64) {
+    redis.ask::<String>(&["SET", NAME, "500000"]).await;
+    fill_holds(redis, set, count, ends_at).await;
+}
+
+/// Runs a call in time; returns how many commands it took.
+async fn cost(redis: &Redis, known: &Known, now: u64) -> u64 {
+    let (keys, args) = known.words();
+    let (script, count, bound) =
+        (known.call.script(), keys.len().to_string(), (now + 60_000).to_string());
+    let is_bound = NOT_AFTER.to_string();
+    let args = args.into_iter().map(|arg| if arg == is_bound { bound.as_str() } else { arg });
+    let head = ["EVALSHA", script.sha1(false), &count];
+    let words: Vec<&str> = head.into_iter().chain(keys).chain(args).collect();
+    redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+    // An error is a refusal: it costs something as well.
+    let _: redis::RedisResult<Value> = redis.try_ask(&words).await;
+    Cost::since_reset(redis).await.total()
+}
+
+// Slow: large objects are put back after each call.
+#[tokio::test]
+async fn no_call_of_any_script_takes_more_commands_than_its_bound() {
+    let mut redis = Redis::start().await;
+    redis.learn().await;
+    let (here, saved) = (redis.beside(0), redis.beside(1));
+    let calls = every_call(NAME, "other", Publish::Both);
+    let mut most: BTreeMap<&str, (u64, World)> = BTreeMap::new();
+    for world in World::ALL {
+        redis.ask::<String>(&["FLUSHALL"]).await;
+        world.fill(&here).await;
+        let keys: Vec<String> = here.ask(&["KEYS", "*"]).await;
+        for key in &keys {
+            here.ask::<u64>(&["COPY", key, key, "DB", "1"]).await;
+        }
+        let is_of = |known: &&Known| world.kind().is_none() || known.kind == world.kind();
+        // Those that are remembered for ten minutes have no bound: what is done once is refused without one.
+        let has_bound = |known: &&Known| known.call.args()[2] != "600000";
+        for known in calls.iter().filter(is_of).filter(has_bound) {
+            let taken = cost(&redis, known, here.now_ms().await).await;
+            let script = known.call.script().name;
+            let seen = most.entry(script).or_insert((0, world));
+            if taken > seen.0 {
+                *seen = (taken, world);
+            }
+            here.ask::<String>(&["FLUSHDB"]).await;
+            for key in &keys {
+                saved.ask::<u64>(&["COPY", key, key, "DB", "0"]).await;
+            }
+        }
+    }
+    println!("{most:#?}");
+    let names = scripts::ALL.into_iter().map(|script| script.name);
+    assert!(names.filter(|name| !UNKNOWN.contains(name)).eq(BOUNDS.map(|(name, _)| name)));
+    for (name, bound) in BOUNDS {
+        let (taken, world) = most[name];
+        assert!(taken <= bound, "{name}: {taken} commands, {world:?}");
+    }
+}
+
+/// The scripts that `every_call` does not have: their callers bring what they run, or one machine alone makes the call.
+const UNKNOWN: [&str; 2] = ["eval", "lock_raise"];
