@@ -2,7 +2,8 @@
 // numbers, which are the places in the lists below, and pass on what they are given once options.js has checked it.
 import { GatewayUnreachableError, waiting } from "./errors.js";
 import * as options from "./options.js";
-import { connect as open, Thing } from "./wasm/edgelatch.js";
+import { start } from "./start.js";
+import { connect as openModule, Thing } from "./wasm/edgelatch.js";
 
 /** In the order of `kind` in src/js/numbers.rs. */
 const KINDS = [
@@ -220,18 +221,21 @@ define(CountDownLatch, options.countDownLatch, ["name"]);
 define(Guard, options.guard(held), []);
 define(Lease, options.lease, ["name", "token", "holdCount"]);
 
-export function connect(given) {
-  if (!options.isObject(given)) throw options.no("options", "an object with url and token");
-  const [url, token] = [options.text(given.url, "url"), options.maybeText(given.token, "token")];
-  return new Locks(open(...options.gateway(given, url, token)));
+/** Makes the `connect` of an entry, which starts the module that `load` returns at its first call. */
+export function clients(load) {
+  const open = (...settings) => {
+    start(load);
+    return new Locks(openModule(...settings));
+  };
+  const connect = (given) => {
+    if (!options.isObject(given)) throw options.no("options", "an object with url and token");
+    const [url, token] = [options.text(given.url, "url"), options.maybeText(given.token, "token")];
+    return open(...options.gateway(given, url, token));
+  };
+  connect.fromEnv = (env, given) => {
+    const all = options.given(given);
+    const [url, token] = options.environment(env, options.maybeText(all.prefix, "prefix") ?? "");
+    return open(...options.gateway(all, url, token));
+  };
+  return connect;
 }
-connect.fromEnv = (env, given) => {
-  const all = options.given(given);
-  const [url, token] = options.environment(env, options.maybeText(all.prefix, "prefix") ?? "");
-  return new Locks(open(...options.gateway(all, url, token)));
-};
-
-export {
-  BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
-  NotAgainError, NotDoneError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, WaitOverError,
-} from "./errors.js";

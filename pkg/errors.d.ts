@@ -17,7 +17,8 @@ export type ErrorCode =
   | "gateway-unreachable"
   | "gateway-too-slow"
   | "outcome-unknown"
-  | "broken";
+  | "broken"
+  | "start-failed";
 
 /** A value is not of the accepted kind or range. Nothing was sent. */
 export class InvalidOptionError extends EdgelatchError {
@@ -71,6 +72,13 @@ export class ScriptFailedError extends EdgelatchError {
  */
 export class BrokenError extends EdgelatchError {
   readonly code: "broken";
+}
+/**
+ * The WebAssembly module cannot start here: the message says why and what to change. Thrown by
+ * {@link connect}; nothing was sent. `cause` is the runtime's own error.
+ */
+export class StartError extends EdgelatchError {
+  readonly code: "start-failed";
 }
 /**
  * The gateway or Redis answered no. Nothing was done. For two reasons what was granted was given back: `not-replicated`, and `token-fell`,

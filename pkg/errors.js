@@ -1,10 +1,23 @@
 // What the WebAssembly hands out and JavaScript alone can make in few bytes: errors, whose classes extend Error (errors.d.ts says what
 // they mean), and objects that do not change.
 
+/** Marks errors of every copy of the package in a process: `import` and `require` load one each. */
+const BRAND = Symbol.for("edgelatch.error");
+const isOurs = (value) => typeof value === "object" && value !== null && BRAND in value;
+
 export class EdgelatchError extends Error {
   constructor(code, message) {
     super(message);
     this.code = code;
+  }
+
+  get [BRAND]() {
+    return true;
+  }
+
+  // A class of the caller's that extends one of ours is matched by its own prototype.
+  static [Symbol.hasInstance](value) {
+    return this === EdgelatchError ? isOurs(value) : Function.prototype[Symbol.hasInstance].call(this, value);
   }
 }
 
@@ -14,6 +27,10 @@ function kind(name, code, ...fields) {
     constructor(message, ...values) {
       super(code, message);
       fields.forEach((field, i) => (this[field] = values[i] ?? null));
+    }
+
+    static [Symbol.hasInstance](value) {
+      return this === Kind ? isOurs(value) && value.code === code : super[Symbol.hasInstance](value);
     }
   };
   // A minifier may rename the class; `name` is part of the interface.
@@ -36,10 +53,11 @@ const kinds = [
   kind("StaleTokenError", "stale-token", "reason", "newest"),
   kind("ScriptFailedError", "script-failed"),
   kind("BrokenError", "broken"),
+  kind("StartError", "start-failed", "cause"),
 ];
 export const [
   InvalidOptionError, WaitOverError, LeaseLostError, NotAgainError, NotDoneError, GatewayRefusedError, GatewayUnreachableError,
-  GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError,
+  GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError, StartError,
 ] = kinds;
 
 /** What the WebAssembly makes its errors by. */

@@ -221,7 +221,8 @@ made.nonReentrantFairLock = made.fairLock;
 /** The values of a group, texts or bytes, as bytes. */
 export function bytes(values) {
   const all = Array.isArray(values) ? Array.from(values, (value) => (isText(value) ? new TextEncoder().encode(value) : value)) : [0];
-  if (all.every((value) => value instanceof Uint8Array)) return all;
+  // By its tag, which a value of another realm has too.
+  if (all.every((value) => Object.prototype.toString.call(value) === "[object Uint8Array]")) return all;
   throw no("values", "an array of 1 to 1000 strings of whole characters or Uint8Arrays");
 }
 

@@ -123,7 +123,8 @@ async function carry(pending, fetch, url, init, most) {
     init.signal = abort.signal;
     const options = { cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer" };
     // Runtimes without these options throw at them; they are in no need of them either.
-    for (const option in options) if (option in Request.prototype) init[option] = options[option];
+    const known = globalThis.Request?.prototype ?? {};
+    for (const option in options) if (option in known) init[option] = options[option];
     if (!most && runtime() >= PAGE && !(await hasPlace(new URL(url).host, abort.signal))) return { failure: NOT_SENT };
     answer = fetch ? fetch(url, init) : globalThis.fetch(url, init);
   } catch {
@@ -196,12 +197,15 @@ function joined(first, second) {
   return bytes;
 }
 
+/** Also of another realm, such as that of a test environment. */
+const isBytes = (value) => Object.prototype.toString.call(value) === "[object Uint8Array]";
+
 async function piece(reader, most) {
   if (!reader) return {};
   try {
     const { done, value } = await reader.read();
     if (done) return {};
-    if (!(value instanceof Uint8Array)) return { failure: BROKEN };
+    if (!isBytes(value)) return { failure: BROKEN };
     // Looked at before it is copied: it may be of any length.
     return value.length > most ? { failure: TOO_LARGE } : { bytes: value };
   } catch {

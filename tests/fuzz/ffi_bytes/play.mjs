@@ -1,7 +1,7 @@
 /** One case: anything is called with anything, and each call ends in a result or in an error of ours. */
 
 import { passes, settled } from "./clock.mjs";
-import { EdgelatchError, InvalidOptionError, connect } from "../../../pkg/node.js";
+import { EdgelatchError, InvalidOptionError, connect } from "../../../pkg/index.js";
 import { Thing, connect as open } from "../../../pkg/wasm/edgelatch.js";
 import { Gateway, good } from "./gateway.mjs";
 
