@@ -1,8 +1,9 @@
 // The public names. Everything is done in the WebAssembly module that a loader has set up: these classes give names to its
 // numbers, which are the places in the lists below, and pass on what they are given once options.js has checked it.
-import { GatewayUnreachableError, waiting } from "./errors.js";
+import { errorOf, fail, lossOf, waiting } from "./errors.js";
 import * as options from "./options.js";
 import { start } from "./start.js";
+import { isProgram } from "./wasm/web.js";
 import { connect as openModule, Thing } from "./wasm/edgelatch.js";
 
 /** In the order of `kind` in src/js/numbers.rs. */
@@ -16,37 +17,79 @@ const QUESTIONS = [
   "trySetPermits", "availablePermits", "updateLeaseTime", "setPermits", "trySetCount", "countDown", "count", "wait", "delete",
   "set", "claim", "newest", "isHeld", "renew", "eval", "end", "next",
 ];
+/** The place of GatewayUnreachableError in errors.js. */
+const UNREACHABLE = 6;
 /** In the order of `tell` in src/js/numbers.rs. */
 const FACTS = ["name", "token", "signal", "holdCount", "remaining", "permitIds", "tokenOf"];
 
+let aboutOf;
 let make;
 let ask;
 let tell;
 
+/** What inspection shows of an object beside what it is. */
+const STATE = Symbol("state");
+
 /** An object of the package, and the thing in the module that it stands for. */
 class Base {
   #thing;
+  /** For messages and inspection: its kind, its name, and the gateway's host. */
+  #about;
 
-  constructor(thing) {
+  constructor(thing, about) {
     this.#thing = thing;
+    this.#about = about;
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](_depth, options, inspect) {
+    const { kind, ...rest } = this.#about;
+    return `${kind} ${inspect({ ...rest, ...this[STATE] }, options)}`;
+  }
+
+  [Symbol.for("Deno.customInspect")](inspect, options) {
+    return this[Symbol.for("nodejs.util.inspect.custom")](0, options, inspect);
   }
 
   static {
     const inside = (value) => (value instanceof Base ? value.#thing : undefined);
-    make = (of, kind, name = "", numbers = [], bytes = [], other) =>
-      of.#thing.make(KINDS.indexOf(kind), inside(other) ?? of.#thing, name, numbers, bytes);
+    aboutOf = (of) => of.#about;
+    make = (of, kind, name = "", numbers = [], bytes = [], other) => {
+      try {
+        return of.#thing.make(KINDS.indexOf(kind), inside(other) ?? of.#thing, name, numbers, bytes);
+      } catch (failure) {
+        throw errorOf(failure, {}, make);
+      }
+    };
     ask = async (of, question, read, values = []) => {
       const { numbers = [], texts = [], signal, lease } = read?.(...values) ?? {};
       const what = QUESTIONS.indexOf(question);
       let refuse;
-      const answer = await new Promise((resolve, reject) => {
-        waiting.add((refuse = reject));
-        of.#thing.ask(what, inside(lease) ?? of.#thing, numbers, texts, signal, { resolve, reject });
-      }).finally(() => waiting.delete(refuse));
-      return answer instanceof Thing ? new Lease(answer) : answer;
+      attend(1);
+      try {
+        const answer = await new Promise((resolve, reject) => {
+          waiting.add((refuse = reject));
+          of.#thing.ask(what, inside(lease) ?? of.#thing, numbers, texts, signal, { resolve, reject });
+        });
+        return answer instanceof Thing ? new Lease(answer, of.#about) : answer;
+      } catch (failure) {
+        throw errorOf(failure, of.#about, ask);
+      } finally {
+        waiting.delete(refuse);
+        attend(-1);
+      }
     };
     tell = (of, fact, about = "") => of.#thing.tell(FACTS.indexOf(fact), about);
   }
+}
+
+/** How many calls and callbacks are pending. Only while there are some, a program of Node, Deno or Bun is kept alive. */
+let pending = 0;
+let alive;
+
+function attend(change) {
+  pending += change;
+  if (pending === 0) alive = clearInterval(alive);
+  else if (isProgram) alive ??= setInterval(() => {}, 2 ** 30);
 }
 
 /** Gives the class a method for each of these questions, by how what it is given is read, and a property for each of these facts. */
@@ -66,22 +109,29 @@ function define({ prototype }, questions, facts) {
 async function run(of, { run }, values, given, work) {
   if (typeof given === "function") [given, work] = [undefined, given];
   const lease = await ask(of, "run", run, [...values, given, work]);
-  let result;
+  attend(1);
   try {
-    result = await work(lease);
-  } catch (thrown) {
-    await ask(lease, "end").catch(() => {});
-    throw thrown;
+    let result;
+    try {
+      result = await work(lease);
+    } catch (thrown) {
+      await ask(lease, "end").catch(() => {});
+      throw thrown;
+    }
+    await ask(lease, "end");
+    return result;
+  } finally {
+    attend(-1);
   }
-  await ask(lease, "end");
-  return result;
 }
 
 /** Several locks as one. */
 function together(of, kind, locks, numbers) {
-  let list = new Base(make(of, "list"));
-  for (const lock of members(locks)) list = new Base(make(list, "list", "", [], [], lock));
-  return new Lock(make(list, kind, "", numbers()));
+  const all = members(locks);
+  let list = new Base(make(of, "list"), {});
+  for (const lock of all) list = new Base(make(list, "list", "", [], [], lock), {});
+  const name = all.map((lock) => aboutOf(lock).name).join(", ");
+  return new Lock(make(list, kind, "", numbers()), { ...aboutOf(of), kind, name });
 }
 
 function members(locks) {
@@ -90,27 +140,28 @@ function members(locks) {
   throw options.no("locks", "an array of locks");
 }
 
-/** What is made of a name, and of options. */
-function named(of, kind, name, given, read = options.made[kind]) {
+/** An object of this class that is made of a name, and of options. */
+function named(Class, of, kind, name, given, read = options.made[kind]) {
   const title = options.text(name, kind === "guard" ? "key" : "name");
   const all = options.given(given);
-  return make(of, kind, title, read?.(all));
+  return new Class(make(of, kind, title, read?.(all)), { ...aboutOf(of), kind, name: title });
 }
 
 class Locks extends Base {
   owner() {
-    return new Locks(make(this, "owner"));
+    return new Locks(make(this, "owner"), aboutOf(this));
   }
 
   readWriteLock(name, given) {
-    const side = (kind) => new Lock(named(this, kind, name, given, options.made.readWriteLock));
+    const side = (kind) => named(Lock, this, kind, name, given, options.made.readWriteLock);
     return Object.freeze({ read: side("read"), write: side("write") });
   }
 
   groupLock(group, values, given) {
     const [name, all] = [options.text(group, "name"), options.bytes(values)];
     const numbers = options.made.groupLock(options.given(given));
-    return new Lock(make(this, "groupLock", name, [...numbers, ...all.map(({ length }) => length)], joined(all)));
+    const lengths = all.map(({ length }) => length);
+    return new Lock(make(this, "groupLock", name, [...numbers, ...lengths], joined(all)), { ...aboutOf(this), kind: "groupLock", name });
   }
 
   multiLock(locks) {
@@ -164,7 +215,7 @@ class Guard extends Base {
 
 /** What becomes of a lease, or how waits go on. */
 async function* events(of) {
-  const events = new Base(make(of, "events"));
+  const events = new Base(make(of, "events"), {});
   for (let event; (event = await ask(events, "next")); ) yield event;
 }
 
@@ -173,7 +224,11 @@ class Lease extends Base {
 
   /** Kept here: it can be read when nothing else is answered any more. */
   get signal() {
-    return (this.#signal ??= tell(this, "signal"));
+    return (this.#signal ??= lossOf(aboutOf(this), () => tell(this, "signal")));
+  }
+
+  get [STATE]() {
+    return { token: this.token, remainingMs: this.remaining() };
   }
   tokenOf(name) {
     return typeof name === "string" ? tell(this, "tokenOf", name) : null;
@@ -189,8 +244,8 @@ class Lease extends Base {
     try {
       return JSON.parse(result);
     } catch {
-      // Our script tells a result in JSON or none at all.
-      throw new GatewayUnreachableError("the gateway's answer is not understood (HTTP 200)");
+      // Our script returns its result in JSON or none at all.
+      throw errorOf(fail(UNREACHABLE, "the gateway's answer is not understood (HTTP 200)"), aboutOf(this));
     }
   }
   events() {
@@ -206,7 +261,7 @@ const NAMED = {
   semaphore: Semaphore, permitExpirableSemaphore: PermitExpirableSemaphore, countDownLatch: CountDownLatch, guard: Guard,
 };
 for (const [kind, Class] of Object.entries(NAMED)) {
-  const value = { [kind](name, given) { return new Class(named(this, kind, name, given)); } }[kind];
+  const value = { [kind](name, given) { return named(Class, this, kind, name, given); } }[kind];
   Object.defineProperty(Locks.prototype, kind, { value, configurable: true, writable: true });
 }
 function held(lease) {
@@ -225,7 +280,11 @@ define(Lease, options.lease, ["name", "token", "holdCount"]);
 export function clients(load) {
   const open = (...settings) => {
     start(load);
-    return new Locks(openModule(...settings));
+    try {
+      return new Locks(openModule(...settings), { kind: "edgelatch", host: new URL(settings[0].trim()).host });
+    } catch (failure) {
+      throw errorOf(failure, {}, connect);
+    }
   };
   const connect = (given) => {
     if (!options.isObject(given)) throw options.no("options", "an object with url and token");

@@ -93,6 +93,7 @@ export class GatewayRefusedError extends EdgelatchError {
     | "wrong-type"
     | "token-range"
     | "unavailable"
+    | "not-a-gateway"
     | "unsupported"
     | "not-replicated"
     | "token-fell"

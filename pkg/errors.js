@@ -1,5 +1,6 @@
 // What the WebAssembly hands out and JavaScript alone can make in few bytes: errors, whose classes extend Error (errors.d.ts says what
 // they mean), and objects that do not change.
+import { networkErrors } from "./wasm/web.js";
 
 /** Marks errors of every copy of the package in a process: `import` and `require` load one each. */
 const BRAND = Symbol.for("edgelatch.error");
@@ -60,8 +61,44 @@ export const [
   GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError, StartError,
 ] = kinds;
 
-/** What the WebAssembly makes its errors by. */
-export const fail = (place, message, ...values) => new kinds[place](message, ...values);
+/** An error as the WebAssembly reports it; `errorOf` makes the error, where the caller can see from where it comes. */
+class Failure {
+  constructor(place, message, values) {
+    Object.assign(this, { place, message, values });
+  }
+}
+
+export const fail = (place, message, ...values) => new Failure(place, message, values);
+
+/**
+ * The error for a failure, with the object that it is about: `{ kind, name, host }`. Anything else is handed on as it is, such as
+ * the reason of the caller's own signal. The stack begins at the caller of `entry`.
+ */
+export function errorOf(failure, about, entry) {
+  if (!(failure instanceof Failure)) return failure;
+  const { place, message, values } = failure;
+  const Kind = kinds[place];
+  if (Kind === InvalidOptionError) about = {};
+  const error = new Kind(message + where(about), ...values);
+  const { kind, name, host } = about;
+  if (name !== undefined) error[kind === "guard" ? "key" : "lock"] = name;
+  if (host !== undefined) error.host = host;
+  const cause = networkError(host, error.code);
+  if (cause) error.cause = cause;
+  Error.captureStackTrace?.(error, entry);
+  return error;
+}
+
+/** What the runtime last said about requests to this host, for errors that may come of it. */
+const networkError = (host, code) =>
+  ["gateway-unreachable", "outcome-unknown", "not-done"].includes(code) ? networkErrors.get(host) : undefined;
+
+/** The object and the host, for the end of a message. */
+function where({ kind, name, host }) {
+  const object = name === undefined ? kind : `${kind} ${JSON.stringify(name)}`;
+  const parts = [object, host && `gateway ${host}`].filter(Boolean);
+  return parts.length ? ` (${parts.join(", ")})` : "";
+}
 
 /** In the order of `Snapshot` in src/js/counts.rs; a question mark stands behind what is true or false. */
 const snapshots = [
@@ -95,7 +132,24 @@ export const waiting = new Set();
 let controllers = [];
 let many = 64;
 
+/** The objects whose loss the signals report, and the one whose signal is being made. */
+const losses = new WeakMap();
+let current = {};
+
+/** The signal that `read` returns, which is to name this object. It may be aborted already. */
+export function lossOf(about, read) {
+  current = about;
+  const signal = read();
+  current = {};
+  losses.set(signal, about);
+  return signal;
+}
+
 export class LossController extends AbortController {
+  abort(failure) {
+    super.abort(errorOf(failure, losses.get(this.signal) ?? current));
+  }
+
   constructor() {
     super();
     // Older Workers have none; there calls alone tell of it.

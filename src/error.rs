@@ -75,6 +75,9 @@ impl Refusal {
             RefusalKind::WrongType => "a key of the lock holds something else",
             RefusalKind::TokenRange => "the last fencing token is out of range",
             RefusalKind::Unavailable => "Redis is not ready",
+            RefusalKind::NotAGateway => {
+                "the address does not belong to a gateway; check the URL and its path"
+            }
             RefusalKind::Unsupported => "the gateway has no way to wait for replicas",
             RefusalKind::Other => "Redis refused the command",
         };
@@ -98,6 +101,9 @@ pub enum RefusalKind {
     TokenRange,
     /// Redis is loading, failing over, read-only or busy. Passes by itself; asked again within the wait.
     Unavailable,
+    /// The address is not that of a gateway: HTTP 404, 405 or 410, or a web page. Configuration; most
+    /// likely a wrong path.
+    NotAGateway,
     /// The gateway cannot wait for replicas: it knows no `/pipeline`, or no `WAIT`. Acquire without them, or use one that can.
     Unsupported,
     /// Anything else, see [`Refusal::code`].
@@ -209,6 +215,18 @@ pub enum LossReason {
     Gone,
 }
 
+impl LossReason {
+    /// What is shown of it.
+    pub(crate) const fn message(self) -> &'static str {
+        match self {
+            Self::Expired => "the lease has expired: no renewal was confirmed in time",
+            Self::Gone => {
+                "the lease is gone: Redis no longer has the hold (expired, released by force, or lost in a failover)"
+            }
+        }
+    }
+}
+
 /// Why a question about a lock, a renewal or a forced release has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -232,7 +250,7 @@ impl RequestError {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
-            Self::Lost(_) => "the lease was lost".into(),
+            Self::Lost(reason) => reason.message().into(),
             Self::Refused(refusal) => refusal.message(),
             Self::NotDone(kind) => kind.message() + "; it was not done",
             Self::Unreachable(kind) => kind.message(),
@@ -277,7 +295,7 @@ impl GuardError {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
-            Self::Lost(_) => "the lease was lost".into(),
+            Self::Lost(reason) => reason.message().into(),
             Self::Stale { .. } => "a newer fencing token has been seen".into(),
             Self::TooOld { .. } => "the fencing token is older than the guard remembers".into(),
             Self::FromTheFuture => "the fencing token is from the future".into(),

@@ -48,7 +48,7 @@ pub(super) fn option(error: InvalidOption) -> JsValue {
 }
 
 pub(super) fn lost(reason: LossReason) -> JsValue {
-    new(LEASE_LOST, "the lease was lost", &loss(reason).into(), &NONE)
+    new(LEASE_LOST, reason.message(), &loss(reason).into(), &NONE)
 }
 
 pub(super) const fn loss(reason: LossReason) -> &'static str {
@@ -65,6 +65,7 @@ fn refused(refusal: &Refusal) -> JsValue {
         RefusalKind::WrongType => "wrong-type",
         RefusalKind::TokenRange => "token-range",
         RefusalKind::Unavailable => "unavailable",
+        RefusalKind::NotAGateway => "not-a-gateway",
         RefusalKind::Unsupported => "unsupported",
         RefusalKind::Other => "other",
     };

@@ -71,7 +71,6 @@ const SCRIPT_FLAGS: &[&str] = &[
     "--minify-syntax",
     "--line-limit=120",
     "--sourcemap",
-    "--keep-names",
     "--charset=utf8",
     "--log-level=warning",
     "--log-override:duplicate-object-key=silent",

@@ -40,9 +40,9 @@ fn encode(bytes: &[u8], order: &[u8]) -> String {
     let words: Vec<String> = (0..order.len())
         .map(|place| match place.checked_sub(single) {
             None => letters[place].to_string(),
-            Some(rest) => {
-                [letters[single + rest / letters.len()], letters[rest % letters.len()]].iter().collect()
-            }
+            Some(rest) => [letters[single + rest / letters.len()], letters[rest % letters.len()]]
+                .iter()
+                .collect(),
         })
         .collect();
     let mut word_of = [""; 256];
