@@ -27,9 +27,6 @@ let make;
 let ask;
 let tell;
 
-/** What inspection shows of an object beside what it is. */
-const STATE = Symbol("state");
-
 /** An object of the package, and the thing in the module that it stands for. */
 class Base {
   #thing;
@@ -42,8 +39,9 @@ class Base {
   }
 
   [Symbol.for("nodejs.util.inspect.custom")](_depth, options, inspect) {
-    const { kind, ...rest } = this.#about;
-    return `${kind} ${inspect({ ...rest, ...this[STATE] }, options)}`;
+    const { kind, redactNames, ...rest } = this.#about;
+    if (!(this instanceof Lease)) return `${kind} ${inspect(rest, options)}`;
+    return `lease of ${kind} ${inspect({ ...rest, token: this.token, remainingMs: this.remaining() }, options)}`;
   }
 
   [Symbol.for("Deno.customInspect")](inspect, options) {
@@ -92,12 +90,34 @@ function attend(change) {
   else if (isProgram) alive ??= setInterval(() => {}, 2 ** 30);
 }
 
+/** The questions whose answer is a lease. */
+const LEASED = ["acquire", "tryAcquire"];
+
+/** `using` without `await` would not wait for the release: it fails, and what was acquired is released. */
+function misused(acquired) {
+  acquired.then((lease) => lease?.release()).catch(() => {});
+  throw new TypeError("a lease is released asynchronously: write `await using lease = await lock.acquire()`");
+}
+
+/** A method whose promise, where a lease was meant, says so to `using`. */
+function disposable(method) {
+  if (!Symbol.dispose) return method;
+  const name = method.name;
+  return {
+    [name](...values) {
+      const acquired = method.apply(this, values);
+      return Object.defineProperty(acquired, Symbol.dispose, { get: () => misused(acquired), configurable: true });
+    },
+  }[name];
+}
+
 /** Gives the class a method for each of these questions, by how what it is given is read, and a property for each of these facts. */
 function define({ prototype }, questions, facts) {
   for (const [question, read] of Object.entries(questions)) {
     // Classes have those of their own that do more.
     if (Object.hasOwn(prototype, question)) continue;
-    const value = { [question](...values) { return ask(this, question, read, values); } }[question];
+    const method = { [question](...values) { return ask(this, question, read, values); } }[question];
+    const value = LEASED.includes(question) ? disposable(method) : method;
     Object.defineProperty(prototype, question, { value, configurable: true, writable: true });
   }
   for (const fact of facts) {
@@ -107,7 +127,7 @@ function define({ prototype }, questions, facts) {
 
 /** Acquires, calls the work, and releases; what the work throws says more than how its lease ended. */
 async function run(of, { run }, values, given, work) {
-  if (typeof given === "function") [given, work] = [undefined, given];
+  if (typeof given === "function" && work === undefined) [given, work] = [undefined, given];
   const lease = await ask(of, "run", run, [...values, given, work]);
   attend(1);
   try {
@@ -143,8 +163,7 @@ function members(locks) {
 /** An object of this class that is made of a name, and of options. */
 function named(Class, of, kind, name, given, read = options.made[kind]) {
   const title = options.text(name, kind === "guard" ? "key" : "name");
-  const all = options.given(given);
-  return new Class(make(of, kind, title, read?.(all)), { ...aboutOf(of), kind, name: title });
+  return new Class(make(of, kind, title, read(given)), { ...aboutOf(of), kind, name: title });
 }
 
 class Locks extends Base {
@@ -159,7 +178,7 @@ class Locks extends Base {
 
   groupLock(group, values, given) {
     const [name, all] = [options.text(group, "name"), options.bytes(values)];
-    const numbers = options.made.groupLock(options.given(given));
+    const numbers = options.made.groupLock(given);
     const lengths = all.map(({ length }) => length);
     return new Lock(make(this, "groupLock", name, [...numbers, ...lengths], joined(all)), { ...aboutOf(this), kind: "groupLock", name });
   }
@@ -169,7 +188,7 @@ class Locks extends Base {
   }
 
   redLock(locks, given) {
-    return together(this, "redLock", locks, () => options.made.redLock(options.given(given)));
+    return together(this, "redLock", locks, () => options.made.redLock(given));
   }
 
   events() {
@@ -227,9 +246,6 @@ class Lease extends Base {
     return (this.#signal ??= lossOf(aboutOf(this), () => tell(this, "signal")));
   }
 
-  get [STATE]() {
-    return { token: this.token, remainingMs: this.remaining() };
-  }
   tokenOf(name) {
     return typeof name === "string" ? tell(this, "tokenOf", name) : null;
   }
@@ -255,6 +271,9 @@ class Lease extends Base {
     return ask(this, "end");
   }
 }
+if (Symbol.dispose) {
+  Object.defineProperty(Lease.prototype, Symbol.dispose, { get() { return misused(Promise.resolve(this)); }, configurable: true });
+}
 
 const NAMED = {
   lock: Lock, nonReentrantLock: Lock, spinLock: Lock, fairLock: Lock, nonReentrantFairLock: Lock, fencedLock: Lock,
@@ -278,23 +297,16 @@ define(Lease, options.lease, ["name", "token", "holdCount"]);
 
 /** Makes the `connect` of an entry, which starts the module that `load` returns at its first call. */
 export function clients(load) {
-  const open = (...settings) => {
+  const open = ({ module, redactNames }) => {
     start(load);
     try {
-      return new Locks(openModule(...settings), { kind: "edgelatch", host: new URL(settings[0].trim()).host });
+      const thing = openModule(...module);
+      return new Locks(thing, { kind: "edgelatch", host: new URL(module[0].trim()).host, redactNames });
     } catch (failure) {
-      throw errorOf(failure, {}, connect);
+      throw errorOf(failure, {}, open);
     }
   };
-  const connect = (given) => {
-    if (!options.isObject(given)) throw options.no("options", "an object with url and token");
-    const [url, token] = [options.text(given.url, "url"), options.maybeText(given.token, "token")];
-    return open(...options.gateway(given, url, token));
-  };
-  connect.fromEnv = (env, given) => {
-    const all = options.given(given);
-    const [url, token] = options.environment(env, options.maybeText(all.prefix, "prefix") ?? "");
-    return open(...options.gateway(all, url, token));
-  };
+  const connect = (given) => open(options.client(given));
+  connect.fromEnv = (env, given) => open(options.clientFromEnv(env, given));
   return connect;
 }

@@ -80,7 +80,8 @@ export function errorOf(failure, about, entry) {
   const Kind = kinds[place];
   if (Kind === InvalidOptionError) about = {};
   const error = new Kind(message + where(about), ...values);
-  const { kind, name, host } = about;
+  const { kind, host } = about;
+  const name = about.redactNames ? undefined : about.name;
   if (name !== undefined) error[kind === "guard" ? "key" : "lock"] = name;
   if (host !== undefined) error.host = host;
   const cause = networkError(host, error.code);
@@ -94,8 +95,8 @@ const networkError = (host, code) =>
   ["gateway-unreachable", "outcome-unknown", "not-done"].includes(code) ? networkErrors.get(host) : undefined;
 
 /** The object and the host, for the end of a message. */
-function where({ kind, name, host }) {
-  const object = name === undefined ? kind : `${kind} ${JSON.stringify(name)}`;
+function where({ kind, name, host, redactNames }) {
+  const object = name === undefined || redactNames ? kind : `${kind} ${JSON.stringify(name)}`;
   const parts = [object, host && `gateway ${host}`].filter(Boolean);
   return parts.length ? ` (${parts.join(", ")})` : "";
 }

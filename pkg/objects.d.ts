@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 // What is acquired, and what is held: part of index.d.ts.
 
 /** How long a hold lasts. */

@@ -101,8 +101,8 @@ pub enum RefusalKind {
     TokenRange,
     /// Redis is loading, failing over, read-only or busy. Passes by itself; asked again within the wait.
     Unavailable,
-    /// The address is not that of a gateway: HTTP 404, 405 or 410, or a web page. Configuration; most
-    /// likely a wrong path.
+    /// The address is not that of a gateway: HTTP 404, 405 or 410. Configuration, most likely a wrong
+    /// path; or a deployment that is being replaced, so a wait tries again.
     NotAGateway,
     /// The gateway cannot wait for replicas: it knows no `/pipeline`, or no `WAIT`. Acquire without them, or use one that can.
     Unsupported,
@@ -213,6 +213,13 @@ pub enum LossReason {
     Expired,
     /// Redis says that the hold is not there: expired there, force-released, evicted, or lost in a failover.
     Gone,
+}
+
+impl RefusalKind {
+    /// Whether a wait tries again.
+    pub(crate) const fn is_transient(self) -> bool {
+        matches!(self, Self::Unavailable | Self::NotAGateway)
+    }
 }
 
 impl LossReason {

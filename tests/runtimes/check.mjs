@@ -15,6 +15,7 @@ const CODES = {
   StaleTokenError: "stale-token",
   ScriptFailedError: "script-failed",
   BrokenError: "broken",
+  StartError: "start-failed",
   GatewayRefusedError: "gateway-refused",
   GatewayUnreachableError: "gateway-unreachable",
   GatewayTooSlowError: "gateway-too-slow",

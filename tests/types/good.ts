@@ -7,7 +7,7 @@ import type {
 } from "edgelatch";
 import {
   BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
-  NotAgainError, NotDoneError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, WaitOverError,
+  NotAgainError, NotDoneError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, StartError, WaitOverError,
 } from "edgelatch";
 import { connect as connectSlim, init } from "edgelatch/slim";
 import module from "edgelatch/edgelatch.wasm";
@@ -149,6 +149,25 @@ export function errors(error: unknown): string {
   if (error instanceof GatewayUnreachableError) return error.code satisfies "gateway-unreachable";
   if (error instanceof GatewayTooSlowError) return error.code satisfies "gateway-too-slow";
   if (error instanceof BrokenError) return error.code satisfies "broken";
+  if (error instanceof StartError) return error.code satisfies "start-failed";
+  throw error;
+}
+
+/** One class for all: its code narrows. */
+export function narrowed(error: unknown): string {
+  if (!(error instanceof EdgelatchError)) throw error;
+  if (error.code === "gateway-refused") return refusal(error.reason);
+  if (error.code === "lease-lost") return error.reason satisfies "expired" | "gone";
+  const about: (string | undefined)[] = [error.lock, error.key, error.host];
+  return kind(error.code) + about.join();
+}
+
+/** As environment variables are typed. */
+export function fromVariables(env: { URL: string | undefined; TOKEN: string | undefined }): Locks {
+  return connect({ url: env.URL, token: env.TOKEN, redactNames: true });
+}
+
+export function others(error: unknown): string {
   if (error instanceof EdgelatchError) return kind(error.code);
   throw error;
 }
@@ -161,6 +180,7 @@ function refusal(reason: GatewayRefusedError["reason"]): string {
     case "wrong-type":
     case "token-range":
     case "unavailable":
+    case "not-a-gateway":
     case "unsupported":
     case "not-replicated":
     case "token-fell":
@@ -186,6 +206,7 @@ function kind(code: ErrorCode): string {
     case "gateway-too-slow":
     case "outcome-unknown":
     case "broken":
+    case "start-failed":
       return code;
     default:
       return code satisfies never;

@@ -140,7 +140,7 @@ impl Acquire {
         }
         match verdict {
             Verdict::Answered(reply, sent_at) => self.answered(&reply, sent_at, last, now),
-            Verdict::Refused(refusal) if refusal.kind() == RefusalKind::Unavailable && !last => {
+            Verdict::Refused(refusal) if refusal.kind().is_transient() && !last => {
                 self.pause_unheard(None, now);
             }
             Verdict::Refused(refusal) => {

@@ -28,7 +28,7 @@ impl Part {
                 let begun = matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported)
                     && refusal.code() != "CROSSSLOT";
                 self.turn.open |= begun || may_pass(refusal.kind());
-                if refusal.kind() == RefusalKind::Unavailable {
+                if refusal.kind().is_transient() {
                     self.unheard(Standing::Refused(refusal), unsure, now);
                 } else {
                     self.standing = Standing::Refused(refusal);

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use super::body::Body;
-use super::verdict::{failure, holds, is_not_a_gateway};
+use super::verdict::{failure, holds, is_page};
 use super::{Dialect, Gateway, Memory, Request, Response};
 use crate::error::FailureKind;
 use crate::protocol::script::ScriptCall;
@@ -115,7 +115,8 @@ impl Memory {
             self.pipeline = Pipeline { singly: u32::MAX, ..Pipeline::default() };
             return Answers::NotTaken;
         }
-        if is_not_a_gateway(*status, body) {
+        if is_page(*status, body) {
+            self.pipeline.doubt();
             return Answers::All(Ok(response));
         }
         // An error that is nobody's in particular: whoever said it may have executed some of them before.

@@ -16,22 +16,24 @@ pub(super) const fn failure(status: u16) -> FailureKind {
 
 /// What a body means that is neither a result nor an error.
 pub(super) fn unreadable(status: u16, body: &[u8]) -> Decoded {
-    if is_not_a_gateway(status, body) {
+    if matches!(status, 404 | 405 | 410) {
         let code = ["HTTP ", &status.to_string()].concat();
         return Decoded::Refused(Refusal::new(RefusalKind::NotAGateway, code));
+    }
+    if is_page(status, body) {
+        return Decoded::Indeterminate(FailureKind::WebPage { status });
     }
     Decoded::Indeterminate(failure(status))
 }
 
-/// Whether no gateway has seen the request: it has no such path, or a web page came back. A page with
-/// a status above 500 may come from a proxy in front of a gateway, which may have passed it on.
-pub(super) fn is_not_a_gateway(status: u16, body: &[u8]) -> bool {
+/// Whether a web page came back where a gateway would return JSON: a page for any path, as single-page
+/// applications have. A proxy may also have put it in place of a gateway's response.
+pub(super) fn is_page(status: u16, body: &[u8]) -> bool {
     let begins_with = |tag: &[u8]| {
         let text = body.trim_ascii_start();
         text.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
     };
-    let is_page = || begins_with(b"<!doctype html") || begins_with(b"<html");
-    matches!(status, 404 | 405 | 410) || matches!(status, 200..300) && is_page()
+    matches!(status, 200..300) && (begins_with(b"<!doctype html") || begins_with(b"<html"))
 }
 
 /// What an error text means: Redis' own, or the gateway's.
