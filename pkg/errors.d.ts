@@ -21,10 +21,10 @@ declare abstract class Base extends Error {
  */
 export type EdgelatchError =
   | InvalidOptionError
-  | WaitOverError
+  | WaitTimeoutError
   | LeaseLostError
-  | NotAgainError
-  | NotDoneError
+  | ReentrancyError
+  | NotExecutedError
   | StaleTokenError
   | ScriptFailedError
   | GatewayRefusedError
@@ -49,8 +49,8 @@ export class InvalidOptionError extends Base {
   readonly accepted: string;
 }
 /** Somebody else held the lock for the whole wait. */
-export class WaitOverError extends Base {
-  readonly code: "wait-over";
+export class WaitTimeoutError extends Base {
+  readonly code: "wait-timeout";
   /** Until the present hold runs out, null when it has no end. */
   readonly remainingMs: number | null;
 }
@@ -61,23 +61,23 @@ export class LeaseLostError extends Base {
   readonly reason: "expired" | "gone";
 }
 /** This owner holds what it asks for in a way that does not let it take it again. Nothing was sent. */
-export class NotAgainError extends Base {
-  readonly code: "not-again";
+export class ReentrancyError extends Base {
+  readonly code: "reentrancy";
   /** `held`: the lock is not re-entrant. `reads`: it reads, and would wait for itself to write. */
   readonly reason: "held" | "reads";
 }
 /** No usable answer came, but it was not done, and never will be: safe to ask again. */
-export class NotDoneError extends Base {
-  readonly code: "not-done";
+export class NotExecutedError extends Base {
+  readonly code: "not-executed";
 }
 /** A guard refused a write. Nothing was written. */
 export class StaleTokenError extends Base {
   readonly code: "stale-token";
   /**
-   * `superseded`: a newer token was seen. `too-old`: older than the guard remembers. `from-the-future`: more than a minute ahead
+   * `superseded`: a newer token was seen. `too-old`: older than the guard remembers. `token-ahead`: more than a minute ahead
    * of Redis' clock.
    */
-  readonly reason: "superseded" | "too-old" | "from-the-future";
+  readonly reason: "superseded" | "too-old" | "token-ahead";
   /** The newest token that was seen, when a newer one was. */
   readonly newest: number | null;
 }
@@ -101,7 +101,7 @@ export class StartError extends Base {
   readonly code: "start-failed";
 }
 /**
- * The gateway or Redis answered no. Nothing was done. For two reasons what was granted was given back: `not-replicated`, and `token-fell`,
+ * The gateway or Redis answered no. Nothing was done. For two reasons what was granted was given back: `not-replicated`, and `token-regressed`,
  * where the fencing token is older than one that this client was granted before for the same name. Then Redis' clock was set back and its
  * tokens are lost, or another Redis answers, which is behind.
  */
@@ -116,7 +116,7 @@ export class GatewayRefusedError extends Base {
     | "not-a-gateway"
     | "unsupported"
     | "not-replicated"
-    | "token-fell"
+    | "token-regressed"
     | "other";
 }
 /** No usable answer came. After an acquisition nothing is held; a renewal or a forced release may have been done. */

@@ -43,10 +43,10 @@ function kind(name, code, ...fields) {
 /** In the order of the numbers in src/js/error.rs. */
 const kinds = [
   kind("InvalidOptionError", "invalid-option", "option", "accepted"),
-  kind("WaitOverError", "wait-over", "remainingMs"),
+  kind("WaitTimeoutError", "wait-timeout", "remainingMs"),
   kind("LeaseLostError", "lease-lost", "reason"),
-  kind("NotAgainError", "not-again", "reason"),
-  kind("NotDoneError", "not-done"),
+  kind("ReentrancyError", "reentrancy", "reason"),
+  kind("NotExecutedError", "not-executed"),
   kind("GatewayRefusedError", "gateway-refused", "reason"),
   kind("GatewayUnreachableError", "gateway-unreachable"),
   kind("GatewayTooSlowError", "gateway-too-slow"),
@@ -57,7 +57,7 @@ const kinds = [
   kind("StartError", "start-failed", "cause"),
 ];
 export const [
-  InvalidOptionError, WaitOverError, LeaseLostError, NotAgainError, NotDoneError, GatewayRefusedError, GatewayUnreachableError,
+  InvalidOptionError, WaitTimeoutError, LeaseLostError, ReentrancyError, NotExecutedError, GatewayRefusedError, GatewayUnreachableError,
   GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError, StartError,
 ] = kinds;
 
@@ -92,7 +92,7 @@ export function errorOf(failure, about, entry) {
 
 /** What the runtime last said about requests to this host, for errors that may come of it. */
 const networkError = (host, code) =>
-  ["gateway-unreachable", "outcome-unknown", "not-done"].includes(code) ? networkErrors.get(host) : undefined;
+  ["gateway-unreachable", "outcome-unknown", "not-executed"].includes(code) ? networkErrors.get(host) : undefined;
 
 /** The object and the host, for the end of a message. */
 function where({ kind, name, host, redactNames }) {

@@ -124,7 +124,7 @@ export interface Locks {
   /** The re-entrant lock of this name, as Redisson's `getLock(name)`. @throws {InvalidOptionError} */
   lock(name: string): Lock;
   /**
-   * A lock that one owner cannot take twice, as `getNonReentrantLock(name)`: the second time rejects with {@link NotAgainError}.
+   * A lock that one owner cannot take twice, as `getNonReentrantLock(name)`: the second time rejects with {@link ReentrancyError}.
    *
    * @throws {InvalidOptionError}
    */

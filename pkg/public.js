@@ -1,5 +1,5 @@
 // What every entry exports beside its `connect`.
 export {
   BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
-  NotAgainError, NotDoneError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, StartError, WaitOverError,
+  ReentrancyError, NotExecutedError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, StartError, WaitTimeoutError,
 } from "./errors.js";

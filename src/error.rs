@@ -125,7 +125,7 @@ pub enum AcquireError {
     HeldAlready,
     /// This owner holds the reading side, and asks for the writing side: it would wait for itself. Release the one before
     /// asking for the other. Nothing was sent.
-    WaitsForItself,
+    SelfDeadlock,
     /// The caller ended the wait.
     Cancelled {
         /// `None`: nothing is held. Else the undoing was not confirmed, and after this time nothing is held any more: see
@@ -148,7 +148,7 @@ pub enum AcquireError {
     /// Granted, but with a fencing token that is older than one that this client was granted before, so it was given back. Nothing is
     /// held. Redis' clock was set back and its tokens are lost, or another Redis answers, which is behind: whoever guards by tokens
     /// would refuse what is done with this one.
-    TokenFell {
+    TokenRegressed {
         /// The newest token that this client was granted for it. It remembers those of the last 64 names.
         newest: u64,
     },
@@ -175,7 +175,7 @@ impl AcquireError {
             Self::InvalidOption(error) => error.message(),
             Self::Busy { .. } => "somebody else holds the lock".into(),
             Self::HeldAlready => "this owner holds the lock already".into(),
-            Self::WaitsForItself => "this owner reads, and would wait for itself".into(),
+            Self::SelfDeadlock => "this owner reads, and would wait for itself".into(),
             Self::Cancelled { .. } => "the wait was cancelled".into(),
             Self::Refused(refusal) => refusal.message(),
             Self::Unreachable(kind) => kind.message() + "; nothing is held",
@@ -188,7 +188,7 @@ impl AcquireError {
                 " replicas had the grant in time; it was given back",
             ]
             .concat(),
-            Self::TokenFell { .. } => {
+            Self::TokenRegressed { .. } => {
                 "the fencing token is older than one that was granted before; it was given back"
                     .into()
             }
@@ -245,7 +245,7 @@ pub enum RequestError {
     /// The gateway or Redis said no. Nothing was done.
     Refused(Refusal),
     /// No usable answer came, but Redis has confirmed that it was not done, and never will be. Safe to ask afresh.
-    NotDone(FailureKind),
+    NotExecuted(FailureKind),
     /// No usable answer came. A renewal, a forced release, a count or a guarded write may have been done.
     Unreachable(FailureKind),
     /// The host has no entropy to make a request id of. Nothing was sent.
@@ -259,7 +259,7 @@ impl RequestError {
             Self::InvalidOption(error) => error.message(),
             Self::Lost(reason) => reason.message().into(),
             Self::Refused(refusal) => refusal.message(),
-            Self::NotDone(kind) => kind.message() + "; it was not done",
+            Self::NotExecuted(kind) => kind.message() + "; it was not done",
             Self::Unreachable(kind) => kind.message(),
             Self::NoEntropy => "the host has no entropy".into(),
         }
@@ -292,7 +292,7 @@ pub enum GuardError {
     },
     /// The token is more than a minute ahead of the clock of the guard's Redis: believing it would lock everybody else out.
     /// Nothing was written.
-    FromTheFuture,
+    TokenAhead,
     /// The request had no good end.
     Request(RequestError),
 }
@@ -305,7 +305,7 @@ impl GuardError {
             Self::Lost(reason) => reason.message().into(),
             Self::Stale { .. } => "a newer fencing token has been seen".into(),
             Self::TooOld { .. } => "the fencing token is older than the guard remembers".into(),
-            Self::FromTheFuture => "the fencing token is from the future".into(),
+            Self::TokenAhead => "the fencing token is from the future".into(),
             Self::Request(error) => error.message(),
         }
     }

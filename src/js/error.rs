@@ -19,10 +19,10 @@ extern "C" {
 
 // The places of the classes in pkg/errors.js.
 const INVALID_OPTION: u32 = 0;
-const WAIT_OVER: u32 = 1;
+const WAIT_TIMEOUT: u32 = 1;
 const LEASE_LOST: u32 = 2;
-const NOT_AGAIN: u32 = 3;
-const NOT_DONE: u32 = 4;
+const REENTRANCY: u32 = 3;
+const NOT_EXECUTED: u32 = 4;
 const REFUSED: u32 = 5;
 const UNREACHABLE: u32 = 6;
 const TOO_SLOW: u32 = 7;
@@ -86,15 +86,15 @@ fn unknown(message: &str, held_at_most: Duration) -> JsValue {
 
 /// `reason` is the reason of the caller's signal, which a cancelled wait rejects with.
 pub(super) fn acquire(error: &AcquireError, reason: &JsValue) -> JsValue {
-    let again = |reason: &str| new(NOT_AGAIN, &error.message(), &reason.into(), &NONE);
+    let again = |reason: &str| new(REENTRANCY, &error.message(), &reason.into(), &NONE);
     match error {
         AcquireError::InvalidOption(error) => invalid(error),
         AcquireError::Busy { remaining } => {
             let remaining = remaining.map_or(NONE, |remaining| as_ms(remaining).into());
-            new(WAIT_OVER, &(error.message() + " for the whole wait"), &remaining, &NONE)
+            new(WAIT_TIMEOUT, &(error.message() + " for the whole wait"), &remaining, &NONE)
         }
         AcquireError::HeldAlready => again("held"),
-        AcquireError::WaitsForItself => again("reads"),
+        AcquireError::SelfDeadlock => again("reads"),
         AcquireError::Cancelled { .. } => reason.clone(),
         AcquireError::Refused(refusal) => refused(refusal),
         AcquireError::Unreachable(_) => plain(UNREACHABLE, &error.message()),
@@ -102,8 +102,8 @@ pub(super) fn acquire(error: &AcquireError, reason: &JsValue) -> JsValue {
         AcquireError::NotReplicated { .. } => {
             new(REFUSED, &error.message(), &"not-replicated".into(), &NONE)
         }
-        AcquireError::TokenFell { .. } => {
-            new(REFUSED, &error.message(), &"token-fell".into(), &NONE)
+        AcquireError::TokenRegressed { .. } => {
+            new(REFUSED, &error.message(), &"token-regressed".into(), &NONE)
         }
         AcquireError::Unknown { held_at_most, .. } => unknown(&error.message(), *held_at_most),
         AcquireError::NoEntropy => no_entropy(),
@@ -115,7 +115,7 @@ pub(super) fn request(error: &RequestError) -> JsValue {
         RequestError::InvalidOption(error) => invalid(error),
         RequestError::Lost(reason) => lost(*reason),
         RequestError::Refused(refusal) => refused(refusal),
-        RequestError::NotDone(_) => plain(NOT_DONE, &error.message()),
+        RequestError::NotExecuted(_) => plain(NOT_EXECUTED, &error.message()),
         RequestError::Unreachable(kind) => plain(UNREACHABLE, &kind.message()),
         RequestError::NoEntropy => no_entropy(),
     }
@@ -135,7 +135,7 @@ pub(super) fn guard(error: &GuardError) -> JsValue {
         GuardError::Request(error) => return request(error),
         GuardError::Stale { newest } => ("superseded", super::counts::as_number(*newest).into()),
         GuardError::TooOld { .. } => ("too-old", NONE),
-        GuardError::FromTheFuture => ("from-the-future", NONE),
+        GuardError::TokenAhead => ("token-ahead", NONE),
     };
     new(STALE_TOKEN, &error.message(), &reason.into(), &newest)
 }

@@ -97,7 +97,7 @@ async fn what_was_never_heard_of_is_cancelled_and_proven_not_to_be_done() {
         "semaphore_change" => Fault::instead(Said::Silence),
         _ => Fault::none(),
     });
-    assert!(matches!(pool.add_permits(2).await, Err(RequestError::NotDone(_))));
+    assert!(matches!(pool.add_permits(2).await, Err(RequestError::NotExecuted(_))));
     stand.relay.plan(|_| Fault::none());
     assert_eq!(pool.available_permits().await, Ok(1));
 }

@@ -8,10 +8,10 @@ const PATIENCE_MS = 60_000;
 
 const CODES = {
   InvalidOptionError: "invalid-option",
-  WaitOverError: "wait-over",
+  WaitTimeoutError: "wait-timeout",
   LeaseLostError: "lease-lost",
-  NotAgainError: "not-again",
-  NotDoneError: "not-done",
+  ReentrancyError: "reentrancy",
+  NotExecutedError: "not-executed",
   StaleTokenError: "stale-token",
   ScriptFailedError: "script-failed",
   BrokenError: "broken",

@@ -143,7 +143,7 @@ impl Player {
             }
             Err(error) => {
                 sim.tell(|| format!("host {} has not got it: {error}", self.host));
-                if must && !matches!(error, AcquireError::TokenFell { .. }) {
+                if must && !matches!(error, AcquireError::TokenRegressed { .. }) {
                     sim.broken(|| format!("I7 host {} was not served: {error}", self.host));
                 }
                 sim.is_told_no(take, &error);
@@ -173,8 +173,8 @@ impl Player {
             AcquireError::Unreachable(_) => (Sight::Unreachable, None),
             AcquireError::Refused(_) => (Sight::Refused, None),
             AcquireError::Unknown { held_at_most, .. } => (Sight::Unknown, Some(*held_at_most)),
-            AcquireError::TokenFell { .. } if self.sim.tokens_may_fall() => {
-                (Sight::TokenFell, None)
+            AcquireError::TokenRegressed { .. } if self.sim.tokens_may_fall() => {
+                (Sight::TokenRegressed, None)
             }
             other => return self.sim.broken(|| format!("I10 an acquisition ends with {other}")),
         };

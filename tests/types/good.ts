@@ -7,7 +7,7 @@ import type {
 } from "edgelatch";
 import {
   BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
-  NotAgainError, NotDoneError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, StartError, WaitOverError,
+  ReentrancyError, NotExecutedError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, StartError, WaitTimeoutError,
 } from "edgelatch";
 import { connect as connectSlim, init } from "edgelatch/slim";
 import module from "edgelatch/edgelatch.wasm";
@@ -138,11 +138,11 @@ export async function blocks(lock: Lock): Promise<number> {
 
 export function errors(error: unknown): string {
   if (error instanceof InvalidOptionError) return `${error.option}: ${error.accepted}`;
-  if (error instanceof WaitOverError) return `${error.remainingMs?.toFixed()}`;
+  if (error instanceof WaitTimeoutError) return `${error.remainingMs?.toFixed()}`;
   if (error instanceof LeaseLostError) return error.reason satisfies "expired" | "gone";
-  if (error instanceof NotAgainError) return error.reason satisfies "held" | "reads";
-  if (error instanceof NotDoneError) return error.code satisfies "not-done";
-  if (error instanceof StaleTokenError) return `${error.reason satisfies "superseded" | "too-old" | "from-the-future"} ${error.newest}`;
+  if (error instanceof ReentrancyError) return error.reason satisfies "held" | "reads";
+  if (error instanceof NotExecutedError) return error.code satisfies "not-executed";
+  if (error instanceof StaleTokenError) return `${error.reason satisfies "superseded" | "too-old" | "token-ahead"} ${error.newest}`;
   if (error instanceof ScriptFailedError) return error.code satisfies "script-failed";
   if (error instanceof GatewayRefusedError) return refusal(error.reason);
   if (error instanceof OutcomeUnknownError) return error.freeInMs.toFixed();
@@ -183,7 +183,7 @@ function refusal(reason: GatewayRefusedError["reason"]): string {
     case "not-a-gateway":
     case "unsupported":
     case "not-replicated":
-    case "token-fell":
+    case "token-regressed":
     case "other":
       return reason;
     default:
@@ -195,10 +195,10 @@ function refusal(reason: GatewayRefusedError["reason"]): string {
 function kind(code: ErrorCode): string {
   switch (code) {
     case "invalid-option":
-    case "wait-over":
+    case "wait-timeout":
     case "lease-lost":
-    case "not-again":
-    case "not-done":
+    case "reentrancy":
+    case "not-executed":
     case "stale-token":
     case "script-failed":
     case "gateway-refused":

@@ -216,7 +216,7 @@ impl Acquire {
             return self.end(error, now);
         }
         if let Some(newest) = self.spec.newest.filter(|newest| token < *newest) {
-            return self.end(AcquireError::TokenFell { newest: newest.as_u64() }, now);
+            return self.end(AcquireError::TokenRegressed { newest: newest.as_u64() }, now);
         }
         if lease.remaining(now) < self.spec.lease.validity_min() {
             return self.anew(AcquireError::TooSlow, now);

@@ -136,7 +136,7 @@ impl Part {
                 FencingToken::parse(&reply.value)
             }
             // The node's clock is further behind than its last reply told.
-            Verdict::Answered(reply, _) if reply.code == Code::FromTheFuture => {
+            Verdict::Answered(reply, _) if reply.code == Code::TokenAhead => {
                 let refusal = Refusal::new(RefusalKind::TokenRange, "");
                 return self.is_no_hold(Standing::Refused(refusal));
             }

@@ -11,7 +11,7 @@ export const permits = {
     same([await semaphore.tryAcquire(2), await semaphore.availablePermits()], [null, 1]);
     same(await semaphore.inspect(), { available: 1, leases: 1, held: 2 });
     const one = await semaphore.tryAcquire();
-    await rejects(semaphore.acquire(1, { waitMs: 1 }), world.WaitOverError);
+    await rejects(semaphore.acquire(1, { waitMs: 1 }), world.WaitTimeoutError);
     same(await Promise.all([two.release(), two.release(), one.release()]), ["released", "released", "released"]);
     same(await semaphore.availablePermits(), 3);
   },
@@ -105,7 +105,7 @@ export const permits = {
     const { locks, sent } = world.client();
     const waits = [1, 2].map(() => locks.countDownLatch(latch.name).wait({ waitMs: 60_000 }));
     await until(() => sent.length > 1, "they ask");
-    await rejects(latch.wait({ waitMs: 1 }), world.WaitOverError);
+    await rejects(latch.wait({ waitMs: 1 }), world.WaitTimeoutError);
     same([await latch.countDown(), await latch.count(), await latch.countDown()], [1, 1, 0]);
     same([await Promise.all(waits), await latch.countDown(), await latch.count()], [[undefined, undefined], 0, 0]);
   },

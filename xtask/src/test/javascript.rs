@@ -54,6 +54,10 @@ pub(crate) fn runtimes(session: &Session<'_>) -> Result<Report> {
     with_gateway(session, "tests/runtimes/run.mjs", |_| {})
 }
 
+pub(crate) fn readme(session: &Session<'_>) -> Result<Report> {
+    with_gateway(session, "tests/readme/run.mjs", |_| {})
+}
+
 pub(crate) fn hosts(session: &Session<'_>) -> Result<Report> {
     with_gateway(session, "tests/runtimes/hosts.mjs", |_| {})
 }
