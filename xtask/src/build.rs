@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::inline;
 use crate::place::{Place, copy_folder, emptied};
@@ -200,6 +200,7 @@ pub(crate) fn tarball(place: &Place) -> Result<PathBuf> {
             .with_context(|| format!("cannot read {licence}"))?;
     }
     join_scripts(place, &staged)?;
+    name_repository(&staged.join("package.json"))?;
     let tarball = folder.join(format!("edgelatch-{}.tgz", npm_version(place)?));
     let digest = Digest::new().path(&staged)?;
     let stamp = folder.join("package.stamp");
@@ -213,6 +214,19 @@ pub(crate) fn tarball(place: &Place) -> Result<PathBuf> {
     Ok(tarball)
 }
 
+/// Adds to the manifest where the source is, once the owner has filled that in in Cargo.toml.
+fn name_repository(manifest: &Path) -> Result<()> {
+    const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
+    if REPOSITORY.contains("OWNER") {
+        return Ok(());
+    }
+    let mut fields: Value = serde_json::from_str(&fs::read_to_string(manifest)?)?;
+    fields["repository"] = json!({ "type": "git", "url": format!("git+{REPOSITORY}.git") });
+    fields["homepage"] = REPOSITORY.into();
+    fields["bugs"] = format!("{REPOSITORY}/issues").into();
+    fs::write(manifest, format!("{fields:#}\n")).context("cannot write the manifest")
+}
+
 /// Installs the tarball into a folder below target, as a user would into a project; answers the folder.
 pub(crate) fn consumer(place: &Place, name: &str) -> Result<PathBuf> {
     let tarball = tarball(place)?;
@@ -222,7 +236,7 @@ pub(crate) fn consumer(place: &Place, name: &str) -> Result<PathBuf> {
     if stamp::is_fresh(&stamp, &digest) {
         return Ok(folder);
     }
-    let manifest = serde_json::json!({
+    let manifest = json!({
         "name": "edgelatch-consumer",
         "private": true,
         "type": "module",
