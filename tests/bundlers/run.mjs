@@ -22,7 +22,7 @@ const [BEGIN, END] = ["<!-- cargo xtask test bundlers --full writes from here on
 const isFull = (process.env.EDGELATCH_EXTENT ?? "full") === "full";
 
 let workshop;
-before(async () => (workshop = await Workshop.open()));
+before(async () => (workshop = await Workshop.open({ withTools: isFull })));
 after(() => workshop?.close());
 
 /** The environments that passed. */

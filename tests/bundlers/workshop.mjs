@@ -26,14 +26,16 @@ const STRICT = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker
 
 /** Everything that the environments share. */
 export class Workshop {
-  static async open() {
+  static async open({ withTools }) {
     const folder = await mkdtemp(join(tmpdir(), "edgelatch-bundlers-"));
-    const tools = required("EDGELATCH_BUNDLERS");
-    for (const file of ["package.json", "package-lock.json"]) await cp(join(dirname(tools), file), join(folder, file));
-    // Hard links, since some bundlers follow no link out of the project. Where there are none, copies.
-    await start("cp", ["-al", tools, join(folder, "node_modules")]).catch(() => start("cp", ["-a", tools, join(folder, "node_modules")]));
     const unpacked = join(folder, "node_modules/edgelatch");
-    await mkdir(unpacked);
+    if (withTools) {
+      const tools = required("EDGELATCH_BUNDLERS");
+      for (const file of ["package.json", "package-lock.json"]) await cp(join(dirname(tools), file), join(folder, file));
+      // Hard links, since some bundlers follow no link out of the project. Where there are none, copies.
+      await start("cp", ["-al", tools, folder]).catch(() => start("cp", ["-a", tools, folder]));
+    }
+    await mkdir(unpacked, { recursive: true });
     await start("tar", ["-xzf", required("EDGELATCH_TARBALL"), "-C", unpacked, "--strip-components=1"]);
     const front = await openFront(required("EDGELATCH_TEST_URL"));
     return Object.assign(new Workshop(), { folder, front, token: required("EDGELATCH_TEST_TOKEN"), url: required("EDGELATCH_TEST_URL") });
