@@ -31,6 +31,7 @@ export type EdgelatchError =
   | GatewayUnreachableError
   | GatewayTooSlowError
   | OutcomeUnknownError
+  | NotSetUpError
   | BrokenError
   | StartError;
 export const EdgelatchError: {
@@ -53,6 +54,13 @@ export class WaitTimeoutError extends Base {
   readonly code: "wait-timeout";
   /** Until the present hold runs out, null when it has no end. */
   readonly remainingMs: number | null;
+}
+/**
+ * There is no semaphore of this name: create it with `trySetPermits`. To wait until another client adds permits, as Redisson does,
+ * create it with `addPermits(0)`. Nothing is held.
+ */
+export class NotSetUpError extends Base {
+  readonly code: "not-set-up";
 }
 /** The hold ended before it was released. */
 export class LeaseLostError extends Base {

@@ -55,10 +55,11 @@ const kinds = [
   kind("ScriptFailedError", "script-failed"),
   kind("BrokenError", "broken"),
   kind("StartError", "start-failed", "cause"),
+  kind("NotSetUpError", "not-set-up"),
 ];
 export const [
   InvalidOptionError, WaitTimeoutError, LeaseLostError, ReentrancyError, NotExecutedError, GatewayRefusedError, GatewayUnreachableError,
-  GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError, StartError,
+  GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError, StartError, NotSetUpError,
 ] = kinds;
 
 /** An error as the WebAssembly reports it; `errorOf` makes the error, where the caller can see from where it comes. */

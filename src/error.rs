@@ -121,6 +121,9 @@ pub enum AcquireError {
         /// Until the present hold runs out by itself, as Redis told; `None` when it has no end.
         remaining: Option<Duration>,
     },
+    /// There is no semaphore of this name. Create it with `try_set_permits`, or with `add_permits(0)` to
+    /// wait, as Redisson does, until another client adds permits. Nothing is held.
+    NotSetUp,
     /// This owner holds the lock already, and it is one that cannot be taken twice. Nothing was sent.
     HeldAlready,
     /// This owner holds the reading side, and asks for the writing side: it would wait for itself. Release the one before
@@ -173,7 +176,8 @@ impl AcquireError {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
-            Self::Busy { .. } => "somebody else holds the lock".into(),
+            Self::Busy { .. } => "another client holds the lock".into(),
+            Self::NotSetUp => "the semaphore does not exist; create it with try_set_permits".into(),
             Self::HeldAlready => "this owner holds the lock already".into(),
             Self::SelfDeadlock => "this owner reads, and would wait for itself".into(),
             Self::Cancelled { .. } => "the wait was cancelled".into(),

@@ -29,6 +29,7 @@ const TOO_SLOW: u32 = 7;
 const OUTCOME_UNKNOWN: u32 = 8;
 const STALE_TOKEN: u32 = 9;
 const SCRIPT_FAILED: u32 = 10;
+const NOT_SET_UP: u32 = 13;
 
 const NONE: JsValue = JsValue::UNDEFINED;
 
@@ -84,15 +85,19 @@ fn unknown(message: &str, held_at_most: Duration) -> JsValue {
     new(OUTCOME_UNKNOWN, message, &as_ms(held_at_most).into(), &NONE)
 }
 
-/// `reason` is the reason of the caller's signal, which a cancelled wait rejects with.
-pub(super) fn acquire(error: &AcquireError, reason: &JsValue) -> JsValue {
+/// `reason` is the reason of the caller's signal, which a cancelled wait rejects with; `busy` is what a wait that was too short found.
+pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsValue {
     let again = |reason: &str| new(REENTRANCY, &error.message(), &reason.into(), &NONE);
     match error {
         AcquireError::InvalidOption(error) => invalid(error),
         AcquireError::Busy { remaining } => {
             let remaining = remaining.map_or(NONE, |remaining| as_ms(remaining).into());
-            new(WAIT_TIMEOUT, &(error.message() + " for the whole wait"), &remaining, &NONE)
+            new(WAIT_TIMEOUT, &[busy, " for the whole wait"].concat(), &remaining, &NONE)
         }
+        AcquireError::NotSetUp => plain(
+            NOT_SET_UP,
+            "the semaphore does not exist; create it with trySetPermits(n), or with addPermits(0) to wait until permits are added",
+        ),
         AcquireError::HeldAlready => again("held"),
         AcquireError::SelfDeadlock => again("reads"),
         AcquireError::Cancelled { .. } => reason.clone(),

@@ -16,6 +16,7 @@ const CODES = {
   ScriptFailedError: "script-failed",
   BrokenError: "broken",
   StartError: "start-failed",
+  NotSetUpError: "not-set-up",
   GatewayRefusedError: "gateway-refused",
   GatewayUnreachableError: "gateway-unreachable",
   GatewayTooSlowError: "gateway-too-slow",

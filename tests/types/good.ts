@@ -7,7 +7,7 @@ import type {
 } from "edgelatch";
 import {
   BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
-  ReentrancyError, NotExecutedError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, StartError, WaitTimeoutError,
+  ReentrancyError, NotExecutedError, OutcomeUnknownError, ScriptFailedError, NotSetUpError, StaleTokenError, StartError, WaitTimeoutError,
 } from "edgelatch";
 import { connect as connectSlim, init } from "edgelatch/slim";
 import module from "edgelatch/edgelatch.wasm";
@@ -149,6 +149,7 @@ export function errors(error: unknown): string {
   if (error instanceof GatewayUnreachableError) return error.code satisfies "gateway-unreachable";
   if (error instanceof GatewayTooSlowError) return error.code satisfies "gateway-too-slow";
   if (error instanceof BrokenError) return error.code satisfies "broken";
+  if (error instanceof NotSetUpError) return error.code satisfies "not-set-up";
   if (error instanceof StartError) return error.code satisfies "start-failed";
   throw error;
 }
@@ -207,6 +208,7 @@ function kind(code: ErrorCode): string {
     case "outcome-unknown":
     case "broken":
     case "start-failed":
+    case "not-set-up":
       return code;
     default:
       return code satisfies never;

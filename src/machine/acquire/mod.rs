@@ -164,6 +164,11 @@ impl Acquire {
         match reply.code {
             Code::Done | Code::AlreadyYours => self.granted(reply, sent_at, now),
             // The tombstone is written: by this execution, or by an earlier one of the same last try.
+            Code::No if self.spec.target.is_absent(reply) => {
+                // A last try has left a tombstone; a copy of another would be granted once there are permits.
+                self.round.open = !last;
+                self.end(AcquireError::NotSetUp, now);
+            }
             Code::No | Code::Gone if last => {
                 let remaining = if reply.code == Code::No { reply.remaining() } else { None };
                 self.state = State::Over(Err(AcquireError::Busy { remaining }));

@@ -45,6 +45,21 @@ export const permits = {
     same(await world.client().locks.semaphore(world.name()).trySetPermits(1, { lifeMs: 60_000 }), true);
   },
 
+  async "a semaphore that does not exist is told apart from one without permits"(world) {
+    const { locks } = world.client();
+    for (const kind of ["semaphore", "permitExpirableSemaphore"]) {
+      const semaphore = locks[kind](world.name());
+      const { message } = await rejects(semaphore.tryAcquire(), world.NotSetUpError);
+      ok(message.includes("trySetPermits"), message);
+      // At once, however long it may wait.
+      await rejects(semaphore.run(1, { waitMs: 86_400_000 }, () => ok(false, "the work is not begun")), world.NotSetUpError);
+      same([await semaphore.trySetPermits(1), (await semaphore.acquire()) !== null], [true, true]);
+      const empty = locks[kind](world.name());
+      await empty.addPermits(0);
+      same(await empty.tryAcquire(), null);
+    }
+  },
+
   async "run takes permits around the work, and a lease may be renewed"(world) {
     const semaphore = world.client().locks.semaphore(world.name());
     await semaphore.trySetPermits(2);
