@@ -44,7 +44,7 @@ after(removeProjects);
 for (const file of PAGES) {
   describe(file, async () => {
     const text = await readFile(new URL(`../../${file}`, import.meta.url), "utf8");
-    const programs = [...text.matchAll(/^```js\n\/\/ (\S+)\n([^`]+)^```$/gm)];
+    const programs = [...text.matchAll(/^```js\n\/\/ (\S+)\n(.+?)^```$/gms)];
     test("every block of JavaScript is a program with a name", () => {
       assert.equal(programs.length, text.split("```js\n").length - 1);
       assert.deepEqual(programs.map(([, name]) => name).filter((name) => !PROGRAMS[name]), []);

@@ -10,7 +10,6 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use crate::setup;
-use crate::stamp::Digest;
 
 /// The checkout and its target folder.
 pub(crate) struct Place {

@@ -85,6 +85,10 @@ fn clear_no(kind: RefusalKind, code: &str, status: u16, text: &str) {
         assert!(known, "{text} is {kind:?} {code}");
         return;
     }
+    if kind == RefusalKind::NotAGateway {
+        assert!([404, 405, 410].contains(&status));
+        return assert_eq!(code, format!("HTTP {status}"));
+    }
     assert!(
         text.starts_with(code) || text.split_whitespace().next() == Some(code),
         "{code} of {text}"
@@ -109,6 +113,10 @@ fn unclear(kind: FailureKind, status: u16) {
             assert!(status >= 500 || [408, 429].contains(&status));
         }
         FailureKind::Garbled { status: told } => assert_eq!(told, status),
+        FailureKind::WebPage { status: told } => {
+            assert_eq!(told, status);
+            assert!((200..300).contains(&status));
+        }
         other => panic!("{other:?} at {status}"),
     }
 }
