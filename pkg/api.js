@@ -3,7 +3,7 @@
 import { errorOf, fail, lossOf, waiting } from "./errors.js";
 import * as options from "./options.js";
 import { start } from "./start.js";
-import { isProgram } from "./wasm/web.js";
+import { isProgram, networkErrors } from "./wasm/web.js";
 import { connect as openModule, Thing } from "./wasm/edgelatch.js";
 
 /** In the order of `kind` in src/js/numbers.rs. */
@@ -70,7 +70,7 @@ class Base {
         });
         return answer instanceof Thing ? new Lease(answer, of.#about) : answer;
       } catch (failure) {
-        throw errorOf(failure, of.#about, ask);
+        throw errorOf(failure, of.#about, ask, networkErrors.get(of.#about.host));
       } finally {
         waiting.delete(refuse);
         attend(-1);

@@ -1,6 +1,5 @@
 // What the WebAssembly hands out and JavaScript alone can make in few bytes: errors, whose classes extend Error (errors.d.ts says what
 // they mean), and objects that do not change.
-import { networkErrors } from "./wasm/web.js";
 
 /** Marks errors of every copy of the package in a process: `import` and `require` load one each. */
 const BRAND = Symbol.for("edgelatch.error");
@@ -71,11 +70,14 @@ class Failure {
 
 export const fail = (place, message, ...values) => new Failure(place, message, values);
 
+/** Errors that the runtime's own error about a request may have caused. */
+const OF_THE_NETWORK = ["gateway-unreachable", "outcome-unknown", "not-executed"];
+
 /**
  * The error for a failure, with the object that it is about: `{ kind, name, host }`. Anything else is handed on as it is, such as
- * the reason of the caller's own signal. The stack begins at the caller of `entry`.
+ * the reason of the caller's own signal. The stack begins at the caller of `entry`; `cause` is the runtime's last error at this host.
  */
-export function errorOf(failure, about, entry) {
+export function errorOf(failure, about, entry, cause) {
   if (!(failure instanceof Failure)) return failure;
   const { place, message, values } = failure;
   const Kind = kinds[place];
@@ -85,15 +87,10 @@ export function errorOf(failure, about, entry) {
   const name = about.redactNames ? undefined : about.name;
   if (name !== undefined) error[kind === "guard" ? "key" : "lock"] = name;
   if (host !== undefined) error.host = host;
-  const cause = networkError(host, error.code);
-  if (cause) error.cause = cause;
+  if (cause && OF_THE_NETWORK.includes(error.code)) error.cause = cause;
   Error.captureStackTrace?.(error, entry);
   return error;
 }
-
-/** What the runtime last said about requests to this host, for errors that may come of it. */
-const networkError = (host, code) =>
-  ["gateway-unreachable", "outcome-unknown", "not-executed"].includes(code) ? networkErrors.get(host) : undefined;
 
 /** The object and the host, for the end of a message. */
 function where({ kind, name, host, redactNames }) {

@@ -44,7 +44,7 @@ export class Workshop {
   async close() {
     await this.browser?.close();
     this.front.close();
-    await rm(this.folder, { recursive: true, force: true });
+    for (const folder of [this.folder, `${this.folder}-home`]) await rm(folder, { recursive: true, force: true });
   }
 
   /** A project with these files, by their paths, and with `use.mjs`. */
@@ -72,7 +72,8 @@ export class Workshop {
 
   /** The environment of every program that is started. */
   get env() {
-    const [home, path] = [join(this.folder, "home"), process.env.PATH];
+    // Not above the projects: Next.js looks for no lock file in a home.
+    const [home, path] = [`${this.folder}-home`, process.env.PATH];
     const quiet = { CI: "1", NO_COLOR: "1", NEXT_TELEMETRY_DISABLED: "1", VITE_CJS_IGNORE_WARNING: "1" };
     return { HOME: home, PATH: path, ...quiet, LOCKS_URL: this.url, LOCKS_TOKEN: this.token, LOCKS_NAME: this.lockName() };
   }

@@ -167,7 +167,8 @@ impl Player {
     /// What a client is told that has not got anything: nothing is held, or not for longer than that.
     fn told(&self, operation: u32, error: &AcquireError) {
         let (sight, held_at_most) = match error {
-            AcquireError::Busy { .. } => (Sight::Busy, None),
+            // After a Redis has lost its data there is no semaphore until somebody makes it anew.
+            AcquireError::Busy { .. } | AcquireError::NotSetUp => (Sight::Busy, None),
             AcquireError::Cancelled { held_at_most } => (Sight::Cancelled, *held_at_most),
             AcquireError::TooSlow => (Sight::TooSlow, None),
             AcquireError::Unreachable(_) => (Sight::Unreachable, None),
