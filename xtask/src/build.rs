@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::inline;
 use crate::place::{Place, copy_folder, emptied};
@@ -220,11 +220,13 @@ fn name_repository(manifest: &Path) -> Result<()> {
     if REPOSITORY.contains("OWNER") {
         return Ok(());
     }
-    let mut fields: Value = serde_json::from_str(&fs::read_to_string(manifest)?)?;
-    fields["repository"] = json!({ "type": "git", "url": format!("git+{REPOSITORY}.git") });
-    fields["homepage"] = REPOSITORY.into();
-    fields["bugs"] = format!("{REPOSITORY}/issues").into();
-    fs::write(manifest, format!("{fields:#}\n")).context("cannot write the manifest")
+    let mut fields: Map<String, Value> = serde_json::from_str(&fs::read_to_string(manifest)?)?;
+    let git = json!({ "type": "git", "url": format!("git+{REPOSITORY}.git") });
+    fields.insert("repository".into(), git);
+    fields.insert("homepage".into(), REPOSITORY.into());
+    fields.insert("bugs".into(), format!("{REPOSITORY}/issues").into());
+    fs::write(manifest, format!("{:#}\n", Value::Object(fields)))
+        .context("cannot write the manifest")
 }
 
 /// Installs the tarball into a folder below target, as a user would into a project; answers the folder.
