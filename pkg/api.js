@@ -1,8 +1,10 @@
 // The public names. Everything is done in the WebAssembly module that a loader has set up: these classes give names to its
 // numbers, which are the places in the lists below, and pass on what they are given once options.js has checked it.
-import { GatewayUnreachableError, waiting } from "./errors.js";
+import { errorOf, fail, lossOf, waiting } from "./errors.js";
 import * as options from "./options.js";
-import { connect as open, Thing } from "./wasm/edgelatch.js";
+import { start } from "./start.js";
+import { isProgram, networkErrors } from "./wasm/web.js";
+import { connect as openModule, Thing } from "./wasm/edgelatch.js";
 
 /** In the order of `kind` in src/js/numbers.rs. */
 const KINDS = [
@@ -15,9 +17,12 @@ const QUESTIONS = [
   "trySetPermits", "availablePermits", "updateLeaseTime", "setPermits", "trySetCount", "countDown", "count", "wait", "delete",
   "set", "claim", "newest", "isHeld", "renew", "eval", "end", "next",
 ];
+/** The place of GatewayUnreachableError in errors.js. */
+const UNREACHABLE = 6;
 /** In the order of `tell` in src/js/numbers.rs. */
 const FACTS = ["name", "token", "signal", "holdCount", "remaining", "permitIds", "tokenOf"];
 
+let aboutOf;
 let make;
 let ask;
 let tell;
@@ -25,27 +30,85 @@ let tell;
 /** An object of the package, and the thing in the module that it stands for. */
 class Base {
   #thing;
+  /** For messages and inspection: its kind, its name, and the gateway's host. */
+  #about;
 
-  constructor(thing) {
+  constructor(thing, about) {
     this.#thing = thing;
+    this.#about = about;
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](_depth, options, inspect) {
+    const { kind, redactNames, ...rest } = this.#about;
+    if (!(this instanceof Lease)) return `${kind} ${inspect(rest, options)}`;
+    return `lease of ${kind} ${inspect({ ...rest, token: this.token, remainingMs: this.remaining() }, options)}`;
+  }
+
+  [Symbol.for("Deno.customInspect")](inspect, options) {
+    return this[Symbol.for("nodejs.util.inspect.custom")](0, options, inspect);
   }
 
   static {
     const inside = (value) => (value instanceof Base ? value.#thing : undefined);
-    make = (of, kind, name = "", numbers = [], bytes = [], other) =>
-      of.#thing.make(KINDS.indexOf(kind), inside(other) ?? of.#thing, name, numbers, bytes);
+    aboutOf = (of) => of.#about;
+    make = (of, kind, name = "", numbers = [], bytes = [], other) => {
+      try {
+        return of.#thing.make(KINDS.indexOf(kind), inside(other) ?? of.#thing, name, numbers, bytes);
+      } catch (failure) {
+        throw errorOf(failure, {}, make);
+      }
+    };
     ask = async (of, question, read, values = []) => {
       const { numbers = [], texts = [], signal, lease } = read?.(...values) ?? {};
       const what = QUESTIONS.indexOf(question);
       let refuse;
-      const answer = await new Promise((resolve, reject) => {
-        waiting.add((refuse = reject));
-        of.#thing.ask(what, inside(lease) ?? of.#thing, numbers, texts, signal, { resolve, reject });
-      }).finally(() => waiting.delete(refuse));
-      return answer instanceof Thing ? new Lease(answer) : answer;
+      attend(1);
+      try {
+        const answer = await new Promise((resolve, reject) => {
+          waiting.add((refuse = reject));
+          of.#thing.ask(what, inside(lease) ?? of.#thing, numbers, texts, signal, { resolve, reject });
+        });
+        return answer instanceof Thing ? new Lease(answer, of.#about) : answer;
+      } catch (failure) {
+        throw errorOf(failure, of.#about, ask, networkErrors.get(of.#about.host));
+      } finally {
+        waiting.delete(refuse);
+        attend(-1);
+      }
     };
     tell = (of, fact, about = "") => of.#thing.tell(FACTS.indexOf(fact), about);
   }
+}
+
+/** How many calls and callbacks are pending. Only while there are some, a program of Node, Deno or Bun is kept alive. */
+let pending = 0;
+let alive;
+
+function attend(change) {
+  pending += change;
+  if (pending === 0) alive = clearInterval(alive);
+  else if (isProgram) alive ??= setInterval(() => {}, 2 ** 30);
+}
+
+/** The questions whose answer is a lease. */
+const LEASED = ["acquire", "tryAcquire"];
+
+/** `using` without `await` would not wait for the release: it fails, and what was acquired is released. */
+function misused(acquired) {
+  acquired.then((lease) => lease?.release()).catch(() => {});
+  throw new TypeError("a lease is released asynchronously: write `await using lease = await lock.acquire()`");
+}
+
+/** A method whose promise, where a lease was meant, says so to `using`. */
+function disposable(method) {
+  if (!Symbol.dispose) return method;
+  const name = method.name;
+  return {
+    [name](...values) {
+      const acquired = method.apply(this, values);
+      return Object.defineProperty(acquired, Symbol.dispose, { get: () => misused(acquired), configurable: true });
+    },
+  }[name];
 }
 
 /** Gives the class a method for each of these questions, by how what it is given is read, and a property for each of these facts. */
@@ -53,7 +116,8 @@ function define({ prototype }, questions, facts) {
   for (const [question, read] of Object.entries(questions)) {
     // Classes have those of their own that do more.
     if (Object.hasOwn(prototype, question)) continue;
-    const value = { [question](...values) { return ask(this, question, read, values); } }[question];
+    const method = { [question](...values) { return ask(this, question, read, values); } }[question];
+    const value = LEASED.includes(question) ? disposable(method) : method;
     Object.defineProperty(prototype, question, { value, configurable: true, writable: true });
   }
   for (const fact of facts) {
@@ -63,24 +127,31 @@ function define({ prototype }, questions, facts) {
 
 /** Acquires, calls the work, and releases; what the work throws says more than how its lease ended. */
 async function run(of, { run }, values, given, work) {
-  if (typeof given === "function") [given, work] = [undefined, given];
+  if (typeof given === "function" && work === undefined) [given, work] = [undefined, given];
   const lease = await ask(of, "run", run, [...values, given, work]);
-  let result;
+  attend(1);
   try {
-    result = await work(lease);
-  } catch (thrown) {
-    await ask(lease, "end").catch(() => {});
-    throw thrown;
+    let result;
+    try {
+      result = await work(lease);
+    } catch (thrown) {
+      await ask(lease, "end").catch(() => {});
+      throw thrown;
+    }
+    await ask(lease, "end");
+    return result;
+  } finally {
+    attend(-1);
   }
-  await ask(lease, "end");
-  return result;
 }
 
 /** Several locks as one. */
 function together(of, kind, locks, numbers) {
-  let list = new Base(make(of, "list"));
-  for (const lock of members(locks)) list = new Base(make(list, "list", "", [], [], lock));
-  return new Lock(make(list, kind, "", numbers()));
+  const all = members(locks);
+  let list = new Base(make(of, "list"), {});
+  for (const lock of all) list = new Base(make(list, "list", "", [], [], lock), {});
+  const name = all.map((lock) => aboutOf(lock).name).join(", ");
+  return new Lock(make(list, kind, "", numbers()), { ...aboutOf(of), kind, name });
 }
 
 function members(locks) {
@@ -89,27 +160,27 @@ function members(locks) {
   throw options.no("locks", "an array of locks");
 }
 
-/** What is made of a name, and of options. */
-function named(of, kind, name, given, read = options.made[kind]) {
+/** An object of this class that is made of a name, and of options. */
+function named(Class, of, kind, name, given, read = options.made[kind]) {
   const title = options.text(name, kind === "guard" ? "key" : "name");
-  const all = options.given(given);
-  return make(of, kind, title, read?.(all));
+  return new Class(make(of, kind, title, read(given)), { ...aboutOf(of), kind, name: title });
 }
 
 class Locks extends Base {
   owner() {
-    return new Locks(make(this, "owner"));
+    return new Locks(make(this, "owner"), aboutOf(this));
   }
 
   readWriteLock(name, given) {
-    const side = (kind) => new Lock(named(this, kind, name, given, options.made.readWriteLock));
+    const side = (kind) => named(Lock, this, kind, name, given, options.made.readWriteLock);
     return Object.freeze({ read: side("read"), write: side("write") });
   }
 
   groupLock(group, values, given) {
     const [name, all] = [options.text(group, "name"), options.bytes(values)];
-    const numbers = options.made.groupLock(options.given(given));
-    return new Lock(make(this, "groupLock", name, [...numbers, ...all.map(({ length }) => length)], joined(all)));
+    const numbers = options.made.groupLock(given);
+    const lengths = all.map(({ length }) => length);
+    return new Lock(make(this, "groupLock", name, [...numbers, ...lengths], joined(all)), { ...aboutOf(this), kind: "groupLock", name });
   }
 
   multiLock(locks) {
@@ -117,7 +188,7 @@ class Locks extends Base {
   }
 
   redLock(locks, given) {
-    return together(this, "redLock", locks, () => options.made.redLock(options.given(given)));
+    return together(this, "redLock", locks, () => options.made.redLock(given));
   }
 
   events() {
@@ -163,7 +234,7 @@ class Guard extends Base {
 
 /** What becomes of a lease, or how waits go on. */
 async function* events(of) {
-  const events = new Base(make(of, "events"));
+  const events = new Base(make(of, "events"), {});
   for (let event; (event = await ask(events, "next")); ) yield event;
 }
 
@@ -172,8 +243,9 @@ class Lease extends Base {
 
   /** Kept here: it can be read when nothing else is answered any more. */
   get signal() {
-    return (this.#signal ??= tell(this, "signal"));
+    return (this.#signal ??= lossOf(aboutOf(this), () => tell(this, "signal")));
   }
+
   tokenOf(name) {
     return typeof name === "string" ? tell(this, "tokenOf", name) : null;
   }
@@ -188,8 +260,8 @@ class Lease extends Base {
     try {
       return JSON.parse(result);
     } catch {
-      // Our script tells a result in JSON or none at all.
-      throw new GatewayUnreachableError("the gateway's answer is not understood (HTTP 200)");
+      // Our script returns its result in JSON or none at all.
+      throw errorOf(fail(UNREACHABLE, "the gateway's answer is not understood (HTTP 200)"), aboutOf(this));
     }
   }
   events() {
@@ -199,13 +271,16 @@ class Lease extends Base {
     return ask(this, "end");
   }
 }
+if (Symbol.dispose) {
+  Object.defineProperty(Lease.prototype, Symbol.dispose, { get() { return misused(Promise.resolve(this)); }, configurable: true });
+}
 
 const NAMED = {
   lock: Lock, nonReentrantLock: Lock, spinLock: Lock, fairLock: Lock, nonReentrantFairLock: Lock, fencedLock: Lock,
   semaphore: Semaphore, permitExpirableSemaphore: PermitExpirableSemaphore, countDownLatch: CountDownLatch, guard: Guard,
 };
 for (const [kind, Class] of Object.entries(NAMED)) {
-  const value = { [kind](name, given) { return new Class(named(this, kind, name, given)); } }[kind];
+  const value = { [kind](name, given) { return named(Class, this, kind, name, given); } }[kind];
   Object.defineProperty(Locks.prototype, kind, { value, configurable: true, writable: true });
 }
 function held(lease) {
@@ -220,18 +295,18 @@ define(CountDownLatch, options.countDownLatch, ["name"]);
 define(Guard, options.guard(held), []);
 define(Lease, options.lease, ["name", "token", "holdCount"]);
 
-export function connect(given) {
-  if (!options.isObject(given)) throw options.no("options", "an object with url and token");
-  const [url, token] = [options.text(given.url, "url"), options.maybeText(given.token, "token")];
-  return new Locks(open(...options.gateway(given, url, token)));
+/** Makes the `connect` of an entry, which starts the module that `load` returns at its first call. */
+export function clients(load) {
+  const open = ({ module, redactNames }) => {
+    start(load);
+    try {
+      const thing = openModule(...module);
+      return new Locks(thing, { kind: "edgelatch", host: new URL(module[0].trim()).host, redactNames });
+    } catch (failure) {
+      throw errorOf(failure, {}, open);
+    }
+  };
+  const connect = (given) => open(options.client(given));
+  connect.fromEnv = (env, given) => open(options.clientFromEnv(env, given));
+  return connect;
 }
-connect.fromEnv = (env, given) => {
-  const all = options.given(given);
-  const [url, token] = options.environment(env, options.maybeText(all.prefix, "prefix") ?? "");
-  return new Locks(open(...options.gateway(all, url, token)));
-};
-
-export {
-  BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
-  NotAgainError, NotDoneError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, WaitOverError,
-} from "./errors.js";

@@ -1,10 +1,23 @@
 // What the WebAssembly hands out and JavaScript alone can make in few bytes: errors, whose classes extend Error (errors.d.ts says what
 // they mean), and objects that do not change.
 
+/** Marks errors of every copy of the package in a process: `import` and `require` load one each. */
+const BRAND = Symbol.for("edgelatch.error");
+const isOurs = (value) => typeof value === "object" && value !== null && BRAND in value;
+
 export class EdgelatchError extends Error {
   constructor(code, message) {
     super(message);
     this.code = code;
+  }
+
+  get [BRAND]() {
+    return true;
+  }
+
+  // A class of the caller's that extends one of ours is matched by its own prototype.
+  static [Symbol.hasInstance](value) {
+    return this === EdgelatchError ? isOurs(value) : Function.prototype[Symbol.hasInstance].call(this, value);
   }
 }
 
@@ -14,6 +27,10 @@ function kind(name, code, ...fields) {
     constructor(message, ...values) {
       super(code, message);
       fields.forEach((field, i) => (this[field] = values[i] ?? null));
+    }
+
+    static [Symbol.hasInstance](value) {
+      return this === Kind ? isOurs(value) && value.code === code : super[Symbol.hasInstance](value);
     }
   };
   // A minifier may rename the class; `name` is part of the interface.
@@ -25,10 +42,10 @@ function kind(name, code, ...fields) {
 /** In the order of the numbers in src/js/error.rs. */
 const kinds = [
   kind("InvalidOptionError", "invalid-option", "option", "accepted"),
-  kind("WaitOverError", "wait-over", "remainingMs"),
+  kind("WaitTimeoutError", "wait-timeout", "remainingMs"),
   kind("LeaseLostError", "lease-lost", "reason"),
-  kind("NotAgainError", "not-again", "reason"),
-  kind("NotDoneError", "not-done"),
+  kind("ReentrancyError", "reentrancy", "reason"),
+  kind("NotExecutedError", "not-executed"),
   kind("GatewayRefusedError", "gateway-refused", "reason"),
   kind("GatewayUnreachableError", "gateway-unreachable"),
   kind("GatewayTooSlowError", "gateway-too-slow"),
@@ -36,14 +53,51 @@ const kinds = [
   kind("StaleTokenError", "stale-token", "reason", "newest"),
   kind("ScriptFailedError", "script-failed"),
   kind("BrokenError", "broken"),
+  kind("StartError", "start-failed", "cause"),
+  kind("NotSetUpError", "not-set-up"),
 ];
 export const [
-  InvalidOptionError, WaitOverError, LeaseLostError, NotAgainError, NotDoneError, GatewayRefusedError, GatewayUnreachableError,
-  GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError,
+  InvalidOptionError, WaitTimeoutError, LeaseLostError, ReentrancyError, NotExecutedError, GatewayRefusedError, GatewayUnreachableError,
+  GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError, StartError, NotSetUpError,
 ] = kinds;
 
-/** What the WebAssembly makes its errors by. */
-export const fail = (place, message, ...values) => new kinds[place](message, ...values);
+/** An error as the WebAssembly reports it; `errorOf` makes the error, where the caller can see from where it comes. */
+class Failure {
+  constructor(place, message, values) {
+    Object.assign(this, { place, message, values });
+  }
+}
+
+export const fail = (place, message, ...values) => new Failure(place, message, values);
+
+/** Errors that the runtime's own error about a request may have caused. */
+const OF_THE_NETWORK = ["gateway-unreachable", "outcome-unknown", "not-executed"];
+
+/**
+ * The error for a failure, with the object that it is about: `{ kind, name, host }`. Anything else is handed on as it is, such as
+ * the reason of the caller's own signal. The stack begins at the caller of `entry`; `cause` is the runtime's last error at this host.
+ */
+export function errorOf(failure, about, entry, cause) {
+  if (!(failure instanceof Failure)) return failure;
+  const { place, message, values } = failure;
+  const Kind = kinds[place];
+  if (Kind === InvalidOptionError) about = {};
+  const error = new Kind(message + where(about), ...values);
+  const { kind, host } = about;
+  const name = about.redactNames ? undefined : about.name;
+  if (name !== undefined) error[kind === "guard" ? "key" : "lock"] = name;
+  if (host !== undefined) error.host = host;
+  if (cause && OF_THE_NETWORK.includes(error.code)) error.cause = cause;
+  Error.captureStackTrace?.(error, entry);
+  return error;
+}
+
+/** The object and the host, for the end of a message. */
+function where({ kind, name, host, redactNames }) {
+  const object = name === undefined || redactNames ? kind : `${kind} ${JSON.stringify(name)}`;
+  const parts = [object, host && `gateway ${host}`].filter(Boolean);
+  return parts.length ? ` (${parts.join(", ")})` : "";
+}
 
 /** In the order of `Snapshot` in src/js/counts.rs; a question mark stands behind what is true or false. */
 const snapshots = [
@@ -77,7 +131,24 @@ export const waiting = new Set();
 let controllers = [];
 let many = 64;
 
+/** The objects whose loss the signals report, and the one whose signal is being made. */
+const losses = new WeakMap();
+let current = {};
+
+/** The signal that `read` returns, which is to name this object. It may be aborted already. */
+export function lossOf(about, read) {
+  current = about;
+  const signal = read();
+  current = {};
+  losses.set(signal, about);
+  return signal;
+}
+
 export class LossController extends AbortController {
+  abort(failure) {
+    super.abort(errorOf(failure, losses.get(this.signal) ?? current));
+  }
+
   constructor() {
     super();
     // Older Workers have none; there calls alone tell of it.

@@ -1,8 +1,9 @@
+/// <reference lib="esnext.disposable" />
 /**
  * Redisson's distributed locks over HTTP.
  *
  * Every duration is a whole number of milliseconds. Bad input rejects with {@link InvalidOptionError} before anything is
- * sent. No message of any error holds the gateway's token, an owner id or a script.
+ * sent. Errors name the lock and the gateway's host; none holds the gateway's token, an owner id or a script.
  */
 
 import type { CountDownLatch, Guard, Lock, PermitExpirableSemaphore, ReadWriteLock, Semaphore } from "./objects.js";
@@ -31,8 +32,11 @@ export type ConnectOptions = UpstashOptions | WebdisOptions;
 /** A gateway that speaks Upstash's REST protocol: Upstash itself, `edgelatch-gateway`, SRH and others. */
 export interface UpstashOptions extends GatewayOptions {
   dialect?: "upstash";
-  /** The gateway's bearer token. White space around it is cut off. */
-  token: string;
+  /**
+   * The gateway's bearer token. White space around it is cut off. `undefined`, as an environment
+   * variable that is not set, throws an {@link InvalidOptionError} that says so.
+   */
+  token: string | undefined;
 }
 
 /**
@@ -48,7 +52,7 @@ export interface WebdisOptions extends GatewayOptions {
 /** What all gateways have in common. */
 export interface GatewayOptions {
   /** The gateway's address: `https://…`, or `http://` on loopback. No user, query or fragment in it. White space is cut off. */
-  url: string;
+  url: string | undefined;
   /** Allows `http://` beyond loopback: for private networks only, since the token travels in the clear. Default false. */
   allowHttp?: boolean;
   /**
@@ -63,6 +67,11 @@ export interface GatewayOptions {
    * from the first answer that refuses it.
    */
   keyLocking?: "auto" | "on" | "off";
+  /**
+   * Leaves the names of locks and keys out of the messages and properties of errors: for names that are personal data. Default
+   * false.
+   */
+  redactNames?: boolean;
   /**
    * How those who wait learn of a release. Default `auto`: over a stream where the gateway has one, found out by itself, and by asking
    * at intervals where it has none or loses it ({@link Locks.events} tells). `off`: by asking alone. While somebody waits a stream takes
@@ -115,7 +124,7 @@ export interface Locks {
   /** The re-entrant lock of this name, as Redisson's `getLock(name)`. @throws {InvalidOptionError} */
   lock(name: string): Lock;
   /**
-   * A lock that one owner cannot take twice, as `getNonReentrantLock(name)`: the second time rejects with {@link NotAgainError}.
+   * A lock that one owner cannot take twice, as `getNonReentrantLock(name)`: the second time rejects with {@link ReentrancyError}.
    *
    * @throws {InvalidOptionError}
    */

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 // What is acquired, and what is held: part of index.d.ts.
 
 /** How long a hold lasts. */
@@ -45,15 +46,15 @@ export interface Lock {
    * three more to undo them.)
    *
    * @returns the lease, or null when somebody else holds the lock.
-   * @throws {NotAgainError} this owner may not take it now.
+   * @throws {ReentrancyError} this owner may not take it now.
    * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError | OutcomeUnknownError | InvalidOptionError}
    */
   tryAcquire(options?: GrantOptions & { signal?: AbortSignal }): Promise<Lease | null>;
   /**
    * Waits for the lock.
    *
-   * @throws {WaitOverError} somebody else held it for the whole wait.
-   * @throws {NotAgainError} this owner may not take it now.
+   * @throws {WaitTimeoutError} somebody else held it for the whole wait.
+   * @throws {ReentrancyError} this owner may not take it now.
    * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError | OutcomeUnknownError | InvalidOptionError}
    */
   acquire(options?: AcquireOptions): Promise<Lease>;
@@ -69,7 +70,7 @@ export interface Lock {
    * Ends whatever hold there is, whoever holds it.
    *
    * @returns whether the lock was held.
-   * @throws {NotDoneError | GatewayRefusedError | GatewayUnreachableError}
+   * @throws {NotExecutedError | GatewayRefusedError | GatewayUnreachableError}
    */
   forceRelease(): Promise<boolean>;
   /** What Redis says of the lock now, read from the primary. */
@@ -187,7 +188,7 @@ export interface CountDownLatch {
   countDown(): Promise<number>;
   /** What is left to count; 0 when it is open. */
   count(): Promise<number>;
-  /** Waits until it is open. @throws {WaitOverError} it was closed for the whole wait. @throws as {@link Lock.acquire} */
+  /** Waits until it is open. @throws {WaitTimeoutError} it was closed for the whole wait. @throws as {@link Lock.acquire} */
   wait(options?: Omit<AcquireOptions, "leaseMs" | "replicas">): Promise<void>;
   /** Opens it, whatever is left to count; false when it was open. */
   delete(): Promise<boolean>;
@@ -202,7 +203,7 @@ export interface Guard {
    *
    * @throws {StaleTokenError} a newer token has been seen. Nothing was written.
    * @throws {LeaseLostError} the lease has ended. Nothing was sent.
-   * @throws {GatewayRefusedError | GatewayUnreachableError | NotDoneError | InvalidOptionError}
+   * @throws {GatewayRefusedError | GatewayUnreachableError | NotExecutedError | InvalidOptionError}
    */
   set(lease: Lease, value: string, options?: { lifeMs?: number; name?: string }): Promise<void>;
   /** `DEL`. @throws as {@link Guard.set} */
@@ -253,7 +254,7 @@ export interface Lease {
    *
    * @throws {LeaseLostError} the lease is gone; it did not run.
    * @throws {ScriptFailedError} it failed, or its result is none that JSON can tell.
-   * @throws {GatewayRefusedError | GatewayUnreachableError | NotDoneError | InvalidOptionError}
+   * @throws {GatewayRefusedError | GatewayUnreachableError | NotExecutedError | InvalidOptionError}
    */
   eval(script: string, keys?: readonly string[], args?: readonly string[], options?: { once?: boolean }): Promise<unknown>;
   /**

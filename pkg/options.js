@@ -13,11 +13,31 @@ export const no = (option, accepted) =>
 
 export const isObject = (value) => typeof value === "object" && value !== null;
 
-/** An options object, or its absence. */
-export function given(value) {
+/** What other lock packages call an option of ours. */
+const ALIASES = {
+  leaseMs: ["ttl", "ttlMs", "lease", "leaseTime", "leaseTimeMs", "duration", "expiry", "expires", "expiresIn", "lockTimeout", "px", "ex"],
+  waitMs: ["timeout", "timeoutMs", "wait", "waitTime", "waitTimeMs", "acquireTimeout", "maxWait"],
+  maxRequests: ["retries", "retry", "retryCount", "maxRetries", "attempts", "maxAttempts", "acquireAttemptsLimit"],
+  requestTimeoutMs: ["timeout", "timeoutMs", "requestTimeout", "fetchTimeout"],
+};
+/** Why an option of one method is none of another. */
+const MISPLACED = {
+  waitMs: "tryAcquire does not wait; use acquire",
+  maxRequests: "tryAcquire does not wait; use acquire",
+};
+
+/** An options object of these options, or its absence. Another option is an error: it would be ignored otherwise. */
+export function given(value, ...known) {
   if (value === undefined) return {};
-  if (isObject(value)) return value;
-  throw no("options", "an object");
+  if (!isObject(value)) throw no("options", "an object");
+  for (const name of Object.keys(value)) {
+    if (known.includes(name) || value[name] === undefined) continue;
+    const meant = known.find((option) => ALIASES[option]?.includes(name));
+    const hint = meant ? `did you mean \`${meant}\`?` : (MISPLACED[name] ?? `it takes ${known.join(", ") || "no options"}`);
+    const accepted = known.length > 0 ? `one of ${known.join(", ")}` : "no options";
+    throw new InvalidOptionError(`\`${name}\` is not an option here: ${hint}`, name, accepted);
+  }
+  return value;
 }
 
 /** What fits, or nothing. */
@@ -74,11 +94,14 @@ const isSignal = (value) => {
 const life = ({ lifeMs }) => number(lifeMs, "lifeMs", 1, TEN_YEARS);
 const skew = (options, name) => number(options[name], name, 0, 60_000);
 
-/** Everything that what waits may be told; less where nothing waits. */
+const GRANT = ["leaseMs", "replicas", "signal"];
+
+/** The options of an acquisition; fewer where it does not wait. */
 function terms(options, waits, permits) {
-  const all = given(options);
+  const all = waits ? given(options, ...GRANT, "waitMs", "maxRequests") : given(options, ...GRANT);
   const signal = checked(all.signal, "signal", "an AbortSignal", isSignal);
   const aborted = signal && "until-aborted";
+  if (waits && all.waitMs === 0) throw no("waitMs", "a whole number from 1 on; to try once without waiting use tryAcquire");
   const waitMs = waits ? number(all.waitMs, "waitMs", 1, DAY, ', or "until-aborted" with a signal', aborted) : undefined;
   const requests = waits ? number(all.maxRequests, "maxRequests", 3, 10_000) : undefined;
   const leaseMs = number(all.leaseMs, "leaseMs", 100, DAY, ', or "renewed"', "renewed");
@@ -89,6 +112,7 @@ function terms(options, waits, permits) {
 /** The options of what is done with work. */
 function worked(options, work) {
   if (typeof work === "function") return options;
+  if (typeof options === "function") throw no("options", "the options before the function: run(options, work)");
   throw no("work", "a function");
 }
 
@@ -125,7 +149,7 @@ export const semaphore = {
   release: some,
   releaseIfExists: some,
   drainPermits: nothing,
-  trySetPermits: (permits, options) => ({ numbers: [total(permits), life(given(options))] }),
+  trySetPermits: (permits, options) => ({ numbers: [total(permits), life(given(options, "lifeMs"))] }),
   availablePermits: nothing,
   inspect: nothing,
   forceRelease: nothing,
@@ -153,15 +177,15 @@ export const countDownLatch = {
 };
 /** `held` refuses what is no lease. */
 export const guard = (held) => {
-  const write = (lease, options, read) => {
-    const [owner, all] = [held(lease), given(options)];
+  const write = (lease, options, read, ...known) => {
+    const [owner, all] = [held(lease), given(options, "name", ...known)];
     const { texts, numbers } = read(all);
     const name = maybeText(all.name, "name");
     return { lease: owner, numbers, texts: name === undefined ? texts : [...texts, name] };
   };
   const bare = (lease, options) => write(lease, options, () => ({ texts: [""] }));
   return {
-    set: (lease, value, options) => write(lease, options, (all) => ({ texts: [text(value, "value")], numbers: [life(all)] })),
+    set: (lease, value, options) => write(lease, options, (all) => ({ texts: [text(value, "value")], numbers: [life(all)] }), "lifeMs"),
     delete: bare,
     claim: bare,
     newest: nothing,
@@ -169,29 +193,32 @@ export const guard = (held) => {
 };
 export const lease = {
   isHeld: nothing,
-  renew: (options) => one(number(given(options).leaseMs, "leaseMs", 100, DAY)),
+  renew: (options) => one(number(given(options, "leaseMs").leaseMs, "leaseMs", 100, DAY)),
   release: nothing,
   eval(script, keys, args, options) {
     const [names, words] = [texts(keys, "keys"), texts(args, "args")];
     const all = [text(script, "script"), ...names, ...words];
-    return { numbers: [flag(given(options).once, "once"), names.length], texts: all };
+    return { numbers: [flag(given(options, "once").once, "once"), names.length], texts: all };
   },
 };
 
 /** How the makers of each kind read their options. */
 export const made = {
-  spinLock({ backoff }) {
+  spinLock(options) {
+    const { backoff } = given(options, "backoff");
     if (backoff === undefined) return [];
     if (!isObject(backoff)) throw no("backoff", "an object with a type");
     const kinds = ["exponential", "constant"];
     const type = word(backoff.type === undefined ? null : backoff.type, "type", kinds);
+    given(backoff, "type", ...(type === 0 ? ["initialMs", "maxMs", "factor"] : ["delayMs"]));
     const pause = (name) => number(backoff[name], name, 1, 60_000);
     return type === 0
       ? [type, number(backoff.factor, "factor", 1, 1000), pause("initialMs"), pause("maxMs")]
       : [type, pause("delayMs")];
   },
   fairLock(options) {
-    const { lifeMs, skewMs, redissonWaitTimeoutMs, shortMs, longMs } = options;
+    const all = given(options, "lifeMs", "skewMs", "redissonWaitTimeoutMs", "shortMs", "longMs");
+    const { lifeMs, skewMs, redissonWaitTimeoutMs, shortMs, longMs } = all;
     return [
       number(lifeMs, "lifeMs", 1_000, 60_000),
       number(skewMs, "skewMs", 0, 3_600_000),
@@ -200,37 +227,46 @@ export const made = {
       number(longMs, "longMs", shortMs ?? 5_000, 600_000),
     ];
   },
-  readWriteLock({ preferWriters, peerWatchdogMs }) {
+  readWriteLock(options) {
+    const { preferWriters, peerWatchdogMs } = given(options, "preferWriters", "peerWatchdogMs");
     const wants = typeof preferWriters === "boolean";
     const fits = (value) => wants || (Number.isInteger(value) && value >= 100 && value <= 5_000);
     checked(preferWriters, "preferWriters", "true, false, or a whole number from 100 to 5000", fits);
     const want = wants ? (preferWriters ? 0 : undefined) : preferWriters;
     return [want, number(peerWatchdogMs, "peerWatchdogMs", 100, DAY, ", or null", null)];
   },
-  permitExpirableSemaphore: (options) => [skew(options, "peerSkewMs")],
-  guard({ memoryMs }) {
+  permitExpirableSemaphore: (options) => [skew(given(options, "peerSkewMs"), "peerSkewMs")],
+  guard(options) {
+    const { memoryMs } = given(options, "memoryMs");
     return [number(memoryMs, "memoryMs", 60_000, TEN_YEARS, ', or "for-ever"', "for-ever")];
   },
-  redLock({ rejoinDelayMs }) {
+  redLock(options) {
+    const { rejoinDelayMs } = given(options, "rejoinDelayMs");
     return [number(rejoinDelayMs, "rejoinDelayMs", 1_000, DAY)];
   },
-  groupLock: (options) => [skew(options, "clockSkewMs")],
+  groupLock: (options) => [skew(given(options, "clockSkewMs"), "clockSkewMs")],
 };
 made.nonReentrantFairLock = made.fairLock;
+const plain = (options) => void given(options);
+for (const kind of ["lock", "nonReentrantLock", "fencedLock", "semaphore", "countDownLatch"]) made[kind] = plain;
 
 /** The values of a group, texts or bytes, as bytes. */
 export function bytes(values) {
   const all = Array.isArray(values) ? Array.from(values, (value) => (isText(value) ? new TextEncoder().encode(value) : value)) : [0];
-  if (all.every((value) => value instanceof Uint8Array)) return all;
+  // By its tag, which a value of another realm has too.
+  if (all.every((value) => Object.prototype.toString.call(value) === "[object Uint8Array]")) return all;
   throw no("values", "an array of 1 to 1000 strings of whole characters or Uint8Arrays");
 }
 
-/** What a client has to know of its gateway. */
-export function gateway(options, url, token) {
-  const { dialect, allowHttp, keyLocking, publish, wakeups, requestTimeoutMs, fetch } = options;
+/** The options of `connect` beside `url` and `token`. */
+const CLIENT = ["dialect", "allowHttp", "keyLocking", "publish", "wakeups", "requestTimeoutMs", "fetch", "redactNames"];
+
+/** The settings of a client: what the WebAssembly gets, and whether errors leave names out. */
+function settings(all, url, token) {
+  const { dialect, allowHttp, keyLocking, publish, wakeups, requestTimeoutMs, fetch, redactNames } = all;
   const place = word(dialect, "dialect", ["upstash", "webdis"]);
   // A Webdis may ask for none.
-  const given = place === 1 ? (token ?? "") : text(token, "token");
+  const secret = place === 1 ? (token ?? "") : text(token, "token");
   const numbers = [
     place,
     flag(allowHttp, "allowHttp"),
@@ -239,21 +275,53 @@ export function gateway(options, url, token) {
     word(wakeups, "wakeups", ["auto", "off"]),
     number(requestTimeoutMs, "requestTimeoutMs", 50, 60_000),
   ];
-  return [url, given, numbers, checked(fetch, "fetch", "a function", (value) => typeof value === "function")];
+  const carry = checked(fetch, "fetch", "a function", (value) => typeof value === "function");
+  return { module: [url, secret, numbers, carry], redactNames: flag(redactNames, "redactNames") ?? false };
+}
+
+/** What `connect` was given. */
+export function client(options) {
+  if (!isObject(options)) throw no("options", "an object with url and token");
+  const all = given(options, "url", "token", ...CLIENT);
+  const { url, token } = all;
+  if (url === undefined) throw missing("url", "the gateway's REST address, such as https://….upstash.io");
+  if (token === undefined && all.dialect !== "webdis") throw missing("token", "the gateway's REST token");
+  return settings(all, address(text(url, "url"), all), maybeText(token, "token"));
+}
+
+/** Most often it comes from the environment, and is not set there. */
+const missing = (option, what) =>
+  new InvalidOptionError(`\`${option}\` is undefined: expected ${what}; is its environment variable set?`, option, what);
+
+/** Says of addresses that people paste what to write instead. */
+function address(url, { allowHttp }) {
+  const scheme = /^\s*([a-z+]+):\/\//i.exec(url)?.[1].toLowerCase();
+  if (scheme === "redis" || scheme === "rediss") {
+    throw no("url", "the address of an HTTP gateway (https://…), not of Redis itself; Upstash calls it the REST URL");
+  }
+  const { hostname } = URL.canParse?.(url) ? new URL(url) : {};
+  const isLocal = hostname === "localhost" || /^127\.|^\[::1\]$/.test(hostname);
+  if (scheme === "http" && hostname && !isLocal && allowHttp !== true) {
+    throw no("url", "https://; for http:// in a private network set `allowHttp: true`, since the token travels in the clear");
+  }
+  return url;
 }
 
 /** The names that gateways' own documentation uses, the first that is there wins. */
 const NAMES = { URL: ["UPSTASH_REDIS_REST_URL", "KV_REST_API_URL"], TOKEN: ["UPSTASH_REDIS_REST_TOKEN", "KV_REST_API_TOKEN"] };
 
-/** Address and token from an environment, or from the process's where none is given. */
-export function environment(env, prefix) {
+/** What `connect.fromEnv` was given: address and token are in an environment, the process's where none is given. */
+export function clientFromEnv(env, options) {
+  const all = given(options, "prefix", ...CLIENT);
+  const prefix = maybeText(all.prefix, "prefix") ?? "";
   const from = env === undefined ? globalThis.process?.env : env;
   if (!isObject(from)) throw no("env", "an object, such as a Worker's bindings; this runtime has no process.env");
-  return [NAMES.URL, NAMES.TOKEN].map(([first, second]) => {
+  const [url, token] = [NAMES.URL, NAMES.TOKEN].map(([first, second]) => {
     for (const name of [prefix + first, prefix + second]) {
       const value = from[name];
       if (typeof value === "string" && value.trim() !== "") return value;
     }
     throw no(prefix + first, `a string in the environment (or ${prefix}${second})`);
   });
+  return settings(all, address(url, all), token);
 }

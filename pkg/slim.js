@@ -1,3 +1,10 @@
-// No loading at all: call `init` with the module before anything else.
-export { initSync as init } from "./wasm/edgelatch.js";
-export * from "./api.js";
+// Without the module: the caller brings it, and calls `init` before `connect`.
+import { clients } from "./api.js";
+import { StartError } from "./errors.js";
+import { start } from "./start.js";
+
+export const init = ({ module }) => start(() => module);
+export const connect = /* @__PURE__ */ clients(() => {
+  throw new StartError("edgelatch/slim has no module yet: call init({ module }) before connect()");
+});
+export * from "./public.js";

@@ -1,6 +1,6 @@
-// Workers may not compile bytes: the module is imported, already compiled.
+// Workers import the module compiled: they may not compile bytes in a request.
 import module from "./wasm/edgelatch_bg.wasm";
-import { initSync } from "./wasm/edgelatch.js";
+import { clients } from "./api.js";
 
-initSync({ module });
-export * from "./api.js";
+export const connect = /* @__PURE__ */ clients(() => module);
+export * from "./public.js";

@@ -75,6 +75,9 @@ impl Refusal {
             RefusalKind::WrongType => "a key of the lock holds something else",
             RefusalKind::TokenRange => "the last fencing token is out of range",
             RefusalKind::Unavailable => "Redis is not ready",
+            RefusalKind::NotAGateway => {
+                "the address does not belong to a gateway; check the URL and its path"
+            }
             RefusalKind::Unsupported => "the gateway has no way to wait for replicas",
             RefusalKind::Other => "Redis refused the command",
         };
@@ -98,6 +101,9 @@ pub enum RefusalKind {
     TokenRange,
     /// Redis is loading, failing over, read-only or busy. Passes by itself; asked again within the wait.
     Unavailable,
+    /// The address is not that of a gateway: HTTP 404, 405 or 410. Configuration, most likely a wrong
+    /// path; or a deployment that is being replaced, so a wait tries again.
+    NotAGateway,
     /// The gateway cannot wait for replicas: it knows no `/pipeline`, or no `WAIT`. Acquire without them, or use one that can.
     Unsupported,
     /// Anything else, see [`Refusal::code`].
@@ -115,11 +121,14 @@ pub enum AcquireError {
         /// Until the present hold runs out by itself, as Redis told; `None` when it has no end.
         remaining: Option<Duration>,
     },
+    /// There is no semaphore of this name. Create it with `try_set_permits`, or with `add_permits(0)` to
+    /// wait, as Redisson does, until another client adds permits. Nothing is held.
+    NotSetUp,
     /// This owner holds the lock already, and it is one that cannot be taken twice. Nothing was sent.
     HeldAlready,
     /// This owner holds the reading side, and asks for the writing side: it would wait for itself. Release the one before
     /// asking for the other. Nothing was sent.
-    WaitsForItself,
+    SelfDeadlock,
     /// The caller ended the wait.
     Cancelled {
         /// `None`: nothing is held. Else the undoing was not confirmed, and after this time nothing is held any more: see
@@ -142,7 +151,7 @@ pub enum AcquireError {
     /// Granted, but with a fencing token that is older than one that this client was granted before, so it was given back. Nothing is
     /// held. Redis' clock was set back and its tokens are lost, or another Redis answers, which is behind: whoever guards by tokens
     /// would refuse what is done with this one.
-    TokenFell {
+    TokenRegressed {
         /// The newest token that this client was granted for it. It remembers those of the last 64 names.
         newest: u64,
     },
@@ -167,9 +176,10 @@ impl AcquireError {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
-            Self::Busy { .. } => "somebody else holds the lock".into(),
+            Self::Busy { .. } => "another client holds the lock".into(),
+            Self::NotSetUp => "the semaphore does not exist; create it with try_set_permits".into(),
             Self::HeldAlready => "this owner holds the lock already".into(),
-            Self::WaitsForItself => "this owner reads, and would wait for itself".into(),
+            Self::SelfDeadlock => "this owner reads, and would wait for itself".into(),
             Self::Cancelled { .. } => "the wait was cancelled".into(),
             Self::Refused(refusal) => refusal.message(),
             Self::Unreachable(kind) => kind.message() + "; nothing is held",
@@ -182,7 +192,7 @@ impl AcquireError {
                 " replicas had the grant in time; it was given back",
             ]
             .concat(),
-            Self::TokenFell { .. } => {
+            Self::TokenRegressed { .. } => {
                 "the fencing token is older than one that was granted before; it was given back"
                     .into()
             }
@@ -209,6 +219,25 @@ pub enum LossReason {
     Gone,
 }
 
+impl RefusalKind {
+    /// Whether a wait tries again.
+    pub(crate) const fn is_transient(self) -> bool {
+        matches!(self, Self::Unavailable | Self::NotAGateway)
+    }
+}
+
+impl LossReason {
+    /// What is shown of it.
+    pub(crate) const fn message(self) -> &'static str {
+        match self {
+            Self::Expired => "the lease has expired: no renewal was confirmed in time",
+            Self::Gone => {
+                "the lease is gone: Redis no longer has the hold (expired, released by force, or lost in a failover)"
+            }
+        }
+    }
+}
+
 /// Why a question about a lock, a renewal or a forced release has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -220,7 +249,7 @@ pub enum RequestError {
     /// The gateway or Redis said no. Nothing was done.
     Refused(Refusal),
     /// No usable answer came, but Redis has confirmed that it was not done, and never will be. Safe to ask afresh.
-    NotDone(FailureKind),
+    NotExecuted(FailureKind),
     /// No usable answer came. A renewal, a forced release, a count or a guarded write may have been done.
     Unreachable(FailureKind),
     /// The host has no entropy to make a request id of. Nothing was sent.
@@ -232,9 +261,9 @@ impl RequestError {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
-            Self::Lost(_) => "the lease was lost".into(),
+            Self::Lost(reason) => reason.message().into(),
             Self::Refused(refusal) => refusal.message(),
-            Self::NotDone(kind) => kind.message() + "; it was not done",
+            Self::NotExecuted(kind) => kind.message() + "; it was not done",
             Self::Unreachable(kind) => kind.message(),
             Self::NoEntropy => "the host has no entropy".into(),
         }
@@ -267,7 +296,7 @@ pub enum GuardError {
     },
     /// The token is more than a minute ahead of the clock of the guard's Redis: believing it would lock everybody else out.
     /// Nothing was written.
-    FromTheFuture,
+    TokenAhead,
     /// The request had no good end.
     Request(RequestError),
 }
@@ -277,10 +306,10 @@ impl GuardError {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
-            Self::Lost(_) => "the lease was lost".into(),
+            Self::Lost(reason) => reason.message().into(),
             Self::Stale { .. } => "a newer fencing token has been seen".into(),
             Self::TooOld { .. } => "the fencing token is older than the guard remembers".into(),
-            Self::FromTheFuture => "the fencing token is from the future".into(),
+            Self::TokenAhead => "the fencing token is from the future".into(),
             Self::Request(error) => error.message(),
         }
     }

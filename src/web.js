@@ -21,6 +21,9 @@ export function runtime() {
   return locks ? PAGE : OLD_PAGE;
 }
 
+/** Whether this is a program that ends by itself once nothing is left to wait for. */
+export const isProgram = runtime() === PROGRAM;
+
 class Pending {
   over = false;
   #wake;
@@ -48,6 +51,8 @@ export function sleep(ms, wake) {
   const pending = new Pending(wake);
   try {
     const timer = setTimeout(() => pending.end(), ms);
+    // A lease that is renewed does not keep a program alive; calls that are pending do (pkg/api.js).
+    if (isProgram) timer.unref ? timer.unref() : globalThis.Deno?.unrefTimer(timer);
     pending.giveUp = () => clearTimeout(timer);
   } catch {}
   return pending;
@@ -123,18 +128,20 @@ async function carry(pending, fetch, url, init, most) {
     init.signal = abort.signal;
     const options = { cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer" };
     // Runtimes without these options throw at them; they are in no need of them either.
-    for (const option in options) if (option in Request.prototype) init[option] = options[option];
+    const known = globalThis.Request?.prototype ?? {};
+    for (const option in options) if (option in known) init[option] = options[option];
     if (!most && runtime() >= PAGE && !(await hasPlace(new URL(url).host, abort.signal))) return { failure: NOT_SENT };
     answer = fetch ? fetch(url, init) : globalThis.fetch(url, init);
-  } catch {
-    // A fetch that throws at once has not begun; one that fails later does not tell how far it came.
-    return { failure: NOT_SENT };
+  } catch (error) {
+    // A fetch that throws at once has not begun.
+    return failed(url, error, NOT_SENT);
   }
   try {
     answer = await answer;
-  } catch {
-    return { failure: BROKEN };
+  } catch (error) {
+    return failed(url, error, hasNotConnected(error) ? NOT_SENT : BROKEN);
   }
+  if (networkErrors.size) networkErrors.delete(hostOf(url));
   // What a fetch function gives is taken for what it shows itself to be: it may be the caller's own.
   try {
     const status = Number.isInteger(answer.status) ? answer.status : 0;
@@ -153,6 +160,33 @@ async function carry(pending, fetch, url, init, most) {
     return most ? { ...head, ...(await whole(reader, most, abort.signal)) } : head;
   } catch {
     return { failure: GARBLED };
+  }
+}
+
+/** The runtime's last error for each host, until a request to it succeeds: the `cause` of ours. */
+export const networkErrors = new Map();
+
+const hostOf = (url) => new URL(url).host;
+
+function failed(url, error, failure) {
+  networkErrors.set(hostOf(url), error);
+  return { failure };
+}
+
+/** Codes of Node and Bun for a connection that was not made: no address, nobody there, a certificate that is not accepted. */
+const NOT_CONNECTED =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS_CERT_ALTNAME_INVALID|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_\w+)$/;
+/** The same in words: Deno, Node for ports that no browser would ask either, and Bun. */
+const SAID_NOT_CONNECTED = /client error \(Connect\)|^bad port$|ports? \d+ (is|are) blocked|TLS handshake failed/;
+
+/** Whether the request certainly did not leave, by an error of `fetch`: browsers do not tell. */
+function hasNotConnected(error) {
+  try {
+    const { code = "", syscall, message = "", errors } = error.cause ?? error;
+    if (Array.isArray(errors) && errors.length > 0) return errors.every(hasNotConnected);
+    return syscall === "connect" || NOT_CONNECTED.test(code) || SAID_NOT_CONNECTED.test(message);
+  } catch {
+    return false;
   }
 }
 
@@ -196,12 +230,15 @@ function joined(first, second) {
   return bytes;
 }
 
+/** Also of another realm, such as that of a test environment. */
+const isBytes = (value) => Object.prototype.toString.call(value) === "[object Uint8Array]";
+
 async function piece(reader, most) {
   if (!reader) return {};
   try {
     const { done, value } = await reader.read();
     if (done) return {};
-    if (!(value instanceof Uint8Array)) return { failure: BROKEN };
+    if (!isBytes(value)) return { failure: BROKEN };
     // Looked at before it is copied: it may be of any length.
     return value.length > most ? { failure: TOO_LARGE } : { bytes: value };
   } catch {

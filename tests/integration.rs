@@ -29,6 +29,7 @@ mod integration {
     mod outages;
     mod owners;
     mod read_write;
+    mod readme;
     mod red_lock;
     mod renewing;
     mod semaphores_and_latch;

@@ -5,6 +5,7 @@
 
 mod tidy {
     mod coverage;
+    mod errors;
     mod files;
     mod map;
     mod papers;

@@ -26,7 +26,7 @@ export class Gateway {
     const asked = Date.now();
     const { url, token, livesMs, key } = await ask(`/api/token?run=${this.#run}`, { method: "POST" });
     // Loaded when it is wanted: the page is there before it.
-    const { connect } = await import("./edgelatch/browser.js");
+    const { connect } = await import("./edgelatch/index.js");
     this.#lock = connect({ url, token }).lock(key);
     this.#until = asked + livesMs - MARGIN_MS;
     return this.#lock;

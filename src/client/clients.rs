@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::iter;
 
 use super::Client;
 use super::link::Link;
@@ -31,6 +32,11 @@ impl<T: Transport, H> Clients<T, H> {
     /// The client of the part at this place.
     pub(super) fn at(&self, place: usize) -> &Client<T, H> {
         place.checked_sub(1).and_then(|place| self.others.get(place)).unwrap_or(&self.first)
+    }
+
+    /// Whether no gateway of theirs has ever answered.
+    pub(super) fn have_no_gateway(&self) -> bool {
+        iter::once(&self.first).chain(&*self.others).all(|client| client.link().clock().is_none())
     }
 
     /// The ways to the gateways of the parts at these places.

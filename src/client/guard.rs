@@ -59,10 +59,10 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// `name` says which of several locks that were taken together protects the key; `None` for the first.
     ///
     /// # Errors
-    /// [`GuardError`]. What was not heard of, or refused for now ([`OutOfMemory`], [`Unavailable`], [`FromTheFuture`]), a copy that the
+    /// [`GuardError`]. What was not heard of, or refused for now ([`OutOfMemory`], [`Unavailable`], [`TokenAhead`]), a copy that the
     /// network still has may do within a minute and a half, unless a newer write has come before it: whoever asks again makes one.
     ///
-    /// [`FromTheFuture`]: GuardError::FromTheFuture
+    /// [`TokenAhead`]: GuardError::TokenAhead
     /// [`OutOfMemory`]: crate::error::RefusalKind::OutOfMemory
     /// [`Unavailable`]: crate::error::RefusalKind::Unavailable
     pub async fn write<T2: Transport, H2: Host>(
@@ -91,11 +91,13 @@ impl<T: Transport, H: Host> Guard<T, H> {
         match reply.code {
             Code::Done | Code::AlreadyYours => Ok(()),
             // By an attempt that was not heard of, before what made this one stale.
-            Code::No | Code::TooOld | Code::FromTheFuture if may_be_done => Err(unheard()),
+            Code::No | Code::TooOld | Code::TokenAhead if may_be_done => Err(unheard()),
             Code::No => Err(GuardError::Stale { newest: newest(&reply.value) }),
             Code::TooOld => Err(GuardError::TooOld { oldest: newest(&reply.value) }),
-            Code::FromTheFuture => Err(GuardError::FromTheFuture),
-            Code::Late => Err(GuardError::Request(RequestError::NotDone(FailureKind::TimedOut))),
+            Code::TokenAhead => Err(GuardError::TokenAhead),
+            Code::Late => {
+                Err(GuardError::Request(RequestError::NotExecuted(FailureKind::TimedOut)))
+            }
             _ => Err(unheard()),
         }
     }

@@ -14,7 +14,7 @@ use super::notice::{First, first};
 use super::options::{AcquireOptions, Terms};
 use super::owner::{Holds, Key};
 use super::plan::{Plan, Rule, Term};
-use crate::error::{AcquireError, InvalidOption, RequestError};
+use crate::error::{AcquireError, FailureKind, InvalidOption, RequestError};
 use crate::host::Host;
 use crate::machine::{Acquire, AcquireSpec, LeaseState, LockState, Released};
 use crate::name::LockName;
@@ -221,10 +221,23 @@ impl<T: Transport, H: Host> Lock<T, H> {
     ) -> Result<Lease<T, H>, AcquireError> {
         let cancel = pin!(cancel);
         let hold = match &self.inner.holds {
-            Some(holds) => holds.acquire(self, terms, cancel).await?,
-            None => self.take(terms, None, cancel).await?,
+            Some(holds) => holds.acquire(self, terms, cancel).await,
+            None => self.take(terms, None, cancel).await,
         };
+        let hold = hold.map_err(|error| self.explained(error))?;
         Ok(Lease::new(self.inner.clients.clone(), hold))
+    }
+
+    /// An address that has returned nothing but web pages is not a gateway's, so nothing was done there.
+    fn explained(&self, error: AcquireError) -> AcquireError {
+        match error {
+            AcquireError::Unknown { cause: cause @ FailureKind::WebPage { .. }, .. }
+                if self.inner.clients.have_no_gateway() =>
+            {
+                AcquireError::Unreachable(cause)
+            }
+            error => error,
+        }
     }
 
     /// A hold of its own; inside `writer`, when its owner writes and this is the reading side.

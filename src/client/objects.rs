@@ -206,7 +206,7 @@ impl<T: Transport, H: Host> Client<T, H> {
 ///
 /// Through one [`owner`](Client::owner) a writer may read as well, and goes on reading when it has released the writing side; a
 /// reader that asks for the writing side is refused with
-/// [`AcquireError::WaitsForItself`](crate::error::AcquireError::WaitsForItself). A reader's fencing token is above those of
+/// [`AcquireError::SelfDeadlock`](crate::error::AcquireError::SelfDeadlock). A reader's fencing token is above those of
 /// all writers before it, and the same for readers at the same time.
 #[derive(Debug)]
 pub struct ReadWriteLock<T: Transport, H> {

@@ -151,7 +151,7 @@ impl Holds {
             }
             let beside = key.other_side().and_then(|other| standing(holds, &other));
             if key.side == Side::Write && beside.is_some() {
-                return Entered::Never(AcquireError::WaitsForItself);
+                return Entered::Never(AcquireError::SelfDeadlock);
             }
             put(holds, key, Some(Entry::Acquiring));
             Entered::Free(Turn { holds: self, key: key.clone(), writer: beside })

@@ -25,6 +25,11 @@ pub enum FailureKind {
         /// The HTTP status it came with.
         status: u16,
     },
+    /// A web page came back, with a status of success. Most likely the address is not that of a gateway.
+    WebPage {
+        /// The HTTP status it came with.
+        status: u16,
+    },
     /// The gateway said that it failed (HTTP 408, 429 or 5xx, without a word of Redis).
     Gateway {
         /// The HTTP status it came with.
@@ -56,6 +61,12 @@ impl FailureKind {
             Self::Garbled { status } => {
                 ["the gateway's answer is not understood (HTTP ", &status.to_string(), ")"].concat()
             }
+            Self::WebPage { status } => [
+                "a web page came back (HTTP ",
+                &status.to_string(),
+                "): the address does not belong to a gateway; check the URL and its path",
+            ]
+            .concat(),
             Self::Gateway { status, .. } => {
                 ["the gateway failed (HTTP ", &status.to_string(), ")"].concat()
             }

@@ -66,7 +66,16 @@ async fn wait(of: &Of, what: u32, given: &Given) -> Result<JsValue, JsValue> {
     };
     match end {
         Err(AcquireError::Busy { .. }) if once => Ok(JsValue::NULL),
-        end => end.map_err(|error| error::acquire(&error, &reason)),
+        end => end.map_err(|error| error::acquire(&error, &reason, busy(of))),
+    }
+}
+
+/// What keeps a wait waiting.
+const fn busy(of: &Of) -> &'static str {
+    match of {
+        Of::Latch(..) => "the latch was closed",
+        Of::Semaphore(..) | Of::Permits(..) => "too few permits were available",
+        _ => "another client held the lock",
     }
 }
 

@@ -19,16 +19,17 @@ extern "C" {
 
 // The places of the classes in pkg/errors.js.
 const INVALID_OPTION: u32 = 0;
-const WAIT_OVER: u32 = 1;
+const WAIT_TIMEOUT: u32 = 1;
 const LEASE_LOST: u32 = 2;
-const NOT_AGAIN: u32 = 3;
-const NOT_DONE: u32 = 4;
+const REENTRANCY: u32 = 3;
+const NOT_EXECUTED: u32 = 4;
 const REFUSED: u32 = 5;
 const UNREACHABLE: u32 = 6;
 const TOO_SLOW: u32 = 7;
 const OUTCOME_UNKNOWN: u32 = 8;
 const STALE_TOKEN: u32 = 9;
 const SCRIPT_FAILED: u32 = 10;
+const NOT_SET_UP: u32 = 13;
 
 const NONE: JsValue = JsValue::UNDEFINED;
 
@@ -48,7 +49,7 @@ pub(super) fn option(error: InvalidOption) -> JsValue {
 }
 
 pub(super) fn lost(reason: LossReason) -> JsValue {
-    new(LEASE_LOST, "the lease was lost", &loss(reason).into(), &NONE)
+    new(LEASE_LOST, reason.message(), &loss(reason).into(), &NONE)
 }
 
 pub(super) const fn loss(reason: LossReason) -> &'static str {
@@ -65,6 +66,7 @@ fn refused(refusal: &Refusal) -> JsValue {
         RefusalKind::WrongType => "wrong-type",
         RefusalKind::TokenRange => "token-range",
         RefusalKind::Unavailable => "unavailable",
+        RefusalKind::NotAGateway => "not-a-gateway",
         RefusalKind::Unsupported => "unsupported",
         RefusalKind::Other => "other",
     };
@@ -83,17 +85,21 @@ fn unknown(message: &str, held_at_most: Duration) -> JsValue {
     new(OUTCOME_UNKNOWN, message, &as_ms(held_at_most).into(), &NONE)
 }
 
-/// `reason` is the reason of the caller's signal, which a cancelled wait rejects with.
-pub(super) fn acquire(error: &AcquireError, reason: &JsValue) -> JsValue {
-    let again = |reason: &str| new(NOT_AGAIN, &error.message(), &reason.into(), &NONE);
+/// `reason` is the reason of the caller's signal, which a cancelled wait rejects with; `busy` is what a wait that was too short found.
+pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsValue {
+    let again = |reason: &str| new(REENTRANCY, &error.message(), &reason.into(), &NONE);
     match error {
         AcquireError::InvalidOption(error) => invalid(error),
         AcquireError::Busy { remaining } => {
             let remaining = remaining.map_or(NONE, |remaining| as_ms(remaining).into());
-            new(WAIT_OVER, &(error.message() + " for the whole wait"), &remaining, &NONE)
+            new(WAIT_TIMEOUT, &[busy, " for the whole wait"].concat(), &remaining, &NONE)
         }
+        AcquireError::NotSetUp => plain(
+            NOT_SET_UP,
+            "the semaphore does not exist; create it with trySetPermits(n), or with addPermits(0) to wait until permits are added",
+        ),
         AcquireError::HeldAlready => again("held"),
-        AcquireError::WaitsForItself => again("reads"),
+        AcquireError::SelfDeadlock => again("reads"),
         AcquireError::Cancelled { .. } => reason.clone(),
         AcquireError::Refused(refusal) => refused(refusal),
         AcquireError::Unreachable(_) => plain(UNREACHABLE, &error.message()),
@@ -101,8 +107,8 @@ pub(super) fn acquire(error: &AcquireError, reason: &JsValue) -> JsValue {
         AcquireError::NotReplicated { .. } => {
             new(REFUSED, &error.message(), &"not-replicated".into(), &NONE)
         }
-        AcquireError::TokenFell { .. } => {
-            new(REFUSED, &error.message(), &"token-fell".into(), &NONE)
+        AcquireError::TokenRegressed { .. } => {
+            new(REFUSED, &error.message(), &"token-regressed".into(), &NONE)
         }
         AcquireError::Unknown { held_at_most, .. } => unknown(&error.message(), *held_at_most),
         AcquireError::NoEntropy => no_entropy(),
@@ -114,7 +120,7 @@ pub(super) fn request(error: &RequestError) -> JsValue {
         RequestError::InvalidOption(error) => invalid(error),
         RequestError::Lost(reason) => lost(*reason),
         RequestError::Refused(refusal) => refused(refusal),
-        RequestError::NotDone(_) => plain(NOT_DONE, &error.message()),
+        RequestError::NotExecuted(_) => plain(NOT_EXECUTED, &error.message()),
         RequestError::Unreachable(kind) => plain(UNREACHABLE, &kind.message()),
         RequestError::NoEntropy => no_entropy(),
     }
@@ -134,7 +140,7 @@ pub(super) fn guard(error: &GuardError) -> JsValue {
         GuardError::Request(error) => return request(error),
         GuardError::Stale { newest } => ("superseded", super::counts::as_number(*newest).into()),
         GuardError::TooOld { .. } => ("too-old", NONE),
-        GuardError::FromTheFuture => ("from-the-future", NONE),
+        GuardError::TokenAhead => ("token-ahead", NONE),
     };
     new(STALE_TOKEN, &error.message(), &reason.into(), &newest)
 }

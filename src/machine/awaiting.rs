@@ -7,7 +7,7 @@ use super::call::{Errand, Verdict};
 use super::ear::{Ear, Stir};
 use super::ids::Ids;
 use super::{Endpoint, Entropy, Input, Machine, Output, Wake, wait_over};
-use crate::error::{AcquireError, FailureKind, RefusalKind};
+use crate::error::{AcquireError, FailureKind};
 use crate::protocol::calls::CountDownLatchCalls;
 use crate::protocol::reply::Code;
 use crate::time::Instant;
@@ -94,7 +94,7 @@ impl Awaiting {
                 Code::Done => AcquireError::Busy { remaining: None },
                 _ => AcquireError::Unreachable(FailureKind::NO_ANSWER),
             },
-            Verdict::Refused(refusal) if refusal.kind() != RefusalKind::Unavailable => {
+            Verdict::Refused(refusal) if !refusal.kind().is_transient() => {
                 return self.state = State::Over(Err(AcquireError::Refused(refusal)));
             }
             Verdict::Refused(refusal) => AcquireError::Refused(refusal),

@@ -80,13 +80,13 @@ impl Once {
         let reply = match verdict {
             Verdict::Answered(reply, _) => reply,
             Verdict::GaveUp(kind) if unsure => {
-                return self.cancel(kind, RequestError::NotDone(kind));
+                return self.cancel(kind, RequestError::NotExecuted(kind));
             }
             // What may pass: a copy that is still on its way would be done a little later.
             Verdict::Refused(refusal) if unsure || may_pass(refusal.kind()) => {
                 let kind = FailureKind::RefusedLater(refusal.kind());
                 let never_done = if unsure {
-                    RequestError::NotDone(kind)
+                    RequestError::NotExecuted(kind)
                 } else {
                     RequestError::Refused(refusal)
                 };
@@ -98,7 +98,7 @@ impl Once {
             Code::BoundRequired | Code::Late if self.ids_left > 0 => {
                 self.anew(ServerClock::new(reply.server_ms, now), now);
             }
-            Code::Late => self.over(Err(RequestError::NotDone(FailureKind::TimedOut))),
+            Code::Late => self.over(Err(RequestError::NotExecuted(FailureKind::TimedOut))),
             Code::BoundRequired | Code::Gone | Code::Unknown => self.over(Err(garbled())),
             _ => self.over(Ok(reply)),
         }

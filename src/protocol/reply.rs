@@ -60,7 +60,7 @@ pub enum Code {
     /// -8: the token is older than a guard remembers.
     TooOld = -8,
     /// -9: the token is further ahead of Redis' clock than a guard, or a node of a majority, believes.
-    FromTheFuture = -9,
+    TokenAhead = -9,
     /// -10: a node of a quorum is too young to vote.
     TooYoung = -10,
     /// -11: the caller's own script failed.
@@ -110,7 +110,7 @@ impl Code {
         Self::TokenRange,
         Self::Superseded,
         Self::TooOld,
-        Self::FromTheFuture,
+        Self::TokenAhead,
         Self::TooYoung,
         Self::ScriptFailed,
     ];

@@ -58,7 +58,7 @@ fn one_that_came_late_was_not_done_and_is_asked_anew() {
 fn it_does_not_ask_anew_for_ever() {
     let late = |it: Conversation<Once>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
     let it = late(late(late(force_release_without_clock())));
-    assert_eq!(it.expect_done(), Err(RequestError::NotDone(FailureKind::TimedOut)));
+    assert_eq!(it.expect_done(), Err(RequestError::NotExecuted(FailureKind::TimedOut)));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn what_was_not_heard_of_is_cancelled_under_its_own_id_and_bound() {
 #[test]
 fn a_cancelled_request_was_not_done() {
     let outcome = unconfirmed().reply(Code::Gone).expect_done();
-    assert_eq!(outcome, Err(RequestError::NotDone(FailureKind::Broken)));
+    assert_eq!(outcome, Err(RequestError::NotExecuted(FailureKind::Broken)));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn without_an_answer_to_the_cancelling_it_is_unknown() {
 fn a_request_without_a_bound_is_never_done_so_nothing_is_cancelled() {
     let it = force_release_without_clock();
     let it = it.fail_attempts(FORCE_RELEASE, 3, FailureKind::TimedOut);
-    assert_eq!(it.expect_done(), Err(RequestError::NotDone(FailureKind::TimedOut)));
+    assert_eq!(it.expect_done(), Err(RequestError::NotExecuted(FailureKind::TimedOut)));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn expect_all_released(it: Conversation<Majority>) -> Conversation<Majority> {
 #[test]
 fn a_node_that_does_not_believe_a_token_does_not_agree() {
     let it = three(Patience::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
-    let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::FromTheFuture);
+    let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     assert!(!it.is_done());
     assert_eq!(voters(&it.reply_from(2, granted(AHEAD)).expect_outcome().unwrap()), [1, 2]);
 }
@@ -40,7 +40,7 @@ fn a_node_that_does_not_believe_a_token_does_not_agree() {
 #[test]
 fn a_node_that_did_not_believe_a_token_is_released_and_not_raised_again() {
     let it = three(Patience::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
-    let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::FromTheFuture);
+    let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     let it = it.reply_from(2, busy(4_000)).expect_calls(&[(0, RELEASE), (1, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
     assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: Some(ms(4_000)) }));
@@ -51,8 +51,8 @@ fn a_node_that_did_not_believe_a_token_is_released_and_not_raised_again() {
 fn a_majority_that_does_not_believe_a_token_ends_the_wait() {
     let it = three(up_to(30_000)).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(2, granted(NOW + 1));
-    let it = it.expect_calls(&[(2, RAISE)]).reply_from(0, Code::FromTheFuture);
-    let it = it.reply_from(2, Code::FromTheFuture);
+    let it = it.expect_calls(&[(2, RAISE)]).reply_from(0, Code::TokenAhead);
+    let it = it.reply_from(2, Code::TokenAhead);
     assert_cannot_agree(expect_all_released(it).expect_done());
 }
 

@@ -26,7 +26,7 @@ fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
     };
     let older = newest.as_u64() - 1;
     let it = acquiring().reply(granted(older)).expect_call(RELEASE).reply(Code::Done);
-    assert_eq!(it.expect_done(), Err(AcquireError::TokenFell { newest: newest.as_u64() }));
+    assert_eq!(it.expect_done(), Err(AcquireError::TokenRegressed { newest: newest.as_u64() }));
     // The release is not confirmed.
     let it = acquiring().reply(granted(older));
     let outcome = it.fail_attempts(RELEASE, 3, FailureKind::Broken).expect_done();
@@ -44,7 +44,7 @@ fn a_part_with_an_older_token_than_was_granted_before_is_given_back_with_all_oth
     let it = it.reply_from(0, granted(5)).reply_from(1, granted(10));
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
-    assert_eq!(it.expect_outcome(), Err(AcquireError::TokenFell { newest: 11 }));
+    assert_eq!(it.expect_outcome(), Err(AcquireError::TokenRegressed { newest: 11 }));
 }
 
 /// A token of the same millisecond as the last is no older one.

@@ -53,7 +53,7 @@ async fn a_lock_that_another_redis_grants_which_is_behind_is_given_back() {
 
     stand.crash().await;
     stand.relay.set_clocks(|clocks| clocks.time = -600);
-    let fell = AcquireError::TokenFell { newest: newest_of_both };
+    let fell = AcquireError::TokenRegressed { newest: newest_of_both };
     assert_eq!(one.acquire().await.unwrap_err(), fell);
     assert_eq!(one.try_acquire().await.unwrap_err(), fell);
     assert_eq!(both.try_acquire().await.unwrap_err(), fell);

@@ -108,7 +108,7 @@ async fn an_owner_that_reads_is_not_left_to_wait_for_itself() {
     let owner = shelf(&stand.client().owner());
     let reader = owner.read().acquire().await.unwrap();
     let before = stand.relay.seen().len();
-    assert_eq!(owner.write().acquire().await.unwrap_err(), AcquireError::WaitsForItself);
+    assert_eq!(owner.write().acquire().await.unwrap_err(), AcquireError::SelfDeadlock);
     assert_eq!(stand.relay.seen().len(), before);
     let again = owner.read().acquire().await.unwrap();
     assert_eq!((again.hold_count(), stand.relay.seen().len()), (2, before));

@@ -16,7 +16,8 @@ async fn permits_are_taken_and_given_back_once() {
     let stand = Stand::new().await;
     let pool = stand.client().semaphore("pool").unwrap();
     assert_eq!(pool.available_permits().await, Ok(0));
-    assert!(pool.try_acquire(1).await.unwrap().is_none());
+    assert_eq!(pool.try_acquire(1).await.unwrap_err(), AcquireError::NotSetUp);
+    assert_eq!(pool.acquire(1).await.unwrap_err(), AcquireError::NotSetUp);
     assert!(pool.try_set_permits(5, None).await.unwrap());
     assert!(!pool.try_set_permits(7, None).await.unwrap());
     let three = pool.acquire(3).await.unwrap();
@@ -97,7 +98,7 @@ async fn what_was_never_heard_of_is_cancelled_and_proven_not_to_be_done() {
         "semaphore_change" => Fault::instead(Said::Silence),
         _ => Fault::none(),
     });
-    assert!(matches!(pool.add_permits(2).await, Err(RequestError::NotDone(_))));
+    assert!(matches!(pool.add_permits(2).await, Err(RequestError::NotExecuted(_))));
     stand.relay.plan(|_| Fault::none());
     assert_eq!(pool.available_permits().await, Ok(1));
 }

@@ -1,7 +1,7 @@
-/** The suite in headless Chromium: by import map, bundled under a strict policy, inline, and slim. */
+/** The suite in headless Chromium: by import map, slim, and bundled under a strict policy. */
 
 import { once } from "node:events";
-import { cp, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { extname, join } from "node:path";
@@ -13,15 +13,13 @@ const TYPES = { ".html": "text/html", ".js": "text/javascript", ".mjs": "text/ja
 const STRICT = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
 
 /**
- * Ways to the package. `loads` is what a page is seen to call at load: with `browser.js` the fetch of the module beside it,
- * with `slim` the page's own.
+ * Ways to the package. `loads` is what a page is seen to call at load: with `slim` the fetch of the module, which is the page's own.
  */
 export const ways = [
-  { name: "import map", map: "/node_modules/edgelatch/browser.js", loads: ["fetch"] },
-  { name: "inline loader by import map", map: "/node_modules/edgelatch/inline.js", loads: [] },
+  { name: "import map", map: "/node_modules/edgelatch/index.js", loads: [] },
   { name: "slim", map: "/tests/programs/slim.mjs", loads: ["fetch"] },
-  { name: "bundled for browsers, strict policy", bundle: { platform: "browser" }, loads: ["fetch"] },
-  { name: "bundled for anywhere, strict policy", bundle: { platform: "neutral" }, loads: [] },
+  { name: "bundled for browsers, strict policy", bundle: { platform: "browser" }, loads: [] },
+  { name: "bundled for anywhere, strict policy", bundle: { platform: "neutral", minify: false }, loads: [] },
 ];
 
 /** Answers `{ results, complaints, stored }` of the suite, or of the way's own program, on a page that gets to the package in this way. */
@@ -82,8 +80,6 @@ async function bundle(folder, options) {
     logLevel: "silent",
     ...options,
   });
-  // The asset beside the code, as bundlers that know of `new URL(…, import.meta.url)` put it.
-  await cp(join(folder, "node_modules/edgelatch/wasm/edgelatch_bg.wasm"), join(folder, "bundle/wasm/edgelatch_bg.wasm"));
 }
 
 /** The files of a project, and the page that runs one of its programs. */

@@ -8,13 +8,15 @@ const PATIENCE_MS = 60_000;
 
 const CODES = {
   InvalidOptionError: "invalid-option",
-  WaitOverError: "wait-over",
+  WaitTimeoutError: "wait-timeout",
   LeaseLostError: "lease-lost",
-  NotAgainError: "not-again",
-  NotDoneError: "not-done",
+  ReentrancyError: "reentrancy",
+  NotExecutedError: "not-executed",
   StaleTokenError: "stale-token",
   ScriptFailedError: "script-failed",
   BrokenError: "broken",
+  StartError: "start-failed",
+  NotSetUpError: "not-set-up",
   GatewayRefusedError: "gateway-refused",
   GatewayUnreachableError: "gateway-unreachable",
   GatewayTooSlowError: "gateway-too-slow",

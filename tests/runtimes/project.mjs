@@ -59,7 +59,7 @@ export async function runProgram(program, args, env, file = "process.mjs") {
 
 /** A client in this process, of the packed package. */
 export async function newClient(options) {
-  const { connect } = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/node.js")));
+  const { connect } = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/index.js")));
   return connect(options);
 }
 

@@ -113,7 +113,7 @@ function pages() {
   test("with a scoped token", async (t) => {
     const names = { prefix: "own:lock:", semaphorePrefix: "own:seats:" };
     const scoped = await scopedToken({ ...names, rights: ["hold", "manage"], maxLeaseMs: 60_000, livesSeconds: 600 });
-    const way = { map: "/node_modules/edgelatch/browser.js", program: "scoped.mjs", loads: [] };
+    const way = { map: "/node_modules/edgelatch/index.js", program: "scoped.mjs", loads: [] };
     const page = await runPage(browser, way, { url: front.url, token: scoped });
     assert.equal(page.results.length, 11);
     for (const { name, error } of page.results) await t.test(name, () => assert.ok(!error, error));

@@ -18,12 +18,21 @@ const DATE = "2026-04-01";
 /** Without it a Worker does not learn that its client has gone. */
 const FLAG = "enable_request_signal";
 
-/** The modules that wrangler makes of the Worker: once in each process, since bindings are no part of them. */
+/** The modules that wrangler makes of the suite's Worker: once in each process, since bindings are no part of them. */
 let bundled;
 
-/** Starts the Worker, its engine with these flags; answers its address, the folder of its project, and how to end it. */
-export async function startWorker(bindings, flags = []) {
-  bundled ??= bundle();
+/** Starts the suite's Worker, its engine with these flags; returns its address, the folder of its project, and how to end it. */
+export function startWorker(bindings, flags = []) {
+  bundled ??= newProject().then((folder) => bundle(folder, "tests/programs/worker.mjs"));
+  return startBundled(bundled, bindings, flags);
+}
+
+/** Starts a Worker of this project, bundled from this file. */
+export function startWorkerOf(folder, file, bindings) {
+  return startBundled(bundle(folder, file), bindings, []);
+}
+
+async function startBundled(bundled, bindings, flags) {
   const [modules, folder] = await Promise.all([bundled, newProject()]);
   await cp(modules, join(folder, "bundle"), { recursive: true });
   await writeFile(join(folder, "workerd.capnp"), await configuration(folder, bindings, flags));
@@ -44,11 +53,10 @@ export async function startWorker(bindings, flags = []) {
   throw new Error(`the Worker did not start: ${said.join("")}`);
 }
 
-/** Has wrangler bundle the Worker; returns the folder with its modules. */
-async function bundle() {
-  const folder = await newProject();
+/** Has wrangler bundle a Worker; returns the folder with its modules. */
+async function bundle(folder, file) {
   const program = join(required("EDGELATCH_TOOLS"), "wrangler/bin/wrangler.js");
-  const deploy = ["deploy", "tests/programs/worker.mjs", "--dry-run", "--outdir", "bundle", "--name", "edgelatch-runtime"];
+  const deploy = ["deploy", file, "--dry-run", "--outdir", "bundle", "--name", "edgelatch-runtime"];
   const args = [program, ...deploy, "--compatibility-date", DATE, "--compatibility-flags", FLAG];
   await promisify(execFile)(process.execPath, args, { cwd: folder, env: environment(folder) });
   return join(folder, "bundle");

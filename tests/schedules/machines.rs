@@ -284,7 +284,7 @@ impl Job {
             }
             Self::Once(machine) => match drive(machine, input, now, calls)? {
                 Ok(reply) => End::Once(Some(reply)),
-                Err(RequestError::NotDone(_)) => End::Once(None),
+                Err(RequestError::NotExecuted(_)) => End::Once(None),
                 Err(_) => End::Over { certain: false },
             },
         })

@@ -161,7 +161,7 @@ async fn a_token_from_the_future_is_not_stored() {
         if believed {
             assert_eq!((reply.code, stored(&redis).await), (Code::Done, token + ahead));
         } else {
-            assert_eq!(reply.code, Code::FromTheFuture);
+            assert_eq!(reply.code, Code::TokenAhead);
             let newest = reply.value.parse::<u64>().unwrap();
             assert!((token..token + 90_000_000).contains(&newest), "{newest}");
             assert_eq!(stored(&redis).await, token);
@@ -184,7 +184,7 @@ async fn a_token_that_is_ahead_already_goes_on_and_may_be_stored_again() {
     pair.write(TOKEN_KEY, Value::Text(ahead.to_string()), Some(ends_at)).await;
     let granted = pair.call(&acquire(node(), None), "acquire").await;
     assert_eq!((granted.code, granted.value.parse()), (Code::Done, Ok(ahead + 1)));
-    for (by, code) in [(0, Code::Done), (1, Code::FromTheFuture)] {
+    for (by, code) in [(0, Code::Done), (1, Code::TokenAhead)] {
         let call =
             raise(node(), None, &Reply { value: "1".into(), ..granted.clone() }, ahead + 1 + by);
         assert_eq!(pair.call(&call, "raise").await.code, code);

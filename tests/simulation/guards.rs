@@ -68,8 +68,8 @@ impl Player {
         sim.tell(|| format!("host {} has written {number}: {answer:?}", self.host));
         let told = match answer {
             Ok(()) => Told::Done,
-            Err(GuardError::Request(RequestError::NotDone(_)) | GuardError::Stale { .. }) => {
-                Told::NotDone
+            Err(GuardError::Request(RequestError::NotExecuted(_)) | GuardError::Stale { .. }) => {
+                Told::NotExecuted
             }
             Err(_) => Told::Perhaps,
         };
@@ -86,8 +86,8 @@ impl Player {
         sim.tell(|| format!("host {} has run {number}: {answer:?}", self.host));
         let told = match answer {
             Ok(count) if count == "1" => Told::Done,
-            Err(EvalError::Request(RequestError::NotDone(_) | RequestError::Lost(_))) => {
-                Told::NotDone
+            Err(EvalError::Request(RequestError::NotExecuted(_) | RequestError::Lost(_))) => {
+                Told::NotExecuted
             }
             Err(EvalError::Request(_)) => Told::Perhaps,
             // It has run again, as nobody remembered that it had.
@@ -102,7 +102,7 @@ impl Player {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Told {
     Done,
-    NotDone,
+    NotExecuted,
     /// It may have been done, and a copy may do it.
     Perhaps,
 }
@@ -114,7 +114,7 @@ impl Sim {
         let mut witness = self.witness.borrow_mut();
         let write = &mut witness.writes.all[number];
         let copies = match told {
-            Told::NotDone => 0,
+            Told::NotExecuted => 0,
             // It is told by clocks that are right.
             Told::Done | Told::Perhaps if self.plan.has(Fault::Drift) => u64::MAX,
             Told::Done | Told::Perhaps => COPIES,
@@ -122,7 +122,7 @@ impl Sim {
         write.over_at = Some(self.now().saturating_add(copies));
         let is_wrong = match told {
             Told::Done => !write.is_done,
-            Told::NotDone => write.is_done,
+            Told::NotExecuted => write.is_done,
             Told::Perhaps => false,
         };
         if is_wrong && remembers {

@@ -143,7 +143,7 @@ impl Player {
             }
             Err(error) => {
                 sim.tell(|| format!("host {} has not got it: {error}", self.host));
-                if must && !matches!(error, AcquireError::TokenFell { .. }) {
+                if must && !matches!(error, AcquireError::TokenRegressed { .. }) {
                     sim.broken(|| format!("I7 host {} was not served: {error}", self.host));
                 }
                 sim.is_told_no(take, &error);
@@ -167,14 +167,15 @@ impl Player {
     /// What a client is told that has not got anything: nothing is held, or not for longer than that.
     fn told(&self, operation: u32, error: &AcquireError) {
         let (sight, held_at_most) = match error {
-            AcquireError::Busy { .. } => (Sight::Busy, None),
+            // After a Redis has lost its data there is no semaphore until somebody makes it anew.
+            AcquireError::Busy { .. } | AcquireError::NotSetUp => (Sight::Busy, None),
             AcquireError::Cancelled { held_at_most } => (Sight::Cancelled, *held_at_most),
             AcquireError::TooSlow => (Sight::TooSlow, None),
             AcquireError::Unreachable(_) => (Sight::Unreachable, None),
             AcquireError::Refused(_) => (Sight::Refused, None),
             AcquireError::Unknown { held_at_most, .. } => (Sight::Unknown, Some(*held_at_most)),
-            AcquireError::TokenFell { .. } if self.sim.tokens_may_fall() => {
-                (Sight::TokenFell, None)
+            AcquireError::TokenRegressed { .. } if self.sim.tokens_may_fall() => {
+                (Sight::TokenRegressed, None)
             }
             other => return self.sim.broken(|| format!("I10 an acquisition ends with {other}")),
         };

@@ -126,7 +126,7 @@ impl Sim {
         count.completed = self.now();
         match answer {
             Ok(answer) => count.act = act(answer),
-            Err(RequestError::NotDone(_) | RequestError::Refused(_)) if !has_lost => {
+            Err(RequestError::NotExecuted(_) | RequestError::Refused(_)) if !has_lost => {
                 count.act = Act::Nothing;
             }
             // Redis may have lost with the rest that it had done it.

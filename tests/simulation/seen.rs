@@ -46,7 +46,7 @@ named! {
         Unreachable = "acquisitions without an answer",
         Unknown = "acquisitions of which nothing is known",
         Refused = "acquisitions refused",
-        TokenFell = "grants with an older token",
+        TokenRegressed = "grants with an older token",
         Released = "holds released",
         WasLost = "holds found lost when released",
         ReleaseUnknown = "releases of which nothing is known",

@@ -17,7 +17,7 @@ pub fn indeterminate() -> Vec<Bad> {
     let endless = format!("HTTP/1.1 200 X\r\nconnection: close\r\n\r\n{{\"result\":\"{large}");
     let early_end = b"HTTP/1.1 200 X\r\ncontent-length: 500\r\n\r\n{\"result\":[".to_vec();
     vec![
-        ("a page", page(200), garbled),
+        ("a page", page(200), FailureKind::WebPage { status: 200 }),
         ("nothing", Said::Bytes(Vec::new()), FailureKind::Broken),
         ("a reset", Said::Reset, FailureKind::Broken),
         ("no HTTP", Said::Bytes(b"-ERR\r\n".to_vec()), FailureKind::Broken),

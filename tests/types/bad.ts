@@ -2,7 +2,7 @@
 
 import { connect } from "edgelatch";
 import type {
-  CountDownLatch, GatewayRefusedError, Guard, Lease, Lock, Locks, LockState, NotDoneError, PermitExpirableSemaphore, Semaphore,
+  CountDownLatch, GatewayRefusedError, Guard, Lease, Lock, Locks, LockState, NotExecutedError, PermitExpirableSemaphore, Semaphore,
 } from "edgelatch";
 
 export function clients(): void {
@@ -113,7 +113,7 @@ export async function fencing(lease: Lease, lock: Lock, guard: Guard, latch: Cou
   await latch.wait({ replicas: 1 });
 }
 
-export function errors(notDone: NotDoneError, refused: GatewayRefusedError): void {
+export function errors(notDone: NotExecutedError, refused: GatewayRefusedError): void {
   // @ts-expect-error: whatever was in the way, it was not done
   notDone.reason;
   // @ts-expect-error: not after this one
@@ -121,7 +121,7 @@ export function errors(notDone: NotDoneError, refused: GatewayRefusedError): voi
   // @ts-expect-error: another kind's
   notDone.code === "outcome-unknown";
   // @ts-expect-error: no such reason
-  refused.reason === "not-done";
+  refused.reason === "not-executed";
 }
 
 export async function leases(lease: Lease, state: LockState): Promise<void> {

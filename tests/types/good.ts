@@ -7,7 +7,7 @@ import type {
 } from "edgelatch";
 import {
   BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
-  NotAgainError, NotDoneError, OutcomeUnknownError, ScriptFailedError, StaleTokenError, WaitOverError,
+  ReentrancyError, NotExecutedError, OutcomeUnknownError, ScriptFailedError, NotSetUpError, StaleTokenError, StartError, WaitTimeoutError,
 } from "edgelatch";
 import { connect as connectSlim, init } from "edgelatch/slim";
 import module from "edgelatch/edgelatch.wasm";
@@ -138,17 +138,37 @@ export async function blocks(lock: Lock): Promise<number> {
 
 export function errors(error: unknown): string {
   if (error instanceof InvalidOptionError) return `${error.option}: ${error.accepted}`;
-  if (error instanceof WaitOverError) return `${error.remainingMs?.toFixed()}`;
+  if (error instanceof WaitTimeoutError) return `${error.remainingMs?.toFixed()}`;
   if (error instanceof LeaseLostError) return error.reason satisfies "expired" | "gone";
-  if (error instanceof NotAgainError) return error.reason satisfies "held" | "reads";
-  if (error instanceof NotDoneError) return error.code satisfies "not-done";
-  if (error instanceof StaleTokenError) return `${error.reason satisfies "superseded" | "too-old" | "from-the-future"} ${error.newest}`;
+  if (error instanceof ReentrancyError) return error.reason satisfies "held" | "reads";
+  if (error instanceof NotExecutedError) return error.code satisfies "not-executed";
+  if (error instanceof StaleTokenError) return `${error.reason satisfies "superseded" | "too-old" | "token-ahead"} ${error.newest}`;
   if (error instanceof ScriptFailedError) return error.code satisfies "script-failed";
   if (error instanceof GatewayRefusedError) return refusal(error.reason);
   if (error instanceof OutcomeUnknownError) return error.freeInMs.toFixed();
   if (error instanceof GatewayUnreachableError) return error.code satisfies "gateway-unreachable";
   if (error instanceof GatewayTooSlowError) return error.code satisfies "gateway-too-slow";
   if (error instanceof BrokenError) return error.code satisfies "broken";
+  if (error instanceof NotSetUpError) return error.code satisfies "not-set-up";
+  if (error instanceof StartError) return error.code satisfies "start-failed";
+  throw error;
+}
+
+/** One class for all: its code narrows. */
+export function narrowed(error: unknown): string {
+  if (!(error instanceof EdgelatchError)) throw error;
+  if (error.code === "gateway-refused") return refusal(error.reason);
+  if (error.code === "lease-lost") return error.reason satisfies "expired" | "gone";
+  const about: (string | undefined)[] = [error.lock, error.key, error.host];
+  return kind(error.code) + about.join();
+}
+
+/** As environment variables are typed. */
+export function fromVariables(env: { URL: string | undefined; TOKEN: string | undefined }): Locks {
+  return connect({ url: env.URL, token: env.TOKEN, redactNames: true });
+}
+
+export function others(error: unknown): string {
   if (error instanceof EdgelatchError) return kind(error.code);
   throw error;
 }
@@ -161,9 +181,10 @@ function refusal(reason: GatewayRefusedError["reason"]): string {
     case "wrong-type":
     case "token-range":
     case "unavailable":
+    case "not-a-gateway":
     case "unsupported":
     case "not-replicated":
-    case "token-fell":
+    case "token-regressed":
     case "other":
       return reason;
     default:
@@ -175,10 +196,10 @@ function refusal(reason: GatewayRefusedError["reason"]): string {
 function kind(code: ErrorCode): string {
   switch (code) {
     case "invalid-option":
-    case "wait-over":
+    case "wait-timeout":
     case "lease-lost":
-    case "not-again":
-    case "not-done":
+    case "reentrancy":
+    case "not-executed":
     case "stale-token":
     case "script-failed":
     case "gateway-refused":
@@ -186,6 +207,8 @@ function kind(code: ErrorCode): string {
     case "gateway-too-slow":
     case "outcome-unknown":
     case "broken":
+    case "start-failed":
+    case "not-set-up":
       return code;
     default:
       return code satisfies never;

@@ -196,7 +196,7 @@ describe("edgelatch beside them", () => {
   let connect;
   before(async () => {
     const project = await newProject();
-    ({ connect } = await import(pathToFileURL(join(project, "node_modules/edgelatch/node.js"))));
+    ({ connect } = await import(pathToFileURL(join(project, "node_modules/edgelatch/index.js"))));
   });
   after(removeProjects);
 

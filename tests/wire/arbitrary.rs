@@ -154,6 +154,6 @@ proptest! {
             _ => prop_assert_eq!(reply, None),
         }
         let refused = matches!(known, Some(Err(text)) if text != "NOSCRIPT");
-        prop_assert_eq!(matches!(at(404), Answer::Refused(_)), refused);
+        prop_assert_eq!(matches!(at(418), Answer::Refused(_)), refused);
     }
 }

@@ -14,7 +14,7 @@ export function describe(error) {
   if (error instanceof NoKeyError) return { status: 501, code: "no-key", message: error.message };
   if (error instanceof NoShowError) return { status: 409, code: "no-show", message: error.message };
   if (error instanceof EdgelatchError) {
-    const status = { "wait-over": 409, "invalid-option": 500 }[error.code] ?? 502;
+    const status = { "wait-timeout": 409, "invalid-option": 500 }[error.code] ?? 502;
     return { status, code: error.code, message: error.message };
   }
   // Whatever else it is, it is a fault of this Worker: its text is for the log and not for the client.

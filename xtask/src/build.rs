@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use crate::inline;
 use crate::place::{Place, copy_folder, emptied};
 use crate::progress::{output_of, quiet, run};
 use crate::setup::wasm::{self, Compiler};
@@ -22,6 +21,31 @@ pub(crate) const WORKSPACE: [&str; 1] = ["--workspace"];
 const GATEWAY: &str = "edgelatch-gateway";
 /// Each loader says by itself where the module is.
 const GLUE_FLAGS: &[&str] = &["--target", "web", "--no-typescript", "--omit-default-module-path"];
+/// What is changed in the glue.
+const GLUE_CHANGES: &[(&str, &str)] = &[
+    // Once one of the module's functions has thrown, none is called any more.
+    ("wasm = instance.exports;", "wasm = watched(instance.exports);"),
+    // Looked up at first use: an import never fails where a test environment has none of these.
+    (
+        "let cachedTextDecoder = new TextDecoder('utf-8', { ignoreBOM: true });\ncachedTextDecoder.decode();",
+        "let cachedTextDecoder;",
+    ),
+    (
+        "    return cachedTextDecoder.decode(bytes);",
+        "    cachedTextDecoder ??= new TextDecoder('utf-8', { ignoreBOM: true });\n    return cachedTextDecoder.decode(bytes);",
+    ),
+    (
+        "const cachedTextEncoder = new TextEncoder();",
+        "let textEncoder;\nconst cachedTextEncoder = {\n    \
+         encode: (text) => (textEncoder ??= new TextEncoder()).encode(text),\n    \
+         encodeInto: (text, view) => (textEncoder ??= new TextEncoder()).encodeInto(text, view),\n};",
+    ),
+    // A module that another realm has compiled is one too.
+    (
+        "module instanceof WebAssembly.Module",
+        "Object.prototype.toString.call(module) === '[object WebAssembly.Module]'",
+    ),
+];
 /// What every target of ours can do. Never all that wasm-opt knows: workerd refuses such a module.
 const WASM_FEATURES: &[&str] = &[
     "--enable-bulk-memory",
@@ -41,20 +65,36 @@ const WASM_PASSES: &[&str] = &[
     "--always-inline-max-function-size=2",
     "--one-caller-inline-max-function-size=0",
 ];
-/// White space and syntax go; names stay, so that a stack trace can be read.
+/// White space and syntax go; names stay and lines are short, so that a stack trace can be read: Node prints the line of an error.
 const SCRIPT_FLAGS: &[&str] = &[
     "--minify-whitespace",
     "--minify-syntax",
+    "--line-limit=120",
+    "--sourcemap",
     "--charset=utf8",
     "--log-level=warning",
     "--log-override:duplicate-object-key=silent",
 ];
-/// What the exports of the npm package name.
-const LOADERS: [&str; 5] = ["browser.js", "inline.js", "node.js", "slim.js", "workerd.js"];
-/// What they share, which is joined to `edgelatch.js`.
-const SHARED: [&str; 5] = ["api.js", "errors.js", "options.js", "wasm/edgelatch.js", "wasm/web.js"];
+/// The entries of the npm package.
+const ENTRIES: [&str; 4] = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
+/// Those that `require` finds too.
+const COMMON_JS: [&str; 2] = ["index.js", "slim.js"];
+/// The scripts behind the entries, which are joined to `edgelatch.js`.
+const SHARED: [&str; 8] = [
+    "api.js",
+    "decode.js",
+    "errors.js",
+    "options.js",
+    "public.js",
+    "start.js",
+    "wasm/edgelatch.js",
+    "wasm/web.js",
+];
 /// What stays a file of its own.
-const APART: [&str; 3] = ["./wasm/edgelatch_bg.wasm", "./wasm/inline.js", "node:fs"];
+const APART: [&str; 3] =
+    ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js"];
+/// The declarations that have a copy for `require`.
+const DECLARATIONS: [&str; 4] = ["errors", "index", "objects", "slim"];
 /// A standard library without texts for panics, and built for few bytes: they take a fifth of the module.
 /// What is copied is copied by one instruction, and not word by word.
 const STD_FLAGS: &str = "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none -Zfmt-debug=none \
@@ -113,8 +153,8 @@ pub(crate) fn package(place: &Place) -> Result<()> {
     use_package_s_own(&to)?;
     shorten_names(&small, &to.join("edgelatch.js"))?;
 
-    let inline = STANDARD.encode(fs::read(&small).context("wasm-opt wrote nothing")?);
-    fs::write(to.join("inline.js"), format!("export default \"{inline}\";\n"))?;
+    let bytes = fs::read(&small).context("wasm-opt wrote nothing")?;
+    fs::write(to.join("inline.js"), inline::module(&bytes))?;
     stamp::set(&stamp, &digest)
 }
 
@@ -140,12 +180,12 @@ fn use_package_s_own(wasm: &Path) -> Result<()> {
         };
         lines.push(line.replace(path, &own));
     }
-    let text = lines.join("\n");
-    // Once one of the module's functions has thrown, none is called any more.
-    let watched = text.replace("wasm = instance.exports;", "wasm = watched(instance.exports);");
-    ensure!(watched != text, "the glue takes the module's functions in another way");
-    let watched = format!("import {{ watched }} from '../errors.js';\n{watched}");
-    fs::write(&glue, watched)?;
+    let mut text = lines.join("\n");
+    for (from, to) in GLUE_CHANGES {
+        ensure!(text.contains(from), "the glue of this wasm-bindgen has no `{from}`");
+        text = text.replace(from, to);
+    }
+    fs::write(&glue, format!("import {{ watched }} from '../errors.js';\n{text}"))?;
     fs::remove_dir_all(copies).context("wasm-bindgen copied nothing")
 }
 
@@ -160,6 +200,7 @@ pub(crate) fn tarball(place: &Place) -> Result<PathBuf> {
             .with_context(|| format!("cannot read {licence}"))?;
     }
     join_scripts(place, &staged)?;
+    name_repository(&staged.join("package.json"))?;
     let tarball = folder.join(format!("edgelatch-{}.tgz", npm_version(place)?));
     let digest = Digest::new().path(&staged)?;
     let stamp = folder.join("package.stamp");
@@ -173,6 +214,21 @@ pub(crate) fn tarball(place: &Place) -> Result<PathBuf> {
     Ok(tarball)
 }
 
+/// Adds to the manifest where the source is, once the owner has filled that in in Cargo.toml.
+fn name_repository(manifest: &Path) -> Result<()> {
+    const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
+    if REPOSITORY.contains("OWNER") {
+        return Ok(());
+    }
+    let mut fields: Map<String, Value> = serde_json::from_str(&fs::read_to_string(manifest)?)?;
+    let git = json!({ "type": "git", "url": format!("git+{REPOSITORY}.git") });
+    fields.insert("repository".into(), git);
+    fields.insert("homepage".into(), REPOSITORY.into());
+    fields.insert("bugs".into(), format!("{REPOSITORY}/issues").into());
+    fs::write(manifest, format!("{:#}\n", Value::Object(fields)))
+        .context("cannot write the manifest")
+}
+
 /// Installs the tarball into a folder below target, as a user would into a project; answers the folder.
 pub(crate) fn consumer(place: &Place, name: &str) -> Result<PathBuf> {
     let tarball = tarball(place)?;
@@ -182,7 +238,7 @@ pub(crate) fn consumer(place: &Place, name: &str) -> Result<PathBuf> {
     if stamp::is_fresh(&stamp, &digest) {
         return Ok(folder);
     }
-    let manifest = serde_json::json!({
+    let manifest = json!({
         "name": "edgelatch-consumer",
         "private": true,
         "type": "module",
@@ -236,13 +292,30 @@ fn hashes(glue: &str) -> BTreeSet<String> {
     ends.filter(is_hash).map(str::to_owned).collect()
 }
 
-/// Puts all that the loaders share into one file: each further one takes a runtime time to find and to read.
+/// Puts all that the entries share into one file, since each further one takes a runtime time to find and to read, and adds what
+/// `require` finds.
 fn join_scripts(place: &Place, folder: &Path) -> Result<()> {
-    let mut esbuild = place.command("esbuild");
-    esbuild.args(LOADERS).args(SCRIPT_FLAGS).current_dir(folder);
-    esbuild.args(["--bundle", "--splitting", "--format=esm", "--chunk-names=edgelatch"]);
-    esbuild.args(APART.map(|path| format!("--external:{path}")));
-    output_of(esbuild.args(["--outdir=.", "--allow-overwrite"]))?;
+    let bundle = |entries: &[&str], flags: &[&str]| {
+        let mut esbuild = place.command("esbuild");
+        esbuild.args(entries).arg("--bundle").args(SCRIPT_FLAGS).args(flags).current_dir(folder);
+        esbuild.args(APART.map(|path| format!("--external:{path}")));
+        output_of(esbuild.args(["--outdir=.", "--allow-overwrite"]))
+    };
+    // From what is not joined yet. Of the platform `node`, so that `import` finds the names in it.
+    bundle(&COMMON_JS, &["--format=cjs", "--platform=node", "--out-extension:.js=.cjs"])?;
+    for entry in COMMON_JS {
+        let file = folder.join(entry).with_extension("cjs");
+        let text = fs::read_to_string(&file)?.replace("./wasm/inline.js", "./wasm/inline.cjs");
+        fs::write(file, text)?;
+    }
+    let inline = fs::read_to_string(folder.join("wasm/inline.js"))?;
+    fs::write(folder.join("wasm/inline.cjs"), inline.replace("export const ", "exports."))?;
+    for name in DECLARATIONS {
+        let text = fs::read_to_string(folder.join(name).with_extension("d.ts"))?;
+        fs::write(folder.join(format!("{name}.d.cts")), text.replace(".js\"", ".cjs\""))?;
+    }
+
+    bundle(&ENTRIES, &["--splitting", "--format=esm", "--chunk-names=edgelatch"])?;
     for part in SHARED {
         fs::remove_file(folder.join(part)).with_context(|| format!("there is no {part}"))?;
     }

@@ -6,6 +6,7 @@ mod bench;
 mod build;
 mod demo;
 mod fuzz;
+mod inline;
 mod interop;
 mod once;
 mod place;

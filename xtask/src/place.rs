@@ -10,7 +10,6 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use crate::setup;
-use crate::stamp::Digest;
 
 /// The checkout and its target folder.
 pub(crate) struct Place {
@@ -36,10 +35,9 @@ impl Place {
             metadata.get(key).and_then(Value::as_str).map(PathBuf::from).context("cargo metadata")
         };
         let (root, cache) = (path("workspace_root")?, cache()?);
-        let lock = Digest::new().path(&root.join("xtask/tools/package-lock.json"))?;
-        let node_modules = cache.join(format!("npm-{}", lock.text())).join("node_modules");
-        let target = path("target_directory")?;
+        let (target, node_modules) = (path("target_directory")?, PathBuf::new());
         let mut place = Self { root, target, cache, node_modules, programs: Vec::new() };
+        place.node_modules = setup::npm::TOOLS.node_modules(&place)?;
         let tools = setup::cargo_tools(&place)?;
         place.programs = tools.into_iter().map(|tool| tool.join("bin")).collect();
         place.programs.push(place.node_modules.join(".bin"));

@@ -149,7 +149,7 @@ impl Watch {
                 "gone"
             }
             Some(RequestError::Lost(LossReason::Expired)) => "expired",
-            Some(RequestError::NotDone(_) | RequestError::Unreachable(_)) => "unreachable",
+            Some(RequestError::NotExecuted(_) | RequestError::Unreachable(_)) => "unreachable",
             Some(RequestError::Refused(no)) => refused(&no),
             Some(other) => panic!("{:?}: {other:?}", self.object),
         });

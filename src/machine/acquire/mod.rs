@@ -140,7 +140,7 @@ impl Acquire {
         }
         match verdict {
             Verdict::Answered(reply, sent_at) => self.answered(&reply, sent_at, last, now),
-            Verdict::Refused(refusal) if refusal.kind() == RefusalKind::Unavailable && !last => {
+            Verdict::Refused(refusal) if refusal.kind().is_transient() && !last => {
                 self.pause_unheard(None, now);
             }
             Verdict::Refused(refusal) => {
@@ -164,6 +164,11 @@ impl Acquire {
         match reply.code {
             Code::Done | Code::AlreadyYours => self.granted(reply, sent_at, now),
             // The tombstone is written: by this execution, or by an earlier one of the same last try.
+            Code::No if self.spec.target.is_absent(reply) => {
+                // A last try has left a tombstone; a copy of another would be granted once there are permits.
+                self.round.open = !last;
+                self.end(AcquireError::NotSetUp, now);
+            }
             Code::No | Code::Gone if last => {
                 let remaining = if reply.code == Code::No { reply.remaining() } else { None };
                 self.state = State::Over(Err(AcquireError::Busy { remaining }));
@@ -216,7 +221,7 @@ impl Acquire {
             return self.end(error, now);
         }
         if let Some(newest) = self.spec.newest.filter(|newest| token < *newest) {
-            return self.end(AcquireError::TokenFell { newest: newest.as_u64() }, now);
+            return self.end(AcquireError::TokenRegressed { newest: newest.as_u64() }, now);
         }
         if lease.remaining(now) < self.spec.lease.validity_min() {
             return self.anew(AcquireError::TooSlow, now);

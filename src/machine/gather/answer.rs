@@ -28,7 +28,7 @@ impl Part {
                 let begun = matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported)
                     && refusal.code() != "CROSSSLOT";
                 self.turn.open |= begun || may_pass(refusal.kind());
-                if refusal.kind() == RefusalKind::Unavailable {
+                if refusal.kind().is_transient() {
                     self.unheard(Standing::Refused(refusal), unsure, now);
                 } else {
                     self.standing = Standing::Refused(refusal);
@@ -136,7 +136,7 @@ impl Part {
                 FencingToken::parse(&reply.value)
             }
             // The node's clock is further behind than its last reply told.
-            Verdict::Answered(reply, _) if reply.code == Code::FromTheFuture => {
+            Verdict::Answered(reply, _) if reply.code == Code::TokenAhead => {
                 let refusal = Refusal::new(RefusalKind::TokenRange, "");
                 return self.is_no_hold(Standing::Refused(refusal));
             }

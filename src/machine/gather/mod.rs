@@ -207,7 +207,7 @@ impl Gather {
             .parts
             .places(|part| part.held(now).is_none_or(|(lease, _)| lease.remaining(now) < least));
         if let Some(newest) = self.fell(now) {
-            return self.end(AcquireError::TokenFell { newest: newest.as_u64() });
+            return self.end(AcquireError::TokenRegressed { newest: newest.as_u64() });
         }
         let token = self.parts.get(0).and_then(|part| part.held(now)).map(|(_, token)| token);
         match token {

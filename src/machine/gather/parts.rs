@@ -359,9 +359,8 @@ impl Standing {
 
     /// A clear no that does not pass by itself.
     pub(in crate::machine) fn is_final(&self) -> bool {
-        use crate::error::RefusalKind::Unavailable;
         match self {
-            Self::Refused(refusal) => refusal.kind() != Unavailable,
+            Self::Refused(refusal) => !refusal.kind().is_transient(),
             other => matches!(other, Self::NotReplicated(_)),
         }
     }

@@ -175,6 +175,11 @@ impl Target {
         }
     }
 
+    /// Whether a refusal says that there is no such semaphore.
+    pub const fn is_absent(&self, refusal: &Reply) -> bool {
+        matches!(self, Self::Semaphore(_) | Self::Permits(_)) && refusal.value.is_empty()
+    }
+
     /// Takes note of what a refusal tells for the next try.
     pub fn learn(&mut self, busy: &Reply) {
         if let Self::Fair(calls) = self

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use super::body::Body;
-use super::verdict::{failure, holds};
+use super::verdict::{failure, holds, is_page};
 use super::{Dialect, Gateway, Memory, Request, Response};
 use crate::error::FailureKind;
 use crate::protocol::script::ScriptCall;
@@ -114,6 +114,10 @@ impl Memory {
         if matches!(status, 404 | 405 | 501) || is_command(body) {
             self.pipeline = Pipeline { singly: u32::MAX, ..Pipeline::default() };
             return Answers::NotTaken;
+        }
+        if is_page(*status, body) {
+            self.pipeline.doubt();
+            return Answers::All(Ok(response));
         }
         // An error that is nobody's in particular: whoever said it may have executed some of them before.
         let kind = response.told_of(failure(*status));

@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::body::Body;
-use super::verdict::{code, error, failure, holds};
+use super::verdict::{code, error, failure, holds, unreadable};
 use super::{Decoded, Form};
 use crate::error::{Refusal, RefusalKind};
 use crate::protocol::reply::Cell;
@@ -40,29 +40,31 @@ pub(super) fn encode(call: &ScriptCall, form: Form) -> String {
 
 /// The body decides before the status does; what is neither a result nor an error tells nothing.
 pub(super) fn decode(status: u16, body: &[u8]) -> Decoded {
-    decoded(status, Body::read(body), None)
+    decoded(status, body, Body::read(body), None)
 }
 
 /// The same for a script and the wait for its replicas, which does not count unless the script has run.
 pub(super) fn decode_replicated(status: u16, body: &[u8]) -> Decoded {
     if let Some([script, replicas]) = Body::read_two(body) {
-        return decoded(status, Some(script), acknowledged(&replicas));
+        return decoded(status, body, Some(script), acknowledged(&replicas));
     }
     match Body::read(body) {
         // No such path, or one that is taken for a command: only two commands in one request can be waited for.
         Some(Body::Error(text)) if holds(&text, "unknown command") => unsupported(),
         _ if matches!(status, 404 | 405 | 501) => unsupported(),
         Some(Body::Error(text)) => error(status, &text),
-        Some(Body::Result(_)) | None => Decoded::Indeterminate(failure(status)),
+        Some(Body::Result(_)) => Decoded::Indeterminate(failure(status)),
+        None => unreadable(status, body),
     }
 }
 
-fn decoded(status: u16, body: Option<Body>, acknowledged: Option<u32>) -> Decoded {
+fn decoded(status: u16, body: &[u8], read: Option<Body>, acknowledged: Option<u32>) -> Decoded {
     let ok = (200..300).contains(&status);
-    match body {
+    match read {
         Some(Body::Error(text)) => error(status, &text),
         Some(Body::Result(cells)) if ok => Decoded::Cells { cells, acknowledged },
-        Some(Body::Result(_)) | None => Decoded::Indeterminate(failure(status)),
+        Some(Body::Result(_)) => Decoded::Indeterminate(failure(status)),
+        None => unreadable(status, body),
     }
 }
 

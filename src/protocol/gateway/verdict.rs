@@ -1,5 +1,7 @@
 //! What an error, or a status without a body that tells, means in any dialect.
 
+use alloc::string::ToString as _;
+
 use super::Decoded;
 use crate::error::{FailureKind, Refusal, RefusalKind};
 
@@ -10,6 +12,28 @@ pub(super) const fn failure(status: u16) -> FailureKind {
         408 | 429 | 500.. => FailureKind::Gateway { status, retry_after: None },
         _ => FailureKind::Garbled { status },
     }
+}
+
+/// What a body means that is neither a result nor an error.
+pub(super) fn unreadable(status: u16, body: &[u8]) -> Decoded {
+    if matches!(status, 404 | 405 | 410) {
+        let code = ["HTTP ", &status.to_string()].concat();
+        return Decoded::Refused(Refusal::new(RefusalKind::NotAGateway, code));
+    }
+    if is_page(status, body) {
+        return Decoded::Indeterminate(FailureKind::WebPage { status });
+    }
+    Decoded::Indeterminate(failure(status))
+}
+
+/// Whether a web page came back where a gateway would return JSON: a page for any path, as single-page
+/// applications have. A proxy may also have put it in place of a gateway's response.
+pub(super) fn is_page(status: u16, body: &[u8]) -> bool {
+    let begins_with = |tag: &[u8]| {
+        let text = body.trim_ascii_start();
+        text.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
+    };
+    matches!(status, 200..300) && (begins_with(b"<!doctype html") || begins_with(b"<html"))
 }
 
 /// What an error text means: Redis' own, or the gateway's.
@@ -29,6 +53,7 @@ pub(super) fn error(status: u16, text: &str) -> Decoded {
         (None, 200..300 | 400 | 408) if code(text).is_empty() => {
             return Decoded::Indeterminate(failure(status));
         }
+        (None, 404 | 405 | 410) => return unreadable(status, &[]),
         (None, _) => Refusal::new(RefusalKind::Other, code(text)),
     };
     let holds = |phrase| holds(text, phrase);

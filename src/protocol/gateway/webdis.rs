@@ -5,7 +5,7 @@
 use alloc::string::{String, ToString};
 
 use super::body::Body;
-use super::verdict::{error, failure};
+use super::verdict::{error, failure, unreadable};
 use super::{Decoded, Form, encoded};
 use crate::error::{Refusal, RefusalKind};
 use crate::protocol::script::ScriptCall;
@@ -49,6 +49,7 @@ pub(super) fn decode(call: &ScriptCall, form: Form, status: u16, body: &[u8]) ->
         None if status == 403 && body.is_empty() => {
             Decoded::Refused(Refusal::new(RefusalKind::Unauthorized, ""))
         }
-        Some(Body::Result(_)) | None => Decoded::Indeterminate(failure(status)),
+        Some(Body::Result(_)) => Decoded::Indeterminate(failure(status)),
+        None => unreadable(status, body),
     }
 }

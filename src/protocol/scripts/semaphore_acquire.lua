@@ -5,7 +5,7 @@
 -- ARGV  5 owner field   6 lease in ms, empty for none   7 last try: 1 or 0   8 how long the token key is kept in ms
 --       9 how many permits   10 if others are to be told when none is left: 1
 -- Reply 1 granted: token, lease (-1: no end)   2 already yours and extended: token, remaining (-1: no end)
---       0 too few: how many are available, ms until the next lease of ours ends (-1: not known; 0: more have ended than
+--       0 too few: how many are available (empty: there is no semaphore), ms until the next lease of ours ends (-1: not known; 0: more have ended than
 --         one call takes out)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -4 a bound is required: no lease would heal what is done too late   -6 the last token is out of range

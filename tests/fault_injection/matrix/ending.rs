@@ -52,7 +52,7 @@ async fn forced(cell: Cell) {
         Class::No => assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}"),
         // It finds out whether it was done.
         Class::TellsNothing(_) if executed => assert_eq!(outcome, Ok(true)),
-        Class::TellsNothing(kind) => assert_eq!(outcome, Err(RequestError::NotDone(kind))),
+        Class::TellsNothing(kind) => assert_eq!(outcome, Err(RequestError::NotExecuted(kind))),
         Class::Repeated => unreachable!("survived"),
     }
     let wanted = if outcome.is_ok() { Released::WasLost } else { Released::Released };

@@ -1,7 +1,8 @@
 /** One case: anything is called with anything, and each call ends in a result or in an error of ours. */
 
 import { passes, settled } from "./clock.mjs";
-import { EdgelatchError, InvalidOptionError, connect } from "../../../pkg/node.js";
+import { EdgelatchError, InvalidOptionError, connect } from "../../../pkg/index.js";
+import { errorOf } from "../../../pkg/errors.js";
 import { Thing, connect as open } from "../../../pkg/wasm/edgelatch.js";
 import { Gateway, good } from "./gateway.mjs";
 
@@ -9,9 +10,14 @@ const TOKEN = "s3cret-t0ken";
 const URL_ = "https://gateway.example";
 /** So many timers may go off before a call is called off, and before it has to have ended. */
 const STEPS = 150;
+/** The options of one method or another, together: an option that a method does not have is refused before all others are read. */
 const OPTIONS = [
-  "leaseMs", "waitMs", "maxRequests", "replicas", "signal", "preferWritersMs", "peerWatchdogMs", "rejoinDelayMs", "backoff", "peerSkewMs",
-  "memoryMs", "lifeMs", "once", "keys", "args", "requestTimeoutMs", "keyLocking", "publish", "wakeups", "dialect", "fetch", "prefix",
+  ["leaseMs", "waitMs", "maxRequests", "replicas"],
+  ["leaseMs", "replicas"],
+  ["preferWriters", "peerWatchdogMs"],
+  ["lifeMs", "skewMs", "redissonWaitTimeoutMs", "shortMs", "longMs"],
+  ["rejoinDelayMs"], ["clockSkewMs"], ["backoff"], ["peerSkewMs"], ["memoryMs"], ["lifeMs", "name"], ["once"], ["leaseMs"],
+  ["requestTimeoutMs", "keyLocking", "publish", "wakeups", "dialect", "fetch", "prefix", "redactNames"],
 ];
 export const ok = (holds, what) => {
   if (!holds) throw new Error(`it does not hold: ${what}`);
@@ -23,6 +29,8 @@ export async function play(choices) {
   const gateway = new Gateway(choices);
   const off = new AbortController();
   const told = { heard, gateway, off, choices };
+  // The first one starts the module.
+  connect({ url: URL_, token: TOKEN, fetch: good });
   await (choices.byte() % 2 ? behind(told) : before(told));
   // Whatever has happened, it goes on to work for others.
   const locks = connect({ url: URL_, token: TOKEN, fetch: good });
@@ -96,9 +104,10 @@ function value({ choices, off }, things) {
   if (kind === 1) return choices.text();
   if (kind === 2) return choices.one(things);
   if (kind === 3) return [choices.one(things), choices.one(things)];
-  const options = { signal: off.signal };
+  const known = choices.one(OPTIONS);
+  const options = known.includes("replicas") ? { signal: off.signal } : {};
   for (let count = choices.byte() % 4; count > 0; count--) {
-    options[choices.one(OPTIONS)] = choices.byte() % 3 ? choices.number() : choices.value();
+    options[choices.one(known)] = choices.byte() % 3 ? choices.number() : choices.value();
   }
   return options;
 }
@@ -110,7 +119,7 @@ function attempt(told, name, call) {
     told.heard.add(`${name}: ${result === null ? null : typeof result}`);
     return result;
   } catch (error) {
-    isOurs(error, told, name);
+    isOurs(errorOf(error, {}), told, name);
   }
 }
 
@@ -121,7 +130,7 @@ async function outcome(asked, told, name) {
     told.heard.add(`${name}: ${answer === null ? null : typeof answer}`);
     return answer;
   } catch (error) {
-    isOurs(error, told, name);
+    isOurs(errorOf(error, {}), told, name);
   }
 }
 

@@ -44,10 +44,8 @@ pub(crate) fn run(input: &[u8]) {
         (Answer::Reply(_), None) => assert!((200..300).contains(&status)),
         (Answer::Refused(refusal), text) => {
             let code = refusal.code();
-            assert!(
-                code.len() <= 24 && code.bytes().all(|byte| byte.is_ascii_uppercase()),
-                "{code}"
-            );
+            let is_code = code.len() <= 24 && code.bytes().all(|byte| byte.is_ascii_uppercase());
+            assert!(is_code || refusal.kind() == RefusalKind::NotAGateway, "{code}");
             if let Some(text) = text {
                 clear_no(refusal.kind(), code, status, text);
             }
@@ -85,6 +83,10 @@ fn clear_no(kind: RefusalKind, code: &str, status: u16, text: &str) {
         assert!(known, "{text} is {kind:?} {code}");
         return;
     }
+    if kind == RefusalKind::NotAGateway {
+        assert!([404, 405, 410].contains(&status));
+        return assert_eq!(code, format!("HTTP {status}"));
+    }
     assert!(
         text.starts_with(code) || text.split_whitespace().next() == Some(code),
         "{code} of {text}"
@@ -109,6 +111,10 @@ fn unclear(kind: FailureKind, status: u16) {
             assert!(status >= 500 || [408, 429].contains(&status));
         }
         FailureKind::Garbled { status: told } => assert_eq!(told, status),
+        FailureKind::WebPage { status: told } => {
+            assert_eq!(told, status);
+            assert!((200..300).contains(&status));
+        }
         other => panic!("{other:?} at {status}"),
     }
 }

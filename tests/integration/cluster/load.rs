@@ -217,7 +217,7 @@ impl Watch {
                 }
             }
             Err(RequestError::Unreachable(_)) => drop(self.unsure.fetch_add(1, Ordering::Relaxed)),
-            Err(RequestError::Lost(_) | RequestError::NotDone(_)) => {}
+            Err(RequestError::Lost(_) | RequestError::NotExecuted(_)) => {}
             Err(RequestError::Refused(no)) if no.kind() == RefusalKind::Unavailable => {}
             Err(other) => panic!("{}: {other:?}", self.kind),
         }

@@ -28,7 +28,7 @@ export const exclusive = {
     await java.call("lock");
     assert.equal(await ours.tryAcquire(), null);
     const error = await rejection(ours.acquire({ waitMs: 60 }));
-    assert.ok(error instanceof edgelatch.WaitOverError);
+    assert.ok(error instanceof edgelatch.WaitTimeoutError);
     assert.ok(error.remainingMs > 0 && error.remainingMs <= 30_000);
     await java.call("unlock");
     assert.equal(await (await ours.tryAcquire()).release(), "released");
@@ -166,7 +166,7 @@ export const never = {
     await java.call("unlock");
     const owner = asOneOwner(world);
     const lease = await owner.acquire();
-    assert.ok((await rejection(owner.acquire())) instanceof edgelatch.NotAgainError);
+    assert.ok((await rejection(owner.acquire())) instanceof edgelatch.ReentrancyError);
     assert.equal(await java.call("tryLock"), false);
     assert.equal(await lease.release(), "released");
   },

@@ -75,7 +75,7 @@ export const semaphore = {
     await java.waits();
     assert.equal(await lease.release(), "released");
     await waiting;
-    assert.ok((await rejection(ours.acquire(1, { waitMs: 60 }))) instanceof edgelatch.WaitOverError);
+    assert.ok((await rejection(ours.acquire(1, { waitMs: 60 }))) instanceof edgelatch.WaitTimeoutError);
     const { acquired } = await wait(world, (object, options) => object.acquire(1, options));
     await java.call("release");
     assert.equal(await (await acquired).release(), "released");
@@ -146,7 +146,7 @@ export const latch = {
     await waiting;
 
     assert.equal(await ours.trySetCount(1), true);
-    assert.ok((await rejection(ours.wait({ waitMs: 60 }))) instanceof edgelatch.WaitOverError);
+    assert.ok((await rejection(ours.wait({ waitMs: 60 }))) instanceof edgelatch.WaitTimeoutError);
     const { acquired } = await wait(world, (object, options) => object.wait(options));
     await java.call("countDown");
     await acquired;

@@ -18,7 +18,7 @@ const NODES = 3;
 export async function startStand() {
   // First what may fail: a program that has been started would keep this one from ending.
   const folder = required("EDGELATCH_PEER");
-  const edgelatch = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/node.js")));
+  const edgelatch = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/index.js")));
   const nodes = await Promise.all(Array.from({ length: NODES }, startNode));
   const peer = startPeer(folder);
   return {

@@ -4,7 +4,7 @@
 use super::plan::{Does, Plan};
 use super::properties;
 use super::search::{does, finds, holds, waits, world};
-use super::sights::Sight::{Cancelled, Done, NotDone, Nothing, Open, ToldAgain};
+use super::sights::Sight::{Cancelled, Done, NotExecuted, Nothing, Open, ToldAgain};
 use super::world::World;
 use test_support::script_model::holds::rules;
 
@@ -26,7 +26,7 @@ fn latch(plans: impl Into<Vec<Plan>>, count: Option<i64>) -> World {
 #[test]
 fn a_count_that_is_asked_for_until_it_is_cancelled() {
     let alone = latch([COUNTS], Some(2));
-    holds(World { breaks: 1, ..alone }, &[Done, NotDone, Cancelled, ToldAgain]);
+    holds(World { breaks: 1, ..alone }, &[Done, NotExecuted, Cancelled, ToldAgain]);
 }
 
 #[test]
@@ -62,6 +62,6 @@ mod large {
     #[test]
     fn two_counts_and_a_copy_of_any_request() {
         let world = latch([COUNTS, COUNTS], Some(2));
-        holds(World { times: &[0, 6], ..world }, &[Done, NotDone, Cancelled, ToldAgain]);
+        holds(World { times: &[0, 6], ..world }, &[Done, NotExecuted, Cancelled, ToldAgain]);
     }
 }

@@ -134,7 +134,7 @@ fn may_be_done_again(_: &World, state: &State) -> bool {
 }
 
 fn somebody_was_told(_: &World, state: &State) -> bool {
-    let is_told = |told: &Told| matches!(told, Told::Done(..) | Told::NotDone);
+    let is_told = |told: &Told| matches!(told, Told::Done(..) | Told::NotExecuted);
     state.clients.iter().any(|client| client.told().is_some_and(is_told))
 }
 

@@ -121,7 +121,7 @@ pub(crate) fn of_what_is_done_once() -> Vec<Property<World>> {
                             .is_some_and(|done| (done.code, &done.value) == (*code, value));
                         is_it && done.next().is_none()
                     }
-                    Some(Told::NotDone) => done.next().is_none(),
+                    Some(Told::NotExecuted) => done.next().is_none(),
                     _ => true,
                 }
             })

@@ -7,7 +7,7 @@ use super::plan::{Does, Plan};
 use super::properties::{self, of_permits_that_change};
 use super::search::{PLAN, does, finds, holds, waits, world};
 use super::sights::Sight::{
-    Abandoned, BothGranted, BoundRequired, Busy, Cancelled, Done, Lost, NotDone, RefusedAsGone,
+    Abandoned, BothGranted, BoundRequired, Busy, Cancelled, Done, Lost, NotExecuted, RefusedAsGone,
     RefusedAsLost, Renewed, Repeated, ToldAgain,
 };
 use super::world::World;
@@ -160,7 +160,7 @@ mod large {
                 silent,
                 ..world
             },
-            &[Busy, Repeated, Done, NotDone, Cancelled, ToldAgain],
+            &[Busy, Repeated, Done, NotExecuted, Cancelled, ToldAgain],
         );
     }
 }

@@ -38,7 +38,7 @@ pub(crate) enum Sight {
     TookOver,
     HandedOver,
     Done,
-    NotDone,
+    NotExecuted,
     /// An answer was told again; a cancel came first, or found the answer.
     ToldAgain,
     Cancelled,
@@ -70,7 +70,7 @@ const ALL: [Sight; 26] = {
         TookOver,
         HandedOver,
         Done,
-        NotDone,
+        NotExecuted,
         ToldAgain,
         Cancelled,
         Nothing,
@@ -175,7 +175,7 @@ impl Sights {
             Some(Told::Busy) => self.note(Sight::Busy),
             Some(Told::HeldAtMost { .. }) => self.note(Sight::Unknown),
             Some(Told::Done(..)) => self.note(Sight::Done),
-            Some(Told::NotDone) => self.note(Sight::NotDone),
+            Some(Told::NotExecuted) => self.note(Sight::NotExecuted),
             Some(Told::Open) => self.note(Sight::Open),
             Some(Told::Nothing | Told::Refused) | None => {}
         }

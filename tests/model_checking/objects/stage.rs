@@ -60,7 +60,7 @@ pub(crate) enum Told {
     /// It was done once, and this was answered.
     Done(i64, String),
     /// It was not done and never will be.
-    NotDone,
+    NotExecuted,
     /// The latch is open.
     Open,
 }
@@ -166,7 +166,7 @@ impl Told {
     fn of_what_is_done_once(outcome: Result<Reply, RequestError>) -> Self {
         match outcome {
             Ok(reply) => Self::Done(reply.code as i64, reply.value),
-            Err(RequestError::NotDone(_)) => Self::NotDone,
+            Err(RequestError::NotExecuted(_)) => Self::NotExecuted,
             Err(_) => Self::Refused,
         }
     }

@@ -131,7 +131,7 @@ export const fencing = {
     const lock = locks.lock(world.name());
     same(await lock.run(() => "done"), "done");
     behindMs = 600_000;
-    await rejects(lock.tryAcquire(), world.GatewayRefusedError, { reason: "token-fell" });
+    await rejects(lock.tryAcquire(), world.GatewayRefusedError, { reason: "token-regressed" });
     const { type, byMs } = (await locks.events().next()).value;
     same(type, "clock-set-back");
     ok(byMs > 500_000 && byMs <= 600_000, `by ${byMs} ms`);

@@ -85,12 +85,23 @@ export const hostile = {
 
   // S2, S15, S49, S52, S53, S54.
   async "what may have been done is unknown, with the time after which it is over"(world) {
-    await each(UNCLEAR, async (fetch) => {
+    await each(UNCLEAR, async (fetch, name) => {
       const { lock, sent } = meeting(world, fetch);
+      // An address that has returned nothing but web pages is not a gateway's.
+      if (name === "answers HTML") return void (await rejects(lock.tryAcquire(), world.GatewayUnreachableError));
       const error = await rejects(lock.tryAcquire(), world.OutcomeUnknownError);
       ok(Number.isSafeInteger(error.freeInMs) && error.freeInMs >= 30_000, "the time until it is free");
       ok(sent.length <= 6, "a few attempts, and a few to undo them");
       await rejects(lock.inspect(), world.GatewayUnreachableError);
+    });
+  },
+
+  async "an address that is not a gateway's is a refusal at once, or when the wait is over"(world) {
+    await each({ "has no such path": answer(NOT_A_LOCK_S_ANSWER, 404), "has no POST": answer("", 405) }, async (fetch) => {
+      const { lock, sent } = meeting(world, fetch);
+      await rejects(lock.tryAcquire(), world.GatewayRefusedError, { reason: "not-a-gateway" });
+      ok(sent.length <= 2, "it is not tried again");
+      await rejects(lock.acquire({ waitMs: 50 }), world.GatewayRefusedError, { reason: "not-a-gateway" });
     });
   },
 
@@ -115,7 +126,7 @@ export const hostile = {
   async "a wait ends with the wait, whatever the gateway does"(world) {
     await each({ rejects: UNCLEAR.rejects, throws: throwing, html: UNCLEAR["answers HTML"] }, async (fetch, name) => {
       const { lock } = meeting(world, fetch);
-      const Class = name === "throws" ? world.GatewayUnreachableError : world.OutcomeUnknownError;
+      const Class = name !== "rejects" ? world.GatewayUnreachableError : world.OutcomeUnknownError;
       await rejects(lock.acquire({ waitMs: 50 }), Class);
       await rejects(lock.run({ waitMs: 50 }, () => ok(false, "the work is not begun")), Class);
     });

@@ -69,8 +69,8 @@ export const kinds = {
       const lock = locks.owner()[kind](world.name());
       const lease = await lock.acquire();
       const requests = sent.length;
-      await rejects(lock.acquire(), world.NotAgainError, { reason: "held" });
-      await rejects(lock.tryAcquire(), world.NotAgainError, { reason: "held" });
+      await rejects(lock.acquire(), world.ReentrancyError, { reason: "held" });
+      await rejects(lock.tryAcquire(), world.ReentrancyError, { reason: "held" });
       same(sent.length, requests, "requests");
       same(await lease.release(), "released");
       same(await (await lock.acquire()).release(), "released");
@@ -82,7 +82,7 @@ export const kinds = {
     const name = world.name();
     const holder = await locks.spinLock(name).acquire();
     for (const backoff of [{ type: "constant", delayMs: 5 }, { type: "exponential", initialMs: 1, maxMs: 4, factor: 2 }]) {
-      await rejects(locks.spinLock(name, { backoff }).acquire({ waitMs: 20 }), world.WaitOverError);
+      await rejects(locks.spinLock(name, { backoff }).acquire({ waitMs: 20 }), world.WaitTimeoutError);
     }
     await holder.release();
   },

@@ -1,6 +1,6 @@
 /** A lease in one's hands: prolonging it, and ending it by leaving a block. */
 
-import { ok, rejects, same, until } from "../check.mjs";
+import { ok, rejects, same, throws, until } from "../check.mjs";
 import { putForward } from "../watch.mjs";
 
 const METHODS = {
@@ -86,14 +86,18 @@ export const lease = {
     await rejects(lease[Symbol.asyncDispose](), world.LeaseLostError, { reason: "gone" });
   },
 
-  async "`using` without `await` has nothing to call"(world) {
-    const { locks } = world.client();
-    const owner = locks.owner();
-    const lease = await owner.lock(world.name()).acquire();
-    for (const object of [locks, owner, lease, locks.lock(world.name())]) {
-      if (Symbol.dispose) same(object[Symbol.dispose], undefined, "Symbol.dispose");
+  async "`using` without `await` fails, says what to write, and leaves nothing held"(world) {
+    if (!Symbol.dispose) return;
+    const lock = world.lock();
+    // What `using` does with its value at the declaration.
+    const forms = [() => lock.acquire(), () => lock.tryAcquire(), async () => ({ lease: await lock.acquire() })];
+    for (const form of forms) {
+      const value = form();
+      const used = forms.indexOf(form) < 2 ? value : (await value).lease;
+      const { message } = throws(() => used[Symbol.dispose], TypeError);
+      ok(message.includes("await using"), message);
+      await until(async () => !(await lock.inspect()).locked, "it is released");
     }
-    await lease.release();
   },
 
   async "objects have what their types say, and no more"(world) {
@@ -108,7 +112,7 @@ export const lease = {
     ];
     for (const [name, object] of objects) {
       const prototype = Object.getPrototypeOf(object);
-      const members = Reflect.ownKeys(prototype).map(String).filter((key) => !/^(constructor|__.*)$/.test(key));
+      const members = Reflect.ownKeys(prototype).map(String).filter((key) => !/^(constructor|__.*|Symbol\(Symbol.dispose\))$/.test(key));
       same(members.sort(), [...METHODS[name]].sort(), name);
       ok(!JSON.stringify(object).includes(world.token), "an object shows no token");
     }

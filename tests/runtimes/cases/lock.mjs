@@ -63,9 +63,9 @@ export const lock = {
   async "a wait that is over says for how long the lock is still held"(world) {
     const lock = world.lock();
     const holder = await lock.acquire();
-    const error = await rejects(lock.acquire({ waitMs: 1 }), world.WaitOverError);
+    const error = await rejects(lock.acquire({ waitMs: 1 }), world.WaitTimeoutError);
     ok(error.remainingMs > 0 && error.remainingMs <= 30_000, "what is left of the hold");
-    await rejects(lock.run({ waitMs: 1 }, () => ok(false, "the work is not begun")), world.WaitOverError);
+    await rejects(lock.run({ waitMs: 1 }, () => ok(false, "the work is not begun")), world.WaitTimeoutError);
     await holder.release();
   },
 

@@ -103,13 +103,55 @@ export const options = {
     same(sent.length, 0, "requests");
   },
 
+  async "an option that the method does not have is an error that names it and the one that was meant"(world) {
+    const { locks, sent } = world.client();
+    const [lock, guard] = [locks.lock(world.name()), locks.guard(world.name())];
+    const wrong = async (call, option, hint) => {
+      const error = await rejects((async () => call())(), world.InvalidOptionError, { option });
+      ok(error.message.includes(hint), `${error.message}: expected ${hint}`);
+    };
+    await wrong(() => lock.acquire({ ttl: 5_000 }), "ttl", "leaseMs");
+    await wrong(() => lock.acquire({ timeout: 5_000 }), "timeout", "waitMs");
+    await wrong(() => lock.acquire({ retries: 3 }), "retries", "maxRequests");
+    await wrong(() => lock.tryAcquire({ waitMs: 1_000 }), "waitMs", "acquire");
+    await wrong(() => lock.acquire({ waitMs: 0 }), "waitMs", "tryAcquire");
+    await wrong(() => lock.run(() => 1, { waitMs: 1_000 }), "options", "run(options, work)");
+    await wrong(() => locks.lock("a", { leaseMs: 5_000 }), "leaseMs", "no options");
+    await wrong(() => locks.fairLock("a", { lifetimeMs: 5_000 }), "lifetimeMs", "lifeMs");
+    await wrong(() => guard.set({}, "value"), "lease", "a lease");
+    const client = (options) => () => world.edgelatch.connect({ url: "https://example.com", token: "t", ...options });
+    await wrong(client({ timeout: 1_000 }), "timeout", "requestTimeoutMs");
+    await wrong(client({ url: undefined }), "url", "environment variable");
+    await wrong(client({ token: undefined }), "token", "environment variable");
+    await wrong(client({ url: "rediss://example.com:6379" }), "url", "REST URL");
+    await wrong(client({ url: "http://gateway.internal" }), "url", "allowHttp");
+    same(sent.length, 0, "requests");
+  },
+
+  async "errors name the lock and the host, unless names are to stay out of them"(world) {
+    const name = world.name();
+    const gone = async (options) => {
+      const lock = world.client(options).locks.lock(name);
+      const lease = await lock.acquire();
+      await lock.forceRelease();
+      return rejects(lease.renew(), world.LeaseLostError, { reason: "gone" });
+    };
+    const { host } = new URL(world.url);
+    const error = await gone({});
+    same([error.lock, error.host], [name, host]);
+    ok(error.message.includes(JSON.stringify(name)) && error.message.includes(host), error.message);
+    const redacted = await gone({ redactNames: true });
+    same([redacted.lock, redacted.host], [undefined, host]);
+    ok(![redacted.message, redacted.stack].join().includes(name), redacted.message);
+  },
+
   async "the ends of each range are accepted, and undefined means not given"(world) {
     const lock = world.lock({ requestTimeoutMs: 60_000, keyLocking: "off", publish: "plain", allowHttp: true });
     const accepted = [
       { leaseMs: 86_400_000, waitMs: 86_400_000, maxRequests: 10_000 },
       { leaseMs: undefined, waitMs: undefined, maxRequests: undefined, replicas: undefined, signal: undefined },
       { waitMs: "until-aborted", signal: new AbortController().signal },
-      Object.assign(Object.create(null), { leaseMs: 5_000, more: "is not looked at" }),
+      Object.assign(Object.create(null), { leaseMs: 5_000, more: undefined }),
     ];
     for (const options of accepted) same(await (await lock.acquire(options)).release(), "released");
     // On a busy machine it may be over before it is had, but it is not refused.

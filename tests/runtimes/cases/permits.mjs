@@ -11,7 +11,7 @@ export const permits = {
     same([await semaphore.tryAcquire(2), await semaphore.availablePermits()], [null, 1]);
     same(await semaphore.inspect(), { available: 1, leases: 1, held: 2 });
     const one = await semaphore.tryAcquire();
-    await rejects(semaphore.acquire(1, { waitMs: 1 }), world.WaitOverError);
+    await rejects(semaphore.acquire(1, { waitMs: 1 }), world.WaitTimeoutError);
     same(await Promise.all([two.release(), two.release(), one.release()]), ["released", "released", "released"]);
     same(await semaphore.availablePermits(), 3);
   },
@@ -43,6 +43,21 @@ export const permits = {
     same([await semaphore.release(), await semaphore.releaseIfExists(2), await semaphore.drainPermits()], [undefined, true, 6]);
     same([await semaphore.availablePermits(), await semaphore.forceRelease()], [0, false]);
     same(await world.client().locks.semaphore(world.name()).trySetPermits(1, { lifeMs: 60_000 }), true);
+  },
+
+  async "a semaphore that does not exist is told apart from one without permits"(world) {
+    const { locks } = world.client();
+    for (const kind of ["semaphore", "permitExpirableSemaphore"]) {
+      const semaphore = locks[kind](world.name());
+      const { message } = await rejects(semaphore.tryAcquire(), world.NotSetUpError);
+      ok(message.includes("trySetPermits"), message);
+      // At once, however long it may wait.
+      await rejects(semaphore.run(1, { waitMs: 86_400_000 }, () => ok(false, "the work is not begun")), world.NotSetUpError);
+      same([await semaphore.trySetPermits(1), (await semaphore.acquire()) !== null], [true, true]);
+      const empty = locks[kind](world.name());
+      await empty.addPermits(0);
+      same(await empty.tryAcquire(), null);
+    }
   },
 
   async "run takes permits around the work, and a lease may be renewed"(world) {
@@ -105,7 +120,7 @@ export const permits = {
     const { locks, sent } = world.client();
     const waits = [1, 2].map(() => locks.countDownLatch(latch.name).wait({ waitMs: 60_000 }));
     await until(() => sent.length > 1, "they ask");
-    await rejects(latch.wait({ waitMs: 1 }), world.WaitOverError);
+    await rejects(latch.wait({ waitMs: 1 }), world.WaitTimeoutError);
     same([await latch.countDown(), await latch.count(), await latch.countDown()], [1, 1, 0]);
     same([await Promise.all(waits), await latch.countDown(), await latch.count()], [[undefined, undefined], 0, 0]);
   },

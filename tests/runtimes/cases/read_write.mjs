@@ -51,7 +51,7 @@ export const readWrite = {
     const { read, write } = locks.owner().readWriteLock(world.name());
     const reads = await read.acquire();
     const requests = sent.length;
-    await rejects(write.acquire(), world.NotAgainError, { reason: "reads" });
+    await rejects(write.acquire(), world.ReentrancyError, { reason: "reads" });
     same(sent.length, requests, "requests");
     await reads.release();
     await (await write.acquire()).release();
@@ -61,7 +61,7 @@ export const readWrite = {
     const { locks } = world.client();
     const { read, write } = locks.readWriteLock(world.name(), { preferWriters: true });
     const reads = await read.acquire();
-    await rejects(write.acquire({ waitMs: 1 }), world.WaitOverError);
+    await rejects(write.acquire({ waitMs: 1 }), world.WaitTimeoutError);
     const writes = write.acquire({ waitMs: 60_000 });
     await until(async () => {
       const late = await read.tryAcquire();

@@ -192,7 +192,7 @@ export const requests = {
     for (const change of [() => lock.forceRelease(), () => semaphore.addPermits(2)]) {
       // As many attempts as there are; then only what takes the change back gets through.
       toLose = 3;
-      await rejects(change(), world.NotDoneError);
+      await rejects(change(), world.NotExecutedError);
     }
     same([await lease.isHeld(), await semaphore.availablePermits()], [true, 0]);
     same([await lock.forceRelease(), await semaphore.addPermits(2)], [true, 2]);

@@ -23,7 +23,7 @@ const WRITTEN: &[Code] = &[
     Code::Late,
     Code::Superseded,
     Code::TooOld,
-    Code::FromTheFuture,
+    Code::TokenAhead,
 ];
 
 #[derive(Clone, Debug)]

@@ -209,7 +209,7 @@ impl<'a> Pair<'a> {
 
 /// Redis' clock in microseconds, as far as it can be known: a fresh token is made of it, and the newest that is believed.
 fn micros(reply: &Reply) -> u64 {
-    let ahead = if reply.code == Code::FromTheFuture { 60_000_000 } else { 0 };
+    let ahead = if reply.code == Code::TokenAhead { 60_000_000 } else { 0 };
     let token = reply.value.split(',').next().and_then(|token| token.parse::<u64>().ok());
     let token = token.and_then(|token| token.checked_sub(ahead));
     token.filter(|token| token / 1000 == reply.server_ms).unwrap_or(reply.server_ms * 1000)

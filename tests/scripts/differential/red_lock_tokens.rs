@@ -17,7 +17,7 @@ use test_support::script_model::Value;
 /// All that a node says to a vote, and to what clears it.
 const VERDICTS: [(&str, &[Code]); 3] = [
     ("lock_acquire", &[Code::Done, Code::AlreadyYours, Code::No, Code::Late, Code::TokenRange]),
-    ("lock_raise", &[Code::Done, Code::Late, Code::Lost, Code::FromTheFuture]),
+    ("lock_raise", &[Code::Done, Code::Late, Code::Lost, Code::TokenAhead]),
     ("lock_force_release", &[Code::Done, Code::No]),
 ];
 /// A grant as a vote takes it for one, of what it never had.

@@ -143,7 +143,7 @@ async fn a_token_that_a_forgotten_fence_might_have_refused_is_too_old() {
     let oldest: u64 = oldest.parse().unwrap();
     assert!((micros - 600_000_000..micros).contains(&oldest));
     let (code, newest, _) = said(&redis, &write(micros + 120_000_000, minutes(10))).await;
-    assert_eq!(code, Code::FromTheFuture);
+    assert_eq!(code, Code::TokenAhead);
     assert!(newest.parse::<u64>().unwrap() < micros + 120_000_000);
     assert!(redis.dump().await.is_empty());
     // What counts up by ones is no time: only a memory without an end can tell it.
@@ -162,7 +162,7 @@ async fn a_token_from_the_future_is_refused_by_a_memory_without_an_end_too() {
                 let stamp = stamp(micros + ahead, 1, 1);
                 let call = guard(memory).write(request(1), UNBOUND, stamp, &what);
                 let (code, newest, _) = said(&redis, &call).await;
-                assert_eq!(code, Code::FromTheFuture);
+                assert_eq!(code, Code::TokenAhead);
                 let newest = newest.parse::<u64>().unwrap();
                 assert!((micros..=micros + 90_000_000).contains(&newest), "{newest}");
                 assert!(redis.dump().await.is_empty());

@@ -213,7 +213,8 @@ impl ScriptModel {
             }
             let first = self.members(set).into_values().min().filter(|at| *at < NEVER);
             let ms = first.map_or(-1, |at| (at + skew - now).max(0));
-            return out(0, &available.unwrap_or(0).to_string(), ms);
+            let value = available.map_or_else(String::new, |available| available.to_string());
+            return out(0, &value, ms);
         }
         let kept = run.args[7].parse().unwrap();
         let Some(token) = self.mint(run, &run.keys[4], kept) else { return out(-6, "0", 0) };

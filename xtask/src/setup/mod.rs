@@ -3,7 +3,7 @@
 mod cargo;
 mod debian;
 mod java;
-mod npm;
+pub(crate) mod npm;
 pub(crate) mod wasm;
 
 use std::path::PathBuf;
@@ -47,6 +47,8 @@ pub(crate) enum Need {
     CycloneDx,
     /// The programs of `xtask/tools/package.json`.
     NpmTools,
+    /// The bundlers and frameworks of `tests/bundlers/package.json`.
+    Bundlers,
 }
 
 /// What the machine is made ready for.
@@ -73,8 +75,8 @@ impl Purpose {
     /// What is needed for it.
     pub(crate) fn needs(self) -> &'static [Need] {
         use Need::{
-            CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, Java, Nextest, NpmTools, Redis,
-            WasmBindgen, WasmTarget, Webdis, Wrk,
+            Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, Java, Nextest, NpmTools,
+            Redis, WasmBindgen, WasmTarget, Webdis, Wrk,
         };
         match self {
             Self::All => &[
@@ -90,6 +92,7 @@ impl Purpose {
                 CargoDeny,
                 CargoVet,
                 NpmTools,
+                Bundlers,
             ],
             Self::Build => &[WasmTarget, WasmBindgen, NpmTools],
             Self::Demo => &[Redis, WasmTarget, WasmBindgen, NpmTools],
@@ -167,7 +170,8 @@ fn download(place: &Place, needs: &[Need]) -> Results {
     let from_debian = debian::install(place, &packages);
     let install = |need| match need {
         Need::WasmTarget => wasm::install(place),
-        Need::NpmTools => npm::install(place),
+        Need::NpmTools => npm::TOOLS.install(place),
+        Need::Bundlers => npm::BUNDLERS.install(place),
         _ => {
             from_debian.as_ref().map_or_else(|error| Err(anyhow::anyhow!("{error:#}")), |()| Ok(()))
         }
@@ -195,7 +199,8 @@ fn is_there(place: &Place, need: Need) -> bool {
         | Need::CargoVet
         | Need::CargoMutants
         | Need::CycloneDx => cargo::is_there(place, need),
-        Need::NpmTools => npm::is_there(place),
+        Need::NpmTools => npm::TOOLS.is_there(place),
+        Need::Bundlers => npm::BUNDLERS.is_there(place),
     }
 }
 
@@ -214,6 +219,7 @@ fn packages(need: Need) -> &'static [&'static str] {
         | Need::CargoVet
         | Need::CargoMutants
         | Need::CycloneDx
-        | Need::NpmTools => &[],
+        | Need::NpmTools
+        | Need::Bundlers => &[],
     }
 }

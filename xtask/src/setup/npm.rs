@@ -1,37 +1,63 @@
 //! Programs and libraries from npm, for our own builds and tests.
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::place::{Place, emptied, which};
 use crate::progress::run;
+use crate::stamp::Digest;
 
-/// Whether what the lock file names is installed.
-pub(crate) fn is_there(place: &Place) -> bool {
-    place.node_modules().exists()
+/// A folder of the repository with a `package.json` and its lock file.
+pub(crate) struct List {
+    folder: &'static str,
+    about: &'static str,
 }
 
-/// Installs exactly what the lock file names, into the cache.
-pub(crate) fn install(place: &Place) -> Result<()> {
-    ensure!(which("npm").is_some(), "there is no npm; install Node.js 20 or newer, with npm");
-    let folder = place.node_modules().parent().context("node_modules has a parent")?;
-    let building = emptied(place.cache().join(format!("partial-npm-{}", std::process::id())))?;
-    for file in ["package.json", "package-lock.json"] {
-        fs::copy(place.npm_folder().join(file), building.join(file))?;
+/// What builds and most tests use.
+pub(crate) const TOOLS: List = List {
+    folder: "xtask/tools",
+    about: "npm tools: wrangler, workerd, Deno, Bun and others, about 800 MB, once",
+};
+/// What the npm package is tried with.
+pub(crate) const BUNDLERS: List = List {
+    folder: "tests/bundlers",
+    about: "npm: bundlers, frameworks and test runners, about 1.2 GB, once",
+};
+
+impl List {
+    /// Where its packages are installed: in the cache, in a folder named by the lock file's content.
+    pub(crate) fn node_modules(&self, place: &Place) -> Result<PathBuf> {
+        let lock = Digest::new().path(&place.root.join(self.folder).join("package-lock.json"))?;
+        Ok(place.cache().join(format!("npm-{}", lock.text())).join("node_modules"))
     }
-    let mut command = place.command("npm");
-    command.args(["ci", "--no-audit", "--no-fund"]).current_dir(&building);
-    // These programs are tried with the npm of the machine: the one Node that suits them all is among them.
-    command.env("npm_config_engine_strict", "false");
-    run(
-        place,
-        "npm tools: wrangler, workerd, Deno, Bun and others, about 800 MB, once",
-        &mut command,
-    )?;
-    // Renamed when it is complete, so that an interrupted installation is none. Another checkout may have been faster.
-    if fs::rename(&building, folder).is_err() {
-        fs::remove_dir_all(&building)?;
+
+    /// Whether what the lock file names is installed.
+    pub(crate) fn is_there(&self, place: &Place) -> bool {
+        self.node_modules(place).is_ok_and(|folder| folder.exists())
     }
-    Ok(())
+
+    /// Installs exactly what the lock file names.
+    pub(crate) fn install(&self, place: &Place) -> Result<()> {
+        ensure!(which("npm").is_some(), "there is no npm; install Node.js 20 or newer, with npm");
+        let modules = self.node_modules(place)?;
+        let folder = modules.parent().context("node_modules has a parent")?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let partial = format!("partial-{name}-{}", std::process::id());
+        let building = emptied(place.cache().join(partial))?;
+        for file in ["package.json", "package-lock.json"] {
+            fs::copy(place.root.join(self.folder).join(file), building.join(file))?;
+        }
+        let mut command = place.command("npm");
+        command.args(["ci", "--no-audit", "--no-fund"]).current_dir(&building);
+        // These programs are tried with the npm of the machine: the one Node that suits them all is among them.
+        command.env("npm_config_engine_strict", "false");
+        run(place, self.about, &mut command)?;
+        // Renamed when it is complete, so that an interrupted installation is none. Another checkout may have been faster.
+        if fs::rename(&building, folder).is_err() {
+            fs::remove_dir_all(&building)?;
+        }
+        Ok(())
+    }
 }

@@ -7,12 +7,14 @@ use anyhow::{Context as _, Result};
 
 use super::report::{Outcome, Report};
 use super::session::Session;
+use super::suite::Extent;
 use crate::build;
 use crate::demo::Stack;
 use crate::interop;
 use crate::place::chromium;
 use crate::progress::Stopwatch;
 use crate::services::Gateway;
+use crate::setup::{self, Need, npm};
 
 pub(crate) fn types(session: &Session<'_>) -> Result<Report> {
     let tarball = build::tarball(session.place)?;
@@ -52,6 +54,21 @@ pub(crate) fn upstash(session: &Session<'_>) -> Result<Report> {
 
 pub(crate) fn runtimes(session: &Session<'_>) -> Result<Report> {
     with_gateway(session, "tests/runtimes/run.mjs", |_| {})
+}
+
+pub(crate) fn bundlers(session: &Session<'_>) -> Result<Report> {
+    // A quick run has enough in esbuild; the others are a gigabyte.
+    if session.extent == Extent::Full {
+        setup::ensure(session.place, &[Need::Bundlers])?;
+    }
+    let modules = npm::BUNDLERS.node_modules(session.place)?;
+    with_gateway(session, "tests/bundlers/run.mjs", |command| {
+        command.env("EDGELATCH_BUNDLERS", modules);
+    })
+}
+
+pub(crate) fn readme(session: &Session<'_>) -> Result<Report> {
+    with_gateway(session, "tests/readme/run.mjs", |_| {})
 }
 
 pub(crate) fn hosts(session: &Session<'_>) -> Result<Report> {

@@ -231,6 +231,20 @@ pub(crate) const SUITES: &[Suite] = &[
         work: Work::Task(javascript::runtimes),
     },
     Suite {
+        name: "bundlers",
+        about: "the packed npm package built by bundlers and frameworks, and run; a few in a quick run",
+        from: Quick,
+        needs: &[Redis, WasmTarget, WasmBindgen, NpmTools, Chromium],
+        work: Work::Task(javascript::bundlers),
+    },
+    Suite {
+        name: "readme",
+        about: "the programs of both READMEs, as they stand there",
+        from: Quick,
+        needs: &[Redis, WasmTarget, WasmBindgen, NpmTools, Chromium],
+        work: Work::Task(javascript::readme),
+    },
+    Suite {
         name: "smoke",
         about: "cargo xtask demo --once",
         from: Quick,

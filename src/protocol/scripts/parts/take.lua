@@ -21,7 +21,7 @@ local function take(members,p,skew,max,weigh,tells)
   if not v or v<p then
     if ARGV[7]=='1' then redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],'x0','PX',life()) end
     local at=tonumber(redis.call('ZRANGE',set,0,0,'WITHSCORES')[2])
-    return out(0,string.format('%.0f',v or 0),at and at<never and math.max(at+skew-now,0) or -1)
+    return out(0,v and string.format('%.0f',v) or '',at and at<never and math.max(at+skew-now,0) or -1)
   end
   if redis.call('ZCOUNT',set,now-skew+1,'+inf')+#members>max then return redis.error_reply('LIMIT the semaphore has too many holds') end
   local token=mint(KEYS[5],ARGV[8])

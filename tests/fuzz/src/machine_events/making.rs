@@ -310,7 +310,7 @@ fn once(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
             );
         }
         // Said by Redis; or without a clock there was no bound, and what has none is never done.
-        Err(RequestError::NotDone(_)) => {
+        Err(RequestError::NotExecuted(_)) => {
             let said = |code| log.replies().any(|(_, reply)| reply.code == code);
             assert!(!has_clock || said(Code::Gone) || said(Code::Late), "it may have been done");
         }

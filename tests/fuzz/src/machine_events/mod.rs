@@ -99,7 +99,7 @@ const CODES: [Code; 15] = [
     Code::TooYoung,
     Code::Superseded,
     Code::TooOld,
-    Code::FromTheFuture,
+    Code::TokenAhead,
     Code::ScriptFailed,
 ];
 const VALUES: [&str; 8] = [

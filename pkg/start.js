@@ -1,0 +1,29 @@
+// Starts the WebAssembly module when the first client is made, and not at import: an import never
+// fails, fetches or compiles anything.
+import { StartError } from "./errors.js";
+import { initSync } from "./wasm/edgelatch.js";
+
+let isStarted = false;
+
+/** Starts the module that `load` returns, compiled or as bytes, unless one has been started. */
+export function start(load) {
+  if (isStarted) return;
+  try {
+    initSync({ module: load() });
+  } catch (cause) {
+    throw cause instanceof StartError ? cause : new StartError(advice(cause), cause);
+  }
+  isStarted = true;
+}
+
+function advice({ message = "" }) {
+  const said = "edgelatch cannot start its WebAssembly module";
+  if (typeof WebAssembly === "undefined") return `${said}: this runtime has no WebAssembly`;
+  if (/Content Security Policy|unsafe-eval/i.test(message)) {
+    return `${said}: the page's Content Security Policy forbids it; add 'wasm-unsafe-eval' to script-src`;
+  }
+  if (/disallowed by embedder/.test(message)) {
+    return `${said}: a Worker may not compile it from bytes; bundle with the condition "workerd"`;
+  }
+  return `${said}: ${message}`;
+}

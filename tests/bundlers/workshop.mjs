@@ -1,0 +1,200 @@
+/** A folder with the tools and the packed package installed, as a monorepo has them, and projects below it. */
+
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, extname, join } from "node:path";
+import { promisify } from "node:util";
+
+import { launch } from "../runtimes/browser.mjs";
+import { openFront } from "../runtimes/front.mjs";
+import { required } from "../runtimes/project.mjs";
+import { EXPECTED } from "./use.mjs";
+
+const start = promisify(execFile);
+
+/** Past this a build hangs. Says nothing about how long it should take. */
+const PATIENCE_MS = 600_000;
+
+const TYPES = { ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
+
+/** What pages may do under a strict policy. */
+const STRICT = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; img-src data:; connect-src 'self'";
+
+/** Everything that the environments share. */
+export class Workshop {
+  static async open({ withTools }) {
+    const folder = await mkdtemp(join(tmpdir(), "edgelatch-bundlers-"));
+    const unpacked = join(folder, "node_modules/edgelatch");
+    if (withTools) {
+      const tools = required("EDGELATCH_BUNDLERS");
+      for (const file of ["package.json", "package-lock.json"]) await cp(join(dirname(tools), file), join(folder, file));
+      // Hard links, since some bundlers follow no link out of the project. Where there are none, copies.
+      await start("cp", ["-al", tools, folder]).catch(() => start("cp", ["-a", tools, folder]));
+    }
+    await mkdir(unpacked, { recursive: true });
+    await start("tar", ["-xzf", required("EDGELATCH_TARBALL"), "-C", unpacked, "--strip-components=1"]);
+    const front = await openFront(required("EDGELATCH_TEST_URL"));
+    return Object.assign(new Workshop(), { folder, front, token: required("EDGELATCH_TEST_TOKEN"), url: required("EDGELATCH_TEST_URL") });
+  }
+
+  async close() {
+    await this.browser?.close();
+    this.front.close();
+    for (const folder of [this.folder, `${this.folder}-home`]) await rm(folder, { recursive: true, force: true });
+  }
+
+  /** A project with these files, by their paths, and with `use.mjs`. */
+  async project(name, files) {
+    const folder = join(this.folder, "projects", name);
+    await mkdir(folder, { recursive: true });
+    await cp(new URL("use.mjs", import.meta.url), join(folder, "use.mjs"));
+    const manifest = { name: "user", private: true, type: "module" };
+    const all = { "package.json": JSON.stringify(manifest), ...files };
+    for (const [path, text] of Object.entries(all)) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), text);
+    }
+    return folder;
+  }
+
+  /** An empty folder far from the packages, with what was built: nothing that a bundle has left behind is found by luck. */
+  async apart(built, name) {
+    const folder = join(this.folder, "apart", name);
+    await mkdir(folder, { recursive: true });
+    await cp(built, folder, { recursive: true });
+    await rm(join(folder, "node_modules"), { recursive: true, force: true });
+    return folder;
+  }
+
+  /** The environment of every program that is started. */
+  get env() {
+    // Not above the projects: Next.js looks for no lock file in a home.
+    const [home, path] = [`${this.folder}-home`, process.env.PATH];
+    const quiet = { CI: "1", NO_COLOR: "1", NEXT_TELEMETRY_DISABLED: "1", VITE_CJS_IGNORE_WARNING: "1" };
+    return { HOME: home, PATH: path, ...quiet, LOCKS_URL: this.url, LOCKS_TOKEN: this.token, LOCKS_NAME: this.lockName() };
+  }
+
+  /** A name that no other environment uses. */
+  lockName() {
+    return `bundlers:${crypto.randomUUID()}`;
+  }
+
+  /** Runs a program to its end and returns what it printed. A failure shows all of it. */
+  async run(program, args, cwd, env = {}) {
+    try {
+      const options = { cwd, env: { ...this.env, ...env }, timeout: PATIENCE_MS, maxBuffer: 64 << 20 };
+      const { stdout } = await start(program, args, options);
+      return stdout;
+    } catch (error) {
+      throw new Error(`${program} ${args.join(" ")}:\n${error.stdout}\n${error.stderr}`);
+    }
+  }
+
+  /** Runs a program of the tools. */
+  tool(name, args, cwd, env) {
+    return this.run(process.execPath, [join(this.folder, "node_modules", name), ...args], cwd, env);
+  }
+
+  /** The last line that a program printed is the result. */
+  async result(program, args, cwd) {
+    const output = await this.run(program, args, cwd);
+    assert.match(output.trimEnd().split("\n").at(-1), EXPECTED);
+  }
+
+  /** Starts a server that goes on, until `close`, and waits for it to answer at this address. */
+  async serve(program, args, cwd, address, env = {}) {
+    const child = spawn(program, args, { cwd, env: { ...this.env, ...env }, stdio: ["ignore", "pipe", "pipe"], detached: true });
+    const said = [];
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => said.push(text));
+    const close = () => {
+      try {
+        process.kill(-child.pid, "SIGKILL");
+      } catch {}
+    };
+    const ended = once(child, "exit").then(() => {
+      throw new Error(`it ended: ${said.join("")}`);
+    });
+    ended.catch(() => {});
+    const answers = async () => {
+      for (;;) {
+        const is = await fetch(address, { redirect: "manual" }).then(() => true, () => false);
+        if (is) return;
+        await new Promise((next) => setTimeout(next, 100));
+      }
+    };
+    await Promise.race([answers(), ended]).catch((error) => {
+      close();
+      throw error;
+    });
+    return { close, said };
+  }
+
+  /** Serves a folder and opens a page of it; the page's title becomes the result. */
+  async page(folder, { path = "/index.html", strict = false } = {}) {
+    const policy = strict ? { "content-security-policy": `${STRICT} ${this.front.url}` } : {};
+    const server = createServer(async (request, response) => {
+      const { pathname } = new URL(request.url, "http://localhost");
+      const body = await readFile(join(folder, pathname)).catch(() => null);
+      const type = TYPES[extname(pathname)] ?? "application/octet-stream";
+      response.writeHead(body === null ? 404 : 200, { "content-type": type, ...policy }).end(body ?? "");
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    try {
+      await this.open(`http://127.0.0.1:${server.address().port}${path}`);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+
+  /** Opens a page of any server. */
+  async open(address) {
+    this.browser ??= await launch();
+    const page = await this.browser.newPage();
+    const complaints = [];
+    page.on("pageerror", (error) => complaints.push(String(error.stack)));
+    page.on("console", (message) => {
+      // The first call of a script is answered by 400 once: docs/errors.md.
+      if (message.type() === "error" && !/status of 400/.test(message.text())) complaints.push(message.text());
+    });
+    try {
+      const url = new URL(address);
+      for (const [name, value] of Object.entries({ url: this.front.url, token: this.token, name: this.lockName() })) {
+        url.searchParams.set(name, value);
+      }
+      await page.goto(url.href);
+      await page.waitForFunction(() => /^(token|error) /.test(document.title), undefined, { timeout: PATIENCE_MS });
+      assert.match(await page.title(), EXPECTED);
+      assert.deepEqual(complaints, []);
+    } finally {
+      await page.close();
+    }
+  }
+}
+
+/** A program for a server: the result is its last line. */
+export const PROGRAM = `import * as edgelatch from "edgelatch";
+import { use } from "./use.mjs";
+const { LOCKS_URL: url, LOCKS_TOKEN: token, LOCKS_NAME: name } = process.env;
+use(edgelatch, { url, token, name }).then(console.log);
+`;
+export const PROGRAM_CJS = `const edgelatch = require("edgelatch");
+const { LOCKS_URL: url, LOCKS_TOKEN: token, LOCKS_NAME: name } = process.env;
+import("./use.mjs").then(({ use }) => use(edgelatch, { url, token, name })).then(console.log);
+`;
+
+/** A program for a page: the result is its title. */
+export const PAGE = `import * as edgelatch from "edgelatch";
+import { use } from "./use.mjs";
+const options = Object.fromEntries(new URLSearchParams(location.search));
+use(edgelatch, options).then((result) => (document.title = result), (error) => (document.title = "error " + error.stack));
+`;
+
+/** A page with this script. */
+export const html = (script, head = "", type = "module") =>
+  `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">${head}<script type="${type}" src="${script}"></script>`;
