@@ -4,7 +4,7 @@
 export const secrets = new Set();
 
 /** The longest time for one thing to happen on a slow machine. Not a promise: past it a test hangs, and says where. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 const CODES = {
   InvalidOptionError: "invalid-option",

@@ -186,7 +186,8 @@ async function each(table, check) {
 
 /** Repeats a call until the real gateway has answered within the request timeout, which is short for a machine under load. */
 function answered(world, call) {
-  const isSlow = (error) => error instanceof world.GatewayTooSlowError || error instanceof world.OutcomeUnknownError;
+  const { GatewayTooSlowError, GatewayUnreachableError, OutcomeUnknownError } = world;
+  const isSlow = (error) => [GatewayTooSlowError, GatewayUnreachableError, OutcomeUnknownError].some((Class) => error instanceof Class);
   const unlessSlow = (error) => {
     if (!isSlow(error)) throw error;
   };
