@@ -21,12 +21,15 @@ export class EdgelatchError extends Error {
   }
 }
 
+/** As `new Error(message, { cause })` does: not enumerable, since whoever serializes an error need not be able to serialize what caused it. */
+const setCause = (error, cause) => Object.defineProperty(error, "cause", { value: cause, writable: true, configurable: true });
+
 /** One kind of error: its code, and the names of what its constructor takes after the message. */
 function kind(name, code, ...fields) {
   const Kind = class extends EdgelatchError {
     constructor(message, ...values) {
       super(code, message);
-      fields.forEach((field, i) => (this[field] = values[i] ?? null));
+      fields.forEach((field, i) => (field === "cause" ? setCause(this, values[i]) : (this[field] = values[i] ?? null)));
     }
 
     static [Symbol.hasInstance](value) {
@@ -87,7 +90,7 @@ export function errorOf(failure, about, entry, cause) {
   const name = about.redactNames ? undefined : about.name;
   if (name !== undefined) error[kind === "guard" ? "key" : "lock"] = name;
   if (host !== undefined) error.host = host;
-  if (cause && OF_THE_NETWORK.includes(error.code)) error.cause = cause;
+  if (cause && OF_THE_NETWORK.includes(error.code)) setCause(error, cause);
   Error.captureStackTrace?.(error, entry);
   return error;
 }
@@ -163,7 +166,7 @@ export class LossController extends AbortController {
 /** Whatever is thrown through the module leaves its memory half changed: nothing may touch that again, and whoever counts on it is told. */
 function breaks(cause) {
   broken = new BrokenError("the package has failed inside and does nothing any more; what it held ends with its lease");
-  broken.cause = cause;
+  setCause(broken, cause);
   for (const reject of waiting) reject(broken);
   for (const one of controllers) one.deref()?.abort(broken);
 }

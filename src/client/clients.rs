@@ -34,9 +34,9 @@ impl<T: Transport, H> Clients<T, H> {
         place.checked_sub(1).and_then(|place| self.others.get(place)).unwrap_or(&self.first)
     }
 
-    /// Whether no gateway of theirs has ever answered.
+    /// Whether web pages are all that has ever come from their addresses.
     pub(super) fn have_no_gateway(&self) -> bool {
-        iter::once(&self.first).chain(&*self.others).all(|client| client.link().clock().is_none())
+        iter::once(&self.first).chain(&*self.others).all(|client| client.link().has_no_gateway())
     }
 
     /// The ways to the gateways of the parts at these places.

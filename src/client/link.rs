@@ -8,6 +8,7 @@ use super::batch::{self, Batches, Joined};
 use super::listening::Subscriptions;
 use super::notice::Notice;
 use super::regress::Regress;
+use crate::error::FailureKind;
 use crate::host::Host;
 use crate::name::FencingToken;
 use crate::protocol::calls::Target;
@@ -40,6 +41,8 @@ pub(super) struct Learned {
     regress: Regress,
     /// It has refused what lies in two slots.
     is_cluster: bool,
+    /// A request has ended otherwise than unsent or with a web page, so a gateway may have executed it.
+    may_be_gateway: bool,
 }
 
 impl<T: Transport> Link<T> {
@@ -106,6 +109,11 @@ impl<T: Transport> Link<T> {
         self.learned(|learned| learned.is_cluster = true);
     }
 
+    /// Whether web pages are all that has ever come from this address.
+    pub(super) fn has_no_gateway(&self) -> bool {
+        !self.learned(|learned| learned.may_be_gateway)
+    }
+
     pub(super) fn learned<R>(&self, access: impl FnOnce(&mut Learned) -> R) -> R {
         access(&mut self.learned.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -114,6 +122,7 @@ impl<T: Transport> Link<T> {
 impl<T: Transport> Link<T> {
     /// Brings one call to an answer.
     pub(super) async fn call(&self, call: ScriptCall, host: &impl Host) -> Answer {
+        let mut evidence = Evidence { link: self, is_left_out: false };
         let may_share = self.gateway.may_share(&call);
         let (known_clock, (mut exchange, mut step)) = self.learned(|learned| {
             (learned.regress.clock(), Exchange::new(&self.gateway, &call, &learned.memory))
@@ -134,6 +143,10 @@ impl<T: Transport> Link<T> {
                     step = self.learned(|learned| exchange.answered(result, &mut learned.memory));
                 }
                 Step::Done(answer) => {
+                    evidence.is_left_out = matches!(
+                        answer,
+                        Answer::Failed(FailureKind::NotSent | FailureKind::WebPage { .. })
+                    );
                     if let Answer::Reply(reply) = &answer {
                         let clock = ServerClock::new(reply.server_ms, host.now());
                         if self.learned(|learned| learned.regress.shows(clock, known_clock)) {
@@ -143,6 +156,20 @@ impl<T: Transport> Link<T> {
                     return answer;
                 }
             }
+        }
+    }
+}
+
+/// A call that speaks for a gateway at its address, also when it is dropped without an answer.
+struct Evidence<'a, T: Transport> {
+    link: &'a Link<T>,
+    is_left_out: bool,
+}
+
+impl<T: Transport> Drop for Evidence<'_, T> {
+    fn drop(&mut self) {
+        if !self.is_left_out {
+            self.link.learned(|learned| learned.may_be_gateway = true);
         }
     }
 }

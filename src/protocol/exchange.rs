@@ -65,6 +65,8 @@ impl<'a> Exchange<'a> {
         let status = response.status;
         let garbled = Answer::Failed(FailureKind::Garbled { status });
         match self.gateway.decode(self.call, self.form, &response) {
+            // An earlier response was a gateway's, so this one stands in place of a gateway's.
+            decoded if self.has_left && decoded.denies_gateway() => Step::Done(garbled),
             Decoded::Cells { cells, acknowledged } => {
                 let reply = Reply::read(&cells, self.call.request);
                 let with = |reply| Answer::Reply(Reply { acknowledged, ..reply });

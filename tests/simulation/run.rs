@@ -86,8 +86,8 @@ fn tests() -> ExitCode {
     let keeps = Kind::ALL.iter().map(|kind| {
         let test = move || {
             let explored = explore(*kind, Limits::default(), 1, of_each);
-            if let Some((_, what)) = &explored.failed {
-                tell_failure(*kind, Limits::default(), 1, what);
+            if let Some((seed, what)) = &explored.failed {
+                tell_failure(*kind, Limits::default(), *seed, what);
             }
             verdict(explored.failed.is_none(), "a promise was broken")
         };

@@ -75,7 +75,8 @@ impl Sim {
         let client = |node| {
             let gateway = Gateway::upstash("http://localhost", TOKEN).unwrap();
             let gateway = gateway.request_timeout(attempt).named(&format!("redis-{node}"));
-            Client::new(gateway, Wire { sim: Rc::clone(self), host, node }, place.clone())
+            let (sim, is_gateway) = (Rc::clone(self), Rc::default());
+            Client::new(gateway, Wire { sim, host, node, is_gateway }, place.clone())
         };
         let clients = Rc::new((0..self.plan.nodes).map(client).collect::<Vec<_>>());
         let tasks = if self.plan.draws & 0xf0 == 0xf0 { 2 } else { 1 };

@@ -25,6 +25,8 @@ pub(crate) struct Wire {
     pub(crate) sim: Rc<Sim>,
     pub(crate) host: usize,
     pub(crate) node: usize,
+    /// Whether anything but web pages may have come from there.
+    pub(crate) is_gateway: Rc<Cell<bool>>,
 }
 
 /// A request on its way, and what becomes of it.
@@ -57,14 +59,35 @@ impl Mailbox {
 pub(crate) struct Sending {
     sim: Rc<Sim>,
     mailbox: Rc<Mailbox>,
+    is_gateway: Rc<Cell<bool>>,
+    is_left_out: bool,
+}
+
+impl Sending {
+    /// A web page with a status of success, as long as nothing else has come, is from an address that is not a gateway's, where
+    /// nothing is executed. A proxy of a gateway says that it failed.
+    fn returned(&mut self, outcome: Outcome) -> Outcome {
+        let is_page =
+            |response: &Response| response.status == 200 && response.body.starts_with(b"<");
+        match outcome {
+            Ok(response) if is_page(&response) && !self.is_gateway.get() => {
+                Ok(Response { status: 502, ..response })
+            }
+            Err(FailureKind::NotSent) => {
+                self.is_left_out = true;
+                outcome
+            }
+            outcome => outcome,
+        }
+    }
 }
 
 impl Future for Sending {
     type Output = Outcome;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
         if let Some(outcome) = self.mailbox.outcome.take() {
-            return Poll::Ready(outcome);
+            return Poll::Ready(self.returned(outcome));
         }
         self.mailbox.waker.replace(Some(cx.waker().clone()));
         Poll::Pending
@@ -74,6 +97,9 @@ impl Future for Sending {
 impl Drop for Sending {
     fn drop(&mut self) {
         self.sim.open.set(self.sim.open.get() - 1);
+        if !self.is_left_out {
+            self.is_gateway.set(true);
+        }
     }
 }
 
@@ -131,7 +157,8 @@ impl Transport for Wire {
             waker: RefCell::default(),
         });
         self.sim.sends(self.host, self.node, request, &mailbox);
-        Sending { sim: Rc::clone(&self.sim), mailbox }
+        let is_gateway = Rc::clone(&self.is_gateway);
+        Sending { sim: Rc::clone(&self.sim), mailbox, is_gateway, is_left_out: false }
     }
 
     async fn open(&self, request: Request) -> Result<(u16, Stream), FailureKind> {

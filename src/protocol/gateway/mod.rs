@@ -21,7 +21,7 @@ use core::time::Duration;
 
 use base64ct::{Base64, Encoding as _};
 
-use crate::error::{FailureKind, InvalidOption, Refusal};
+use crate::error::{FailureKind, InvalidOption, Refusal, RefusalKind};
 use crate::protocol::calls::Topic;
 use crate::protocol::reply::Cell;
 use crate::protocol::script::{Publish, ScriptCall};
@@ -367,4 +367,15 @@ pub(crate) enum Decoded {
     Refused(Refusal),
     /// Nothing that tells what happened.
     Indeterminate(FailureKind),
+}
+
+impl Decoded {
+    /// Whether it says that the address is not a gateway's.
+    pub(crate) fn denies_gateway(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => refusal.kind() == RefusalKind::NotAGateway,
+            Self::Indeterminate(kind) => matches!(kind, FailureKind::WebPage { .. }),
+            _ => false,
+        }
+    }
 }

@@ -96,6 +96,21 @@ export const hostile = {
     });
   },
 
+  async "a web page in place of a gateway's response leaves the outcome unknown"(world) {
+    const page = answer(NOT_A_LOCK_S_ANSWER);
+    // Whatever was sent first may be executed, or may be executed later.
+    const before = {
+      rejects: async () => throwing(),
+      "does not know the script": answer('{"error":"NOSCRIPT No matching script."}'),
+      "is loading": answer('{"error":"LOADING Redis is loading the dataset in memory"}'),
+    };
+    await each(before, async (fetch) => {
+      let asked = 0;
+      const { lock } = meeting(world, () => (asked++ === 0 ? fetch() : page()));
+      await rejects(lock.tryAcquire(), world.OutcomeUnknownError);
+    });
+  },
+
   async "an address that is not a gateway's is a refusal at once, or when the wait is over"(world) {
     await each({ "has no such path": answer(NOT_A_LOCK_S_ANSWER, 404), "has no POST": answer("", 405) }, async (fetch) => {
       const { lock, sent } = meeting(world, fetch);
