@@ -112,6 +112,8 @@ impl Watch {
             AcquireError::Unknown { .. } => "unknown",
             AcquireError::Refused(no) if no.kind() == RefusalKind::OutOfMemory => "full",
             AcquireError::Refused(no) => refused(no),
+            // Redis came back without its data, and the permits are not set again yet.
+            AcquireError::NotSetUp if self.object == Object::Permits => "not set up",
             other => panic!("{:?}: {other:?}", self.object),
         });
     }
