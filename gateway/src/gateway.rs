@@ -66,7 +66,9 @@ impl Gateway {
             RedisSource::Url(url) => (Target::parse(url), None),
         };
         // The driver's own text could repeat parts of the URL.
-        let link = Link::new(target.ok_or(StartError::Url)?, config.connections);
+        let target = target.ok_or(StartError::Url)?;
+        let servers = target.servers();
+        let link = Link::new(target, config.connections);
         let link = Arc::new(link.map_err(|_| StartError::Url)?);
         let listener = TcpListener::bind(config.listen).await.map_err(StartError::Listen)?;
         let address = listener.local_addr().map_err(StartError::Listen)?;
@@ -74,7 +76,7 @@ impl Gateway {
         let context = Arc::new(Context::new(&config, Arc::clone(&link), stop.clone()));
         let router = router(&config, &context);
         drop(tokio::spawn(stop.clone().run_until_cancelled_owned(forget_idle(context))));
-        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(link.keep())));
+        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(link.keep(servers))));
         let (room, idle_time) = (Connections::new(&config), config.idle_time);
         let listening = tokio::spawn(listen(listener, router, room, idle_time, stop.clone()));
         Ok(Self { address, stop: stop.drop_guard(), listening, redis })
