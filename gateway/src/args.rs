@@ -192,9 +192,14 @@ pub(crate) struct Serve {
     origins: Vec<Origin>,
 
     /// The largest request body, in bytes.
-    #[arg(long, value_name = "BYTES", default_value = "1048576",
+    #[arg(long, value_name = "BYTES", default_value = "10485760",
           value_parser = value_parser!(u32).range(1..))]
     body_limit: u32,
+
+    /// The largest request body of a client with a scoped token, in bytes.
+    #[arg(long, value_name = "BYTES", default_value = "1048576",
+          value_parser = value_parser!(u32).range(1..))]
+    client_body_limit: u32,
 
     /// The most commands in one pipeline or transaction.
     #[arg(long, value_name = "NUMBER", default_value = "1000",
@@ -306,6 +311,7 @@ impl Serve {
         config.listen = self.listen;
         config.origins = self.origins;
         config.body_limit = usize::try_from(self.body_limit).unwrap_or(usize::MAX);
+        config.client_body_limit = usize::try_from(self.client_body_limit).unwrap_or(usize::MAX);
         config.pipeline_limit = usize::try_from(self.pipeline_limit).unwrap_or(usize::MAX);
         config.connection_limit = usize::try_from(self.connection_limit).unwrap_or(usize::MAX);
         config.idle_time = Duration::from_millis(self.idle_time.into());

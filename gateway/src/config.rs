@@ -24,8 +24,11 @@ pub struct Config {
     pub tokens: Tokens,
     /// The web origins whose pages may call the gateway. None by default.
     pub origins: Vec<Origin>,
-    /// The largest request body, in bytes. Default 1 MiB; a larger one is answered 413.
+    /// The largest request body, in bytes. Default 10 MiB, as Upstash allows; a larger one is answered 413.
     pub body_limit: usize,
+    /// The largest request body of a client with a scoped token, in bytes. Default 1 MiB, and never more than
+    /// [`body_limit`](Self::body_limit); a larger one is answered 413.
+    pub client_body_limit: usize,
     /// The most commands in one pipeline or transaction. Default 1000; more are answered 413.
     pub pipeline_limit: usize,
     /// The most connections of clients at once. Default 4000; one more is closed with 503.
@@ -86,7 +89,8 @@ impl Config {
             redis,
             tokens,
             origins: Vec::new(),
-            body_limit: 1 << 20,
+            body_limit: 10 << 20,
+            client_body_limit: 1 << 20,
             pipeline_limit: 1000,
             connection_limit: 4000,
             idle_time: Duration::from_secs(60),

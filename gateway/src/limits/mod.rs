@@ -55,6 +55,9 @@ pub(crate) struct Source {
 
 /// The limits, and what of them is in use.
 pub(crate) struct Limits {
+    /// The largest body, in bytes: with a full token, and with a scoped one.
+    body_max: usize,
+    client_body_max: usize,
     clients: Shares<ClientKey>,
     addresses: Shares<IpAddr>,
     /// A permit for each byte of a body in memory.
@@ -83,7 +86,8 @@ pub(crate) struct Room {
 
 impl Limits {
     pub(crate) fn new(config: &Config) -> Self {
-        let max_commands = config.pipeline_limit + config.body_limit / BYTES_PER_COMMAND;
+        let client_body_max = config.client_body_limit.min(config.body_limit);
+        let max_commands = config.pipeline_limit + client_body_max / BYTES_PER_COMMAND;
         let max_commands = u32::try_from(max_commands).unwrap_or(u32::MAX);
         let max_commands = NonZeroU32::new(max_commands).unwrap_or(NonZeroU32::MIN);
         let clients = config.address_clients;
@@ -92,7 +96,7 @@ impl Limits {
             requests: config.client_concurrency,
             streams: config.client_streams,
             waits: config.wait_limit.div_ceil(CLIENT_PART),
-            body_bytes: (config.body_memory / CLIENT_PART).max(config.body_limit),
+            body_bytes: (config.body_memory / CLIENT_PART).max(client_body_max),
         };
         let address = Sizes {
             requests: client.requests.saturating_mul(times),
@@ -105,6 +109,8 @@ impl Limits {
         };
         let (requests, commands) = (config.client_requests, config.client_commands);
         Self {
+            body_max: config.body_limit,
+            client_body_max,
             clients: Shares::new(requests, commands, max_commands, client),
             addresses: Shares::new(
                 requests.saturating_mul(clients),
@@ -127,6 +133,11 @@ impl Limits {
         let shares = [self.clients.share(&source.client), self.addresses.share(&source.address)];
         let requests = take(&shares, |share| &share.requests, 1)?;
         Ok(Admitted(Some(Counted { source, shares, _requests: requests })))
+    }
+
+    /// The largest body that the request may have, in bytes.
+    pub(crate) fn body_max(&self, admitted: &Admitted) -> usize {
+        if admitted.0.is_some() { self.client_body_max } else { self.body_max }
     }
 
     /// Counts the commands of a request.

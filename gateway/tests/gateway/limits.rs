@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use edgelatch_gateway::Right;
 use reqwest::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::support::{AT_MOST, Stand, Stream, TOKEN, until_blocked};
+use crate::scopes::{scoped, with_scopes};
+use crate::support::{AT_MOST, Stand, Stream, TOKEN, TestClient, answer, until_blocked};
 
 /// Sends what stands there and reads until the gateway closes the connection.
 async fn raw(address: SocketAddr, headers: &str, body: &str) -> String {
@@ -40,6 +42,21 @@ async fn a_body_beyond_the_limit_is_refused() {
     .await;
     assert!(chunked.starts_with("HTTP/1.1 413"), "{chunked}");
     assert!(chunked.contains("ERR max request size exceeded"), "{chunked}");
+}
+
+#[tokio::test]
+async fn a_value_that_upstash_takes_passes_unless_the_token_is_scoped() {
+    let Stand { gateway, client, redis: _redis } = Stand::with(with_scopes).await;
+    let command = |bytes| format!(r#"["SET","k","{}"]"#, "x".repeat(bytes));
+    assert_eq!(client.command(&command(9_900_000)).await.0, 200);
+    let in_path = client.request(Method::POST, "/set/k").body("x".repeat(1_100_000));
+    assert_eq!(answer(in_path).await.0, 200);
+    assert_eq!(client.command(r#"["STRLEN","k"]"#).await.1, r#"{"result":1100000}"#);
+    assert_eq!(client.command(&command(10_500_000)).await.0, 413);
+    // Whoever opens a page has its token.
+    let page = TestClient::new(&format!("http://{}", gateway.address()), &scoped(&[Right::Hold]));
+    assert_eq!(page.command(&command(1_000_000)).await.0, 403);
+    assert_eq!(page.command(&command(1_100_000)).await.0, 413);
 }
 
 #[tokio::test]

@@ -225,6 +225,10 @@ async fn the_log_holds_no_secret() {
     client.command(r#"["SET","secret-key"]"#).await;
     client.command(r#"["BLPOP","secret-key",0]"#).await;
     running.client("secret-guess").command(r#"["PING","secret"]"#).await;
+    for token in ["secret-gateway-token", "secret-guess"] {
+        let address = format!("/set/secret-key/secret-value?_token={token}&EX=100");
+        client.bare(Method::GET, &address).send().await.unwrap();
+    }
     let mut stream = Stream::open(client.request(Method::POST, "/subscribe/secret-channel")).await;
     stream.reach("data: subscribe,secret-channel,1\n\n").await;
     redis.kill().await;

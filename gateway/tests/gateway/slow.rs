@@ -110,6 +110,9 @@ async fn one_connection_more_than_there_is_room_for_is_closed() {
     }
     let answer = rest(&mut TcpStream::connect(address).await.unwrap()).await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{answer}");
+    assert_eq!(body, r#"{"error":"ERR too many open connections"}"#);
     // Whoever leaves makes room.
     open.pop();
     until(async || {
