@@ -1,7 +1,8 @@
 //! What a request brings: its body, and how it is to be answered.
 
-use axum::body::{Body, HttpBody as _};
+use axum::body::{BodyDataStream, HttpBody as _};
 use axum::extract::Request;
+use axum::http::header::EXPECT;
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
 
@@ -10,6 +11,9 @@ use crate::failure::Failure;
 use crate::limits::{Admitted, Room};
 use crate::reply::Format;
 use crate::routes::Context;
+
+/// A body that is too large is read on up to this many times its limit.
+const DISCARD_TIMES: usize = 4;
 
 /// A request whose body is there.
 pub(crate) struct Arrived {
@@ -33,11 +37,22 @@ impl Arrived {
         let limit = shared.limits.body_max(admitted);
         // What announces itself as too large need not be read to be refused.
         let announced = usize::try_from(request.body().size_hint().lower()).unwrap_or(usize::MAX);
-        if announced > limit {
-            return Err(Failure::TooLarge);
+        // A client that asks first sends nothing once it is told.
+        let asks = request.headers().contains_key(EXPECT);
+        let mut parts = request.into_body().into_data_stream();
+        let read = if announced > limit {
+            Err(Failure::TooLarge)
+        } else {
+            let reading = read_body(shared, admitted, &mut parts, limit);
+            timeout_at(deadline, reading).await.map_err(|_| Failure::SlowBody)?
+        };
+        if matches!(read, Err(Failure::TooLarge)) && !asks {
+            drop(tokio::spawn(timeout_at(
+                deadline,
+                discard(parts, limit.saturating_mul(DISCARD_TIMES)),
+            )));
         }
-        let reading = read_body(shared, admitted, request.into_body(), limit);
-        let (body, room) = timeout_at(deadline, reading).await.map_err(|_| Failure::SlowBody)??;
+        let (body, room) = read?;
         shared.limits.read(admitted, body.len())?;
         Ok(Self { body, _room: room, deadline, format })
     }
@@ -51,11 +66,10 @@ impl Arrived {
 async fn read_body(
     shared: &Context,
     admitted: &Admitted,
-    body: Body,
+    parts: &mut BodyDataStream,
     limit: usize,
 ) -> Result<(Vec<u8>, Option<Room>), Failure> {
     let (mut whole, mut room) = (Vec::new(), None);
-    let mut parts = body.into_data_stream();
     while let Some(part) = parts.next().await {
         let broken = |_| Failure::Refused("ERR the request body broke off".to_owned());
         let part = part.map_err(broken)?;
@@ -66,4 +80,16 @@ async fn read_body(
         whole.extend_from_slice(&part);
     }
     Ok((whole, room))
+}
+
+/// Reads what a client still sends that has been refused: if the connection were closed on it, it would not
+/// read why.
+async fn discard(mut parts: BodyDataStream, max: usize) {
+    let mut left = max;
+    while let Some(Ok(part)) = parts.next().await {
+        match left.checked_sub(part.len()) {
+            Some(rest) => left = rest,
+            None => return,
+        }
+    }
 }

@@ -44,6 +44,31 @@ async fn a_body_beyond_the_limit_is_refused() {
     assert!(chunked.contains("ERR max request size exceeded"), "{chunked}");
 }
 
+/// A client that sent for longer than it was listened to had its connection reset, and never read why.
+#[tokio::test]
+async fn whoever_sends_too_much_is_told_so_and_may_go_on() {
+    let stand = Stand::with(|config| config.body_limit = 2 << 20).await;
+    let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
+    let head = |headers: &str| {
+        format!("POST /echo HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n{headers}\r\n")
+    };
+    let body = "x".repeat(5 << 20);
+    let announced = format!("{}{body}", head(&format!("Content-Length: {}\r\n", body.len())));
+    let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let chunked = format!("{}{chunk}", head("Transfer-Encoding: chunked\r\n"));
+    let last = format!("{}ok", head("Content-Length: 2\r\nConnection: close\r\n"));
+    let sent = [announced, chunked, last].concat();
+    let (mut reader, mut writer) = stream.split();
+    let mut answers = String::new();
+    let talking = async {
+        tokio::join!(writer.write_all(sent.as_bytes()), reader.read_to_string(&mut answers))
+    };
+    let (written, read) = timeout(AT_MOST, talking).await.unwrap();
+    assert!(written.is_ok() && read.is_ok(), "{written:?} {read:?}");
+    assert_eq!(answers.matches("HTTP/1.1 413").count(), 2, "{answers}");
+    assert!(answers.ends_with(r#"{"result":"ok"}"#), "{answers}");
+}
+
 #[tokio::test]
 async fn a_value_that_upstash_takes_passes_unless_the_token_is_scoped() {
     let Stand { gateway, client, redis: _redis } = Stand::with(with_scopes).await;
