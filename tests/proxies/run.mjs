@@ -30,52 +30,59 @@ const PROXIES = {
 for (const [name, start] of Object.entries(PROXIES)) describe(name, () => behind(name, start));
 describe("a page on another origin", foreignPages);
 
+/** The tests behind one proxy. */
 function behind(name, start) {
   const hasDefaults = name.includes("defaults");
-  let gateway;
-  let proxy;
-  let redis;
-  let key;
+  // Filled when the tests begin.
+  const env = {};
   before(async () => {
     // An address has one stream of clients with scoped tokens.
-    gateway = await startGateway("--trusted-proxies", "1", "--client-streams", "1", "--address-clients", "1");
-    proxy = await start(gateway);
-    redis = new Redis({ url: proxy.url, token: TOKEN, enableAutoPipelining: false, retry: false });
+    env.gateway = await startGateway("--trusted-proxies", "1", "--client-streams", "1", "--address-clients", "1");
+    env.proxy = await start(env.gateway);
+    env.redis = new Redis({ url: env.proxy.url, token: TOKEN, enableAutoPipelining: false, retry: false });
+    env.get = (path, init) => fetch(`${env.proxy.url}${path}`, { ...init, headers: { authorization } });
   });
   after(async () => {
-    await proxy?.close();
-    await gateway?.close();
+    await env.proxy?.close();
+    await env.gateway?.close();
   });
-  const get = (path, init) => fetch(`${proxy.url}${path}`, { ...init, headers: { authorization, ...init?.headers } });
+  commands(env);
+  streams(env);
+  ambiguity(env);
+  limits(env, hasDefaults);
+}
 
+function commands(env) {
   test("commands, pipelines, transactions and refusals pass", async () => {
-    key = `key:${crypto.randomUUID()}`;
-    assert.equal(await redis.set(key, "é \u{1f512}"), "OK");
-    assert.equal(await redis.get(key), "é \u{1f512}");
-    assert.deepEqual(await redis.pipeline().set(key, 1).incr(key).exec(), ["OK", 2]);
-    assert.deepEqual(await redis.multi().incr(key).incr(key).exec(), [3, 4]);
-    await assert.rejects(redis.lpush(key, 1), /WRONGTYPE/);
-    await assert.rejects(new Redis({ url: proxy.url, token: "wrong" }).get(key), /WRONGPASS/);
+    const key = `key:${crypto.randomUUID()}`;
+    assert.equal(await env.redis.set(key, "é \u{1f512}"), "OK");
+    assert.equal(await env.redis.get(key), "é \u{1f512}");
+    assert.deepEqual(await env.redis.pipeline().set(key, 1).incr(key).exec(), ["OK", 2]);
+    assert.deepEqual(await env.redis.multi().incr(key).incr(key).exec(), [3, 4]);
+    await assert.rejects(env.redis.lpush(key, 1), /WRONGTYPE/);
+    await assert.rejects(new Redis({ url: env.proxy.url, token: "wrong" }).get(key), /WRONGPASS/);
   });
 
   test("a path arrives as it was sent", async () => {
-    key = `key:${crypto.randomUUID()}`;
+    const key = `key:${crypto.randomUUID()}`;
     for (const [path, words] of [
       [`/set/${key}%2Fa%20b+c/v`, [`${key}/a b+c`, "v"]],
       [`/set/${key}//`, undefined],
       [`/set/${key}/`, [key, ""]],
       [`/set/${key}/%C3%A9%3F%23`, [key, "é?#"]],
     ]) {
-      const { result } = await (await get(path)).json();
+      const { result } = await (await env.get(path)).json();
       if (words === undefined) assert.equal(result, undefined, `${path} has a word too many`);
-      else assert.equal(await gateway.run("GET", words[0]), words[1], path);
+      else assert.equal(await env.gateway.run("GET", words[0]), words[1], path);
     }
   });
+}
 
+function streams(env) {
   test("messages come through a stream while it is open", async () => {
     const channel = `channel:${crypto.randomUUID()}`;
     const leaving = new AbortController();
-    const response = await get(`/subscribe/${channel}`, { signal: leaving.signal });
+    const response = await env.get(`/subscribe/${channel}`, { signal: leaving.signal });
     assert.equal(response.headers.get("content-type"), "text/event-stream");
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let seen = "";
@@ -84,42 +91,46 @@ function behind(name, start) {
     };
     await reach(`data: subscribe,${channel},1\n\n`);
     for (const message of ["one", "two"]) {
-      assert.equal(await gateway.run("PUBLISH", channel, message), 1);
+      assert.equal(await env.gateway.run("PUBLISH", channel, message), 1);
       await reach(`data: message,${channel},${message}\n\n`);
     }
     leaving.abort();
     // The proxy tells the gateway that the client has left.
-    while ((await gateway.run("PUBLISH", channel, "late")) > 0);
+    while ((await env.gateway.run("PUBLISH", channel, "late")) > 0);
   });
+}
 
+function ambiguity(env) {
   test("a request that two readers take for different ones runs nothing that was not asked for", async () => {
     for (const [form, bytes] of Object.entries(ambiguous())) {
       // The last one closes the connection, if the first one has not. The first may swallow some, so there are several.
       const last = post(["ECHO", "last"], "Connection: close");
-      const answers = await talk(proxy.port, bytes + last.repeat(8));
+      const answers = await talk(env.proxy.port, bytes + last.repeat(8));
       // At most those to the first, to the one behind it, and to the last.
       assert.ok(answers.length <= 3, `${form}: ${JSON.stringify(answers)}`);
-      assert.equal(await gateway.run("GET", "canary"), null, form);
+      assert.equal(await env.gateway.run("GET", "canary"), null, form);
       // Nothing of it is left on a connection that the proxy keeps to the gateway.
-      const echoes = await Promise.all([1, 2, 3].map((number) => redis.echo(`${form} ${number}`)));
+      const echoes = await Promise.all([1, 2, 3].map((number) => env.redis.echo(`${form} ${number}`)));
       assert.deepEqual(echoes, [1, 2, 3].map((number) => `${form} ${number}`));
     }
   });
 
   test("chunks with extensions and trailers are one request", async () => {
-    assert.deepEqual(await talk(proxy.port, allowedChunks), [{ status: 200, body: '{"result":"PONG"}' }]);
+    assert.deepEqual(await talk(env.proxy.port, allowedChunks), [{ status: 200, body: '{"result":"PONG"}' }]);
   });
+}
 
+function limits(env, hasDefaults) {
   test("a value of 1.1 MB passes unless nginx has its default", async () => {
-    key = `key:${crypto.randomUUID()}`;
-    const setting = redis.set(key, "v".repeat(1_100_000));
+    const key = `key:${crypto.randomUUID()}`;
+    const setting = env.redis.set(key, "v".repeat(1_100_000));
     if (hasDefaults) {
       // nginx' own page: the client cannot read it as JSON.
       await assert.rejects(setting, /413 Request Entity Too Large|JSON|fetch failed/);
-      assert.equal(await gateway.run("EXISTS", key), 0);
+      assert.equal(await env.gateway.run("EXISTS", key), 0);
     } else {
       assert.equal(await setting, "OK");
-      assert.equal(await gateway.run("STRLEN", key), 1_100_000);
+      assert.equal(await env.gateway.run("STRLEN", key), 1_100_000);
     }
   });
 
@@ -127,7 +138,7 @@ function behind(name, start) {
     const open = async (subject, from, forwarded = {}) => {
       const token = await scopedToken(subject);
       const headers = { authorization: `Bearer ${token}`, ...forwarded };
-      const options = { localAddress: from, headers, port: proxy.port, host: "127.0.0.1", path: "/subscribe/redisson_lock__channel:%7Bapp:a%7D" };
+      const options = { localAddress: from, headers, port: env.proxy.port, host: "127.0.0.1", path: "/subscribe/redisson_lock__channel:%7Bapp:a%7D" };
       const { promise, resolve, reject } = Promise.withResolvers();
       const sent = request(options, resolve).on("error", reject).end();
       const response = await promise;
