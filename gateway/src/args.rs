@@ -211,13 +211,19 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u32).range(1..))]
     connection_limit: u32,
 
-    /// How long a connection may be idle, or take to send the headers of a request, in
+    /// How long a connection may be idle between an answer and the end of the next head, in
     /// milliseconds.
     #[arg(long, value_name = "MS", default_value = "60000",
           value_parser = value_parser!(u32).range(1..=600_000))]
     idle_time: u32,
 
-    /// How long a request may take, in milliseconds.
+    /// How long the head of a request may take, in milliseconds; for the first request of a
+    /// connection, from the connection's begin.
+    #[arg(long, value_name = "MS", default_value = "10000",
+          value_parser = value_parser!(u32).range(1..=600_000))]
+    head_time: u32,
+
+    /// How long a request may take from the end of its head, in milliseconds.
     #[arg(long, value_name = "MS", default_value = "10000",
           value_parser = value_parser!(u32).range(1..=600_000))]
     request_time: u32,
@@ -315,6 +321,7 @@ impl Serve {
         config.pipeline_limit = usize::try_from(self.pipeline_limit).unwrap_or(usize::MAX);
         config.connection_limit = usize::try_from(self.connection_limit).unwrap_or(usize::MAX);
         config.idle_time = Duration::from_millis(self.idle_time.into());
+        config.head_time = Duration::from_millis(self.head_time.into());
         config.request_time = Duration::from_millis(self.request_time.into());
         config.keep_alive = Duration::from_millis(self.keep_alive.into());
         config.address_connections =

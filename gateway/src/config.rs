@@ -33,9 +33,12 @@ pub struct Config {
     pub pipeline_limit: usize,
     /// The most connections of clients at once. Default 4000; one more is closed with 503.
     pub connection_limit: usize,
-    /// How long a connection may be idle, or take to send the headers of a request. Default 60 s;
+    /// How long a connection may be idle between an answer and the end of the next head. Default 60 s;
     /// then it is closed. Behind a proxy that keeps connections, longer than it keeps them.
     pub idle_time: Duration,
+    /// How long the head of a request may take, from its first byte to its last; for the first request of a connection, from
+    /// the connection's begin. Default 10 s; then the connection is closed.
+    pub head_time: Duration,
     /// How long a request may take from its headers to its answer. Default 10 s; also the most
     /// that a `WAIT` may ask for.
     pub request_time: Duration,
@@ -94,6 +97,7 @@ impl Config {
             pipeline_limit: 1000,
             connection_limit: 4000,
             idle_time: Duration::from_secs(60),
+            head_time: Duration::from_secs(10),
             request_time: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
             address_connections: 1000,

@@ -40,6 +40,7 @@ mod execute;
 mod failure;
 mod framing;
 mod gateway;
+mod head_timer;
 mod limits;
 mod link;
 mod path;

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, Response, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::address::{Peer, network};
 use crate::auth::guard;
 use crate::config::{Config, Origin};
 use crate::cors;
@@ -87,10 +88,15 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
 }
 
 /// Tells a supervisor whether commands would get through. Needs no token and says nothing else.
-async fn health(State(shared): State<Shared>) -> Response {
+async fn health(
+    State(shared): State<Shared>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+) -> Result<Response<Body>, Failure> {
+    shared.limits.health_check(network(peer.client(&headers, shared.trusted_proxies)))?;
     let ok = shared.link.is_alive().await;
     let status = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    json(status, &Health { ok }).into_response()
+    Ok(json(status, &Health { ok }))
 }
 
 async fn wrong_method() -> Failure {

@@ -1,7 +1,7 @@
 //! What clients may take, so that one of them does not keep the gateway or Redis from the others.
 //!
 //! Clients with a scoped token may be anybody, so each of them has a share, and so has each address they come from: a rate, and what
-//! it may have at once. Clients with a full token are trusted with more. Memory for bodies, streams, and connections for `WAIT` are
+//! it may have at once. Clients with a full token are trusted with more; an address has a rate of health checks, which need no token. Memory for bodies, streams, and connections for `WAIT` are
 //! bounded for all of them together.
 
 mod connections;
@@ -13,9 +13,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use governor::clock::MonotonicClock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use self::connections::Connections;
+use self::rate::Rate;
 use self::shares::{Share, Shares, Sizes, semaphore};
 use crate::config::Config;
 
@@ -60,6 +62,8 @@ pub(crate) struct Limits {
     client_body_max: usize,
     clients: Shares<ClientKey>,
     addresses: Shares<IpAddr>,
+    /// Health checks of an address: they need no token, so they count apart from its requests.
+    health_checks: Rate<IpAddr>,
     /// A permit for each byte of a body in memory.
     bodies: Arc<Semaphore>,
     streams: Arc<Semaphore>,
@@ -118,6 +122,11 @@ impl Limits {
                 max_commands,
                 address,
             ),
+            health_checks: Rate::new(
+                requests.saturating_mul(clients),
+                NonZeroU32::MIN,
+                MonotonicClock,
+            ),
             bodies: semaphore(config.body_memory.max(config.body_limit)),
             streams: semaphore(config.stream_limit),
             waits: semaphore(config.wait_limit),
@@ -133,6 +142,11 @@ impl Limits {
         let shares = [self.clients.share(&source.client), self.addresses.share(&source.address)];
         let requests = take(&shares, |share| &share.requests, 1)?;
         Ok(Admitted(Some(Counted { source, shares, _requests: requests })))
+    }
+
+    /// Counts a health check. An address may make as many as its clients may send requests.
+    pub(crate) fn health_check(&self, address: IpAddr) -> Result<(), Exceeded> {
+        self.health_checks.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
     }
 
     /// The largest body that the request may have, in bytes.
@@ -184,6 +198,7 @@ impl Limits {
     pub(crate) fn forget_idle(&self) {
         self.clients.forget_idle();
         self.addresses.forget_idle();
+        self.health_checks.forget_idle();
     }
 }
 
