@@ -192,9 +192,14 @@ pub(crate) struct Serve {
     origins: Vec<Origin>,
 
     /// The largest request body, in bytes.
-    #[arg(long, value_name = "BYTES", default_value = "1048576",
+    #[arg(long, value_name = "BYTES", default_value = "10485760",
           value_parser = value_parser!(u32).range(1..))]
     body_limit: u32,
+
+    /// The largest request body of a client with a scoped token, in bytes.
+    #[arg(long, value_name = "BYTES", default_value = "1048576",
+          value_parser = value_parser!(u32).range(1..))]
+    client_body_limit: u32,
 
     /// The most commands in one pipeline or transaction.
     #[arg(long, value_name = "NUMBER", default_value = "1000",
@@ -206,13 +211,19 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u32).range(1..))]
     connection_limit: u32,
 
-    /// How long a connection may be idle, or take to send the headers of a request, in
+    /// How long a connection may be idle between an answer and the end of the next head, in
     /// milliseconds.
     #[arg(long, value_name = "MS", default_value = "60000",
           value_parser = value_parser!(u32).range(1..=600_000))]
     idle_time: u32,
 
-    /// How long a request may take, in milliseconds.
+    /// How long the head of a request may take, in milliseconds; for the first request of a
+    /// connection, from the connection's begin.
+    #[arg(long, value_name = "MS", default_value = "10000",
+          value_parser = value_parser!(u32).range(1..=600_000))]
+    head_time: u32,
+
+    /// How long a request may take from the end of its head, in milliseconds.
     #[arg(long, value_name = "MS", default_value = "10000",
           value_parser = value_parser!(u32).range(1..=600_000))]
     request_time: u32,
@@ -306,9 +317,11 @@ impl Serve {
         config.listen = self.listen;
         config.origins = self.origins;
         config.body_limit = usize::try_from(self.body_limit).unwrap_or(usize::MAX);
+        config.client_body_limit = usize::try_from(self.client_body_limit).unwrap_or(usize::MAX);
         config.pipeline_limit = usize::try_from(self.pipeline_limit).unwrap_or(usize::MAX);
         config.connection_limit = usize::try_from(self.connection_limit).unwrap_or(usize::MAX);
         config.idle_time = Duration::from_millis(self.idle_time.into());
+        config.head_time = Duration::from_millis(self.head_time.into());
         config.request_time = Duration::from_millis(self.request_time.into());
         config.keep_alive = Duration::from_millis(self.keep_alive.into());
         config.address_connections =

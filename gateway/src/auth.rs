@@ -5,15 +5,17 @@ use std::sync::{Arc, Once};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::header::AUTHORIZATION;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::warn;
 
 use crate::address::{FORWARDED_FOR, Peer, network};
 use crate::clock::now;
+use crate::cors;
 use crate::failure::Failure;
 use crate::limits::Source;
+use crate::path;
 use crate::routes::{Context, Shared};
 use crate::scoped::{Rejection, Scope};
 
@@ -39,11 +41,10 @@ pub(crate) async fn guard(
     if request.method() == Method::OPTIONS {
         return StatusCode::NO_CONTENT.into_response();
     }
-    let admitted =
-        access(&shared, request.headers()).map_err(Failure::Unauthorized).and_then(|access| {
-            let source = source(&shared, &access, peer, request.headers());
-            Ok((shared.limits.request(source)?, access))
-        });
+    let admitted = access(&shared, request.headers(), request.uri()).and_then(|access| {
+        let source = source(&shared, &access, peer, request.headers());
+        Ok((shared.limits.request(source)?, access))
+    });
     match admitted {
         Ok((admitted, access)) => {
             request.extensions_mut().insert(access);
@@ -74,7 +75,19 @@ fn warn_of_a_proxy() {
     });
 }
 
-fn access(shared: &Context, headers: &HeaderMap) -> Result<Access, Rejection> {
+fn access(shared: &Context, headers: &HeaderMap, uri: &Uri) -> Result<Access, Failure> {
+    if !headers.contains_key(AUTHORIZATION)
+        && let Some(token) = path::token(uri)
+    {
+        cors::refuse_foreign(headers, &shared.origins)?;
+        // Scoped tokens are for pages, which can send a header; an address is kept in too many places.
+        let is_known = shared.tokens.admit(&token);
+        return is_known.then_some(Access::Full).ok_or(Failure::Unauthorized(Rejection::Unknown));
+    }
+    in_header(shared, headers).map_err(Failure::Unauthorized)
+}
+
+fn in_header(shared: &Context, headers: &HeaderMap) -> Result<Access, Rejection> {
     let token = bearer(headers).ok_or(Rejection::Unknown)?;
     if shared.tokens.admit(token) {
         return Ok(Access::Full);

@@ -1,13 +1,47 @@
-//! From JSON to a command.
+//! The words of a command, and how JSON writes them.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use redis::Cmd;
 use serde_json::value::RawValue;
 
+/// What a word is: text in a JSON body, any bytes in an address.
+pub(crate) trait Word: AsRef<[u8]> + fmt::Debug + ToOwned<Owned: fmt::Debug> {}
+
+impl Word for str {}
+impl Word for [u8] {}
+
 /// The words of one command, its name first. Never empty.
 #[derive(Debug)]
-pub(crate) struct Words<'a>(Vec<Cow<'a, str>>);
+pub(crate) struct Words<'a, T: Word + ?Sized = str>(Vec<Cow<'a, T>>);
+
+impl<'a, T: Word + ?Sized> Words<'a, T> {
+    pub(crate) fn new(words: Vec<Cow<'a, T>>) -> Result<Self, Malformed> {
+        match words.first() {
+            Some(name) if !bytes::<T>(name).is_empty() => Ok(Self(words)),
+            _ => Err(Malformed::NoName),
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Cow<'a, T>] {
+        &self.0
+    }
+
+    pub(crate) fn to_command(&self) -> Cmd {
+        let length = self.0.iter().map(|word| bytes::<T>(word).len()).sum();
+        let mut command = Cmd::with_capacity(self.0.len(), length);
+        for word in &self.0 {
+            command.arg(bytes::<T>(word));
+        }
+        command
+    }
+}
+
+/// The bytes of a word.
+pub(crate) fn bytes<T: Word + ?Sized>(word: &T) -> &[u8] {
+    word.as_ref()
+}
 
 impl<'a> Words<'a> {
     /// Reads `["SET", "key", 1]`.
@@ -16,11 +50,7 @@ impl<'a> Words<'a> {
     /// `true`, `false` and `null` become these words, as the official SDK expects.
     pub(crate) fn parse(command: &'a str) -> Result<Self, Malformed> {
         let values: Vec<&RawValue> = serde_json::from_str(command).map_err(|_| Malformed::Array)?;
-        let words = values.into_iter().map(word).collect::<Result<Vec<_>, _>>()?;
-        if words.first().is_none_or(|name| name.is_empty()) {
-            return Err(Malformed::NoName);
-        }
-        Ok(Self(words))
+        Self::new(values.into_iter().map(word).collect::<Result<_, _>>()?)
     }
 
     /// Reads `[["SET", "key", 1], ["GET", "key"]]`.
@@ -28,19 +58,6 @@ impl<'a> Words<'a> {
         let commands: Vec<&RawValue> =
             serde_json::from_str(commands).map_err(|_| Malformed::ArrayOfArrays)?;
         commands.into_iter().map(|command| Self::parse(command.get())).collect()
-    }
-
-    pub(crate) fn as_slice(&self) -> &[Cow<'a, str>] {
-        &self.0
-    }
-
-    pub(crate) fn to_command(&self) -> Cmd {
-        let bytes = self.0.iter().map(|word| word.len()).sum();
-        let mut command = Cmd::with_capacity(self.0.len(), bytes);
-        for word in &self.0 {
-            command.arg(word.as_bytes());
-        }
-        command
     }
 }
 

@@ -24,15 +24,21 @@ pub struct Config {
     pub tokens: Tokens,
     /// The web origins whose pages may call the gateway. None by default.
     pub origins: Vec<Origin>,
-    /// The largest request body, in bytes. Default 1 MiB; a larger one is answered 413.
+    /// The largest request body, in bytes. Default 10 MiB, as Upstash allows; a larger one is answered 413.
     pub body_limit: usize,
+    /// The largest request body of a client with a scoped token, in bytes. Default 1 MiB, and never more than
+    /// [`body_limit`](Self::body_limit); a larger one is answered 413.
+    pub client_body_limit: usize,
     /// The most commands in one pipeline or transaction. Default 1000; more are answered 413.
     pub pipeline_limit: usize,
     /// The most connections of clients at once. Default 4000; one more is closed with 503.
     pub connection_limit: usize,
-    /// How long a connection may be idle, or take to send the headers of a request. Default 60 s;
+    /// How long a connection may be idle between an answer and the end of the next head. Default 60 s;
     /// then it is closed. Behind a proxy that keeps connections, longer than it keeps them.
     pub idle_time: Duration,
+    /// How long the head of a request may take, from its first byte to its last; for the first request of a connection, from
+    /// the connection's begin. Default 10 s; then the connection is closed.
+    pub head_time: Duration,
     /// How long a request may take from its headers to its answer. Default 10 s; also the most
     /// that a `WAIT` may ask for.
     pub request_time: Duration,
@@ -86,10 +92,12 @@ impl Config {
             redis,
             tokens,
             origins: Vec::new(),
-            body_limit: 1 << 20,
+            body_limit: 10 << 20,
+            client_body_limit: 1 << 20,
             pipeline_limit: 1000,
             connection_limit: 4000,
             idle_time: Duration::from_secs(60),
+            head_time: Duration::from_secs(10),
             request_time: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
             address_connections: 1000,

@@ -1,36 +1,84 @@
-//! Which web pages may call.
+//! Which web pages may call, and which may not.
 
 use std::time::Duration;
 
-use axum::http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderName, Method};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ORIGIN, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderName, Method};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::config::Origin;
+use crate::failure::Failure;
+use crate::sync_token::SYNC_TOKEN;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The layer for an allow-list, or none: without an origin no header of CORS is ever sent.
 pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
     if origins.is_empty() {
         return None;
     }
-    let sync_token = HeaderName::from_static("upstash-sync-token");
     let layer = CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins.iter().map(Origin::header)))
-        .allow_methods([Method::GET, Method::POST, Method::OPTIONS])
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::OPTIONS])
         .allow_headers([
             ACCEPT,
             AUTHORIZATION,
             CONTENT_TYPE,
-            sync_token.clone(),
+            SYNC_TOKEN,
             // The official SDK sends these as well.
             CACHE_CONTROL,
             HeaderName::from_static("upstash-encoding"),
+            HeaderName::from_static("upstash-response-format"),
             HeaderName::from_static("upstash-telemetry-platform"),
             HeaderName::from_static("upstash-telemetry-runtime"),
             HeaderName::from_static("upstash-telemetry-sdk"),
         ])
-        .expose_headers([sync_token, RETRY_AFTER])
+        .expose_headers([SYNC_TOKEN, RETRY_AFTER])
         // Without it a browser asks before every single command.
         .max_age(Duration::from_secs(600));
     Some(layer)
+}
+
+/// Refuses what a browser sends for a page on an origin that is not allowed.
+///
+/// A browser sends `GET` of an image, and `POST` of text, without a preflight. It asks before it sends the
+/// header `Authorization`, so only requests that have a use without this header need this check: those with
+/// their command or their token in the address. A page cannot change `Sec-Fetch-Site` or `Origin`; browsers
+/// that send neither are older than 2023, and other clients are no pages.
+pub(crate) fn refuse_foreign(headers: &HeaderMap, allowed: &[Origin]) -> Result<(), Failure> {
+    let site = headers.get(SEC_FETCH_SITE).map(|site| site.as_bytes());
+    if matches!(site, Some(b"same-origin" | b"none")) {
+        return Ok(());
+    }
+    let passes = match headers.get(ORIGIN) {
+        Some(origin) => allowed.iter().any(|allowed| allowed.header() == origin),
+        None => site.is_none(),
+    };
+    if passes { Ok(()) } else { Err(Failure::Foreign) }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_page_on_another_origin_is_known_by_what_the_browser_says() {
+        let allowed = ["https://app.example".parse().unwrap()];
+        let passes = |site: &'static str, origin: &'static str| {
+            let headers = [(SEC_FETCH_SITE, site), (ORIGIN, origin)].into_iter();
+            let headers = headers.filter(|(_, value)| !value.is_empty());
+            let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
+            refuse_foreign(&headers.collect(), &allowed).is_ok()
+        };
+        // curl, an address that was typed, a page of the gateway's own origin, an allowed page.
+        assert!(passes("", "") && passes("none", ""));
+        assert!(passes("same-origin", "") && passes("same-origin", "https://gateway.example"));
+        assert!(passes("cross-site", "https://app.example") && passes("", "https://app.example"));
+        for site in ["cross-site", "same-site", "something-new"] {
+            assert!(!passes(site, "") && !passes(site, "https://evil.example"), "{site}");
+        }
+        assert!(!passes("", "null") && !passes("", "https://app.example.evil.example"));
+    }
 }

@@ -1,26 +1,33 @@
 //! Commands, pipelines and transactions.
 
+use std::slice;
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::{Body, HttpBody as _};
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Response, StatusCode};
-use futures_util::StreamExt as _;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderValue, Method, Response, StatusCode};
+use axum::response::IntoResponse as _;
 use redis::{RedisResult, Value};
+use serde::Serialize;
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 
+use crate::arrival::Arrived;
 use crate::auth::Access;
 use crate::clock::now;
-use crate::command::{Malformed, Words};
+use crate::command::{Word, Words};
+use crate::cors;
 use crate::failure::{Failure, json};
-use crate::limits::{Admitted, Room};
+use crate::limits::Admitted;
 use crate::link::Step;
+use crate::path;
 use crate::policy::{Lane, Refusal};
-use crate::reply::{Answer, Encoding, ErrorText};
+use crate::reply::{Answer, ErrorText, Format};
 use crate::routes::{Context, Shared};
 use crate::scoped::Breach;
+use crate::sync_token::{SYNC_TOKEN, sync_token};
 
 /// After how many commands of a pipeline other requests get a turn on this thread.
 const YIELD_EVERY: usize = 64;
@@ -32,22 +39,92 @@ pub(crate) async fn command(
     Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    let Arrived { body, deadline, encoding, _room } = arrive(&shared, &admitted, request).await?;
+    let arrived = Arrived::read(&shared, &admitted, request).await?;
     shared.limits.commands(&admitted, 1)?;
-    let words = Words::parse(text(&body)?)?;
+    let words = Words::parse(arrived.text()?)?;
     if let Access::Scoped(scope) = &access {
         scope.command(words.as_slice(), now()).map_err(Failure::Forbidden)?;
     }
+    run(&shared, &admitted, &words, &arrived).await
+}
+
+/// `/set/key/value`: one command in the address, answered as by [`command`].
+///
+/// An answer to `GET` could be kept by a browser or a proxy, so each forbids that.
+pub(crate) async fn path_command(
+    State(shared): State<Shared>,
+    Extension(access): Extension<Access>,
+    Extension(admitted): Extension<Arc<Admitted>>,
+    request: Request,
+) -> Response<Body> {
+    let answered = run_path(&shared, &access, &admitted, request).await;
+    let mut response = answered.unwrap_or_else(Failure::into_response);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+async fn run_path(
+    shared: &Context,
+    access: &Access,
+    admitted: &Admitted,
+    request: Request,
+) -> Result<Response<Body>, Failure> {
+    // Scoped tokens are for pages, which have no use for it: there is nothing to refuse call by call.
+    if matches!(access, Access::Scoped(_)) {
+        return Err(Failure::Forbidden(Breach::Path));
+    }
+    cors::refuse_foreign(request.headers(), &shared.origins)?;
+    let uri = request.uri().clone();
+    let request = match *request.method() {
+        Method::GET | Method::HEAD => request.map(|_| Body::empty()),
+        Method::POST | Method::PUT => request,
+        _ => return Err(Failure::WrongMethod),
+    };
+    let arrived = Arrived::read(shared, admitted, request).await?;
+    let words = path::words(&uri, &arrived.body)?;
+    run(shared, admitted, &words, &arrived).await
+}
+
+/// Sends a command that its token allows, unless the gateway refuses it to everybody.
+async fn run<T: Word + ?Sized>(
+    shared: &Context,
+    admitted: &Admitted,
+    words: &Words<'_, T>,
+    arrived: &Arrived,
+) -> Result<Response<Body>, Failure> {
     let lane =
         shared.policy.lane(words.as_slice()).map_err(|refusal| Failure::Refused(refusal.text()))?;
-    let _waiting = (lane == Lane::Own).then(|| shared.limits.wait(&admitted)).transpose()?;
+    let _waiting = (lane == Lane::Own).then(|| shared.limits.wait(admitted)).transpose()?;
     let command = words.to_command();
-    let reply = timeout_at(deadline, shared.link.command(&command, lane))
+    let reply = timeout_at(arrived.deadline, shared.link.command(&command, lane))
         .await
         .map_err(|_| Failure::TimedOut)??;
-    let answer = Answer::Replied(reply, encoding);
+    let answer = Answer::Replied(reply, arrived.format);
     let status = if answer.is_result() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-    Ok(json(status, &answer))
+    write(status, arrived.format, slice::from_ref(&answer), &answer)
+}
+
+/// Writes what Redis replied: in RESP2 one answer behind the other, or in JSON.
+fn write(
+    status: StatusCode,
+    format: Format,
+    answers: &[Answer],
+    in_json: &impl Serialize,
+) -> Result<Response<Body>, Failure> {
+    let mut response = match format {
+        Format::Resp2 => {
+            let mut bytes = Vec::new();
+            answers.iter().try_for_each(|answer| answer.write_resp2(&mut bytes))?;
+            let mut response = Response::new(Body::from(bytes));
+            *response.status_mut() = status;
+            let kind = HeaderValue::from_static("application/octet-stream");
+            response.headers_mut().insert(CONTENT_TYPE, kind);
+            response
+        }
+        Format::Base64 | Format::Text => json(status, in_json),
+    };
+    response.headers_mut().insert(SYNC_TOKEN, sync_token());
+    Ok(response)
 }
 
 /// `POST /pipeline`: many commands in one request, each answered for itself.
@@ -57,8 +134,8 @@ pub(crate) async fn pipeline(
     Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    let Arrived { body, deadline, encoding, _room } = arrive(&shared, &admitted, request).await?;
-    let commands = parse_all(&shared, text(&body)?)?;
+    let arrived = Arrived::read(&shared, &admitted, request).await?;
+    let commands = parse_all(&shared, arrived.text()?)?;
     shared.limits.commands(&admitted, commands.len())?;
     let mut steps: Vec<Step> = Vec::with_capacity(commands.len());
     // A refused command keeps its place among the answers and is left out of what is sent.
@@ -79,19 +156,19 @@ pub(crate) async fn pipeline(
     }
     let waits = steps.iter().any(|step| step.lane == Lane::Own);
     let _waiting = waits.then(|| shared.limits.wait(&admitted)).transpose()?;
-    let mut replies = send(&shared, steps, deadline).await?.into_iter();
+    let mut replies = send(&shared, steps, arrived.deadline).await?.into_iter();
     let answers = refusals
         .into_iter()
         .map(|refusal| match refusal {
             Some(refusal) => Some(Answer::Refused(refusal)),
             None => replies.next().map(|reply| match reply {
-                Ok(reply) => Answer::Replied(reply, encoding),
+                Ok(reply) => Answer::Replied(reply, arrived.format),
                 Err(error) => Answer::Lost(error.into()),
             }),
         })
         .collect::<Option<Vec<_>>>()
         .ok_or(Failure::BadReply)?;
-    Ok(json(StatusCode::OK, &answers))
+    write(StatusCode::OK, arrived.format, &answers, &answers)
 }
 
 /// `POST /multi-exec`: all commands or none, and nobody else's in between.
@@ -107,8 +184,8 @@ pub(crate) async fn multi_exec(
     if matches!(access, Access::Scoped(_)) {
         return Err(Failure::Forbidden(Breach::Path));
     }
-    let Arrived { body, deadline, encoding, _room } = arrive(&shared, &admitted, request).await?;
-    let commands = parse_all(&shared, text(&body)?)?;
+    let arrived = Arrived::read(&shared, &admitted, request).await?;
+    let commands = parse_all(&shared, arrived.text()?)?;
     let mut queue = Vec::with_capacity(commands.len());
     for words in &commands {
         // Inside a transaction a wait does not wait, so the lane makes no difference.
@@ -118,14 +195,19 @@ pub(crate) async fn multi_exec(
     if queue.is_empty() {
         return Ok(json(StatusCode::OK, &[(); 0]));
     }
-    let reply = timeout_at(deadline, shared.link.transaction(queue))
+    let reply = timeout_at(arrived.deadline, shared.link.transaction(queue))
         .await
         .map_err(|_| Failure::TimedOut)??;
     match reply {
         Value::Array(replies) => {
+            // Upstash answers a transaction in JSON whatever the client asks for.
+            let format = match arrived.format {
+                Format::Resp2 => Format::Text,
+                format => format,
+            };
             let answers: Vec<_> =
-                replies.into_iter().map(|reply| Answer::Replied(reply, encoding)).collect();
-            Ok(json(StatusCode::OK, &answers))
+                replies.into_iter().map(|reply| Answer::Replied(reply, format)).collect();
+            write(StatusCode::OK, format, &answers, &answers)
         }
         Value::ServerError(error) => Err(Failure::Refused(ErrorText(&error).to_string())),
         _ => Err(Failure::BadReply),
@@ -150,69 +232,6 @@ fn lane_of(
 fn parse_all<'a>(shared: &Context, body: &'a str) -> Result<Vec<Words<'a>>, Failure> {
     let commands = Words::parse_all(body)?;
     if commands.len() > shared.pipeline_limit { Err(Failure::TooMany) } else { Ok(commands) }
-}
-
-/// A request whose body is there.
-struct Arrived {
-    body: Vec<u8>,
-    /// The memory that the body takes, counted while the request is under way.
-    _room: Option<Room>,
-    /// When the answer is due.
-    deadline: Instant,
-    encoding: Encoding,
-}
-
-async fn arrive(
-    shared: &Context,
-    admitted: &Admitted,
-    request: Request,
-) -> Result<Arrived, Failure> {
-    let deadline = Instant::now() + shared.request_time;
-    speaks_json(request.headers())?;
-    let encoding = Encoding::asked(request.headers());
-    // What announces itself as too large need not be read to be refused.
-    let announced = usize::try_from(request.body().size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > shared.body_limit {
-        return Err(Failure::TooLarge);
-    }
-    let reading = read_body(shared, admitted, request.into_body());
-    let (body, room) = timeout_at(deadline, reading).await.map_err(|_| Failure::SlowBody)??;
-    shared.limits.read(admitted, body.len())?;
-    Ok(Arrived { body, _room: room, deadline, encoding })
-}
-
-/// Reads a body, and makes room for each part of it as it comes: what was only announced takes no memory.
-async fn read_body(
-    shared: &Context,
-    admitted: &Admitted,
-    body: Body,
-) -> Result<(Vec<u8>, Option<Room>), Failure> {
-    let (mut whole, mut room) = (Vec::new(), None);
-    let mut parts = body.into_data_stream();
-    while let Some(part) = parts.next().await {
-        let broken = |_| Failure::Refused("ERR the request body broke off".to_owned());
-        let part = part.map_err(broken)?;
-        if whole.len() + part.len() > shared.body_limit {
-            return Err(Failure::TooLarge);
-        }
-        shared.limits.body(admitted, &mut room, part.len())?;
-        whole.extend_from_slice(&part);
-    }
-    Ok((whole, room))
-}
-
-/// A client that wants RESP2 instead of JSON must not get JSON and take it for RESP2.
-fn speaks_json(headers: &HeaderMap) -> Result<(), Failure> {
-    match headers.get("upstash-response-format") {
-        Some(format) if !format.as_bytes().eq_ignore_ascii_case(b"json") => Err(Failure::Refused(
-            "ERR the gateway answers in JSON only; leave Upstash-Response-Format out".to_owned(),
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn text(body: &[u8]) -> Result<&str, Malformed> {
-    str::from_utf8(body).map_err(|_| Malformed::Encoding)
 }
 
 /// If nothing came back at all, it is the request that failed.

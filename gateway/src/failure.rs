@@ -22,6 +22,8 @@ pub(crate) enum Failure {
     BadReply,
     /// The scoped token does not allow it. Nothing was sent.
     Forbidden(Breach),
+    /// A page on another origin sent it, in a way that the browser does not ask about. Nothing was sent.
+    Foreign,
     /// The client, or all clients together, have reached a limit. Nothing was sent.
     Exceeded(Exceeded),
     /// The transfer encoding is not the one that every reader understands alike. Nothing was sent.
@@ -38,8 +40,6 @@ pub(crate) enum Failure {
     TooMany,
     /// No token, or a wrong one.
     Unauthorized(Rejection),
-    /// The gateway has no such path.
-    UnknownPath,
     /// The connection to Redis broke: the command may have been executed.
     Unreachable,
     /// The path exists, the method does not.
@@ -52,13 +52,12 @@ impl Failure {
             Self::BadReply | Self::Unreachable => StatusCode::BAD_GATEWAY,
             Self::Exceeded(Exceeded::Client(_)) => StatusCode::TOO_MANY_REQUESTS,
             Self::Exceeded(Exceeded::Gateway(_)) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::Forbidden(_) | Self::Foreign => StatusCode::FORBIDDEN,
             Self::Framing | Self::Refused(_) => StatusCode::BAD_REQUEST,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::TimedOut => StatusCode::GATEWAY_TIMEOUT,
             Self::TooLarge | Self::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
-            Self::UnknownPath => StatusCode::NOT_FOUND,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
         }
     }
@@ -72,6 +71,9 @@ impl Failure {
             Self::Exceeded(Exceeded::Gateway(_)) => {
                 "the gateway has no room for this request at present; see Retry-After"
             }
+            Self::Foreign => {
+                "NOPERM a page on an origin that --allow-origin does not name may not send this"
+            }
             Self::Forbidden(breach) => breach.text(),
             Self::Framing => "ERR the only transfer encoding is chunked, once",
             Self::Refused(text) => text,
@@ -80,7 +82,6 @@ impl Failure {
             Self::TooLarge => "ERR max request size exceeded",
             Self::TooMany => "ERR more commands than one request may hold",
             Self::Unauthorized(rejection) => rejection.text(),
-            Self::UnknownPath => "ERR the gateway has no such path",
             Self::Unreachable => "no reply from Redis; the command may have been executed",
             Self::WrongMethod => "ERR the gateway does not know this method here",
         }

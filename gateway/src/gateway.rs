@@ -11,7 +11,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
 use hyper_util::service::TowerToHyperService;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
@@ -23,6 +23,7 @@ use tracing::{debug, warn};
 
 use crate::address::Peer;
 use crate::config::{Config, RedisSource};
+use crate::head_timer::HeadTimer;
 use crate::limits::Connections;
 use crate::link::{Link, Target};
 use crate::private_redis::{PrivateRedis, PrivateRedisError};
@@ -66,7 +67,9 @@ impl Gateway {
             RedisSource::Url(url) => (Target::parse(url), None),
         };
         // The driver's own text could repeat parts of the URL.
-        let link = Link::new(target.ok_or(StartError::Url)?, config.connections);
+        let target = target.ok_or(StartError::Url)?;
+        let servers = target.servers();
+        let link = Link::new(target, config.connections);
         let link = Arc::new(link.map_err(|_| StartError::Url)?);
         let listener = TcpListener::bind(config.listen).await.map_err(StartError::Listen)?;
         let address = listener.local_addr().map_err(StartError::Listen)?;
@@ -74,9 +77,9 @@ impl Gateway {
         let context = Arc::new(Context::new(&config, Arc::clone(&link), stop.clone()));
         let router = router(&config, &context);
         drop(tokio::spawn(stop.clone().run_until_cancelled_owned(forget_idle(context))));
-        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(link.keep())));
-        let (room, idle_time) = (Connections::new(&config), config.idle_time);
-        let listening = tokio::spawn(listen(listener, router, room, idle_time, stop.clone()));
+        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(link.keep(servers))));
+        let server = Server::new(&config, router);
+        let listening = tokio::spawn(server.listen(listener, stop.clone()));
         Ok(Self { address, stop: stop.drop_guard(), listening, redis })
     }
 
@@ -138,61 +141,80 @@ async fn forget_idle(context: Arc<Context>) {
     }
 }
 
-async fn listen(
-    listener: TcpListener,
-    router: Router,
+/// What serves connections.
+struct Server {
+    http: http1::Builder,
+    service: TowerToHyperService<Router>,
     room: Connections,
-    idle_time: Duration,
-    stop: CancellationToken,
-) {
-    let service = TowerToHyperService::new(router);
-    let mut http = http1::Builder::new();
-    // From the end of an answer to the end of the next head, however the bytes come.
-    http.timer(TokioTimer::new()).header_read_timeout(idle_time).max_buf_size(HEAD_MAX);
-    let graceful = GracefulShutdown::new();
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = select! {
-            // What has ended makes room before the next one is looked at.
-            biased;
-            () = stop.cancelled() => break,
-            Some(_) = connections.join_next() => continue,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                let Some(connected) = room.connect(peer.ip()) else {
-                    // A client that is told at once can go elsewhere, or come back.
-                    let _ = stream.try_write(FULL);
-                    continue;
-                };
-                tune(&stream);
-                let (service, peer) = (service.clone(), Peer(peer.ip()));
-                let service = service_fn(move |mut request| {
-                    request.extensions_mut().insert(peer);
-                    service.call(request)
-                });
-                let connection = http.serve_connection(TokioIo::new(stream), service);
-                let watched = graceful.watch(connection);
-                connections.spawn(async move {
-                    // What broke is the client's affair.
-                    let _ = watched.await;
-                    drop(connected);
-                });
-            }
-            Err(error) => {
-                // Most likely no file descriptor is left: at full speed the loop would only
-                // take the time that others need to give one back.
-                warn!(%error, "cannot accept a connection");
-                sleep(Duration::from_millis(50)).await;
+    head_time: Duration,
+}
+
+impl Server {
+    fn new(config: &Config, router: Router) -> Self {
+        let mut http = http1::Builder::new();
+        // From the end of an answer to the end of the next head, however the bytes come.
+        http.timer(TokioTimer::new()).header_read_timeout(config.idle_time).max_buf_size(HEAD_MAX);
+        let service = TowerToHyperService::new(router);
+        Self { http, service, room: Connections::new(config), head_time: config.head_time }
+    }
+
+    async fn listen(self, listener: TcpListener, stop: CancellationToken) {
+        let graceful = GracefulShutdown::new();
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = select! {
+                // What has ended makes room before the next one is looked at.
+                biased;
+                () = stop.cancelled() => break,
+                Some(_) = connections.join_next() => continue,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    let Some(connected) = self.room.connect(peer.ip()) else {
+                        // A client that is told at once can go elsewhere, or come back.
+                        let _ = stream.try_write(FULL);
+                        continue;
+                    };
+                    let watched = graceful.watch(self.connection(stream, Peer(peer.ip())));
+                    connections.spawn(async move {
+                        // What broke is the client's affair.
+                        let _ = watched.await;
+                        drop(connected);
+                    });
+                }
+                Err(error) => {
+                    // Most likely no file descriptor is left: at full speed the loop would only
+                    // take the time that others need to give one back.
+                    warn!(%error, "cannot accept a connection");
+                    sleep(Duration::from_millis(50)).await;
+                }
             }
         }
+        drop(listener);
+        if timeout(FAREWELL, graceful.shutdown()).await.is_err() {
+            warn!(open = connections.len(), "some requests did not end in time");
+        }
+        connections.shutdown().await;
     }
-    drop(listener);
-    if timeout(FAREWELL, graceful.shutdown()).await.is_err() {
-        warn!(open = connections.len(), "some requests did not end in time");
+
+    /// Serves the requests of one connection.
+    fn connection(
+        &self,
+        stream: TcpStream,
+        peer: Peer,
+    ) -> impl GracefulConnection<Error = hyper::Error> + Send + use<> {
+        tune(&stream);
+        let stream = HeadTimer::new(stream, self.head_time);
+        let (service, progress) = (self.service.clone(), stream.progress());
+        let service = service_fn(move |mut request| {
+            let serving = progress.head();
+            request.extensions_mut().insert(peer);
+            let answered = service.call(request);
+            async { answered.await.map(|response| response.map(|body| serving.with(body))) }
+        });
+        self.http.serve_connection(TokioIo::new(stream), service)
     }
-    connections.shutdown().await;
 }
 
 /// Small answers go out at once, and a client that has vanished is noticed.

@@ -19,6 +19,8 @@
 //!
 //! - a request without a valid token has no effect, and its body is not read;
 //! - what a scoped token does not allow is refused before anything is sent;
+//! - a page on an origin that is not allowed can neither read nor change anything, also where the command or
+//!   the token is in the address;
 //! - a command is sent to Redis once. The gateway never sends it again: only the client knows
 //!   whether it may be repeated. It follows a cluster's redirections, which say that nothing was
 //!   executed;
@@ -28,6 +30,7 @@
 //! - no log line, error or debug output holds a token, a key, a channel or an argument.
 
 mod address;
+mod arrival;
 mod auth;
 mod clock;
 mod command;
@@ -37,14 +40,17 @@ mod execute;
 mod failure;
 mod framing;
 mod gateway;
+mod head_timer;
 mod limits;
 mod link;
+mod path;
 mod policy;
 mod private_redis;
 mod reply;
 mod routes;
 mod scoped;
 mod subscribe;
+mod sync_token;
 mod tokens;
 
 pub use config::{Config, Origin, OriginError, RedisSource};

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::command::{Word, bytes};
+
 /// How an allowed command travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
@@ -81,61 +83,66 @@ impl Policy {
     }
 
     /// Decides by the command's name and, for a few, by its options. `args` begins with the name.
-    pub(crate) fn lane(&self, args: &[Cow<'_, str>]) -> Result<Lane, Refusal> {
+    pub(crate) fn lane<T: Word + ?Sized>(&self, args: &[Cow<'_, T>]) -> Result<Lane, Refusal> {
         let Some((name, rest)) = args.split_first() else { return Ok(Lane::Shared) };
         // `CONFIG|GET` is how Redis itself spells a subcommand: what counts is what stands before.
-        let name = name.split('|').next().unwrap_or_default();
-        if let Some(refused) = REFUSED.iter().find(|refused| refused.eq_ignore_ascii_case(name)) {
+        let name = bytes::<T>(name).split(|byte| *byte == b'|').next().unwrap_or_default();
+        let is_named = |command: &str| name.eq_ignore_ascii_case(command.as_bytes());
+        if let Some(refused) = REFUSED.iter().find(|refused| is_named(refused)) {
             return Err(Refusal::Command(refused));
         }
         let is_called = |called: &&&str| {
             let (command, part) = called.split_once(' ').unwrap_or((called, ""));
-            name.eq_ignore_ascii_case(command) && (part.is_empty() || is(rest.first(), part))
+            is_named(command)
+                && (part.is_empty() || rest.first().is_some_and(|word| is::<T>(word, part)))
         };
         if let Some(dangerous) = self.dangerous.iter().find(is_called) {
             return Err(Refusal::Command(dangerous));
         }
-        if name.eq_ignore_ascii_case("SCRIPT") && is(rest.first(), "DEBUG") {
+        if is_named("SCRIPT") && rest.first().is_some_and(|word| is::<T>(word, "DEBUG")) {
             return Err(Refusal::ScriptDebug);
         }
-        if name.eq_ignore_ascii_case("XREAD") && blocks(rest) {
+        if is_named("XREAD") && blocks(rest) {
             return Err(Refusal::Command("XREAD BLOCK"));
         }
         // `GROUP`, its name and the consumer stand before the options and may be any text.
-        if name.eq_ignore_ascii_case("XREADGROUP") && blocks(rest.get(3..).unwrap_or_default()) {
+        if is_named("XREADGROUP") && blocks(rest.get(3..).unwrap_or_default()) {
             return Err(Refusal::Command("XREADGROUP BLOCK"));
         }
-        let bound = if name.eq_ignore_ascii_case("WAIT") {
+        let bound = if is_named("WAIT") {
             rest.get(1)
-        } else if name.eq_ignore_ascii_case("WAITAOF") {
+        } else if is_named("WAITAOF") {
             rest.get(2)
         } else {
             return Ok(Lane::Shared);
         };
         // A wait with too few arguments is Redis' to refuse.
         match bound {
-            Some(bound) if !is_bounded(bound, self.request_time) => Err(Refusal::UnboundedWait),
+            Some(bound) if !is_bounded(bytes::<T>(bound), self.request_time) => {
+                Err(Refusal::UnboundedWait)
+            }
             _ => Ok(Lane::Own),
         }
     }
 }
 
-fn is(argument: Option<&Cow<'_, str>>, word: &str) -> bool {
-    argument.is_some_and(|argument| argument.eq_ignore_ascii_case(word))
+fn is<T: Word + ?Sized>(argument: &T, word: &str) -> bool {
+    bytes(argument).eq_ignore_ascii_case(word.as_bytes())
 }
 
 /// Whether `BLOCK` stands among the options, which end at `STREAMS`.
-fn blocks(options: &[Cow<'_, str>]) -> bool {
+fn blocks<T: Word + ?Sized>(options: &[Cow<'_, T>]) -> bool {
     options
         .iter()
-        .take_while(|option| !option.eq_ignore_ascii_case("STREAMS"))
-        .any(|option| option.eq_ignore_ascii_case("BLOCK"))
+        .take_while(|option| !is::<T>(option, "STREAMS"))
+        .any(|option| is::<T>(option, "BLOCK"))
 }
 
-fn is_bounded(milliseconds: &str, request_time: Duration) -> bool {
-    milliseconds
-        .parse()
-        .is_ok_and(|bound: u64| bound > 0 && Duration::from_millis(bound) <= request_time)
+fn is_bounded(milliseconds: &[u8], request_time: Duration) -> bool {
+    str::from_utf8(milliseconds)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .is_some_and(|bound: u64| bound > 0 && Duration::from_millis(bound) <= request_time)
 }
 
 /// In the order of the alphabet within each kind.

@@ -1,8 +1,8 @@
-//! From Redis' replies to JSON.
+//! From Redis' replies to JSON or RESP2.
 
 use std::fmt;
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderValue};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use redis::{ServerError, Value, from_redis_value_ref};
@@ -11,22 +11,37 @@ use serde::ser::{Error as _, SerializeMap as _, Serializer};
 
 use crate::failure::Failure;
 
-/// How the strings of a result are written.
+/// How the result of a command is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    /// In base64, so that bytes that are no text survive. The status `OK` stays as it is.
+pub(crate) enum Format {
+    /// JSON with strings in base64, so that bytes that are no text survive. The status `OK` stays as it is.
     Base64,
-    /// As text; what is not UTF-8 becomes U+FFFD.
+    /// RESP2, as a client over TCP reads it.
+    Resp2,
+    /// JSON with strings as text; bytes that are not UTF-8 become U+FFFD.
     Text,
 }
 
-impl Encoding {
-    /// What the client asked for by `Upstash-Encoding`.
-    pub(crate) fn asked(headers: &HeaderMap) -> Self {
-        match headers.get("upstash-encoding") {
-            Some(value) if value.as_bytes().eq_ignore_ascii_case(b"base64") => Self::Base64,
-            _ => Self::Text,
+impl Format {
+    /// Reads `Upstash-Encoding` and `Upstash-Response-Format`.
+    pub(crate) fn requested(headers: &HeaderMap) -> Result<Self, Failure> {
+        let is = |name, value: &str| {
+            let found = headers.get(name).map(HeaderValue::as_bytes);
+            found.is_some_and(|found| found.eq_ignore_ascii_case(value.as_bytes()))
+        };
+        let is_base64 = is("upstash-encoding", "base64");
+        let refused = |text: &str| Err(Failure::Refused(text.to_owned()));
+        if is("upstash-response-format", "resp2") {
+            return match is_base64 {
+                true => refused("ERR RESP2 needs no base64: leave Upstash-Encoding out"),
+                false => Ok(Self::Resp2),
+            };
         }
+        if headers.contains_key("upstash-response-format") && !is("upstash-response-format", "json")
+        {
+            return refused("ERR Upstash-Response-Format is json or resp2");
+        }
+        Ok(if is_base64 { Self::Base64 } else { Self::Text })
     }
 }
 
@@ -37,7 +52,7 @@ pub(crate) enum Answer {
     /// The gateway said no, and the command was not sent.
     Refused(String),
     /// Redis replied; that may be an error too.
-    Replied(Value, Encoding),
+    Replied(Value, Format),
 }
 
 impl Answer {
@@ -45,6 +60,52 @@ impl Answer {
     pub(crate) fn is_result(&self) -> bool {
         matches!(self, Self::Replied(value, _) if !matches!(value, Value::ServerError(_)))
     }
+}
+
+impl Answer {
+    /// Appends the answer in RESP2.
+    pub(crate) fn write_resp2(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let error = match self {
+            Self::Lost(failure) => failure.text(),
+            Self::Refused(text) => text,
+            Self::Replied(value, _) => return write_resp2(value, out),
+        };
+        out.extend_from_slice(format!("-{error}\r\n").as_bytes());
+        Ok(())
+    }
+}
+
+fn write_resp2(value: &Value, out: &mut Vec<u8>) -> Result<(), Failure> {
+    let line = match value {
+        Value::Array(values) => {
+            out.extend_from_slice(format!("*{}\r\n", values.len()).as_bytes());
+            return values.iter().try_for_each(|value| write_resp2(value, out));
+        }
+        Value::BulkString(bytes) => {
+            write_bulk_string(bytes, out);
+            return Ok(());
+        }
+        Value::Int(number) => format!(":{number}\r\n"),
+        // The driver does not tell an absent array from an absent string.
+        Value::Nil => "$-1\r\n".to_owned(),
+        Value::Okay => "+OK\r\n".to_owned(),
+        Value::ServerError(error) => format!("-{}\r\n", ErrorText(error)),
+        Value::SimpleString(text) => format!("+{text}\r\n"),
+        // The gateway speaks RESP2 with Redis, which has nothing else.
+        other => {
+            let text: String = from_redis_value_ref(other).map_err(|_| Failure::BadReply)?;
+            write_bulk_string(text.as_bytes(), out);
+            return Ok(());
+        }
+    };
+    out.extend_from_slice(line.as_bytes());
+    Ok(())
+}
+
+fn write_bulk_string(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("${}\r\n", bytes.len()).as_bytes());
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
 }
 
 impl Serialize for Answer {
@@ -56,8 +117,8 @@ impl Serialize for Answer {
             Self::Replied(Value::ServerError(error), _) => {
                 map.serialize_entry("error", &ErrorText(error))?;
             }
-            Self::Replied(value, encoding) => {
-                map.serialize_entry("result", &Encoded { value, encoding: *encoding })?;
+            Self::Replied(value, format) => {
+                map.serialize_entry("result", &Encoded { value, format: *format })?;
             }
         }
         map.end()
@@ -67,14 +128,16 @@ impl Serialize for Answer {
 /// A value inside a result.
 struct Encoded<'a> {
     value: &'a Value,
-    encoding: Encoding,
+    format: Format,
 }
 
 impl Encoded<'_> {
     fn string<S: Serializer>(&self, bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        match self.encoding {
-            Encoding::Base64 => serializer.collect_str(&Base64Display::new(bytes, &STANDARD)),
-            Encoding::Text => serializer.serialize_str(&String::from_utf8_lossy(bytes)),
+        match self.format {
+            Format::Base64 => serializer.collect_str(&Base64Display::new(bytes, &STANDARD)),
+            Format::Resp2 | Format::Text => {
+                serializer.serialize_str(&String::from_utf8_lossy(bytes))
+            }
         }
     }
 }
@@ -83,7 +146,7 @@ impl Serialize for Encoded<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.value {
             Value::Array(values) => serializer
-                .collect_seq(values.iter().map(|value| Encoded { value, encoding: self.encoding })),
+                .collect_seq(values.iter().map(|value| Encoded { value, format: self.format })),
             Value::BulkString(bytes) => self.string(bytes, serializer),
             Value::Int(number) => serializer.serialize_i64(*number),
             Value::Nil => serializer.serialize_none(),
@@ -126,45 +189,73 @@ impl Serialize for ErrorText<'_> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderName;
     use redis::parse_redis_value;
 
     use super::*;
 
-    fn json(wire: &[u8], encoding: Encoding) -> String {
+    fn json(wire: &[u8], format: Format) -> String {
         let value = parse_redis_value(wire).unwrap();
-        serde_json::to_string(&Answer::Replied(value, encoding)).unwrap()
+        serde_json::to_string(&Answer::Replied(value, format)).unwrap()
     }
 
     #[test]
     fn integers_keep_all_their_64_bits() {
         let wire = b"*2\r\n:9223372036854775807\r\n:-9223372036854775808\r\n";
         let expected = r#"{"result":[9223372036854775807,-9223372036854775808]}"#;
-        assert_eq!(json(wire, Encoding::Text), expected);
-        assert_eq!(json(wire, Encoding::Base64), expected);
+        assert_eq!(json(wire, Format::Text), expected);
+        assert_eq!(json(wire, Format::Base64), expected);
     }
 
     #[test]
     fn nested_replies_keep_their_shape_in_both_encodings() {
         let wire = b"*5\r\n$1\r\na\r\n$-1\r\n+OK\r\n*2\r\n:2\r\n$2\r\n\xff\xfe\r\n+PONG\r\n";
         assert_eq!(
-            json(wire, Encoding::Text),
+            json(wire, Format::Text),
             "{\"result\":[\"a\",null,\"OK\",[2,\"\u{fffd}\u{fffd}\"],\"PONG\"]}"
         );
         assert_eq!(
-            json(wire, Encoding::Base64),
+            json(wire, Format::Base64),
             r#"{"result":["YQ==",null,"OK",[2,"//4="],"UE9ORw=="]}"#
         );
     }
 
     #[test]
+    fn in_resp2_a_reply_is_what_redis_sent() {
+        let wire: &[u8] = b"*6\r\n$2\r\n\xff\xfe\r\n:-7\r\n+OK\r\n$-1\r\n*2\r\n+PONG\r\n$0\r\n\r\n-ERR no  more \r\n";
+        let mut out = Vec::new();
+        let value = parse_redis_value(wire).unwrap();
+        Answer::Replied(value, Format::Resp2).write_resp2(&mut out).unwrap();
+        assert_eq!(out, wire);
+        Answer::Refused("ERR refused".to_owned()).write_resp2(&mut out).unwrap();
+        assert_eq!(out.strip_prefix(wire).unwrap(), b"-ERR refused\r\n");
+    }
+
+    #[test]
+    fn the_format_is_what_the_headers_name() {
+        let format = |encoding: &'static str, format: &'static str| {
+            let headers = [("upstash-encoding", encoding), ("upstash-response-format", format)];
+            let headers = headers.into_iter().filter(|(_, value)| !value.is_empty());
+            let pair =
+                |(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+            Format::requested(&headers.map(pair).collect())
+        };
+        assert_eq!(format("", "").unwrap(), Format::Text);
+        assert_eq!(format("Base64", "JSON").unwrap(), Format::Base64);
+        assert_eq!(format("other", "json").unwrap(), Format::Text);
+        assert_eq!(format("", "resp2").unwrap(), Format::Resp2);
+        assert!(format("base64", "resp2").is_err() && format("", "resp3").is_err());
+    }
+
+    #[test]
     fn an_error_keeps_its_whole_line_and_is_never_encoded() {
-        for encoding in [Encoding::Text, Encoding::Base64] {
+        for format in [Format::Text, Format::Base64] {
             let wire = b"-NOSCRIPT No matching script. Please use EVAL.\r\n";
             let expected = r#"{"error":"NOSCRIPT No matching script. Please use EVAL."}"#;
-            assert_eq!(json(wire, encoding), expected);
-            assert_eq!(json(b"-HELD  by me \r\n", encoding), r#"{"error":"HELD  by me "}"#);
-            assert_eq!(json(b"-HELD\r\n", encoding), r#"{"error":"HELD"}"#);
-            let nested = json(b"*2\r\n-ERR no\r\n:1\r\n", encoding);
+            assert_eq!(json(wire, format), expected);
+            assert_eq!(json(b"-HELD  by me \r\n", format), r#"{"error":"HELD  by me "}"#);
+            assert_eq!(json(b"-HELD\r\n", format), r#"{"error":"HELD"}"#);
+            let nested = json(b"*2\r\n-ERR no\r\n:1\r\n", format);
             assert_eq!(nested, r#"{"result":[{"error":"ERR no"},1]}"#);
         }
     }

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, Response, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::address::{Peer, network};
 use crate::auth::guard;
-use crate::config::Config;
+use crate::config::{Config, Origin};
 use crate::cors;
-use crate::execute::{command, multi_exec, pipeline};
+use crate::execute::{command, multi_exec, path_command, pipeline};
 use crate::failure::{Failure, json};
 use crate::framing;
 use crate::limits::Limits;
@@ -29,10 +30,10 @@ use crate::tokens::Tokens;
 pub(crate) type Shared = Arc<Context>;
 
 pub(crate) struct Context {
-    pub(crate) body_limit: usize,
     pub(crate) keep_alive: Duration,
     pub(crate) limits: Limits,
     pub(crate) link: Arc<Link>,
+    pub(crate) origins: Vec<Origin>,
     pub(crate) pipeline_limit: usize,
     pub(crate) policy: Policy,
     pub(crate) request_time: Duration,
@@ -47,10 +48,10 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(config: &Config, link: Arc<Link>, stop: CancellationToken) -> Self {
         Self {
-            body_limit: config.body_limit,
             keep_alive: config.keep_alive,
             limits: Limits::new(config),
             link,
+            origins: config.origins.clone(),
             pipeline_limit: config.pipeline_limit,
             policy: Policy::new(config.request_time, &config.allowed),
             request_time: config.request_time,
@@ -72,11 +73,13 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
         .route("/subscribe/{*channel}", get(subscribe).post(subscribe))
         .route("/psubscribe/{*pattern}", get(psubscribe).post(psubscribe))
         .route("/ssubscribe/{*channel}", get(ssubscribe).post(ssubscribe))
-        .fallback(|| async { Failure::UnknownPath })
-        .method_not_allowed_fallback(|| async { Failure::WrongMethod })
+        .fallback(path_command)
+        .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(shared), guard));
-    let router =
-        Router::new().route("/healthz", get(health)).merge(guarded).with_state(Arc::clone(shared));
+    let router = Router::new()
+        .route("/healthz", get(health).fallback(wrong_method))
+        .merge(guarded)
+        .with_state(Arc::clone(shared));
     let router = match cors::layer(&config.origins) {
         Some(layer) => router.layer(layer),
         None => router,
@@ -85,10 +88,19 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
 }
 
 /// Tells a supervisor whether commands would get through. Needs no token and says nothing else.
-async fn health(State(shared): State<Shared>) -> Response {
+async fn health(
+    State(shared): State<Shared>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+) -> Result<Response<Body>, Failure> {
+    shared.limits.health_check(network(peer.client(&headers, shared.trusted_proxies)))?;
     let ok = shared.link.is_alive().await;
     let status = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    json(status, &Health { ok }).into_response()
+    Ok(json(status, &Health { ok }))
+}
+
+async fn wrong_method() -> Failure {
+    Failure::WrongMethod
 }
 
 #[derive(Serialize)]

@@ -93,6 +93,85 @@ describe("encodings", () => {
   });
 });
 
+describe("read your writes", () => {
+  // As the client's own tests have it.
+  test("each answer brings the client another sync token, which it sends with its next request", async (t) => {
+    const client = new Redis({ url, token });
+    const fetched = t.mock.method(globalThis, "fetch");
+    const had = [client.readYourWritesSyncToken];
+    for (const write of [
+      () => client.set(key, 1),
+      () => client.pipeline().incr(key).exec(),
+      () => client.multi().incr(key).exec(),
+      () => client.eval("return redis.call('INCR', KEYS[1])", [key], []),
+    ]) {
+      await write();
+      had.push(client.readYourWritesSyncToken);
+    }
+    assert.equal(await client.get(key), 4);
+    assert.ok(had.slice(1).every(Boolean) && new Set(had).size === 5, `each time a new one: ${had}`);
+    const sent = fetched.mock.calls.map(({ arguments: [, { headers }] }) => headers["upstash-sync-token"]);
+    assert.deepEqual(sent, had);
+  });
+
+  test("who does not want it has none", async () => {
+    const client = new Redis({ url, token, readYourWrites: false });
+    assert.equal(await client.set(key, 1), "OK");
+    assert.equal(await client.get(key), 1);
+  });
+});
+
+describe("plain requests", () => {
+  const authorization = `Bearer ${token}`;
+  const send = async (path, { headers, ...init } = {}) => fetch(`${url}${path}`, { ...init, headers: { authorization, ...headers } });
+  const result = async (response) => (await response.json()).result;
+
+  test("a command in the address is what the client sends in a body", async () => {
+    assert.equal(await result(await send(`/set/${key}/bar/EX/100`)), "OK");
+    assert.equal(await redis.get(key), "bar");
+    const value = { a: ["/", "?", "&", "é"] };
+    const query = new URLSearchParams({ PX: 60_000 });
+    assert.equal(await result(await send(`/set/${key}?${query}`, { method: "POST", body: JSON.stringify(value) })), "OK");
+    assert.deepEqual(await redis.get(key), value);
+    const left = await redis.pttl(key);
+    assert.ok(left > 0 && left <= 60_000);
+    assert.equal(await result(await send(`/set/${encodeURIComponent(`${key}/ ?`)}/v`, { method: "PUT" })), "OK");
+    assert.equal(await redis.get(`${key}/ ?`), "v");
+    const { error } = await (await send(`/incr/${key}`)).json();
+    assert.match(error, /not an integer/);
+  });
+
+  test("the token may be in the address", async () => {
+    const query = new URLSearchParams({ _token: token });
+    assert.equal(await result(await fetch(`${url}/set/${key}/v?${query}`)), "OK");
+    assert.equal((await fetch(`${url}/get/${key}?_token=wrong`)).status, 401);
+    assert.equal(await redis.get(key), "v");
+  });
+
+  test("bytes go in by a body and come out in base64 and in RESP2", async () => {
+    const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+    assert.equal(await result(await send(`/set/${key}`, { method: "POST", body: bytes })), "OK");
+    const encoded = await result(await send(`/get/${key}`, { headers: { "upstash-encoding": "base64" } }));
+    assert.deepEqual([...Buffer.from(encoded, "base64")], [...bytes]);
+    const raw = await send(`/get/${key}`, { headers: { "upstash-response-format": "resp2" } });
+    assert.equal(raw.headers.get("content-type"), "application/octet-stream");
+    const told = Buffer.from(await raw.arrayBuffer());
+    assert.deepEqual(told, Buffer.concat([Buffer.from("$256\r\n"), bytes, Buffer.from("\r\n")]));
+  });
+
+  test("a value of 1.1 MB is stored and read", async () => {
+    const value = "v".repeat(1_100_000);
+    assert.equal(await redis.set(key, value), "OK");
+    assert.equal(await redis.get(key), value);
+    assert.equal(await redis.del(key), 1);
+  });
+
+  test("what is too large is an error that says so", async () => {
+    await assert.rejects(redis.set(key, "v".repeat(11_000_000)), /ERR max request size exceeded/);
+    assert.equal(await redis.exists(key), 0);
+  });
+});
+
 describe("many at once", () => {
   test("a pipeline answers each command, also beside one that fails", async () => {
     const pipeline = redis.pipeline().set(key, "1").incr(key).get(`${key}:none`);

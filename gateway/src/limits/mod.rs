@@ -1,7 +1,7 @@
 //! What clients may take, so that one of them does not keep the gateway or Redis from the others.
 //!
 //! Clients with a scoped token may be anybody, so each of them has a share, and so has each address they come from: a rate, and what
-//! it may have at once. Clients with a full token are trusted with more. Memory for bodies, streams, and connections for `WAIT` are
+//! it may have at once. Clients with a full token are trusted with more; an address has a rate of health checks, which need no token. Memory for bodies, streams, and connections for `WAIT` are
 //! bounded for all of them together.
 
 mod connections;
@@ -13,9 +13,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use governor::clock::MonotonicClock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use self::connections::Connections;
+use self::rate::Rate;
 use self::shares::{Share, Shares, Sizes, semaphore};
 use crate::config::Config;
 
@@ -55,8 +57,13 @@ pub(crate) struct Source {
 
 /// The limits, and what of them is in use.
 pub(crate) struct Limits {
+    /// The largest body, in bytes: with a full token, and with a scoped one.
+    body_max: usize,
+    client_body_max: usize,
     clients: Shares<ClientKey>,
     addresses: Shares<IpAddr>,
+    /// Health checks of an address: they need no token, so they count apart from its requests.
+    health_checks: Rate<IpAddr>,
     /// A permit for each byte of a body in memory.
     bodies: Arc<Semaphore>,
     streams: Arc<Semaphore>,
@@ -83,7 +90,8 @@ pub(crate) struct Room {
 
 impl Limits {
     pub(crate) fn new(config: &Config) -> Self {
-        let max_commands = config.pipeline_limit + config.body_limit / BYTES_PER_COMMAND;
+        let client_body_max = config.client_body_limit.min(config.body_limit);
+        let max_commands = config.pipeline_limit + client_body_max / BYTES_PER_COMMAND;
         let max_commands = u32::try_from(max_commands).unwrap_or(u32::MAX);
         let max_commands = NonZeroU32::new(max_commands).unwrap_or(NonZeroU32::MIN);
         let clients = config.address_clients;
@@ -92,7 +100,7 @@ impl Limits {
             requests: config.client_concurrency,
             streams: config.client_streams,
             waits: config.wait_limit.div_ceil(CLIENT_PART),
-            body_bytes: (config.body_memory / CLIENT_PART).max(config.body_limit),
+            body_bytes: (config.body_memory / CLIENT_PART).max(client_body_max),
         };
         let address = Sizes {
             requests: client.requests.saturating_mul(times),
@@ -105,12 +113,19 @@ impl Limits {
         };
         let (requests, commands) = (config.client_requests, config.client_commands);
         Self {
+            body_max: config.body_limit,
+            client_body_max,
             clients: Shares::new(requests, commands, max_commands, client),
             addresses: Shares::new(
                 requests.saturating_mul(clients),
                 commands.saturating_mul(clients),
                 max_commands,
                 address,
+            ),
+            health_checks: Rate::new(
+                requests.saturating_mul(clients),
+                NonZeroU32::MIN,
+                MonotonicClock,
             ),
             bodies: semaphore(config.body_memory.max(config.body_limit)),
             streams: semaphore(config.stream_limit),
@@ -127,6 +142,16 @@ impl Limits {
         let shares = [self.clients.share(&source.client), self.addresses.share(&source.address)];
         let requests = take(&shares, |share| &share.requests, 1)?;
         Ok(Admitted(Some(Counted { source, shares, _requests: requests })))
+    }
+
+    /// Counts a health check. An address may make as many as its clients may send requests.
+    pub(crate) fn health_check(&self, address: IpAddr) -> Result<(), Exceeded> {
+        self.health_checks.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
+    }
+
+    /// The largest body that the request may have, in bytes.
+    pub(crate) fn body_max(&self, admitted: &Admitted) -> usize {
+        if admitted.0.is_some() { self.client_body_max } else { self.body_max }
     }
 
     /// Counts the commands of a request.
@@ -173,6 +198,7 @@ impl Limits {
     pub(crate) fn forget_idle(&self) {
         self.clients.forget_idle();
         self.addresses.forget_idle();
+        self.health_checks.forget_idle();
     }
 }
 

@@ -130,8 +130,8 @@ impl Link {
         }
     }
 
-    /// Watches over the shared connections until the future is dropped.
-    pub(crate) async fn keep(self: Arc<Self>) {
+    /// Watches over the shared connections until the future is dropped. `servers` names Redis in the log.
+    pub(crate) async fn keep(self: Arc<Self>, servers: String) {
         let mut ticks = interval(CHECK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut was_alive, mut was_asked) = (true, false);
@@ -143,8 +143,8 @@ impl Link {
                 Self::Sentinel(sentinel) => sentinel.check().await,
             };
             match (was_alive, is_alive) {
-                (true, false) => warn!("Redis does not answer"),
-                (false, true) => info!("Redis answers again"),
+                (true, false) => warn!("Redis does not answer at {servers}"),
+                (false, true) => info!("Redis answers again at {servers}"),
                 _ => {}
             }
             was_alive = is_alive;

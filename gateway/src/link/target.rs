@@ -26,6 +26,21 @@ impl Target {
         ConnectionAddr::Unix(socket).into_connection_info().ok().map(Self::One)
     }
 
+    /// Where it is, for the log: hosts and ports, or a path. Never a user or a password.
+    pub(crate) fn servers(&self) -> String {
+        let addresses = |infos: &[ConnectionInfo]| {
+            let addresses: Vec<_> = infos.iter().map(|info| info.addr().to_string()).collect();
+            addresses.join(", ")
+        };
+        match self {
+            Self::Cluster(nodes) => format!("the cluster of {}", addresses(nodes)),
+            Self::One(info) => info.addr().to_string(),
+            Self::Sentinel { sentinels, name, .. } => {
+                format!("{name}, says Sentinel at {}", addresses(sentinels))
+            }
+        }
+    }
+
     /// `None` if it is not a URL that this build can connect to. Why is not told: the driver's
     /// own words could repeat parts of it.
     pub(crate) fn parse(url: &str) -> Option<Self> {

@@ -31,7 +31,7 @@ async fn without_the_token_nothing_happens() {
             let wrong = format!("{before}{token}{after}");
             assert_eq!(answer(post().header(AUTHORIZATION, &wrong)).await, refused, "{wrong}");
         }
-        let in_address = client.bare(Method::POST, &format!("{path}?_token={TOKEN}"));
+        let in_address = client.bare(Method::POST, &format!("{path}?_token={TOKEN}2"));
         assert_eq!(answer(in_address.body(body)).await, refused, "{path}");
     }
     assert_eq!(client.command(r#"["EXISTS","k"]"#).await.1, r#"{"result":0}"#);

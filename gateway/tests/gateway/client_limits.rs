@@ -66,6 +66,26 @@ async fn a_client_that_sends_too_often_is_told_when_to_come_back() {
     assert_eq!(stand.client.command(r#"["PING"]"#).await.0, 200);
 }
 
+/// They need no token, and each costs Redis a command.
+#[tokio::test]
+async fn health_checks_of_one_address_have_a_rate_of_their_own() {
+    let stand = stand(|config| {
+        (config.client_requests, config.address_clients) = (ONE, ONE);
+        config.trusted_proxies = 1;
+    })
+    .await;
+    let check = |address: &str| {
+        stand.client.bare(Method::GET, "/healthz").header("x-forwarded-for", address).send()
+    };
+    let answers = join_all((0..200).map(|_| check("192.0.2.1"))).await;
+    let mut answers = answers.into_iter().map(Result::unwrap);
+    assert_told(answers.find(|answer| answer.status() == 429).as_ref().unwrap(), 429);
+    assert_eq!(check("192.0.2.2").await.unwrap().status(), 200);
+    // Clients of the address go on.
+    let client = client(&stand, &of_user("one")).request(Method::POST, "/").body("[\"PING\"]");
+    assert_eq!(client.header("x-forwarded-for", "192.0.2.1").send().await.unwrap().status(), 403);
+}
+
 #[tokio::test]
 async fn commands_are_counted_one_by_one() {
     let stand = stand(|config| (config.client_commands, config.pipeline_limit) = (ONE, 50)).await;

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 
-use crate::support::{Stand, answer};
+use crate::support::{Stand, TestClient, answer, header};
 
 #[tokio::test]
 async fn a_command_and_its_result() {
@@ -160,15 +160,87 @@ async fn a_body_that_is_no_command_is_refused_and_not_repeated() {
     }
     let not_utf8 = client.request(Method::POST, "/").body(vec![b'[', b'"', 0xff, b'"', b']']);
     assert_eq!(answer(not_utf8).await.0, 400);
-    let resp = client.request(Method::POST, "/").header("Upstash-Response-Format", "resp2");
-    assert_eq!(answer(resp.body("[\"PING\"]")).await.0, 400);
+}
+
+/// The answer in RESP2 with its status, or another one in JSON.
+async fn resp2(client: &TestClient, path: &str, body: &str) -> (u16, String) {
+    let request = client.request(Method::POST, path).header("Upstash-Response-Format", "resp2");
+    let response = request.body(body.to_owned()).send().await.unwrap();
+    let kind = header(response.headers(), "content-type").unwrap().to_owned();
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    let is_json = text.starts_with(['{', '[']);
+    assert_eq!(kind, if is_json { "application/json" } else { "application/octet-stream" });
+    (status, text)
 }
 
 #[tokio::test]
-async fn other_paths_and_methods_are_answered_in_json() {
+async fn in_resp2_an_answer_is_what_redis_says_over_tcp() {
     let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
-    let unknown = (404, r#"{"error":"ERR the gateway has no such path"}"#.to_owned());
-    assert_eq!(answer(client.request(Method::GET, "/get/k")).await, unknown);
+    for (command, status, text) in [
+        (r#"["SET","k","v"]"#, 200, "+OK\r\n"),
+        (r#"["GET","k"]"#, 200, "$1\r\nv\r\n"),
+        (r#"["GET","none"]"#, 200, "$-1\r\n"),
+        (r#"["EVAL","return {1,'a',{}}",0]"#, 200, "*3\r\n:1\r\n$1\r\na\r\n*0\r\n"),
+        (r#"["EVAL","return redis.error_reply('HELD by me')",0]"#, 400, "-HELD by me\r\n"),
+    ] {
+        assert_eq!(resp2(&client, "/", command).await, (status, text.to_owned()), "{command}");
+    }
+    let many = r#"[["GET","k"],["CONFIG"],["INCR","n"]]"#;
+    let refusal = "-ERR the gateway does not allow CONFIG\r\n";
+    let expected = (200, format!("$1\r\nv\r\n{refusal}:1\r\n"));
+    assert_eq!(resp2(&client, "/pipeline", many).await, expected);
+    // What the gateway says itself is JSON, and so is a transaction.
+    let (status, error) = resp2(&client, "/", r#"["CONFIG"]"#).await;
+    assert_eq!(status, 400);
+    assert!(error.starts_with(r#"{"error":"ERR "#), "{error}");
+    let done = (200, r#"[{"result":2}]"#.to_owned());
+    assert_eq!(resp2(&client, "/multi-exec", r#"[["INCR","n"]]"#).await, done);
+    let get = client.request(Method::GET, "/get/k").header("Upstash-Response-Format", "RESP2");
+    assert_eq!(answer(get).await, (200, "$1\r\nv\r\n".to_owned()));
+}
+
+#[tokio::test]
+async fn a_format_that_is_none_is_refused() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    for (format, encoding, expected) in
+        [("resp3", "", 400), ("resp2", "base64", 400), ("json", "base64", 200)]
+    {
+        let request = client.request(Method::POST, "/").body(r#"["INCR","n"]"#);
+        let request = request.header("Upstash-Response-Format", format);
+        let (status, body) = answer(request.header("Upstash-Encoding", encoding)).await;
+        assert_eq!(status, expected, "{format} {encoding}: {body}");
+        assert!(body.starts_with('{'), "{body}");
+    }
+    assert_eq!(client.command(r#"["GET","n"]"#).await.1, r#"{"result":"1"}"#);
+}
+
+#[tokio::test]
+async fn each_answer_of_redis_has_a_sync_token_of_its_own() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let mut seen = std::collections::BTreeSet::new();
+    let requests = [
+        (Method::POST, "/", r#"["SET","k","v"]"#),
+        (Method::POST, "/pipeline", r#"[["SET","k","v"]]"#),
+        (Method::POST, "/multi-exec", r#"[["SET","k","v"]]"#),
+        (Method::GET, "/set/k/v", ""),
+        // A script that fails may have written before.
+        (Method::POST, "/", r#"["EVAL","redis.call('set','k','w') return {err='ERR x'}",0]"#),
+    ];
+    for (method, path, body) in requests.clone().into_iter().chain(requests) {
+        let sent = seen.last().cloned().unwrap_or_default();
+        let request = client.request(method, path).header("upstash-sync-token", sent);
+        let response = request.body(body).send().await.unwrap();
+        let token = header(response.headers(), "upstash-sync-token").unwrap().to_owned();
+        assert!(!token.is_empty() && seen.insert(token), "{path}");
+    }
+    let response = client.request(Method::POST, "/").body("[]").send().await.unwrap();
+    assert_eq!(header(response.headers(), "upstash-sync-token"), None);
+}
+
+#[tokio::test]
+async fn other_methods_are_answered_in_json() {
+    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
     let wrong = (405, r#"{"error":"ERR the gateway does not know this method here"}"#.to_owned());
     assert_eq!(answer(client.request(Method::GET, "/pipeline")).await, wrong);
     let health = (200, r#"{"ok":true}"#.to_owned());

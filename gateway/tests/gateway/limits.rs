@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use edgelatch_gateway::Right;
 use reqwest::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::support::{AT_MOST, Stand, Stream, TOKEN, until_blocked};
+use crate::scopes::{scoped, with_scopes};
+use crate::support::{AT_MOST, Stand, Stream, TOKEN, TestClient, answer, until_blocked};
 
 /// Sends what stands there and reads until the gateway closes the connection.
 async fn raw(address: SocketAddr, headers: &str, body: &str) -> String {
@@ -40,6 +42,46 @@ async fn a_body_beyond_the_limit_is_refused() {
     .await;
     assert!(chunked.starts_with("HTTP/1.1 413"), "{chunked}");
     assert!(chunked.contains("ERR max request size exceeded"), "{chunked}");
+}
+
+/// A client that sent for longer than it was listened to had its connection reset, and never read why.
+#[tokio::test]
+async fn whoever_sends_too_much_is_told_so_and_may_go_on() {
+    let stand = Stand::with(|config| config.body_limit = 2 << 20).await;
+    let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
+    let head = |headers: &str| {
+        format!("POST /echo HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n{headers}\r\n")
+    };
+    let body = "x".repeat(5 << 20);
+    let announced = format!("{}{body}", head(&format!("Content-Length: {}\r\n", body.len())));
+    let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let chunked = format!("{}{chunk}", head("Transfer-Encoding: chunked\r\n"));
+    let last = format!("{}ok", head("Content-Length: 2\r\nConnection: close\r\n"));
+    let sent = [announced, chunked, last].concat();
+    let (mut reader, mut writer) = stream.split();
+    let mut answers = String::new();
+    let talking = async {
+        tokio::join!(writer.write_all(sent.as_bytes()), reader.read_to_string(&mut answers))
+    };
+    let (written, read) = timeout(AT_MOST, talking).await.unwrap();
+    assert!(written.is_ok() && read.is_ok(), "{written:?} {read:?}");
+    assert_eq!(answers.matches("HTTP/1.1 413").count(), 2, "{answers}");
+    assert!(answers.ends_with(r#"{"result":"ok"}"#), "{answers}");
+}
+
+#[tokio::test]
+async fn a_value_that_upstash_takes_passes_unless_the_token_is_scoped() {
+    let Stand { gateway, client, redis: _redis } = Stand::with(with_scopes).await;
+    let command = |bytes| format!(r#"["SET","k","{}"]"#, "x".repeat(bytes));
+    assert_eq!(client.command(&command(9_900_000)).await.0, 200);
+    let in_path = client.request(Method::POST, "/set/k").body("x".repeat(1_100_000));
+    assert_eq!(answer(in_path).await.0, 200);
+    assert_eq!(client.command(r#"["STRLEN","k"]"#).await.1, r#"{"result":1100000}"#);
+    assert_eq!(client.command(&command(10_500_000)).await.0, 413);
+    // Whoever opens a page has its token.
+    let page = TestClient::new(&format!("http://{}", gateway.address()), &scoped(&[Right::Hold]));
+    assert_eq!(page.command(&command(1_000_000)).await.0, 403);
+    assert_eq!(page.command(&command(1_100_000)).await.0, 413);
 }
 
 #[tokio::test]

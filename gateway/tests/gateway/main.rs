@@ -17,6 +17,7 @@ mod http_attacker;
 mod limits;
 mod lost;
 mod outage;
+mod path_style;
 mod peer;
 mod pipelines;
 mod program;

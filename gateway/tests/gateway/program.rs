@@ -225,6 +225,10 @@ async fn the_log_holds_no_secret() {
     client.command(r#"["SET","secret-key"]"#).await;
     client.command(r#"["BLPOP","secret-key",0]"#).await;
     running.client("secret-guess").command(r#"["PING","secret"]"#).await;
+    for token in ["secret-gateway-token", "secret-guess"] {
+        let address = format!("/set/secret-key/secret-value?_token={token}&EX=100");
+        client.bare(Method::GET, &address).send().await.unwrap();
+    }
     let mut stream = Stream::open(client.request(Method::POST, "/subscribe/secret-channel")).await;
     stream.reach("data: subscribe,secret-channel,1\n\n").await;
     redis.kill().await;
@@ -233,6 +237,27 @@ async fn the_log_holds_no_secret() {
     let (_, log) = running.end().await;
     assert!(log.contains("no reply from Redis"), "the log is empty: {log}");
     assert!(!log.contains("secret"), "{log}");
+}
+
+/// 3.9 of what a new user met: `Redis does not answer`, without a word where.
+#[tokio::test]
+async fn a_redis_that_does_not_answer_is_named_without_its_password() {
+    for (url, named) in [
+        ("redis://secret-user:secret@127.0.0.1:1/5", "127.0.0.1:1"),
+        ("redis+cluster://:secret@127.0.0.1:1,127.0.0.1:2", "127.0.0.1:1, 127.0.0.1:2"),
+        (
+            "redis+sentinel://:secret@127.0.0.1:1/main?sentinel-password=secret",
+            "main, says Sentinel at 127.0.0.1:1",
+        ),
+    ] {
+        let mut command = program(&["--redis", url, "--token", TOKEN]);
+        command.env("EDGELATCH_LOG", "info");
+        let mut running = Running::start(command).await;
+        let mut log = BufReader::new(running.child.stderr.take().unwrap()).lines();
+        let line = timeout(AT_MOST, log.next_line()).await.unwrap().unwrap().unwrap();
+        assert!(line.contains("Redis does not answer at ") && line.ends_with(named), "{line}");
+        assert!(!line.contains("secret"), "{line}");
+    }
 }
 
 /// What a gateway logs in front of a Redis that was told so about its memory.

@@ -69,6 +69,24 @@ async fn whoever_sends_no_head_in_time_is_hung_up_on() {
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("PONG\"}"), "{answer}");
 }
 
+/// The time of idle connections, which is longer than the test waits, does not apply to heads.
+#[tokio::test]
+async fn a_head_has_less_time_than_a_connection_may_be_idle() {
+    let stand = Stand::with(|config| config.head_time = Duration::from_millis(100)).await;
+    let address = stand.gateway.address();
+    // None at all, a part of one, a part that goes on for ever.
+    assert_eq!(rest(&mut connect(address, "").await).await, "");
+    assert_eq!(rest(&mut connect(address, "POST / HT").await).await, "");
+    assert_eq!(trickle(&mut connect(address, &head("X: ")).await, b"x").await, "");
+    // The second one of a connection.
+    let first = head("Content-Length: 8\r\n\r\n[\"PING\"]");
+    let mut stream = connect(address, &first).await;
+    let mut start = [0; 12];
+    timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap().unwrap();
+    assert_eq!(&start, b"HTTP/1.1 200");
+    assert!(trickle(&mut stream, b"P").await.ends_with("PONG\"}"));
+}
+
 #[tokio::test]
 async fn a_body_that_trickles_is_given_up() {
     let stand = Stand::with(|config| config.request_time = Duration::from_millis(200)).await;
@@ -110,6 +128,9 @@ async fn one_connection_more_than_there_is_room_for_is_closed() {
     }
     let answer = rest(&mut TcpStream::connect(address).await.unwrap()).await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{answer}");
+    assert_eq!(body, r#"{"error":"ERR too many open connections"}"#);
     // Whoever leaves makes room.
     open.pop();
     until(async || {

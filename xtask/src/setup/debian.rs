@@ -24,7 +24,7 @@ pub(crate) fn install(place: &Place, packages: &[&str]) -> Result<()> {
     if which("apt-get").is_none() {
         bail!(
             "this machine has no apt-get; install by its own means: {list} \
-             (needed are the programs redis-server, webdis, wrk, chromium, chromedriver, javac and mvn)"
+             (needed are the programs redis-server, webdis, wrk, nginx, caddy, chromium, chromedriver, javac and mvn)"
         );
     }
     step(&format!("Debian packages: {list}"), || {
@@ -98,8 +98,7 @@ impl ServicePolicy {
 
 /// Keeps what we have just installed from being started at the next boot.
 fn disable_services(place: &Place, packages: &[&str]) -> Result<()> {
-    let services: Vec<&str> =
-        packages.iter().copied().filter(|name| ["redis-server", "webdis"].contains(name)).collect();
+    let services: Vec<&str> = packages.iter().copied().filter_map(service).collect();
     if services.is_empty() || !Path::new("/run/systemd/system").exists() {
         return Ok(());
     }
@@ -108,4 +107,13 @@ fn disable_services(place: &Place, packages: &[&str]) -> Result<()> {
         "systemctl",
         &[&["disable", "--now", "--quiet"], services.as_slice()].concat(),
     )
+}
+
+/// The service that a package brings, if it brings one.
+fn service(package: &str) -> Option<&str> {
+    match package {
+        "nginx-light" => Some("nginx"),
+        "caddy" | "redis-server" | "webdis" => Some(package),
+        _ => None,
+    }
 }

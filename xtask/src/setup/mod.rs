@@ -6,7 +6,7 @@ mod java;
 pub(crate) mod npm;
 pub(crate) mod wasm;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Result, bail};
@@ -15,6 +15,9 @@ use clap::ValueEnum;
 use crate::place::{Place, chromium, which};
 use crate::process::Interrupted;
 use crate::progress;
+
+/// Debian's place for it is in the path of root only.
+const NGINX: &str = "/usr/sbin/nginx";
 
 /// Something that has to be on the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +28,8 @@ pub(crate) enum Need {
     Webdis,
     /// `wrk`, which loads both gateways.
     Wrk,
+    /// `nginx` and `caddy`, which the gateway is tried behind.
+    Proxies,
     /// A compiler for C++, which libFuzzer is written in.
     Cxx,
     /// A browser and its WebDriver.
@@ -76,13 +81,14 @@ impl Purpose {
     pub(crate) fn needs(self) -> &'static [Need] {
         use Need::{
             Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, Java, Nextest, NpmTools,
-            Redis, WasmBindgen, WasmTarget, Webdis, Wrk,
+            Proxies, Redis, WasmBindgen, WasmTarget, Webdis, Wrk,
         };
         match self {
             Self::All => &[
                 Redis,
                 Webdis,
                 Wrk,
+                Proxies,
                 Cxx,
                 Chromium,
                 Java,
@@ -189,6 +195,10 @@ fn is_there(place: &Place, need: Need) -> bool {
         Need::Redis => which("redis-server").is_some(),
         Need::Webdis => which("webdis").is_some(),
         Need::Wrk => which("wrk").is_some(),
+        Need::Proxies => {
+            let has_nginx = which("nginx").is_some() || Path::new(NGINX).exists();
+            has_nginx && which("caddy").is_some()
+        }
         Need::Cxx => which("c++").is_some(),
         Need::Chromium => chromium().is_some() && which("chromedriver").is_some(),
         Need::Java => java::is_there(),
@@ -209,6 +219,7 @@ fn packages(need: Need) -> &'static [&'static str] {
         Need::Redis => &["redis-server"],
         Need::Webdis => &["webdis"],
         Need::Wrk => &["wrk"],
+        Need::Proxies => &["nginx-light", "caddy"],
         Need::Cxx => &["g++"],
         Need::Chromium => &["chromium", "chromium-driver"],
         Need::Java => java::PACKAGES,

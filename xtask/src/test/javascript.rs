@@ -52,6 +52,13 @@ pub(crate) fn upstash(session: &Session<'_>) -> Result<Report> {
     with_gateway(session, "tests/upstash/run.mjs", |_| {})
 }
 
+pub(crate) fn proxies(session: &Session<'_>) -> Result<Report> {
+    let gateway = build::gateway(session.place)?;
+    script(session, "tests/proxies/run.mjs", |command| {
+        command.env("EDGELATCH_GATEWAY", gateway);
+    })
+}
+
 pub(crate) fn runtimes(session: &Session<'_>) -> Result<Report> {
     with_gateway(session, "tests/runtimes/run.mjs", |_| {})
 }

@@ -5,8 +5,8 @@ use super::suite::{Binaries, Profile, Suite, Tests, Work};
 use super::{checks, javascript};
 use crate::setup::Need;
 use crate::setup::Need::{
-    CargoDeny, CargoVet, Chromium, Cxx, Java, Nextest, NpmTools, Redis, WasmBindgen, WasmTarget,
-    Webdis, Wrk,
+    CargoDeny, CargoVet, Chromium, Cxx, Java, Nextest, NpmTools, Proxies, Redis, WasmBindgen,
+    WasmTarget, Webdis, Wrk,
 };
 use crate::{bench, fuzz};
 
@@ -222,6 +222,13 @@ pub(crate) const SUITES: &[Suite] = &[
         from: Quick,
         needs: &[Redis, WasmTarget, WasmBindgen, NpmTools],
         work: Work::Task(javascript::upstash),
+    },
+    Suite {
+        name: "proxies",
+        about: "the gateway behind nginx and Caddy, and called by pages on other origins",
+        from: Full,
+        needs: &[Redis, Proxies, NpmTools, Chromium],
+        work: Work::Task(javascript::proxies),
     },
     Suite {
         name: "runtimes",

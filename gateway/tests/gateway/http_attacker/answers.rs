@@ -7,6 +7,10 @@ use serde_json::Value;
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
+    /// Whether it may have a body: that to `HEAD` may not.
+    pub(crate) has_body: bool,
+    /// Whether the body is RESP2.
+    pub(crate) is_resp2: bool,
 }
 
 /// All answers in these bytes, with what is wrong with the first that is none. `has_body` says of each request whether its answer has one.
@@ -29,7 +33,7 @@ fn one(bytes: &[u8], has_body: bool) -> Result<(Answer, &[u8]), String> {
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(|line| line.strip_prefix("HTTP/1.")).unwrap_or_default();
     let status = status.get(2..5).and_then(|status| status.parse().ok()).ok_or("no status line")?;
-    let mut length = None;
+    let (mut length, mut is_resp2) = (None, false);
     for line in lines {
         let (name, value) = line.split_once(": ").ok_or("no header")?;
         if name.contains(|c: char| !c.is_ascii_graphic()) || value.contains(char::is_control) {
@@ -38,13 +42,14 @@ fn one(bytes: &[u8], has_body: bool) -> Result<(Answer, &[u8]), String> {
         match name.to_ascii_lowercase().as_str() {
             "content-length" if length.is_some() => return Err("two lengths".to_owned()),
             "content-length" => length = value.parse().ok(),
+            "content-type" => is_resp2 = value == "application/octet-stream",
             "transfer-encoding" => return Err("no answer to a command is chunked".to_owned()),
             _ => {}
         }
     }
     let length = if has_body && status != 204 { length.ok_or("no length")? } else { 0 };
     let body = bytes.get(end + 4..end + 4 + length).ok_or("a body that is cut")?;
-    Ok((Answer { status, body: body.to_vec() }, &bytes[end + 4 + length..]))
+    Ok((Answer { status, body: body.to_vec(), has_body, is_resp2 }, &bytes[end + 4 + length..]))
 }
 
 impl Answer {
@@ -54,8 +59,8 @@ impl Answer {
         let text = || serde_json::from_slice::<Value>(&self.body).ok();
         let is_error = |body: &Value| body["error"].is_string();
         match self.status {
-            // To `HEAD`.
-            200 if self.body.is_empty() => true,
+            _ if !self.has_body => self.body.is_empty(),
+            200 | 400 if self.is_resp2 => self.body.ends_with(b"\r\n"),
             200 => text().is_some(),
             400..600 => is_empty || text().is_some_and(|body| is_error(&body)),
             _ => is_empty,

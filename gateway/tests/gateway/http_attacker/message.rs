@@ -60,7 +60,7 @@ fn any<'a>(words: &[&'a str], rng: &mut Rng) -> &'a str {
 /// One with a length, and a body that is JSON or not.
 fn well_formed(rng: &mut Rng) -> Message {
     let body = body(rng);
-    let path = any(&["/", "/pipeline", "/multi-exec"], rng);
+    let path = any(&["/", "/pipeline", "/multi-exec", "/exists"], rng);
     let header = any(
         &[
             "",
@@ -80,8 +80,7 @@ fn well_formed(rng: &mut Rng) -> Message {
     let length = body.len();
     let head =
         head(&format!("POST {path} HTTP/1.1"), &format!("{header}Content-Length: {length}\r\n"));
-    // Whoever wants RESP2 is refused before the body is read.
-    Message::new(&head, &body, !header.contains("resp2"))
+    Message::new(&head, &body, true)
 }
 
 fn body(rng: &mut Rng) -> Vec<u8> {
@@ -126,6 +125,10 @@ fn other_request(rng: &mut Rng) -> Message {
             "POST http://evil.example/ HTTP/1.1",
             "POST //evil.example/.. HTTP/1.1",
             "GET /get/canary?_token=x HTTP/1.1",
+            "GET /echo//%00%ff/?_token HTTP/1.1",
+            "HEAD /ping?& HTTP/1.1",
+            "PUT /exists HTTP/1.1",
+            "DELETE /del/canary HTTP/1.1",
             "POST /subscribe/%ff HTTP/1.1",
             "POST /subscribe/a%0d%0ab HTTP/1.1",
             "POST / HTTP/1.0",

@@ -1,0 +1,95 @@
+//! What a request brings: its body, and how it is to be answered.
+
+use axum::body::{BodyDataStream, HttpBody as _};
+use axum::extract::Request;
+use axum::http::header::EXPECT;
+use futures_util::StreamExt as _;
+use tokio::time::{Instant, timeout_at};
+
+use crate::command::Malformed;
+use crate::failure::Failure;
+use crate::limits::{Admitted, Room};
+use crate::reply::Format;
+use crate::routes::Context;
+
+/// A body that is too large is read on up to this many times its limit.
+const DISCARD_TIMES: usize = 4;
+
+/// A request whose body is there.
+pub(crate) struct Arrived {
+    pub(crate) body: Vec<u8>,
+    /// The memory that the body takes, counted while the request is under way.
+    _room: Option<Room>,
+    /// When the answer is due.
+    pub(crate) deadline: Instant,
+    pub(crate) format: Format,
+}
+
+impl Arrived {
+    /// Reads the whole body, within the limits of its client.
+    pub(crate) async fn read(
+        shared: &Context,
+        admitted: &Admitted,
+        request: Request,
+    ) -> Result<Self, Failure> {
+        let deadline = Instant::now() + shared.request_time;
+        let format = Format::requested(request.headers())?;
+        let limit = shared.limits.body_max(admitted);
+        // What announces itself as too large need not be read to be refused.
+        let announced = usize::try_from(request.body().size_hint().lower()).unwrap_or(usize::MAX);
+        // A client that asks first sends nothing once it is told.
+        let asks = request.headers().contains_key(EXPECT);
+        let mut parts = request.into_body().into_data_stream();
+        let read = if announced > limit {
+            Err(Failure::TooLarge)
+        } else {
+            let reading = read_body(shared, admitted, &mut parts, limit);
+            timeout_at(deadline, reading).await.map_err(|_| Failure::SlowBody)?
+        };
+        if matches!(read, Err(Failure::TooLarge)) && !asks {
+            drop(tokio::spawn(timeout_at(
+                deadline,
+                discard(parts, limit.saturating_mul(DISCARD_TIMES)),
+            )));
+        }
+        let (body, room) = read?;
+        shared.limits.read(admitted, body.len())?;
+        Ok(Self { body, _room: room, deadline, format })
+    }
+
+    pub(crate) fn text(&self) -> Result<&str, Malformed> {
+        str::from_utf8(&self.body).map_err(|_| Malformed::Encoding)
+    }
+}
+
+/// Reads a body, and makes room for each part of it as it comes: what was only announced takes no memory.
+async fn read_body(
+    shared: &Context,
+    admitted: &Admitted,
+    parts: &mut BodyDataStream,
+    limit: usize,
+) -> Result<(Vec<u8>, Option<Room>), Failure> {
+    let (mut whole, mut room) = (Vec::new(), None);
+    while let Some(part) = parts.next().await {
+        let broken = |_| Failure::Refused("ERR the request body broke off".to_owned());
+        let part = part.map_err(broken)?;
+        if whole.len() + part.len() > limit {
+            return Err(Failure::TooLarge);
+        }
+        shared.limits.body(admitted, &mut room, part.len())?;
+        whole.extend_from_slice(&part);
+    }
+    Ok((whole, room))
+}
+
+/// Reads what a client still sends that has been refused: if the connection were closed on it, it would not
+/// read why.
+async fn discard(mut parts: BodyDataStream, max: usize) {
+    let mut left = max;
+    while let Some(Ok(part)) = parts.next().await {
+        match left.checked_sub(part.len()) {
+            Some(rest) => left = rest,
+            None => return,
+        }
+    }
+}
