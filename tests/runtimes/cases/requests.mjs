@@ -18,14 +18,16 @@ export const requests = {
   },
 
   // S16, S54.
-  async "a request is a POST with two headers that never follows a redirection"(world) {
+  async "a request is a POST with no more headers than needed that never follows a redirection"(world) {
     const { locks, sent } = world.client();
     await locks.lock(world.name()).run((lease) => lease.isHeld());
     await locks.lock(world.name()).forceRelease();
     for (const { input, init } of sent) {
       same(input, `${world.url}/`);
       same([init.method, init.redirect], ["POST", "manual"]);
-      same(init.headers, { authorization: `Bearer ${world.token}`, "content-type": "application/json" });
+      // Which sync token goes with which request is a case of its own, below.
+      const { "upstash-sync-token": _syncToken, ...headers } = init.headers;
+      same(headers, { authorization: `Bearer ${world.token}`, "content-type": "application/json" });
       ok(init.signal instanceof AbortSignal, "a signal ends it");
       same(Object.keys(init).filter((key) => !INIT.includes(key)), [], "further options");
       same([init.cache ?? "no-store", init.credentials ?? "omit"], ["no-store", "omit"]);
