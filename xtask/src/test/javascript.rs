@@ -48,6 +48,10 @@ pub(crate) fn recipes(session: &Session<'_>) -> Result<Report> {
     script(session, "tests/recipes/run.mjs", |_| {})
 }
 
+pub(crate) fn workflows(session: &Session<'_>) -> Result<Report> {
+    script(session, "tests/workflows/run.mjs", |_| {})
+}
+
 pub(crate) fn upstash(session: &Session<'_>) -> Result<Report> {
     with_gateway(session, "tests/upstash/run.mjs", |_| {})
 }
