@@ -18,6 +18,8 @@ use crate::stamp::{self, Digest};
 /// The whole workspace, whatever of it is built: cargo gives a dependency the features that the chosen packages want of it, so
 /// another choice would build the dependencies again. `tests` wants of them what any test does.
 pub(crate) const WORKSPACE: [&str; 1] = ["--workspace"];
+/// The package with the integration tests, which alone is built for release.
+pub(crate) const TESTS: &str = "edgelatch-tests";
 const GATEWAY: &str = "edgelatch-gateway";
 /// Each loader says by itself where the module is.
 const GLUE_FLAGS: &[&str] = &["--target", "web", "--no-typescript", "--omit-default-module-path"];
@@ -111,6 +113,15 @@ pub(crate) fn gateway(place: &Place) -> Result<PathBuf> {
     command.arg("build").args(WORKSPACE).args(["--bin", GATEWAY]);
     run(place, "gateway: cargo build", &mut command)?;
     Ok(place.target.join("debug").join(GATEWAY))
+}
+
+/// Builds the gateway in the profile and with the features of the tests that a full run builds for release, so that neither builds
+/// the dependencies again. Returns the program.
+pub(crate) fn fast_gateway(place: &Place) -> Result<PathBuf> {
+    let mut command = place.command("cargo");
+    command.args(["build", "--release", "--package", TESTS, "--package", GATEWAY]);
+    run(place, "gateway: cargo build --release", command.args(["--bin", GATEWAY]))?;
+    Ok(place.target.join("release").join(GATEWAY))
 }
 
 /// Builds the gateway as it is published, to be measured. Returns the program.

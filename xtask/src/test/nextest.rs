@@ -10,14 +10,12 @@ use anyhow::Result;
 use super::report::Report;
 use super::session::Session;
 use super::suite::{Binaries, Extent, Profile, Suite, Work};
-use crate::build::WORKSPACE;
+use crate::build::{TESTS, WORKSPACE};
 use crate::interop::Peer;
 use crate::place::Place;
 use crate::process::Interrupted;
 use crate::setup::Need;
 
-/// The package with the integration tests, which alone is built for release.
-const TESTS: &str = "edgelatch-tests";
 /// Tests that run side by side on each core: most wait for a server or a timer more than they compute.
 const TESTS_PER_CORE: usize = 2;
 
