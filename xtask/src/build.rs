@@ -345,7 +345,7 @@ pub(crate) fn is_reproducible(place: &Place) -> Result<bool> {
 
 /// Builds the module, below target or in a folder there that is kept apart.
 fn module(place: &Place, apart: &str) -> Result<PathBuf> {
-    let debian = wasm::linker().filter(|_| has_std_source()).map(Compiler::Linked);
+    let debian = debian_compiler();
     let builds_std = debian.is_some();
     let compiler = debian.or_else(|| wasm::compiler(place)).context("no compiler for wasm")?;
     // What is built for another standard library is kept apart.
@@ -376,6 +376,16 @@ fn module(place: &Place, apart: &str) -> Result<PathBuf> {
     command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
     run(place, "npm package: cargo build to WebAssembly", &mut command)?;
     Ok(target.join(wasm::TARGET).join("npm/edgelatch.wasm"))
+}
+
+/// Whether the standard library of the module is built for size, as in a release.
+pub(crate) fn builds_std() -> bool {
+    debian_compiler().is_some()
+}
+
+/// Debian's compiler, if the source of its standard library is there.
+fn debian_compiler() -> Option<Compiler> {
+    wasm::linker().filter(|_| has_std_source()).map(Compiler::Linked)
 }
 
 /// Whether the source of Debian's standard library is there to be built anew.
