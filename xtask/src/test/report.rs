@@ -100,8 +100,10 @@ impl Report {
     }
 
     /// Marks tests that cannot be run alone, so that the whole suite repeats a failure.
-    pub(crate) fn inseparable(mut self) -> Self {
-        self.cases.iter_mut().for_each(|case| case.is_test = false);
+    pub(crate) fn inseparable(mut self, is_inseparable: impl Fn(&Case) -> bool) -> Self {
+        for case in &mut self.cases {
+            case.is_test &= !is_inseparable(case);
+        }
         self
     }
 
@@ -283,6 +285,8 @@ left: 1</failure>
         assert_eq!(titles, ["programs > Node works", "programs later", "alone"]);
         let ids = report.selected_by_path().cases.into_iter().map(|case| case.id);
         assert!(ids.eq(["programs > Node > works", "programs > later", "alone"]));
+        let report = Report::parse(NODE).unwrap().inseparable(|case| case.name == "alone");
+        assert!(report.cases.iter().map(|case| case.is_test).eq([true, true, false]));
     }
 
     #[test]
