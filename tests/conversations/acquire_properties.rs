@@ -6,6 +6,7 @@ use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine, O
 use edgelatch::protocol::reply::{Code, ServerClock};
 use edgelatch::protocol::script::ScriptCall;
 use proptest::prelude::*;
+use test_support::random::cases;
 
 use crate::language::*;
 
@@ -84,6 +85,8 @@ fn code(number: u8) -> Code {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     /// S18.
     #[test]
     fn no_wait_spends_more_than_its_budget(

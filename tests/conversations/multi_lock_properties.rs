@@ -5,6 +5,7 @@ use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::machine::{GatherSpec, Gathered, Machine, MajoritySpec};
 use edgelatch::protocol::reply::Code;
 use proptest::prelude::*;
+use test_support::random::cases;
 
 use crate::language::*;
 use crate::properties::{ends, event, ignores_needless_wakeups, patience};
@@ -31,6 +32,8 @@ where
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn all_parts_together_spend_no_more_than_the_budget(
         parts in 1_usize..=4,

@@ -9,6 +9,7 @@ use edgelatch::machine::{Acquire, AcquireSpec, Machine};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::{LeaseTime, Patience};
 use proptest::prelude::*;
+use test_support::random::cases;
 
 use crate::language::*;
 
@@ -155,6 +156,8 @@ fn budgeted_acquire(patience: Patience) -> Acquire {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn every_machine_ends_whatever_happens(
         events in prop::collection::vec(event(), 0..40),

@@ -22,8 +22,11 @@ export const ways = [
   { name: "bundled for anywhere, strict policy", bundle: { platform: "neutral", minify: false }, loads: [] },
 ];
 
-/** Answers `{ results, complaints, stored }` of the suite, or of the way's own program, on a page that gets to the package in this way. */
-export async function runPage(browser, way, { url, token }) {
+/**
+ * Runs the suite, or the way's own program, on a page that gets to the package in this way. Calls `report` with each event, and returns
+ * `{ complaints, stored }` at its end.
+ */
+export async function runPage(browser, way, { url, token, only, report }) {
   const folder = await newProject();
   if (way.bundle) await bundle(folder, way.bundle);
   const server = await serve(folder, way, url);
@@ -35,14 +38,15 @@ export async function runPage(browser, way, { url, token }) {
     page.on("console", (message) => {
       if (/Content Security Policy|CORS/.test(message.text())) complaints.push(message.text());
     });
-    const { promise: reported, resolve, reject } = Promise.withResolvers();
+    const { promise: finished, resolve, reject } = Promise.withResolvers();
     page.on("pageerror", reject);
     page.on("crash", () => reject(new Error("the page crashed")));
-    await page.exposeFunction("report", resolve);
-    const query = new URLSearchParams({ url, token, loads: way.loads.join() });
+    await page.exposeFunction("report", report);
+    await page.exposeFunction("finish", resolve);
+    const query = new URLSearchParams({ url, token, loads: way.loads.join(), ...(only && { only }) });
     await page.goto(`${server.url}/page.html?${query}`);
-    const results = await reported;
-    return { results, complaints, stored: await page.evaluate(whatIsStored) };
+    await finished;
+    return { complaints, stored: await page.evaluate(whatIsStored) };
   } finally {
     await context.close();
     server.close();

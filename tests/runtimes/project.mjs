@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
@@ -47,14 +48,26 @@ export async function removeProjects() {
   await Promise.all(made.map((folder) => rm(folder, { recursive: true, force: true })));
 }
 
-/** Runs the suite, or another file, with a program of this machine; answers its results once the program has ended by itself. */
-export async function runProgram(program, args, env, file = "process.mjs") {
+/** Runs a file with a program of this machine; returns what the file prints as JSON, once the program has ended by itself. */
+export async function runProgram(program, args, env, file) {
+  return JSON.parse(await runFile(program, args, env, file, () => {}));
+}
+
+/** Runs the suite, or only one case of it, with a program of this machine. Calls `report` with each event as it arrives. */
+export async function runSuite(program, args, env, { report, only }) {
+  const variables = { ...env, ...(only && { EDGELATCH_ONLY: only }) };
+  await runFile(program, args, variables, "process.mjs", (line) => report(JSON.parse(line)));
+}
+
+async function runFile(program, args, env, file, onLine) {
   const cwd = await newProject();
   const clean = { PATH: process.env.PATH, HOME: cwd, NO_COLOR: "1", ...env };
   const options = { cwd, env: clean, timeout: PATIENCE_MS, maxBuffer: 16 << 20 };
-  const { stdout, stderr } = await start(program, [...args, `tests/programs/${file}`], options);
+  const running = start(program, [...args, `tests/programs/${file}`], options);
+  createInterface({ input: running.child.stdout }).on("line", onLine);
+  const { stdout, stderr } = await running;
   if (stderr.trim()) throw new Error(`it complained: ${stderr}`);
-  return JSON.parse(stdout);
+  return stdout;
 }
 
 /** A client in this process, of the packed package. */

@@ -4,20 +4,25 @@
  * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_TEST_URL and EDGELATCH_TEST_TOKEN (a gateway),
  * EDGELATCH_TEST_SCOPE_KEY (by which it knows scoped tokens),
  * EDGELATCH_TOOLS (a `node_modules` with deno, bun, wrangler, esbuild and playwright-core), CHROMIUM (the browser),
- * EDGELATCH_EXTENT (`quick`: once in each runtime; `full`, the default: also by each way to the package and with each setting of Node).
+ * EDGELATCH_EXTENT (`quick`: once in each runtime; `full`, the default: also by each way to the package and with each setting of Node),
+ * EDGELATCH_ONLY (the one case to run in the runtimes that Node's `--test-name-pattern` leaves).
  */
 
 import assert from "node:assert/strict";
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
 
 import { launch, runPage, ways } from "./browser.mjs";
+import { scoped } from "./cases/scoped.mjs";
 import { openFaulty } from "./faulty.mjs";
 import { openFront } from "./front.mjs";
-import { removeProjects, required, runProgram } from "./project.mjs";
+import { removeProjects, required, runProgram, runSuite } from "./project.mjs";
+import { remoteTests } from "./remote.mjs";
 import { scopedToken } from "./scoped.mjs";
-import { names } from "./suite.mjs";
+import { list } from "./suite.mjs";
 import { startWebdis } from "./webdis.mjs";
 import { startWorker } from "./worker.mjs";
 
@@ -31,6 +36,8 @@ const isFull = extent === "full";
 
 /** They wait more than they compute. */
 const CONCURRENT = { concurrency: 2 };
+/** The cases of one runtime: each test begins when the case before it has ended. */
+const IN_TURN = { concurrency: 1 };
 
 let front;
 let faulty;
@@ -50,7 +57,7 @@ describe("runtimes", { concurrency: 3 }, () => {
     if (isFull) settingsOfNode();
   });
   describe("Chromium", { concurrency: 3 }, pages);
-  describe("workerd", worker);
+  describe("workerd", IN_TURN, worker);
 });
 
 // After all others: of their requests.
@@ -61,22 +68,29 @@ test("no page and no Worker has asked for a path that is none of a gateway's", (
 function programs() {
   const rights = ["--allow-env", "--allow-net=127.0.0.1", "--allow-read"];
   const deno = ["run", ...rights, "--no-lock", "--node-modules-dir=manual", "--v8-flags=--expose-gc"];
-  test("Node of the tools", (t) => {
-    const variables = { ...env, EDGELATCH_TEST_FAULTY: faulty.url };
-    return report(t, () => runProgram(process.execPath, ["--expose-gc"], variables), { faulty });
+  program("Node of the tools", async () => process.execPath, ["--expose-gc"], () => ({ EDGELATCH_TEST_FAULTY: faulty.url }), { faulty: true });
+  program("Deno", async () => join(tools, ".bin/deno"), deno);
+  program("Bun", async () => join(tools, ".bin/bun"), ["run"]);
+}
+
+/** The suite in a program of this machine. */
+function program(title, find, args, variables = () => ({}), where = {}) {
+  describe(title, IN_TURN, () => {
+    const end = remoteTests(list(where), async (report, only) =>
+      runSuite(await find(), args, { ...env, ...(await variables()) }, { report, only }));
+    test("the program ends by itself and complains of nothing", end);
   });
-  test("Deno", (t) => report(t, () => runProgram(join(tools, ".bin/deno"), deno, env)));
-  test("Bun", (t) => report(t, () => runProgram(join(tools, ".bin/bun"), ["run"], env)));
 }
 
 function settingsOfNode() {
-  test("Node of the machine", (t) => report(t, async () => runProgram(await nodeOfMachine(), ["--expose-gc"], env)));
-  test("Node on Webdis", async (t) => {
-    const webdis = await startWebdis();
-    t.after(() => webdis.close());
-    const variables = { EDGELATCH_TEST_URL: webdis.url, EDGELATCH_TEST_TOKEN: webdis.token, EDGELATCH_TEST_DIALECT: "webdis" };
-    await report(t, () => runProgram(process.execPath, ["--expose-gc"], variables), { dialect: "webdis" });
-  });
+  program("Node of the machine", nodeOfMachine, ["--expose-gc"]);
+  let webdis;
+  after(() => webdis?.close());
+  const onWebdis = async () => {
+    webdis = await startWebdis();
+    return { EDGELATCH_TEST_URL: webdis.url, EDGELATCH_TEST_TOKEN: webdis.token, EDGELATCH_TEST_DIALECT: "webdis" };
+  };
+  program("Node on Webdis", async () => process.execPath, ["--expose-gc"], onWebdis, { dialect: "webdis" });
   // What is frozen there, we do not need to change.
   test("Node with frozen intrinsics", async () => {
     const flags = ["--frozen-intrinsics", "--disable-proto=throw", "--no-warnings"];
@@ -101,47 +115,38 @@ function pages() {
   before(async () => (browser = await launch()));
   after(() => browser?.close());
   for (const way of isFull ? ways : ways.slice(0, 1)) {
-    test(way.name, async (t) => {
-      const page = await runPage(browser, way, { url: front.url, token });
-      await report(t, async () => page.results);
-      assert.deepEqual(page.complaints, []);
+    describe(way.name, IN_TURN, () => {
+      const end = remoteTests(list(), (report, only) => runPage(browser, way, { url: front.url, token, only, report }));
+      test("the browser complains of nothing", async () => assert.deepEqual((await end()).complaints, []));
       // S44.
-      await t.test("nothing is stored that a copy of the tab could begin with", () => assert.deepEqual(page.stored, []));
+      test("nothing is stored that a copy of the tab could begin with", async () => assert.deepEqual((await end()).stored, []));
     });
   }
   if (!isFull) return;
-  test("with a scoped token", async (t) => {
-    const names = { prefix: "own:lock:", semaphorePrefix: "own:seats:" };
-    const scoped = await scopedToken({ ...names, rights: ["hold", "manage"], maxLeaseMs: 60_000, livesSeconds: 600 });
+  describe("with a scoped token", IN_TURN, () => {
     const way = { map: "/node_modules/edgelatch/index.js", program: "scoped.mjs", loads: [] };
-    const page = await runPage(browser, way, { url: front.url, token: scoped });
-    assert.equal(page.results.length, 11);
-    for (const { name, error } of page.results) await t.test(name, () => assert.ok(!error, error));
-    assert.deepEqual(page.complaints, []);
+    const names = { prefix: "own:lock:", semaphorePrefix: "own:seats:" };
+    const cases = Object.keys(scoped).map((name) => ({ name }));
+    const end = remoteTests(cases, async (report, only) => {
+      const token = await scopedToken({ ...names, rights: ["hold", "manage"], maxLeaseMs: 60_000, livesSeconds: 600 });
+      return runPage(browser, way, { url: front.url, token, only, report });
+    });
+    test("the browser complains of nothing", async () => assert.deepEqual((await end()).complaints, []));
   });
 }
 
 function worker() {
-  test("suite", async (t) => {
+  const end = remoteTests(list({ faulty: true }), async (report, only) => {
     const bindings = { EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token, EDGELATCH_TEST_FAULTY: faulty.url };
     const { url: address, close } = await startWorker(bindings);
-    t.after(() => close());
-    await report(t, async () => (await fetch(new URL("/suite", address))).json(), { faulty });
+    try {
+      const { body } = await fetch(new URL(`/suite?${new URLSearchParams(only && { only })}`, address));
+      for await (const line of createInterface({ input: Readable.fromWeb(body) })) report(JSON.parse(line));
+    } finally {
+      await close();
+    }
   });
-}
-
-/** One subtest for each case of the suite; a case that did not run fails. */
-async function report(t, run, where) {
-  const results = new Map((await run()).map((result) => [result.name, result]));
-  const expected = names(where);
-  for (const name of expected) {
-    await t.test(name, () => {
-      const result = results.get(name);
-      assert.ok(result, "it was not run");
-      assert.ok(!result.error, result.error);
-    });
-  }
-  assert.equal(results.size, expected.length);
+  test("the Worker ends its answer", end);
 }
 
 /** The Node that users of this machine have, which may be older than that of the tools. */

@@ -45,26 +45,29 @@ const OF_ANY_DIALECT = ["lock", "waking", "quiet"];
 const casesFor = ({ dialect = "upstash", faulty }) =>
   cases.filter(({ group }) => (dialect === "upstash" || OF_ANY_DIALECT.includes(group)) && (group !== "faults" || faulty));
 
-/** The names of all cases, so that whoever starts a runtime notices one that is missing. */
-export const names = (of = {}) => casesFor(of).map(({ name }) => name);
+/** All cases of such a world in the order in which they run, so that the program that starts a runtime notices a missing one. */
+export const list = (of = {}) => casesFor(of).map(({ name, group }) => ({ name, isConcurrent: CONCURRENT.includes(group) }));
 
-/** Runs the cases and returns `{ name, error }` for each, without an `error` if it passed. */
-export async function run({ edgelatch, url, token, loads, faulty, dialect = "upstash" }) {
+/**
+ * Runs the cases, or only the one of this name. Calls `report` first with `{ begun: true }`, and at the end of each case with
+ * `{ name, error }`, without an `error` if it passed.
+ */
+export async function run({ edgelatch, url, token, loads, faulty, dialect = "upstash", only, report }) {
   secrets.add(token);
-  const results = [];
   const strays = straysFrom({ url, faulty, dialect });
   const runCase = async ({ name, run }) => {
     try {
       await run(new World({ edgelatch, url, token, loads, faulty, dialect }));
       same(strays.splice(0), [], "requests that went elsewhere");
       same(changedPrototypes(), [], "shared prototypes");
-      results.push({ name });
     } catch (error) {
-      results.push({ name, error: String(error?.stack ?? error) });
+      return report({ name, error: String(error?.stack ?? error) });
     }
+    return report({ name });
   };
   const concurrent = [];
-  for (const one of casesFor({ dialect, faulty })) {
+  await report({ begun: true });
+  for (const one of casesFor({ dialect, faulty }).filter(({ name }) => !only || name === only)) {
     if (CONCURRENT.includes(one.group)) {
       concurrent.push(runCase(one));
       continue;
@@ -72,7 +75,7 @@ export async function run({ edgelatch, url, token, loads, faulty, dialect = "ups
     await Promise.all(concurrent);
     await runCase(one);
   }
-  return results;
+  await Promise.all(concurrent);
 }
 
 /** Requests for anything but what the package asks these gateways for, as they come. */

@@ -17,6 +17,7 @@ pub mod fake_host;
 pub mod history;
 pub mod mail;
 pub mod misbehaviour;
+pub mod random;
 pub mod redis;
 pub mod relay;
 pub mod script_model;

@@ -8,23 +8,10 @@ use super::files::{File, below, read, root};
 /// The folder that the map is in, which its links start from.
 const HERE: &str = "tests";
 
-/// The folders of the tests in Rust, each file of which the map names.
-const RUST: [&str; 14] = [
-    "gateway/tests",
-    "tests/checker",
-    "tests/conversations",
-    "tests/fault_injection",
-    "tests/integration",
-    "tests/interop",
-    "tests/model_checking",
-    "tests/schedules",
-    "tests/scripts",
-    "tests/simulation",
-    "tests/support",
-    "tests/tidy",
-    "tests/wasm",
-    "tests/wire",
-];
+/// The folders with tests, each file of which the map names.
+const FOLDERS: [&str; 2] = ["gateway/tests", HERE];
+/// The languages of the tests. Those in Java are one program.
+const LANGUAGES: [&str; 4] = ["rs", "mjs", "js", "ts"];
 
 /// The path of a link, from the root of the repository.
 fn from_root(link: &str) -> String {
@@ -45,10 +32,10 @@ fn links() -> BTreeSet<String> {
     targets.map(|(link, _)| from_root(link)).collect()
 }
 
-/// Whether a file stands for its folder and has no tests itself.
+/// Whether a file stands for its folder, or for a test binary, and has no tests itself.
 fn is_folder_root(file: &File) -> bool {
-    let name = file.path.rsplit('/').next().unwrap();
-    ["mod.rs", "main.rs"].contains(&name) && !has_tests(file)
+    let (folder, name) = file.path.rsplit_once('/').unwrap();
+    (folder == HERE || ["mod.rs", "main.rs"].contains(&name)) && !has_tests(file)
 }
 
 fn has_tests(file: &File) -> bool {
@@ -67,20 +54,22 @@ fn every_link_of_the_map_leads_to_a_file() {
 }
 
 #[test]
-fn the_map_names_every_file_of_the_rust_tests() {
+fn the_map_names_every_file_of_the_tests() {
     let links = links();
-    let files = RUST.into_iter().flat_map(below).filter(|file| file.has_ending(&["rs"]));
-    let missing: Vec<String> = files
-        .filter(|file| !is_folder_root(file) && !links.contains(&file.path))
-        .map(|file| file.path)
-        .collect();
+    let files = FOLDERS.into_iter().flat_map(below).filter(|file| file.has_ending(&LANGUAGES));
+    let named: Vec<File> = files.filter(|file| !is_folder_root(file)).collect();
+    for language in LANGUAGES {
+        assert!(named.iter().any(|file| file.has_ending(&[language])), "no file in {language}");
+    }
+    let missing = named.into_iter().map(|file| file.path).filter(|path| !links.contains(path));
+    let missing: Vec<String> = missing.collect();
     assert!(missing.is_empty(), "the map does not name {missing:#?}");
 }
 
 #[test]
 fn the_map_names_the_folder_of_every_test_file() {
     let links = links();
-    let all = ["tests", "gateway/tests"].into_iter().flat_map(below);
+    let all = FOLDERS.into_iter().flat_map(below);
     let files = all.filter(|file| file.has_ending(&["rs", "mjs"]) && has_tests(file));
     for file in files {
         let is_named = Path::new(&file.path)

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::vectors::{ECHO, call_of, converse, gateway, inspect, response, vectors};
+use test_support::random::cases;
 
 /// Bodies that mean something, and some that do not.
 fn body() -> impl Strategy<Value = Vec<u8>> {
@@ -106,11 +107,7 @@ fn holds_the_echo(body: &[u8]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 4000,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(4000))]
 
     /// S15, S16, S49, S58.
     #[test]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::vectors::{gateway, response, tell, vectors};
 use test_support::calls;
+use test_support::random::cases;
 
 /// The first, the second and the third call.
 fn three() -> [ScriptCall; 3] {
@@ -163,6 +164,8 @@ fn what_fails_twice_is_not_tried_a_third_time() {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     /// S17.
     #[test]
     fn whatever_comes_back_there_is_an_answer_for_each_or_the_same_for_all(

@@ -13,6 +13,7 @@ use edgelatch::protocol::script::Publish;
 use edgelatch::time::Instant;
 use edgelatch::timing::Patience;
 use proptest::prelude::*;
+use test_support::random::cases;
 
 const NAME: &str = "a, \"b\" [é]";
 
@@ -140,6 +141,8 @@ fn a_line_that_never_ends_takes_no_memory() {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     /// S77.
     #[test]
     fn however_a_stream_is_cut_it_says_the_same(

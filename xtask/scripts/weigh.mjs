@@ -1,23 +1,52 @@
-// Weighs each file below a folder, raw and compressed, and prints the figures as JSON. Used by `cargo xtask size`.
-import { readdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+/**
+ * `node weigh.mjs <folder> <tarball>`: weighs each file of the installed package, raw and compressed, then what a runtime loads of each
+ * entry, and the tarball. Prints the figures as JSON. Used by `cargo xtask size`.
+ */
+
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join, posix, relative } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
-const folder = process.argv[2];
+const [folder, tarball] = process.argv.slice(2);
+
+/** The module that programs bring to `edgelatch/slim` by themselves. */
+const MODULE = "wasm/edgelatch_bg.wasm";
+/** The entries, each with the files that it does not import itself. */
+const ENTRIES = { "index.js": [], "index.cjs": [], "workerd.js": [], "edge-light.js": [], "slim.js": [MODULE] };
+
 const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
 const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 
-const sizes = {};
-const total = { raw: 0, gzip: 0, brotli: 0 };
+const none = () => ({ raw: 0, gzip: 0, brotli: 0 });
+const sum = (sizes) => sizes.reduce((total, size) => ({ raw: total.raw + size.raw, gzip: total.gzip + size.gzip, brotli: total.brotli + size.brotli }), none());
+
+const files = {};
 for (const path of paths.sort()) {
   const bytes = readFileSync(path);
-  const size = {
+  files[relative(folder, path).replaceAll("\\", "/")] = {
     raw: bytes.length,
     gzip: gzipSync(bytes, { level: 9 }).length,
     brotli: brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }).length,
   };
-  sizes[relative(folder, path).replaceAll("\\", "/")] = size;
-  for (const kind of Object.keys(total)) total[kind] += size[kind];
 }
-sizes["all files"] = total;
-process.stdout.write(`${JSON.stringify(sizes, null, 2)}\n`);
+
+/** The files that an entry imports, itself included. */
+function imported(name, found = new Set()) {
+  if (found.has(name)) return found;
+  if (!files[name]) throw new Error(`the package has no ${name}`);
+  found.add(name);
+  if (!/\.c?js$/.test(name)) return found;
+  const text = readFileSync(join(folder, name), "utf8");
+  for (const [, target] of text.matchAll(/(?:\bfrom|\bimport|\brequire\()\s*["'](\.[^"'?]+)/g)) {
+    imported(posix.join(posix.dirname(name), target), found);
+  }
+  return found;
+}
+
+const weighed = { ...files, "all files": sum(Object.values(files)) };
+for (const [entry, brought] of Object.entries(ENTRIES)) {
+  weighed[`entry ${entry}`] = sum([...imported(entry), ...brought].map((name) => files[name]));
+}
+// npm compresses it itself.
+weighed.tarball = { ...none(), gzip: statSync(tarball).size };
+process.stdout.write(`${JSON.stringify(weighed, null, 2)}\n`);

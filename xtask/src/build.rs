@@ -1,10 +1,10 @@
 //! What the project ships: the gateway, and the npm package with its WebAssembly.
 
+mod module;
+
 use std::collections::BTreeSet;
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Map, Value, json};
@@ -12,12 +12,14 @@ use serde_json::{Map, Value, json};
 use crate::inline;
 use crate::place::{Place, copy_folder, emptied};
 use crate::progress::{output_of, quiet, run};
-use crate::setup::wasm::{self, Compiler};
 use crate::stamp::{self, Digest};
+pub(crate) use module::{builds_std, is_reproducible};
 
 /// The whole workspace, whatever of it is built: cargo gives a dependency the features that the chosen packages want of it, so
 /// another choice would build the dependencies again. `tests` wants of them what any test does.
 pub(crate) const WORKSPACE: [&str; 1] = ["--workspace"];
+/// The package with the integration tests, which alone is built for release.
+pub(crate) const TESTS: &str = "edgelatch-tests";
 const GATEWAY: &str = "edgelatch-gateway";
 /// Each loader says by itself where the module is.
 const GLUE_FLAGS: &[&str] = &["--target", "web", "--no-typescript", "--omit-default-module-path"];
@@ -95,13 +97,6 @@ const APART: [&str; 3] =
     ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js"];
 /// The declarations that have a copy for `require`.
 const DECLARATIONS: [&str; 4] = ["errors", "index", "objects", "slim"];
-/// A standard library without texts for panics, and built for few bytes: they take a fifth of the module.
-/// What is copied is copied by one instruction, and not word by word.
-const STD_FLAGS: &str = "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none -Zfmt-debug=none \
-     -Cllvm-args=--max-store-memcpy=1";
-/// Where Debian puts its newest compiler.
-const DEBIAN_CARGO: &str = "/usr/bin/cargo";
-const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Builds the gateway for demos and tests, in the profile and with the features of the tests, so that neither builds again what
@@ -111,6 +106,15 @@ pub(crate) fn gateway(place: &Place) -> Result<PathBuf> {
     command.arg("build").args(WORKSPACE).args(["--bin", GATEWAY]);
     run(place, "gateway: cargo build", &mut command)?;
     Ok(place.target.join("debug").join(GATEWAY))
+}
+
+/// Builds the gateway in the profile and with the features of the tests that a full run builds for release, so that neither builds
+/// the dependencies again. Returns the program.
+pub(crate) fn fast_gateway(place: &Place) -> Result<PathBuf> {
+    let mut command = place.command("cargo");
+    command.args(["build", "--release", "--package", TESTS, "--package", GATEWAY]);
+    run(place, "gateway: cargo build --release", command.args(["--bin", GATEWAY]))?;
+    Ok(place.target.join("release").join(GATEWAY))
 }
 
 /// Builds the gateway as it is published, to be measured. Returns the program.
@@ -123,7 +127,7 @@ pub(crate) fn published_gateway(place: &Place) -> Result<PathBuf> {
 
 /// Builds what is generated of the npm package: `pkg/wasm`.
 pub(crate) fn package(place: &Place) -> Result<()> {
-    let module = module(place, "")?;
+    let module = module::build(place, "")?;
     let digest = Digest::new()
         .path(&module)?
         .path(&place.npm_folder().join("package-lock.json"))?
@@ -321,65 +325,4 @@ fn join_scripts(place: &Place, folder: &Path) -> Result<()> {
     }
     ensure!(folder.join("edgelatch.js").exists(), "esbuild joined nothing");
     Ok(())
-}
-
-/// Whether the module comes out byte for byte the same when everything that it is made of is built again.
-pub(crate) fn is_reproducible(place: &Place) -> Result<bool> {
-    let (first, again) = (module(place, "")?, module(place, "again")?);
-    let same = fs::read(first)? == fs::read(again)?;
-    // Half a gigabyte that nobody needs any more.
-    fs::remove_dir_all(place.folder("again")?)?;
-    Ok(same)
-}
-
-/// Builds the module, below target or in a folder there that is kept apart.
-fn module(place: &Place, apart: &str) -> Result<PathBuf> {
-    let debian = wasm::linker().filter(|_| has_std_source()).map(Compiler::Linked);
-    let builds_std = debian.is_some();
-    let compiler = debian.or_else(|| wasm::compiler(place)).context("no compiler for wasm")?;
-    // What is built for another standard library is kept apart.
-    let target = match (apart, builds_std) {
-        ("", true) => place.folder("npm-std")?,
-        ("", false) => place.target.clone(),
-        (apart, _) => emptied(place.folder(apart)?)?,
-    };
-    let mut command = place.command(if builds_std { DEBIAN_CARGO } else { "cargo" });
-    compiler.apply(&mut command);
-    command
-        // Of one crate type only: as long as a library for Rust is made too, the optimizer has to keep what that might need.
-        .args(["rustc", "--crate-type", "cdylib", "--profile", "npm", "--lib"])
-        .args(["--package", "edgelatch", "--target-dir"])
-        .arg(&target)
-        .args(["--target", wasm::TARGET, "--no-default-features", "--features", "js"]);
-    let mut flags = remapped(place);
-    if builds_std {
-        command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
-        // Debian's source is of this very compiler, so it fits.
-        command.env("RUSTC_BOOTSTRAP", "1").env("RUSTC", DEBIAN_RUSTC);
-        flags = format!("{STD_FLAGS} {flags}");
-    } else {
-        println!(
-            "  a plain build: for the smallest package Debian's rustc-web and rust-web-src are needed"
-        );
-    }
-    command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
-    run(place, "npm package: cargo build to WebAssembly", &mut command)?;
-    Ok(target.join(wasm::TARGET).join("npm/edgelatch.wasm"))
-}
-
-/// Whether the source of Debian's standard library is there to be built anew.
-fn has_std_source() -> bool {
-    let sysroot = output_of(Command::new(DEBIAN_RUSTC).args(["--print", "sysroot"]));
-    sysroot.is_ok_and(|sysroot| {
-        Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/std").is_dir()
-    })
-}
-
-/// Panic messages name source files; not by where they lie on the machine that built them.
-fn remapped(place: &Place) -> String {
-    let home = env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
-    let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
-    let mut flags = vec![format!("--remap-path-prefix={}=edgelatch", place.root.display())];
-    flags.extend(cargo_home.map(|home| format!("--remap-path-prefix={}=cargo", home.display())));
-    flags.join(" ")
 }

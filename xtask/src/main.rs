@@ -4,6 +4,7 @@
 
 mod bench;
 mod build;
+mod costs;
 mod demo;
 mod fuzz;
 mod inline;

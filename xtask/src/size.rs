@@ -2,25 +2,38 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::build;
+use crate::costs;
 use crate::place::Place;
 use crate::progress::output_of;
 use crate::setup::{self, Purpose};
 
-/// What is weighed together under this name at the end of the table.
+/// The recorded sizes, from the root of the checkout.
+pub(crate) const RECORDED: &str = "xtask/size.json";
+/// What npm downloads.
+pub(crate) const TARBALL: &str = "tarball";
+/// Each file of the package, once.
 const TOTAL: &str = "all files";
+/// How the name of an entry begins: the files that a runtime loads of it.
+const ENTRY: &str = "entry ";
 
-/// Bytes of a file, by how they travel.
+/// Bytes of a file, by how they travel; 0 where it does not travel so.
 #[derive(Clone, Copy, Default)]
-struct Weight {
-    raw: i64,
-    gzip: i64,
-    brotli: i64,
+pub(crate) struct Weight {
+    pub(crate) raw: i64,
+    pub(crate) gzip: i64,
+    pub(crate) brotli: i64,
+}
+
+/// What was recorded.
+pub(crate) struct Recorded {
+    /// Whether the standard library of the module was built for size, as in a release.
+    pub(crate) is_small: bool,
+    pub(crate) weights: BTreeMap<String, Weight>,
 }
 
 /// Prints the table; keeps the figures if asked to.
@@ -28,22 +41,24 @@ pub(crate) fn run(place: &Place, record: bool) -> Result<()> {
     setup::ensure(place, Purpose::Build.needs())?;
     let folder = build::consumer(place, "consumer")?.join("node_modules/edgelatch");
     let script = place.root.join("xtask/scripts/weigh.mjs");
-    let measured = output_of(place.node().arg(script).arg(folder))?;
+    let measured = output_of(place.node().arg(script).arg(folder).arg(build::tarball(place)?))?;
+    let measured: Value = serde_json::from_str(&measured).context("sizes are no JSON")?;
     let now = weights(&measured)?;
-    let file = recorded_file(place);
-    let then =
-        fs::read_to_string(&file).ok().map(|text| weights(&text)).transpose()?.unwrap_or_default();
+    let file = place.root.join(RECORDED);
+    let then = fs::read_to_string(&file).ok().map(|text| recorded(&text)).transpose()?;
+    let then = then.map(|then| then.weights).unwrap_or_default();
 
     println!("{:<24} {:>9} {:>9} {:>9}   change of gzip", "file", "raw", "gzip -9", "brotli");
-    for (name, weight) in &now {
-        if name != TOTAL {
-            print(name, *weight, then.get(name));
-        }
+    let is_sum = |name: &str| name.starts_with(ENTRY) || [TOTAL, TARBALL].contains(&name);
+    let (sums, files): (Vec<_>, Vec<_>) = now.iter().partition(|(name, _)| is_sum(name));
+    for (name, weight) in files.into_iter().chain(sums) {
+        print(name, *weight, then.get(name));
     }
-    print(TOTAL, now.get(TOTAL).copied().unwrap_or_default(), then.get(TOTAL));
-    println!("\nWhat a runtime loads: one loader, edgelatch.js and wasm/edgelatch_bg.wasm.");
     if record {
-        fs::write(&file, measured).with_context(|| format!("cannot write {}", file.display()))?;
+        let text = json!({ "standardLibraryForSize": build::builds_std(), "sizes": measured });
+        fs::write(&file, format!("{text:#}\n"))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        costs::write(place)?;
         println!("Recorded.");
     }
     Ok(())
@@ -60,8 +75,16 @@ fn print(name: &str, now: Weight, then: Option<&Weight>) {
     println!("{name:<24} {:>9} {:>9} {:>9}   {change}", now.raw, now.gzip, now.brotli);
 }
 
-fn weights(text: &str) -> Result<BTreeMap<String, Weight>> {
-    let files: BTreeMap<String, Value> = serde_json::from_str(text).context("sizes are no JSON")?;
+/// Reads what `--record` has written.
+pub(crate) fn recorded(text: &str) -> Result<Recorded> {
+    let value: Value = serde_json::from_str(text).context("the recorded sizes are no JSON")?;
+    let is_small = value.get("standardLibraryForSize").and_then(Value::as_bool);
+    let sizes = value.get("sizes").context("nothing was recorded")?;
+    Ok(Recorded { is_small: is_small.unwrap_or_default(), weights: weights(sizes)? })
+}
+
+fn weights(sizes: &Value) -> Result<BTreeMap<String, Weight>> {
+    let files = sizes.as_object().context("sizes are no object")?;
     let number = |value: &Value, key: &str| {
         value.get(key).and_then(Value::as_i64).with_context(|| format!("a size without {key}"))
     };
@@ -72,8 +95,4 @@ fn weights(text: &str) -> Result<BTreeMap<String, Weight>> {
             Ok((name.clone(), Weight { raw, gzip, brotli: number(value, "brotli")? }))
         })
         .collect()
-}
-
-fn recorded_file(place: &Place) -> PathBuf {
-    place.root.join("xtask/size.json")
 }

@@ -1,19 +1,15 @@
 //! Rounds: something strikes in the middle of the load, and everything that was seen is judged.
 
-use std::env;
-use std::str::FromStr;
-
 use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::door::Door;
 use super::load::Load;
+use test_support::random::{SEED, given, seed};
 use test_support::servers::Server;
 
 /// How many rounds there are; one unless the environment says otherwise.
 const ROUNDS: &str = "EDGELATCH_ROUNDS";
-/// The seed of the first, of which the next ones are the next; any unless the environment says which.
-const SEED: &str = "EDGELATCH_SEED";
 /// How often everybody is granted what they take before something strikes, and again after it.
 const GRANTS: usize = 2;
 /// All that is taken lies below this.
@@ -32,7 +28,8 @@ pub(crate) async fn rounds<S: Stand>(
     stand: impl AsyncFn() -> S,
     strikes: impl AsyncFn(&mut S, &mut Load),
 ) {
-    let first = given(SEED).unwrap_or_else(|| fastrand::u64(..1 << 32));
+    // The seeds of the next rounds follow it.
+    let first = seed();
     for seed in first..first + given(ROUNDS).unwrap_or(1) {
         println!("{SEED}={seed}");
         let began = Instant::now();
@@ -43,8 +40,4 @@ pub(crate) async fn rounds<S: Stand>(
         load.goes_on(GRANTS).await;
         println!("{SEED}={seed}: {:?} {:?}", load.ends(stand.redis()).await, began.elapsed());
     }
-}
-
-fn given<T: FromStr>(name: &str) -> Option<T> {
-    env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}")))
 }

@@ -1,4 +1,4 @@
-/** The suite in a page. Gives the results to `report`, which the browser's driver has put there. */
+/** The suite in a page. Calls `report` and `finish`, which the browser's driver has put there. */
 
 import { loaded } from "../watch.mjs";
 import * as edgelatch from "edgelatch";
@@ -8,4 +8,6 @@ loaded();
 const query = new URLSearchParams(location.search);
 const [url, token] = [query.get("url"), query.get("token")];
 const loads = query.get("loads").split(",").filter(Boolean);
-globalThis.report(await run({ edgelatch, url, token, loads }));
+const only = query.get("only") ?? undefined;
+await run({ edgelatch, url, token, loads, only, report: globalThis.report });
+globalThis.finish();

@@ -26,7 +26,7 @@ export default {
     const [id, name] = [searchParams.get("id"), searchParams.get("name")];
     switch (pathname) {
       case "/suite":
-        return Response.json(await run({ edgelatch, url, token, loads: [], faulty: env.EDGELATCH_TEST_FAULTY }));
+        return new Response(suite(searchParams.get("only") ?? undefined, context));
       case "/cycles": {
         // How long an answer takes is not the question there.
         const patient = edgelatch.connect({ url, token, requestTimeoutMs: 60_000 });
@@ -67,6 +67,16 @@ export default {
     }
   },
 };
+
+/** A body with a line of JSON for each event of the suite. */
+function suite(only, context) {
+  const { readable, writable } = new TransformStream();
+  const writer = writable.getWriter();
+  const report = (event) => writer.write(new TextEncoder().encode(`${JSON.stringify(event)}\n`));
+  const running = run({ edgelatch, url, token, loads: [], faulty: env.EDGELATCH_TEST_FAULTY, only, report });
+  context.waitUntil(running.then(() => writer.close(), (error) => writer.abort(error)));
+  return readable;
+}
 
 /** A body that begins before there is an answer: workerd notices that a client has gone when it sends something. */
 function pulsing(requestSignal) {

@@ -1,16 +1,17 @@
 //! Random calls on a Redis, until all has been heard that the scripts can say.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::rc::Rc;
-use std::{env, fmt};
 
 use edgelatch::protocol::reply::Code::{self, *};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{RngSeed, TestRunner};
+use proptest::test_runner::TestRunner;
 use tokio::runtime::Builder;
 use tokio::task::{JoinError, LocalSet};
 
+use test_support::random::{cases, given as variable};
 use test_support::redis::{DATABASES, Redis};
 
 /// Scripts, and what each can say.
@@ -33,8 +34,6 @@ const LUCK: u64 = 20;
 const CALLS: u64 = 4_000;
 /// Says how many.
 const HOW_MANY: &str = "EDGELATCH_CALLS";
-/// Says where they begin: the same ones each time unless it does.
-const SEED: &str = "EDGELATCH_SEED";
 
 /// Does `act` to a Redis with random cases of `given`, some of them side by side, and on until every one of `verdicts` was heard
 /// and every script was called so often. Somebody listens to these channels.
@@ -48,17 +47,16 @@ pub(crate) fn hear_all<S: Strategy<Value: Clone + 'static>>(
     let mut redis = runtime.block_on(Redis::start());
     runtime.block_on(redis.learn());
     runtime.block_on(redis.listen(channels));
-    let seed = RngSeed::Fixed(env::var(SEED).map_or(1, |text| text.parse().unwrap()));
-    let config = ProptestConfig { failure_persistence: None, rng_seed: seed, ..Default::default() };
-    let mut runner = TestRunner::new(config);
+    // It draws and shrinks; the loop below counts.
+    let mut runner = TestRunner::new(cases(1));
     let mut calls = Calls::of(verdicts);
     let act = Rc::new(act);
     while let Some(wanted) = calls.wanted() {
         assert!(calls.made() < LUCK * calls.least.max(CALLS), "never said: {wanted}");
-        let cases: Vec<S::Tree> =
+        let trees: Vec<S::Tree> =
             (0..DATABASES).map(|_| given.new_tree(&mut runner).unwrap()).collect();
-        let outcomes = runtime.block_on(side_by_side(&redis, &cases, &act));
-        for (case, outcome) in cases.into_iter().zip(outcomes) {
+        let outcomes = runtime.block_on(side_by_side(&redis, &trees, &act));
+        for (case, outcome) in trees.into_iter().zip(outcomes) {
             match outcome {
                 Ok(heard) => calls.count(&heard),
                 Err(error) => {
@@ -128,7 +126,7 @@ impl Calls {
             let script = *script;
             codes.iter().map(move |code| (script, *code))
         };
-        let least = env::var(HOW_MANY).map_or(CALLS, |text| text.parse().unwrap());
+        let least = variable(HOW_MANY).unwrap_or(CALLS);
         Self { made, silent: verdicts.iter().flat_map(said).collect(), least }
     }
 

@@ -11,6 +11,7 @@ use proptest::sample::Index;
 
 use test_support::calls::{lock, owner, request};
 use test_support::every_call::{Known, every_call};
+use test_support::random::cases;
 
 /// Names of whoever may call, and the same of somebody else, which are as long.
 const OURS: [(&str, &str); 4] = [
@@ -192,11 +193,7 @@ fn change(text: &str, place: Index, by: char, how: u8) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 2048,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(2048))]
 
     #[test]
     fn a_changed_key_is_refused_or_still_one_s_own(

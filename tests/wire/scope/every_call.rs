@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 use test_support::calls::token;
 use test_support::every_call::{Known, TOKEN, every_call, of_target};
+use test_support::random::cases;
 
 /// Names that anybody may choose, plain ones and such with a hash tag.
 fn name() -> impl Strategy<Value = String> {
@@ -42,11 +43,7 @@ pub(crate) fn assert_read(known: &Known) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 64,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn every_call_is_about_its_names_and_its_lease(

@@ -10,6 +10,7 @@ mod handoff;
 mod machine;
 mod page;
 mod stand;
+mod start;
 mod subject;
 mod table;
 mod throughput;
@@ -21,20 +22,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::build;
+use crate::costs;
 use crate::interop;
 use crate::place::{Place, emptied};
 use crate::progress::{Stopwatch, run as run_step};
 use crate::setup::{self, Purpose};
 use crate::test::{Report, Session};
 use effort::{Effort, QUICK, WHOLE};
+pub(crate) use start::start_of_package;
 use table::{Results, Table};
 
 /// Where the published results are, which is part of the checkout.
 const PUBLISHED: &str = "bench";
 const RESULTS: &str = "results.json";
+/// The published results, from the root of the checkout.
+pub(crate) const RECORDED: &str = "bench/results.json";
 
 /// What a run works with.
 struct Bench<'p> {
@@ -60,6 +65,7 @@ pub(crate) fn run(place: &Place, quick: bool) -> Result<()> {
     keep(&results, &folder)?;
     if !quick {
         page::write(place, &results)?;
+        costs::write(place)?;
     }
     println!("\nMeasured in {}; results and charts are in {}.", watch.text(), folder.display());
     Ok(())
@@ -73,11 +79,16 @@ pub(crate) fn draw(place: &Place) -> Result<()> {
         .with_context(|| format!("cannot read {}; measure first", file.display()))?;
     let results = Results::from_json(&text)?;
     draw_charts(&results, &folder)?;
-    page::write(place, &results)
+    page::write(place, &results)?;
+    costs::write(place)
 }
 
 /// The suite of `cargo xtask test`: every table has a figure in every cell. Which figures is nothing that a test could say.
 pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
+    ensure!(
+        session.only.is_none(),
+        "the tables are measured together; run `bench` without `--only`"
+    );
     let bench = Bench::prepare(session.place, QUICK)?;
     let results = bench.measure()?;
     keep(&results, &session.place.folder("bench")?)?;
@@ -85,7 +96,7 @@ pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
     for table in &results.tables {
         report += session.finding(&table.title, &table.gaps());
     }
-    Ok(report)
+    Ok(report.inseparable(|_| true))
 }
 
 /// Writes the results and a chart of each table.

@@ -76,9 +76,10 @@ pub(crate) fn run(
     Ok(fuzz(place, sessions)?.tell())
 }
 
-/// The suite of `cargo xtask test`.
+/// The suite of `cargo xtask test`: all targets, or the one that the command names.
 pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
-    fuzz(session.place, sessions(session.place, &[], Course::Fixed)?)
+    let names = Vec::from_iter(session.only.map(str::to_owned));
+    fuzz(session.place, sessions(session.place, &names, Course::Fixed)?)
 }
 
 fn fuzz(place: &Place, sessions: Vec<TargetRun>) -> Result<Report> {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::report::{Outcome, Report};
+use super::report::{LEVEL, Outcome, Report};
 use super::session::Session;
 use super::suite::Extent;
 use crate::build;
@@ -48,6 +48,10 @@ pub(crate) fn recipes(session: &Session<'_>) -> Result<Report> {
     script(session, "tests/recipes/run.mjs", |_| {})
 }
 
+pub(crate) fn workflows(session: &Session<'_>) -> Result<Report> {
+    script(session, "tests/workflows/run.mjs", |_| {})
+}
+
 pub(crate) fn upstash(session: &Session<'_>) -> Result<Report> {
     with_gateway(session, "tests/upstash/run.mjs", |_| {})
 }
@@ -69,9 +73,11 @@ pub(crate) fn bundlers(session: &Session<'_>) -> Result<Report> {
         setup::ensure(session.place, &[Need::Bundlers])?;
     }
     let modules = npm::BUNDLERS.node_modules(session.place)?;
-    with_gateway(session, "tests/bundlers/run.mjs", |command| {
+    let report = with_gateway(session, "tests/bundlers/run.mjs", |command| {
         command.env("EDGELATCH_BUNDLERS", modules);
-    })
+    })?;
+    // The table has a row for each of the other tests.
+    Ok(report.inseparable(|case| case.name.starts_with("the table of ")))
 }
 
 pub(crate) fn readme(session: &Session<'_>) -> Result<Report> {
@@ -98,8 +104,8 @@ pub(crate) fn soak(session: &Session<'_>) -> Result<Report> {
 
 /// Runs the soak test for at least this many minutes.
 pub(crate) fn soak_for(session: &Session<'_>, minutes: u32) -> Result<Report> {
-    // Half of the time of a cycle is the gateway's: the one that is published is several times as fast.
-    let program = build::published_gateway(session.place)?;
+    // Half of the time of a cycle is the gateway's, which is several times as fast when it is built for release.
+    let program = build::fast_gateway(session.place)?;
     with_program(session, "tests/soak/run.mjs", &program, |command| {
         command.env("EDGELATCH_SOAK_MINUTES", minutes.to_string());
     })
@@ -156,8 +162,10 @@ fn script(session: &Session<'_>, file: &str, tell: impl FnOnce(&mut Command)) ->
     // A test that failed may have left a lease or a server behind, which would keep the program from ending. What has to end by
     // itself is a program of its own.
     command.arg("--test-force-exit");
-    if let Some(name) = session.only {
-        command.args(["--test-name-pattern", &format!("^{}$", escape(name))]);
+    if let Some(id) = session.only {
+        command.args(["--test-name-pattern", &pattern(id)]);
+        // For the cases that run in another program.
+        command.env("EDGELATCH_ONLY", id);
     }
     command.arg(file).env("EDGELATCH_TOOLS", session.place.node_modules());
     command.env("EDGELATCH_EXTENT", session.extent.name());
@@ -165,13 +173,16 @@ fn script(session: &Session<'_>, file: &str, tell: impl FnOnce(&mut Command)) ->
         command.env("CHROMIUM", chromium);
     }
     tell(&mut command);
-    session.tests(&format!("node {file}"), &mut command, &junit)
+    Ok(session.tests(&format!("node {file}"), &mut command, &junit)?.selected_by_path())
 }
 
-/// A regular expression of JavaScript that matches this text and nothing else.
-fn escape(text: &str) -> String {
+/// A regular expression of JavaScript that matches the test of this name, or of this path and nothing else: Node puts a space
+/// between the names of groups and of a test.
+fn pattern(id: &str) -> String {
+    let text = id.replace(LEVEL, " ");
     let special = |c: char| r"\^$.*+?()[]{}|/".contains(c);
-    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+    let escaped = text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c]));
+    format!("^{}$", escaped.collect::<String>())
 }
 
 fn tell_gateway(command: &mut Command, gateway: &Gateway) {
@@ -190,4 +201,15 @@ fn this_program() -> Result<String> {
     // A build during the tests may have put a new one in its place; the system then adds a note to the old one's name.
     let path = program.to_string_lossy().replace(" (deleted)", "");
     Ok(Path::new(&path).to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_is_selected_by_its_path_and_nothing_beside_it() {
+        assert_eq!(pattern("alone"), "^alone$");
+        assert_eq!(pattern("programs > Deno > lock: a (b)"), r"^programs Deno lock: a \(b\)$");
+    }
 }

@@ -252,7 +252,7 @@ fn again(suite: &Suite, case: &Case, extent: Extent) -> String {
     let full = if extent == Extent::Full { " --full" } else { "" };
     let mut command = format!("cargo xtask test {}{full}", suite.name);
     if case.is_test {
-        command += &format!(" --only '{}'", case.name.replace('\'', r"'\''"));
+        command += &format!(" --only '{}'", case.id.replace('\'', r"'\''"));
     }
     command
 }

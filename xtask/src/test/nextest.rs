@@ -10,28 +10,29 @@ use anyhow::Result;
 use super::report::Report;
 use super::session::Session;
 use super::suite::{Binaries, Extent, Profile, Suite, Work};
-use crate::build::WORKSPACE;
+use crate::build::{TESTS, WORKSPACE};
 use crate::interop::Peer;
 use crate::place::Place;
 use crate::process::Interrupted;
 use crate::setup::Need;
 
-/// The package with the integration tests, which alone is built for release.
-const TESTS: &str = "edgelatch-tests";
 /// Tests that run side by side on each core: most wait for a server or a timer more than they compute.
 const TESTS_PER_CORE: usize = 2;
 
 /// Inputs of the random tests. Every value has a default in the tests; a full run asks for more.
-const FULL_INPUTS: [(&str, &str); 3] = [
+const FULL_INPUTS: [(&str, &str); 4] = [
     // Calls of each differential test: a million in all.
     ("EDGELATCH_CALLS", "115000"),
+    // Calls of an attacker with a scoped token (some tests take a part of them), and requests of one without.
+    ("EDGELATCH_ATTACKS", "10000"),
     // Schedules of all kinds of objects together.
     ("EDGELATCH_SCHEDULES", "1000000"),
     // How long both sides contend for each kind of object.
     ("EDGELATCH_INTEROP_SECONDS", "10"),
 ];
-const QUICK_INPUTS: [(&str, &str); 3] = [
+const QUICK_INPUTS: [(&str, &str); 4] = [
     ("EDGELATCH_CALLS", "2000"),
+    ("EDGELATCH_ATTACKS", "2000"),
     ("EDGELATCH_SCHEDULES", "3000"),
     ("EDGELATCH_INTEROP_SECONDS", "1"),
 ];

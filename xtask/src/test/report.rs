@@ -16,6 +16,9 @@ const SLOWEST: usize = 10;
 /// How many lines of a failure are printed; the log has all of them.
 const MESSAGE_LINES: usize = 40;
 
+/// What stands between the names of a group, of a group in it, and of a test.
+pub(crate) const LEVEL: &str = " > ";
+
 /// The tests of a suite.
 #[derive(Default, Debug)]
 pub(crate) struct Report {
@@ -28,6 +31,8 @@ pub(crate) struct Case {
     /// Where it is: a test binary, a file, or empty.
     pub(crate) group: String,
     pub(crate) name: String,
+    /// By which `--only` selects it.
+    pub(crate) id: String,
     pub(crate) time: Duration,
     pub(crate) outcome: Outcome,
     /// Whether it can be run alone. What fails outside of any test, such as a build, cannot.
@@ -84,6 +89,22 @@ impl Report {
         let is_case = |node: &Node<'_, '_>| node.has_tag_name("testcase");
         let cases = document.descendants().filter(is_case).map(Case::parse).collect();
         Ok(Self { cases })
+    }
+
+    /// Has `--only` select each test by its groups and its name: where several groups have tests of one name.
+    pub(crate) fn selected_by_path(mut self) -> Self {
+        for case in self.cases.iter_mut().filter(|case| !case.group.is_empty()) {
+            case.id = format!("{}{LEVEL}{}", case.group, case.name);
+        }
+        self
+    }
+
+    /// Marks tests that cannot be run alone, so that the whole suite repeats a failure.
+    pub(crate) fn inseparable(mut self, is_inseparable: impl Fn(&Case) -> bool) -> Self {
+        for case in &mut self.cases {
+            case.is_test &= !is_inseparable(case);
+        }
+        self
     }
 
     /// Fails unless there is a test in it: a suite that runs nothing has not passed.
@@ -145,7 +166,8 @@ impl AddAssign for Report {
 
 impl Case {
     fn new(name: &str, time: Duration, outcome: Outcome, is_test: bool) -> Self {
-        Self { group: String::new(), name: name.to_owned(), time, outcome, is_test }
+        let name = name.to_owned();
+        Self { group: String::new(), id: name.clone(), name, time, outcome, is_test }
     }
 
     fn parse(node: Node<'_, '_>) -> Self {
@@ -157,7 +179,7 @@ impl Case {
         let mut groups: Vec<&str> = suites.filter_map(|node| node.attribute("name")).collect();
         groups.reverse();
         Self {
-            group: groups.join(" > "),
+            group: groups.join(LEVEL),
             ..Self::new(&text("name"), time, Outcome::parse(node), true)
         }
     }
@@ -261,6 +283,10 @@ left: 1</failure>
         assert_eq!(report.counts(), Counts { passed: 2, failed: 0, skipped: 1 });
         let titles: Vec<String> = report.cases.iter().map(Case::title).collect();
         assert_eq!(titles, ["programs > Node works", "programs later", "alone"]);
+        let ids = report.selected_by_path().cases.into_iter().map(|case| case.id);
+        assert!(ids.eq(["programs > Node > works", "programs > later", "alone"]));
+        let report = Report::parse(NODE).unwrap().inseparable(|case| case.name == "alone");
+        assert!(report.cases.iter().map(|case| case.is_test).eq([true, true, false]));
     }
 
     #[test]

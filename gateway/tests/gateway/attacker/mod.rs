@@ -1,7 +1,7 @@
 //! An attacker with a scoped token: random calls of all scripts, legal ones and what a mutation makes of them. After each request what
 //! is stored is compared with what was stored before.
 //!
-//! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one, `EDGELATCH_CALLS` the number of calls.
+//! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one, `EDGELATCH_ATTACKS` the number of calls.
 
 mod call;
 mod env;
@@ -14,9 +14,8 @@ mod scope;
 mod tally;
 mod victims;
 
-use std::env::var;
-
 use fastrand::Rng;
+use test_support::random::{given, seed};
 
 use env::Env;
 use library::Library;
@@ -28,15 +27,14 @@ const CALLS: u64 = 2000;
 /// How many times as many calls are made until everything has occurred: what has not by then never does.
 const LUCK: u64 = 20;
 
-/// A number from the environment.
-pub(crate) fn number(variable: &str, default: u64) -> u64 {
-    var(variable).map_or(default, |text| text.parse().unwrap())
+/// How many calls or requests an attacker sends: `EDGELATCH_ATTACKS`, or `default`.
+pub(crate) fn attacks(default: u64) -> u64 {
+    given("EDGELATCH_ATTACKS").unwrap_or(default)
 }
 
 /// Attacks until as many calls are made as the environment asks for, divided by `share`, and everything has occurred.
 async fn attack(mut env: Env, share: u64) {
-    let seed = number("EDGELATCH_SEED", 1);
-    let calls = number("EDGELATCH_CALLS", CALLS) / share;
+    let (seed, calls) = (seed(), attacks(CALLS) / share);
     let (mut rng, mut tally) = (Rng::with_seed(seed), Tally::default());
     let mut library = Library::default();
     let mut rounds = 0;

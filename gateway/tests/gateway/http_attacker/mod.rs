@@ -1,7 +1,7 @@
 //! An attacker without a valid request: random and mutated heads, lengths, chunks and bodies on connections of its own, streams that it
 //! drops, and many connections at once. The program itself is attacked, so a panic is seen in its log.
 //!
-//! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one, `EDGELATCH_CALLS` the number of requests.
+//! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one, `EDGELATCH_ATTACKS` the number of requests.
 
 mod answers;
 mod message;
@@ -15,11 +15,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::attacker::number;
+use crate::attacker::attacks;
 use crate::program::{Running, program};
 use crate::scopes::KEY;
 use crate::support::{AT_MOST, Redis, TOKEN, TestClient, until};
 use message::{CANARY, Message};
+use test_support::random::seed;
 
 /// The requests of a run, unless the environment says otherwise.
 const REQUESTS: u64 = 2000;
@@ -132,9 +133,9 @@ async fn whatever_is_sent_as_http_each_request_is_one_and_others_are_served() {
     let redis = Redis::start().await;
     let target = Target::start(&redis).await;
     target.asserts_healthy().await;
-    let mut rng = Rng::with_seed(number("EDGELATCH_SEED", 1));
+    let mut rng = Rng::with_seed(seed());
     let (mut sent, mut answered, mut well_formed) = (0, 0, 0);
-    while sent < number("EDGELATCH_CALLS", REQUESTS) {
+    while sent < attacks(REQUESTS) {
         let connections: Vec<Vec<Message>> =
             (0..rng.usize(1..=AT_ONCE)).map(|_| messages(&mut rng)).collect();
         // Of the ends one in each connection is answered.
@@ -157,7 +158,7 @@ async fn streams_that_are_dropped_and_connections_that_say_nothing_leave_nothing
     let redis = Redis::start().await;
     let target = Target::start(&redis).await;
     target.asserts_healthy().await;
-    let mut rng = Rng::with_seed(number("EDGELATCH_SEED", 1));
+    let mut rng = Rng::with_seed(seed());
     for _ in 0..5 {
         let mut open = Vec::new();
         for _ in 0..60 {

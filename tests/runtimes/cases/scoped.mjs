@@ -1,0 +1,34 @@
+/**
+ * What a page does with a scoped token for locks below `own:lock:` and semaphores below `own:seats:`. A case is a function of
+ * `{ locks, id, name }`: a client, an id that no other run has, and the name of a lock with it.
+ */
+
+export const scoped = {
+  "a lock is taken, renewed and released": ({ locks, name }) => locks.lock(name).run((lease) => lease.renew()),
+  "a waiter is woken": async ({ locks, name }) => {
+    const holder = await locks.lock(name).acquire();
+    const waiter = locks.lock(name).acquire({ waitMs: 30_000 });
+    await holder.release();
+    await (await waiter).release();
+  },
+  "locks of one turn are taken together": ({ locks, name }) =>
+    Promise.all(["a", "b", "c"].map((part) => locks.lock(`${name}:${part}`).run(() => {}))),
+  "a fair lock has its turn": ({ locks, name }) => locks.fairLock(`${name}:fair`).run(() => {}),
+  "permits are taken for a time": async ({ locks, id }) => {
+    const semaphore = locks.semaphore(`own:seats:${id}`);
+    await semaphore.trySetPermits(1, { lifeMs: 60_000 });
+    await semaphore.run(1, { leaseMs: 30_000 }, () => {});
+  },
+  "another's name is refused": ({ locks }) => refused(locks.lock("theirs").acquire()),
+  "a lock under the name of a semaphore is refused": ({ locks, id }) => refused(locks.lock(`own:seats:${id}`).acquire()),
+  "permits without an end are refused": ({ locks, id }) => refused(locks.semaphore(`own:seats:${id}:more`).trySetPermits(1)),
+  "a count-down latch is refused": ({ locks, id }) => refused(locks.countDownLatch(`own:latch:${id}`).count()),
+  "a longer lease is refused": ({ locks, name }) => refused(locks.lock(name).acquire({ leaseMs: 60_001 })),
+  "force is refused": ({ locks, name }) => refused(locks.lock(name).forceRelease()),
+};
+
+/** Passes when the gateway says no, and says that it is not allowed. */
+async function refused(promise) {
+  const error = await promise.then(() => null, (reason) => reason);
+  if (error?.code !== "gateway-refused" || error.reason !== "unauthorized") throw error ?? new Error("it was let in");
+}

@@ -1,0 +1,60 @@
+/** Cases that run in another program, as tests of this one: each test ends when the result of its case arrives. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+
+/** The case that the command names: the last part of its path. */
+const ONLY = process.env.EDGELATCH_ONLY?.split(" > ").at(-1);
+
+/**
+ * Declares a test for each of `cases` in the block that is being described, so that its time is that of its case.
+ *
+ * `run(report, only)` starts the other program, calls `report` with each of its events, and resolves when the program has ended. An
+ * event is `{ begun }` or the result of a case, `{ name, error }`. `only` is the one case to run; without it all are run.
+ *
+ * Returns a function that waits for the end and returns what `run` has returned.
+ */
+export function remoteTests(cases, run) {
+  const results = new Map(cases.map(({ name }) => [name, Promise.withResolvers()]));
+  const begun = Promise.withResolvers();
+  const unknown = [];
+  let ended;
+  const report = ({ begun: isFirst, name, error }) => {
+    if (isFirst) begun.resolve();
+    else if (results.has(name)) results.get(name).resolve(error);
+    else unknown.push(name);
+  };
+  // The program's start is no part of its first case.
+  before(() => {
+    ended = run(report, results.has(ONLY) ? ONLY : undefined);
+    const settle = (error) => results.forEach(({ resolve }) => resolve(error));
+    ended.then(() => settle("it was not run"), (error) => settle(`it was not run: ${error?.stack ?? error}`));
+    return Promise.race([begun.promise, ended]);
+  });
+  after(() => ended.catch(() => {}));
+  for (const [together, members] of blocks(cases)) {
+    const declare = () => members.forEach(({ name }) => test(name, async () => passes(await results.get(name).promise)));
+    if (together) describe("concurrent cases", { concurrency: members.length }, declare);
+    else declare();
+  }
+  return async () => {
+    const value = await ended;
+    assert.deepEqual(unknown, []);
+    return value;
+  };
+}
+
+function passes(error) {
+  assert.ok(!error, error);
+}
+
+/** The cases in their order, divided where those begin or end that run concurrently. */
+function blocks(cases) {
+  const blocks = [];
+  for (const one of cases) {
+    const together = Boolean(one.isConcurrent);
+    if (blocks.at(-1)?.[0] !== together) blocks.push([together, []]);
+    blocks.at(-1)[1].push(one);
+  }
+  return blocks;
+}
