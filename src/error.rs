@@ -248,7 +248,7 @@ pub enum RequestError {
     Lost(LossReason),
     /// The gateway or Redis said no. Nothing was done.
     Refused(Refusal),
-    /// No usable answer came, but Redis has confirmed that it was not done, and never will be. Safe to ask afresh.
+    /// The operation was not applied and never will be, as Redis has confirmed; it is safe to retry.
     NotExecuted(FailureKind),
     /// No usable answer came. A renewal, a forced release, a count or a guarded write may have been done.
     Unreachable(FailureKind),

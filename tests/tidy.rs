@@ -9,6 +9,7 @@ mod tidy {
     mod files;
     mod map;
     mod papers;
+    mod phrases;
     mod rooms;
     mod rules;
     mod scenarios;

@@ -61,7 +61,8 @@ impl Crowd {
             // What was quick once need not be so for ever.
             let before = self.quickest.map_or(took, |before| before + before / 8);
             self.quickest = Some(took.min(before));
-            // One who asks in vain, and the one who does not, make up for what all the others do.
+            // Widen by half after a wasted retry; otherwise shrink by 4/5 divided among the
+            // competitors. Balances at about one wasted retry per hand-off.
             let apart = if asked {
                 self.apart + self.apart / 2
             } else {

@@ -9,7 +9,7 @@ use crate::time::Instant;
 
 /// How long a waiter that hears asks nobody, at the most: a stream may have died without a sign.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// What a try that a message has caused counts for: so often they come in the long run, whoever publishes how much.
+/// Sustained rate of notification-triggered retries: one per 50 ms, however many messages arrive.
 const PACE: Duration = Duration::from_millis(50);
 /// How many of them may come at once all the same: far more than a crowd around a lock makes somebody ask in vain.
 const AT_ONCE: u32 = 20;

@@ -1,4 +1,4 @@
-//! For how long something may be held of which nobody can tell whether it is.
+//! Upper bound on how long a hold with an unknown outcome can exist.
 
 use core::time::Duration;
 
