@@ -99,6 +99,9 @@ async function route({ path }) {
 }
 
 async function page({ t, folder }) {
+  // The page of the other README was closed while it held the lock.
+  const free = { method: "POST", headers: { authorization: `Bearer ${token}` }, body: JSON.stringify(["DEL", "draft:7"]) };
+  assert.equal((await fetch(url, free)).status, 200);
   const front = await openFront(url);
   t.after(() => front.close());
   const imports = { edgelatch: "/node_modules/edgelatch/index.js" };
