@@ -7,6 +7,7 @@ mod tidy {
     mod coverage;
     mod errors;
     mod files;
+    mod links;
     mod map;
     mod papers;
     mod phrases;

@@ -28,8 +28,15 @@ struct Counts {
     wide_comments: usize,
 }
 
-const MOST: [(&str, Counts); 10] = [
-COUNTS
+const MOST: [(&str, Counts); 8] = [
+    (".", Counts { vague_words: 2, wide_comments: 0 }),
+    ("docs", Counts { vague_words: 10, wide_comments: 0 }),
+    ("gateway", Counts { vague_words: 60, wide_comments: 130 }),
+    ("pkg", Counts { vague_words: 21, wide_comments: 125 }),
+    ("src", Counts { vague_words: 137, wide_comments: 669 }),
+    ("tests", Counts { vague_words: 301, wide_comments: 510 }),
+    ("www", Counts { vague_words: 29, wide_comments: 51 }),
+    ("xtask", Counts { vague_words: 18, wide_comments: 97 }),
 ];
 
 /// Whether `text` has a letter, a digit or an underscore at this side of a match: part of a longer
@@ -54,7 +61,8 @@ fn vague_words(file: &File) -> usize {
 fn wide_comments(file: &File) -> usize {
     let is_source = file.has_ending(&["cjs", "js", "lua", "mjs", "rs", "ts"]);
     let is_wide = |line: &&str| {
-        let begins = ["//", "--", "/*", "* "].iter().any(|mark| line.trim_start().starts_with(mark));
+        let begins =
+            ["//", "--", "/*", "* "].iter().any(|mark| line.trim_start().starts_with(mark));
         begins && line.chars().count() > COMMENT_COLUMNS
     };
     if is_source { file.text.lines().filter(is_wide).count() } else { 0 }
