@@ -331,7 +331,7 @@ impl GuardMemory {
     /// The default.
     pub const DEFAULT: Self = Self(DAY);
 
-    /// The guard never forgets, and each guarded key leaves a small key behind.
+    /// Nothing is ever forgotten, and each key that was guarded leaves a small one behind.
     pub const FOR_EVER: Self = Self(Duration::ZERO);
 
     /// Checks a memory.
