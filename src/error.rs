@@ -58,9 +58,8 @@ impl Refusal {
         self.kind
     }
 
-    /// The first word of Redis' error, such as `WRONGTYPE`, or an empty text. The rest is not kept,
-    /// since it may quote arguments. `LIMIT`: the object has its maximum number of values, holders
-    /// or waiters.
+    /// The first word of Redis' error, such as `WRONGTYPE`, or an empty text; the rest may quote
+    /// arguments. `LIMIT`: the object has its maximum number of values, holders or waiters.
     pub fn code(&self) -> &str {
         &self.code
     }
@@ -89,25 +88,22 @@ impl Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusalKind {
-    /// The token is wrong, or may not run scripts. A mistake in the configuration; a retry does not
-    /// help.
+    /// The token is wrong, or may not run scripts. A retry does not help.
     Unauthorized,
     /// Redis is full and evicts nothing. Releases and renewals still work.
     OutOfMemory,
-    /// One of the lock's keys holds another type or kind of object, by another program or a clash
-    /// of names: a group under a lock's name, a lock under a guarded key.
+    /// A key of the lock holds another type or kind of object: a clash of names, or another
+    /// program.
     WrongType,
-    /// The token key does not hold a number that can rise within 2^53; another program wrote it. Or
-    /// the nodes of a redLock cannot agree on a token, since it is more than a minute ahead of the
-    /// clock of too many of them: their clocks differ, or were set back.
+    /// The last token cannot rise within 2^53, or the nodes of a redLock cannot agree on one, since
+    /// it is more than a minute ahead of the clock of too many of them.
     TokenRange,
     /// Redis is loading, failing over, read-only or busy. It passes; a wait retries.
     Unavailable,
-    /// The address does not belong to a gateway: HTTP 404, 405 or 410. Usually a wrong path; a wait
-    /// retries, since a deployment may be in progress.
+    /// The address is not that of a gateway: HTTP 404, 405 or 410, or a gateway took the path of the URL for a command that does
+    /// not exist. Configuration, most likely a wrong path; or a deployment that is being replaced, so a wait tries again.
     NotAGateway,
-    /// The gateway cannot wait for replicas: it has no `/pipeline`, or no `WAIT`. Acquire without
-    /// replicas, or use another gateway.
+    /// The gateway cannot wait for replicas: it has no `/pipeline`, or no `WAIT`.
     Unsupported,
     /// Any other error, see [`Refusal::code`].
     Other,
@@ -125,14 +121,13 @@ pub enum AcquireError {
         /// expiry.
         remaining: Option<Duration>,
     },
-    /// There is no semaphore of this name. Create it with `try_set_permits`, or with
-    /// `add_permits(0)` to wait, as Redisson does, until another client adds permits. Nothing is
-    /// held.
+    /// There is no semaphore of this name: create it with `try_set_permits`, or with
+    /// `add_permits(0)` to wait for permits as in Redisson. Nothing is held.
     NotSetUp,
     /// This owner holds the lock already, and the lock is not re-entrant. Nothing was sent.
     HeldAlready,
-    /// This owner holds the read side and acquires the write side: it would wait for itself.
-    /// Release the read side first. Nothing was sent.
+    /// This owner holds the read side and acquires the write side, so it would wait for itself.
+    /// Nothing was sent.
     SelfDeadlock,
     /// The caller cancelled the wait.
     Cancelled {
@@ -145,10 +140,9 @@ pub enum AcquireError {
     /// No usable reply came, but the undo was confirmed. Nothing is held.
     Unreachable(FailureKind),
     /// Granted, but less than half of the lease was left when the reply came, so it was given back.
-    /// Nothing is held. The gateway is too slow for this lease.
+    /// Nothing is held.
     TooSlow,
-    /// Granted, but fewer replicas than required had the grant in time, so it was given back.
-    /// Nothing is held. Replicas are missing, or lag.
+    /// Granted, but too few replicas had the grant in time, so it was given back. Nothing is held.
     NotReplicated {
         /// The number of replicas that had it.
         acknowledged: u32,
@@ -221,7 +215,7 @@ impl From<InvalidOption> for AcquireError {
 pub enum LossReason {
     /// No renewal was confirmed in time, by the holder's own clock.
     Expired,
-    /// Redis no longer has the hold: expired there, force-released, evicted, or lost in a failover.
+    /// Redis no longer has the hold: expired, force-released, evicted, or lost in a failover.
     Gone,
 }
 
@@ -292,7 +286,7 @@ pub enum GuardError {
     InvalidOption(InvalidOption),
     /// The lease has ended. Nothing was sent.
     Lost(LossReason),
-    /// A newer lease has written, or another one with the same token. Nothing was written.
+    /// A lease with a newer or the same token has written. Nothing was written.
     Stale {
         /// The newest token that the guard has seen.
         newest: u64,
@@ -303,8 +297,8 @@ pub enum GuardError {
         /// The oldest accepted token.
         oldest: u64,
     },
-    /// The token is more than a minute ahead of the clock of the guard's Redis: accepting it would
-    /// block all later holders. Nothing was written.
+    /// The token is more than a minute ahead of the clock of the guard's Redis. Nothing was
+    /// written.
     TokenAhead,
     /// The request failed.
     Request(RequestError),
@@ -328,8 +322,8 @@ impl GuardError {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// The script failed, or its result cannot be represented. Its effects until then remain; it
-    /// does not run again.
+    /// The script does not compile, failed, or has a result that JSON cannot express; the text is Redis' own. The writes before
+    /// the failure remain; the script is not run again.
     ScriptFailed(String),
     /// The request failed. With [`RequestError::Lost`] the script did not run.
     Request(RequestError),

@@ -10,8 +10,7 @@ pub(crate) const HORIZON: Duration = Duration::from_secs(90);
 /// The same memory if the client had not seen Redis' clock (rule C3 of the protocol).
 pub(crate) const FIRST_HORIZON: Duration = Duration::from_secs(600);
 
-/// The longest time that a wait uses one owner field; a longer wait goes on under a new one (rule
-/// C8).
+/// The longest time that a wait uses one owner field; then it takes a new one (rule C8).
 pub(crate) const ROUND_MAX: Duration = Duration::from_secs(600);
 
 /// How long a name's last token is kept. Losing it is harmless: tokens follow the clock.
@@ -22,8 +21,8 @@ pub(crate) const ONCE_WINDOW: Duration = Duration::from_secs(60);
 
 /// The length of a hold without a renewal.
 ///
-/// 100 ms to 24 h in whole milliseconds; 30 s by default. A longer lease needs fewer renewals, and
-/// other clients wait longer after a holder has died.
+/// 100 ms to 24 h in whole milliseconds; 30 s by default. A longer lease costs fewer renewals, and
+/// a longer wait after a holder has died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseTime(Duration);
 
@@ -194,8 +193,8 @@ impl RejoinDelay {
 
 /// The largest number of requests of one acquisition.
 ///
-/// 3 to 10 000; 40 by default for a wait with an end, unlimited for a wait until it is cancelled. A
-/// smaller budget lengthens the pauses between tries.
+/// 3 to 10 000; 40 by default for a wait with an end, else unlimited. A smaller budget lengthens
+/// the pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestBudget(u32);
 
@@ -223,8 +222,7 @@ impl RequestBudget {
 
 /// The number of replicas that must have a grant before it counts.
 ///
-/// 1 to 8; none by default. Each acquisition then takes a round trip to the replicas longer, and
-/// nothing is granted while fewer replicas are connected.
+/// 1 to 8; none by default. Costs a round trip to the replicas, and needs that many of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Replicas(u8);
 

@@ -29,8 +29,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
         found.push(stand.measure(subject, "traffic", &json!({}))?);
     }
     let how = "counted once, headers included; over TCP each command counts as a request";
-    let mut table =
-        Table::new("traffic", "Traffic per call", how.to_owned(), &labels(&PACKAGES));
+    let mut table = Table::new("traffic", "Traffic per call", how.to_owned(), &labels(&PACKAGES));
     for (unit, label) in UNITS {
         for (call, what) in CALLS {
             table.row(what, label, cells(&found, |one| figure(one, "later", call, unit))?);
