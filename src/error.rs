@@ -92,16 +92,16 @@ pub enum RefusalKind {
     Unauthorized,
     /// Redis is full and evicts nothing. Releases and renewals still work.
     OutOfMemory,
-    /// A key of the lock holds another type or kind of object: a clash of names, or another
-    /// program.
+    /// A key of the lock holds another type or kind of object, of another program or the same name.
     WrongType,
     /// The last token cannot rise within 2^53, or the nodes of a redLock cannot agree on one, since
     /// it is more than a minute ahead of the clock of too many of them.
     TokenRange,
     /// Redis is loading, failing over, read-only or busy. It passes; a wait retries.
     Unavailable,
-    /// The address is not that of a gateway: HTTP 404, 405 or 410, or a gateway took the path of the URL for a command that does
-    /// not exist. Configuration, most likely a wrong path; or a deployment that is being replaced, so a wait tries again.
+    /// The address is not that of a gateway: HTTP 404, 405 or 410, or a gateway took the path of
+    /// the URL for a command that does not exist. Configuration, most likely a wrong path; or a
+    /// deployment that is being replaced, so a wait tries again.
     NotAGateway,
     /// The gateway cannot wait for replicas: it has no `/pipeline`, or no `WAIT`.
     Unsupported,
@@ -117,8 +117,7 @@ pub enum AcquireError {
     InvalidOption(InvalidOption),
     /// Another client holds the lock, and the wait (if any) is over. Nothing is held.
     Busy {
-        /// The time until the present hold expires, as Redis reported it; `None` if it has no
-        /// expiry.
+        /// The time until the present hold expires; `None` if it has no expiry.
         remaining: Option<Duration>,
     },
     /// There is no semaphore of this name: create it with `try_set_permits`, or with
@@ -126,8 +125,7 @@ pub enum AcquireError {
     NotSetUp,
     /// This owner holds the lock already, and the lock is not re-entrant. Nothing was sent.
     HeldAlready,
-    /// This owner holds the read side and acquires the write side, so it would wait for itself.
-    /// Nothing was sent.
+    /// This owner holds the read side and would wait for itself to write. Nothing was sent.
     SelfDeadlock,
     /// The caller cancelled the wait.
     Cancelled {
@@ -156,8 +154,7 @@ pub enum AcquireError {
     },
     /// No usable reply came, also not to the undo: a hold may exist.
     Unknown {
-        /// After this time, from now on, no hold of this acquisition is left, and none can be
-        /// granted any more.
+        /// After this time, from now on, nothing is held and nothing can be granted any more.
         ///
         /// The rest of the requests' bound plus the lease: about two and a half minutes for a wait
         /// of 30 s, 12 minutes and more for a wait without an end. Without a known time of Redis,
@@ -248,11 +245,9 @@ pub enum RequestError {
     Lost(LossReason),
     /// The gateway or Redis refused the request. Nothing was done.
     Refused(Refusal),
-    /// The operation was not applied and never will be, as Redis has confirmed; it is safe to
-    /// retry.
+    /// The operation was not applied and never will be, as Redis confirmed; it is safe to retry.
     NotExecuted(FailureKind),
-    /// No usable reply came. A renewal, a forced release, a count-down or a guarded write may have
-    /// been executed.
+    /// No usable reply came. A renewal, forced release, count-down or guarded write may be done.
     Unreachable(FailureKind),
     /// The host has no entropy for a request id. Nothing was sent.
     NoEntropy,
@@ -291,14 +286,12 @@ pub enum GuardError {
         /// The newest token that the guard has seen.
         newest: u64,
     },
-    /// The token is older than the guard's memory: a newer one may have been forgotten. Nothing was
-    /// written.
+    /// The token is older than the guard's memory of newer ones. Nothing was written.
     TooOld {
         /// The oldest accepted token.
         oldest: u64,
     },
-    /// The token is more than a minute ahead of the clock of the guard's Redis. Nothing was
-    /// written.
+    /// The token is over a minute ahead of the clock of the guard's Redis. Nothing was written.
     TokenAhead,
     /// The request failed.
     Request(RequestError),
@@ -322,8 +315,8 @@ impl GuardError {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// The script does not compile, failed, or has a result that JSON cannot express; the text is Redis' own. The writes before
-    /// the failure remain; the script is not run again.
+    /// The script does not compile, failed, or has a result that JSON cannot express; the text is
+    /// Redis' own. The writes before the failure remain; the script is not run again.
     ScriptFailed(String),
     /// The request failed. With [`RequestError::Lost`] the script did not run.
     Request(RequestError),
@@ -353,12 +346,11 @@ pub enum ReleaseError {
     Refused(Refusal),
     /// No usable reply came. The hold has ended, or expires.
     Unknown {
-        /// After this time, from now on, the hold is gone: no copy of its acquisition or of a
-        /// renewal can extend it any more, and a lease has passed since. It has the conditions of
-        /// [`AcquireError::Unknown`]. A write hold around a read of the same owner lasts at least
-        /// as long as that read.
+        /// After this time, from now on, the hold is gone, under the conditions of
+        /// [`AcquireError::Unknown`]: no copy of a request can extend it, and a lease has passed
+        /// since. A write hold around a read of the same owner lasts at least as long as that read.
         held_at_most: Duration,
-        /// What went wrong last.
+        /// The last failure.
         cause: FailureKind,
     },
 }
