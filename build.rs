@@ -1,6 +1,6 @@
-//! Turns `src/protocol/scripts/*.lua` into the scripts that are sent: the prelude in front, and the parts that a first line
-//! such as `-- with once, mint` names; comments taken out; and the SHA-1 by which Redis knows each, once plain and once with
-//! Upstash's key-locking line.
+//! Builds the scripts from `src/protocol/scripts/*.lua`: puts the prelude and the parts named in a
+//! first line such as `-- with once, mint` in front, removes comments, and computes the SHA-1 of
+//! each, once plain and once with Upstash's key-locking line.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

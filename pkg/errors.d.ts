@@ -74,7 +74,7 @@ export class ReentrancyError extends Base {
   /** `held`: the lock is not re-entrant. `reads`: it reads, and would wait for itself to write. */
   readonly reason: "held" | "reads";
 }
-/** No usable answer came, but it was not done, and never will be: safe to ask again. */
+/** The operation was not applied and never will be; it is safe to retry. */
 export class NotExecutedError extends Base {
   readonly code: "not-executed";
 }

@@ -222,7 +222,7 @@ export interface SpinOptions {
       };
 }
 
-/** What a fair lock's queue thinks of those who are silent. */
+/** How the queue treats unresponsive waiters. */
 export interface FairOptions {
   /** How long a waiter of ours is believed to live after a poll, 1 000 to 60 000; default 10 000. It polls three times as often. */
   lifeMs?: number;

@@ -1,6 +1,6 @@
-//! What a caller can meet: one enum per operation.
+//! The errors of the API: one enum per operation.
 //!
-//! No message holds a gateway's token, an owner id, a script or a lock's name.
+//! No message contains a gateway's token, an owner id, a script or a lock's name.
 
 mod failure;
 
@@ -11,10 +11,10 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use core::time::Duration;
 
-/// A value that is not of the accepted kind or range. The caller's mistake; nothing was sent.
+/// A value of the wrong type or out of range. The caller's mistake; nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InvalidOption {
-    /// The option's name, and what is accepted: in one place, since errors are handed on by everybody.
+    /// The option's name and the accepted values, boxed to keep errors small.
     texts: Box<[String; 2]>,
 }
 
@@ -29,19 +29,19 @@ impl InvalidOption {
         option
     }
 
-    /// What would have been accepted.
+    /// A description of the accepted values.
     pub fn accepted(&self) -> &str {
         let [_, accepted] = &*self.texts;
         accepted
     }
 
-    /// What is shown of it.
+    /// The text of `Display`.
     pub(crate) fn message(&self) -> String {
         ["`", self.option(), "` is not acceptable: expected ", self.accepted()].concat()
     }
 }
 
-/// A clear no from the gateway or from Redis: the request was not done.
+/// A refusal by the gateway or Redis: the request was not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Refusal {
     kind: RefusalKind,
@@ -53,21 +53,20 @@ impl Refusal {
         Self { kind, code: code.into() }
     }
 
-    /// What sort of no it is.
+    /// The sort of refusal.
     pub const fn kind(&self) -> RefusalKind {
         self.kind
     }
 
-    /// The first word of Redis' error, such as `WRONGTYPE`; empty when there is none. The rest of its text is not kept,
-    /// since it may quote arguments. `LIMIT`: the object has as many values, holders or waiters as it can have, and nothing
-    /// was done.
+    /// The first word of Redis' error, such as `WRONGTYPE`, or an empty text; the rest may quote
+    /// arguments. `LIMIT`: the object has its maximum number of values, holders or waiters.
     pub fn code(&self) -> &str {
         &self.code
     }
 }
 
 impl Refusal {
-    /// What is shown of it.
+    /// The text of `Display`.
     pub(crate) fn message(&self) -> String {
         let text = match self.kind {
             RefusalKind::Unauthorized => "the gateway does not accept the token or its rights",
@@ -85,94 +84,91 @@ impl Refusal {
     }
 }
 
-/// The sorts of [`Refusal`].
+/// The sort of a [`Refusal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusalKind {
-    /// The token is wrong, or may not run scripts. Configuration; asking again does not help.
+    /// The token is wrong, or may not run scripts. A retry does not help.
     Unauthorized,
-    /// Redis is full and evicts nothing. Releases and renewals still pass.
+    /// Redis is full and evicts nothing. Releases and renewals still work.
     OutOfMemory,
-    /// Something that is no lock is stored under one of its keys, or an object of another kind: a group under a lock's name, a lock
-    /// under a guarded key. Another program's doing, or a clash of names.
+    /// A key of the lock holds another type or kind of object, of another program or the same name.
     WrongType,
-    /// The token key holds no number that could rise within 2^53. Another program's doing. Or the nodes of a redLock cannot agree on
-    /// a token, since it is more than a minute ahead of the clock of too many of them: clocks are apart, or were set back.
+    /// The last token cannot rise within 2^53, or the nodes of a redLock cannot agree on one, since
+    /// it is more than a minute ahead of the clock of too many of them.
     TokenRange,
-    /// Redis is loading, failing over, read-only or busy. Passes by itself; asked again within the wait.
+    /// Redis is loading, failing over, read-only or busy. It passes; a wait retries.
     Unavailable,
-    /// The address is not that of a gateway: HTTP 404, 405 or 410. Configuration, most likely a wrong
-    /// path; or a deployment that is being replaced, so a wait tries again.
+    /// The address is not that of a gateway: HTTP 404, 405 or 410, or a gateway took the path of the URL for a command that does
+    /// not exist. Configuration, most likely a wrong path; or a deployment that is being replaced, so a wait tries again.
     NotAGateway,
-    /// The gateway cannot wait for replicas: it knows no `/pipeline`, or no `WAIT`. Acquire without them, or use one that can.
+    /// The gateway cannot wait for replicas: it has no `/pipeline`, or no `WAIT`.
     Unsupported,
-    /// Anything else, see [`Refusal::code`].
+    /// Any other error, see [`Refusal::code`].
     Other,
 }
 
-/// Why the lock was not acquired.
+/// The reason why the lock was not acquired.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// An option is not acceptable. Nothing was sent.
+    /// An option is invalid. Nothing was sent.
     InvalidOption(InvalidOption),
-    /// Somebody else holds the lock, and the wait (if any) is over. Nothing is held.
+    /// Another client holds the lock, and the wait (if any) is over. Nothing is held.
     Busy {
-        /// Until the present hold runs out by itself, as Redis told; `None` when it has no end.
+        /// The time until the present hold expires; `None` if it has no expiry.
         remaining: Option<Duration>,
     },
-    /// There is no semaphore of this name. Create it with `try_set_permits`, or with `add_permits(0)` to
-    /// wait, as Redisson does, until another client adds permits. Nothing is held.
+    /// There is no semaphore of this name: create it with `try_set_permits`, or with
+    /// `add_permits(0)` to wait for permits as in Redisson. Nothing is held.
     NotSetUp,
-    /// This owner holds the lock already, and it is one that cannot be taken twice. Nothing was sent.
+    /// This owner holds the lock already, and the lock is not re-entrant. Nothing was sent.
     HeldAlready,
-    /// This owner holds the reading side, and asks for the writing side: it would wait for itself. Release the one before
-    /// asking for the other. Nothing was sent.
+    /// This owner holds the read side and would wait for itself to write. Nothing was sent.
     SelfDeadlock,
-    /// The caller ended the wait.
+    /// The caller cancelled the wait.
     Cancelled {
-        /// `None`: nothing is held. Else the undoing was not confirmed, and after this time nothing is held any more: see
-        /// [`Unknown`](Self::Unknown).
+        /// `None`: nothing is held. Otherwise the undo was not confirmed, and nothing is held after
+        /// this time: see [`Unknown`](Self::Unknown).
         held_at_most: Option<Duration>,
     },
-    /// The gateway or Redis said no. Nothing is held.
+    /// The gateway or Redis refused the request. Nothing is held.
     Refused(Refusal),
-    /// No usable answer came, but the undoing was confirmed. Nothing is held.
+    /// No usable reply came, but the undo was confirmed. Nothing is held.
     Unreachable(FailureKind),
-    /// Granted, but less than half of the lease was left when the answer came, so it was given back. Nothing is held.
-    /// The gateway is too slow for this lease.
+    /// Granted, but less than half of the lease was left when the reply came, so it was given back.
+    /// Nothing is held.
     TooSlow,
-    /// Granted, but fewer replicas than were asked for had the grant in time, so it was given back. Nothing is held. Replicas are
-    /// missing, or far behind.
+    /// Granted, but too few replicas had the grant in time, so it was given back. Nothing is held.
     NotReplicated {
-        /// How many had it.
+        /// The number of replicas that had it.
         acknowledged: u32,
     },
-    /// Granted, but with a fencing token that is older than one that this client was granted before, so it was given back. Nothing is
-    /// held. Redis' clock was set back and its tokens are lost, or another Redis answers, which is behind: whoever guards by tokens
-    /// would refuse what is done with this one.
+    /// Granted with a token older than an earlier one of this client, so it was given back. Nothing
+    /// is held. Redis' clock was set back and its tokens are lost, or another Redis replied that
+    /// lags: stores that compare tokens would reject writes with this one.
     TokenRegressed {
-        /// The newest token that this client was granted for it. It remembers those of the last 64 names.
+        /// The newest earlier token. The client remembers those of the last 64 names.
         newest: u64,
     },
-    /// No usable answer came, also not to the undoing: a hold may be there.
+    /// No usable reply came, also not to the undo: a hold may exist.
     Unknown {
-        /// After this time, from now on, no hold of this acquisition is left, and none can be granted any more.
+        /// After this time, from now on, nothing is held and nothing can be granted any more.
         ///
-        /// That is the time until Redis refuses what was asked, as it was told to when it was asked, and the lease: of a wait of 30 s
-        /// up to some two and a half minutes, of one without an end up to 12 minutes and more. Of a client that had not heard from
-        /// this Redis before, requests bear no such time; copies of them are reckoned with for ten minutes then. It holds
-        /// while Redis' clock is not set back and this machine's clocks are not both more than 1 % fast.
+        /// The rest of the requests' bound plus the lease: about two and a half minutes for a wait
+        /// of 30 s, 12 minutes and more for a wait without an end. Without a known time of Redis,
+        /// requests have no bound, and their copies count for ten minutes. It holds while Redis'
+        /// clock is not set back and this machine's clocks are not both more than 1 % fast.
         held_at_most: Duration,
-        /// What went wrong last.
+        /// The last failure.
         cause: FailureKind,
     },
-    /// The host has no entropy to make an owner of. Nothing was sent.
+    /// The host has no entropy for an owner. Nothing was sent.
     NoEntropy,
 }
 
 impl AcquireError {
-    /// What is shown of it.
+    /// The text of `Display`.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
@@ -210,12 +206,12 @@ impl From<InvalidOption> for AcquireError {
     }
 }
 
-/// Why a hold ended before it was released.
+/// The reason why a hold ended before its release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LossReason {
     /// No renewal was confirmed in time, by the holder's own clock.
     Expired,
-    /// Redis says that the hold is not there: expired there, force-released, evicted, or lost in a failover.
+    /// Redis no longer has the hold: expired, force-released, evicted, or lost in a failover.
     Gone,
 }
 
@@ -227,7 +223,7 @@ impl RefusalKind {
 }
 
 impl LossReason {
-    /// What is shown of it.
+    /// The text of `Display`.
     pub(crate) const fn message(self) -> &'static str {
         match self {
             Self::Expired => "the lease has expired: no renewal was confirmed in time",
@@ -238,26 +234,26 @@ impl LossReason {
     }
 }
 
-/// Why a question about a lock, a renewal or a forced release has no answer.
+/// The reason why a query, a renewal or a forced release failed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// An option is not acceptable. Nothing was sent.
+    /// An option is invalid. Nothing was sent.
     InvalidOption(InvalidOption),
     /// The hold is gone, so there is nothing to renew.
     Lost(LossReason),
-    /// The gateway or Redis said no. Nothing was done.
+    /// The gateway or Redis refused the request. Nothing was done.
     Refused(Refusal),
-    /// No usable answer came, but Redis has confirmed that it was not done, and never will be. Safe to ask afresh.
+    /// The operation was not applied and never will be, as Redis confirmed; it is safe to retry.
     NotExecuted(FailureKind),
-    /// No usable answer came. A renewal, a forced release, a count or a guarded write may have been done.
+    /// No usable reply came. A renewal, forced release, count-down or guarded write may be done.
     Unreachable(FailureKind),
-    /// The host has no entropy to make a request id of. Nothing was sent.
+    /// The host has no entropy for a request id. Nothing was sent.
     NoEntropy,
 }
 
 impl RequestError {
-    /// What is shown of it.
+    /// The text of `Display`.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
@@ -276,33 +272,32 @@ impl From<InvalidOption> for RequestError {
     }
 }
 
-/// Why a guarded write was not made.
+/// The reason why a guarded write failed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GuardError {
-    /// An argument is not acceptable. Nothing was sent.
+    /// An argument is invalid. Nothing was sent.
     InvalidOption(InvalidOption),
     /// The lease has ended. Nothing was sent.
     Lost(LossReason),
-    /// A newer lease has written, or one with the same token. Nothing was written.
+    /// A lease with a newer or the same token has written. Nothing was written.
     Stale {
-        /// The newest token that was seen.
+        /// The newest token that the guard has seen.
         newest: u64,
     },
-    /// The token is older than the guard remembers: something newer may have been forgotten. Nothing was written.
+    /// The token is older than the guard's memory of newer ones. Nothing was written.
     TooOld {
-        /// The oldest token that would have been accepted.
+        /// The oldest accepted token.
         oldest: u64,
     },
-    /// The token is more than a minute ahead of the clock of the guard's Redis: believing it would lock everybody else out.
-    /// Nothing was written.
+    /// The token is over a minute ahead of the clock of the guard's Redis. Nothing was written.
     TokenAhead,
-    /// The request had no good end.
+    /// The request failed.
     Request(RequestError),
 }
 
 impl GuardError {
-    /// What is shown of it.
+    /// The text of `Display`.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
@@ -315,18 +310,19 @@ impl GuardError {
     }
 }
 
-/// Why a caller's own script has no result.
+/// The reason why a caller's script has no result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// The script failed, or its result is none that can be told. What it had done until then stays done; it is not run again.
+    /// The script does not compile, failed, or has a result that JSON cannot express; the text is Redis' own. The writes before
+    /// the failure remain; the script is not run again.
     ScriptFailed(String),
-    /// The request had no good end. With [`RequestError::Lost`] the script did not run.
+    /// The request failed. With [`RequestError::Lost`] the script did not run.
     Request(RequestError),
 }
 
 impl EvalError {
-    /// What is shown of it.
+    /// The text of `Display`.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::ScriptFailed(text) => ["the script failed: ", text].concat(),
@@ -341,25 +337,25 @@ impl From<RequestError> for EvalError {
     }
 }
 
-/// Why it is not known that a hold has ended.
+/// The reason why the end of a hold is not confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReleaseError {
-    /// The gateway or Redis said no. The hold ends with its lease.
+    /// The gateway or Redis refused the request. The hold ends with its lease.
     Refused(Refusal),
-    /// No usable answer came. The hold has ended, or ends by itself.
+    /// No usable reply came. The hold has ended, or expires.
     Unknown {
-        /// After this time, from now on, the hold is not there any more: no copy of its acquisition or of a renewal can extend it,
-        /// and a lease has passed since. It rests on the same as that of [`AcquireError::Unknown`]. A write hold
-        /// around a read of the same owner is there for as long as that read, too.
+        /// After this time, from now on, the hold is gone, under the conditions of
+        /// [`AcquireError::Unknown`]: no copy of a request can extend it, and a lease has passed
+        /// since. A write hold around a read of the same owner lasts at least as long as that read.
         held_at_most: Duration,
-        /// What went wrong last.
+        /// The last failure.
         cause: FailureKind,
     },
 }
 
 impl ReleaseError {
-    /// What is shown of it.
+    /// The text of `Display`.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Refused(refusal) => refusal.message(),
@@ -370,7 +366,7 @@ impl ReleaseError {
     }
 }
 
-/// Shows messages that were put together by simpler means than formatting, which costs the npm package bytes.
+/// Implements `Display` by joined texts: formatting would cost the npm package bytes.
 macro_rules! show {
     ($($error:ty),*) => {$(
         impl fmt::Display for $error {

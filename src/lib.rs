@@ -1,9 +1,9 @@
-//! Redisson's distributed locks over HTTP: for Cloudflare Workers, browsers, serverless functions, and any Rust program
-//! that reaches Redis through a REST gateway.
+//! Distributed locks over HTTP: for Cloudflare Workers, browsers, serverless functions, and any Rust
+//! program that reaches Redis through a REST gateway.
 //!
-//! What is written into Redis is what Redisson writes, so a Java service that holds an `RLock` and a program with this crate
-//! exclude each other. Every grant carries a fencing token, every request may be sent twice, and the holder learns of a loss in
-//! time.
+//! The crate writes byte for byte what Java's Redisson writes, so a Java service that holds an `RLock`
+//! and a program with this crate exclude each other. Every grant carries a fencing token, requests are
+//! idempotent, and a holder is notified before its lease can pass to someone else.
 //!
 //! ```no_run
 //! # #[cfg(all(feature = "reqwest", feature = "tokio"))]
@@ -14,7 +14,7 @@
 //! let lock = client.lock("invoice:42")?;
 //! let charged = lock
 //!     .run(async |lease| {
-//!         // Give the token to whatever you write to: it refuses what is older than the newest it has seen.
+//!         // Send the token with each write. The store rejects a token older than the newest it has seen.
 //!         charge(lease.token().as_u64()).await
 //!     })
 //!     .await?;
@@ -25,9 +25,11 @@
 //!
 //! # The run loop
 //!
-//! Everything hard is a [machine]: it turns *what happened, and when* into *send this*, *wait until then*, or *done*. It
-//! has no clock, no socket and no randomness of its own. [`Client`] drives it on a [`Host`](host::Host) (an event loop) and over a
-//! [`Transport`](transport::Transport). A program with a loop of its own may step the same machines by hand:
+//! The protocol's decisions are made by sans-I/O state machines ([machine]): each takes an input and
+//! the current time, and returns a call to send, a time to wait for, or its result. A machine has no
+//! clock, no socket and no randomness of its own. [`Client`] drives machines on a
+//! [`Host`](host::Host) (an event loop) and over a [`Transport`](transport::Transport). A program with
+//! a loop of its own can drive the same machines directly:
 //!
 //! ```
 //! use std::time::Duration;
@@ -42,17 +44,17 @@
 //!
 //! let target = Target::Lock(LockCalls::new(LockName::parse("invoice:42")?, Publish::Plain));
 //! let spec = AcquireSpec::new(target, Patience::Once);
-//! // 1. Time is an argument: what your clocks read, a monotonic one and the wall's. So is entropy.
+//! // 1. Time is an argument: the readings of a monotonic and a wall clock. So is entropy.
 //! let mut now = Instant::from_millis(1_000, 1_700_000_000_000);
 //! let mut acquire = Acquire::new(spec, Entropy::new([7; 32]), None, now);
 //!
-//! // 2. Poll until it says `Wait` or `Done`.
-//! let Output::Call { call, script, .. } = acquire.poll(now) else { panic!("it begins by asking") };
+//! // 2. Poll until it returns `Wait` or `Done`.
+//! let Output::Call { call, script, .. } = acquire.poll(now) else { panic!("it begins with a call") };
 //! assert_eq!(script.script().name, "lock_acquire");
 //! let Output::Wait { why, .. } = acquire.poll(now) else { panic!("then it waits") };
 //! assert_eq!(why, Wake::ReplyDue);
 //!
-//! // 3. Tell it what happened: here that Redis granted the lock, 20 ms later.
+//! // 3. Pass the outcome: here Redis granted the lock, 20 ms later.
 //! now = now + Duration::from_millis(20);
 //! let (token, server_ms) = (Cell::Text("1700000000000000".into()), Cell::Int(1_700_000_000_000));
 //! let echo = Cell::Text(script.args()[0].clone());
@@ -60,7 +62,7 @@
 //! let reply = Reply::read(&cells, script.request).expect("five elements, and the echo");
 //! acquire.handle(Input::Reply { call, reply }, now);
 //!
-//! // 4. Poll again. The lease counts from when the request was sent, less 1 % and 2 ms.
+//! // 4. Poll again. The lease counts from the sending of the request, less 1 % and 2 ms.
 //! let Output::Done(Ok(grant)) = acquire.poll(now) else { panic!("it has the lock") };
 //! assert_eq!(grant.token.as_u64(), 1_700_000_000_000_000);
 //! assert_eq!(grant.lease.remaining(now), Duration::from_millis(30_000 - 302 - 20));
@@ -70,22 +72,23 @@
 //! # Features
 //!
 //! * `reqwest` (default): the transport for Rust programs, native and wasm32.
-//! * `tokio` (default): the host for programs on tokio.
+//! * `tokio` (default): the host for programs on Tokio.
 //! * `blocking`: the same objects for programs without an event loop.
-//! * `web`: host and transport inside a JavaScript runtime, for Rust programs compiled to wasm32. They bring a small module of
-//!   JavaScript along, so any target of wasm-bindgen will do that has modules (not `no-modules`).
-//! * `js`: the JavaScript door, of which the npm package is made; wasm32 only.
+//! * `web`: host and transport inside a JavaScript runtime, for Rust programs compiled to wasm32. They
+//!   include a small JavaScript module, so any target of wasm-bindgen with modules works
+//!   (`no-modules` does not).
+//! * `js`: the JavaScript bindings of the npm package; wasm32 only.
 //!
-//! # What is not promised
+//! # Limits
 //!
-//! A lock that lives in Redis is as good as that Redis: a server clock that is set forward, a failover that loses the last
-//! writes, and eviction can each give two holders who both believe in their lease. Fencing tokens are the answer, where what is
-//! written to can compare them.
+//! A lock in Redis is as reliable as that Redis. A server clock that is set forward, a failover that
+//! loses the last writes, or eviction can leave two clients that both believe in their lease. Fencing
+//! tokens protect a store that compares them.
 
 #![no_std]
 
 extern crate alloc;
-// Every use of std is spelt out, and the pure rooms have none.
+// Every use of std is written out; the modules without I/O have none.
 extern crate std;
 
 #[cfg(all(feature = "blocking", not(target_arch = "wasm32")))]

@@ -1,4 +1,4 @@
-//! Names and ids, parsed once at the border: one that exists is valid.
+//! Names and ids, checked once where they enter the crate: a value that exists is valid.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -9,9 +9,10 @@ use crate::error::InvalidOption;
 
 /// The name of a lock: Redisson's object name, byte for byte.
 ///
-/// 1 to 512 bytes of UTF-8 without control characters. Braces are accepted as exactly one hash tag with something in it,
-/// as in `{order}:7`, since other forms put a lock's keys into different slots of a Redis Cluster. The beginnings
-/// `redisson_` and `el:` are taken. No normalisation: two spellings of `é` are two locks.
+/// 1 to 512 bytes of UTF-8 without control characters. Braces must form exactly one hash tag that
+/// is not empty, as in `{order}:7`: other forms would put a lock's keys into different slots of a
+/// Redis Cluster. A name must not begin with `redisson_` or `el:`. There is no normalisation: two
+/// spellings of `é` are two locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LockName(String);
 
@@ -22,7 +23,8 @@ impl LockName {
     /// Checks a name.
     ///
     /// # Errors
-    /// [`InvalidOption`] when the name breaks one of the rules above; the caller's mistake, nothing was sent.
+    /// [`InvalidOption`] when the name breaks one of the rules above; the caller's mistake, nothing
+    /// was sent.
     pub fn parse(name: &str) -> Result<Self, InvalidOption> {
         let accepted = if name.is_empty() || name.len() > Self::BYTES_MAX {
             Some("1 to 512 bytes of UTF-8")
@@ -46,7 +48,7 @@ impl LockName {
         &self.0
     }
 
-    /// Whether the name brings its own hash tag.
+    /// Whether the name has its own hash tag.
     pub(crate) fn is_tagged(&self) -> bool {
         self.0.contains('{')
     }
@@ -61,10 +63,11 @@ fn braces_are_fine(name: &str) -> bool {
     }
 }
 
-/// A key of the caller's own that a guard watches over.
+/// A key of the caller that a guard protects.
 ///
-/// 1 to 512 bytes of UTF-8. Where it has braces, the first are a hash tag with something in it, as in `{order}:7`; otherwise
-/// its fence could lie in another slot of a Redis Cluster. The beginnings `redisson_` and `el:` are taken.
+/// 1 to 512 bytes of UTF-8. If it has braces, the first pair must be a hash tag that is not empty,
+/// as in `{order}:7`; otherwise its fence could lie in another slot of a Redis Cluster. A key must
+/// not begin with `redisson_` or `el:`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GuardKey(String);
 
@@ -72,7 +75,8 @@ impl GuardKey {
     /// Checks a key.
     ///
     /// # Errors
-    /// [`InvalidOption`] when the key breaks one of the rules above; the caller's mistake, nothing was sent.
+    /// [`InvalidOption`] when the key breaks one of the rules above; the caller's mistake, nothing
+    /// was sent.
     pub fn parse(key: &str) -> Result<Self, InvalidOption> {
         let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
         let is_tagged = tag.is_some_and(|(tag, _)| !tag.is_empty());
@@ -93,16 +97,18 @@ impl GuardKey {
         &self.0
     }
 
-    /// Whether the key brings its own hash tag.
+    /// Whether the key has its own hash tag.
     pub(crate) fn is_tagged(&self) -> bool {
         self.0.contains('{')
     }
 }
 
-/// The field in Redis that proves who took a lock: `<uuid>:<number>`, as Redisson's holders look.
+/// The field in Redis that identifies an acquisition: `<uuid>:<number>`, in the form of Redisson's
+/// owners.
 ///
-/// Fresh for every acquisition, so two tasks never share a hold by accident. The UUID is of version 8 (Redisson's are of
-/// version 4), so that a script can tell whose field it sees. It is the right to release: `Debug` does not show it.
+/// New for every acquisition, so two tasks never share a hold by accident. The UUID has version 8
+/// (Redisson's have version 4), so a script recognises this library's fields. The field is the
+/// right to release, so `Debug` does not show it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OwnerId {
     entropy: [u8; 16],
@@ -110,17 +116,17 @@ pub struct OwnerId {
 }
 
 impl OwnerId {
-    /// The owner made of 128 bits of entropy and the number of the round in which it asks.
+    /// Creates an owner from 128 bits of entropy and the number of the round.
     pub(crate) const fn new(entropy: [u8; 16], round: u32) -> Self {
         Self { entropy, round }
     }
 
-    /// What it was made of; never to be shown.
+    /// Its entropy, which must not be shown.
     pub(crate) const fn entropy(self) -> [u8; 16] {
         self.entropy
     }
 
-    /// Reads the field's text, in its one spelling.
+    /// Parses the field's text; each owner has one spelling.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (uuid, round) = text.split_once(':')?;
         let owner = Self::new(Uuid::try_parse(uuid).ok()?.into_bytes(), round.parse().ok()?);
@@ -141,17 +147,17 @@ impl fmt::Debug for OwnerId {
     }
 }
 
-/// One permit of a permit-expirable semaphore: 16 bytes, shown as Redisson shows them.
+/// One permit of a permit-expirable semaphore: 16 bytes, written as Redisson writes them.
 ///
-/// A client knows the ids of its permits before it asks for them: they are made of their owner. An id is the right to give the
-/// permit back: `Debug` does not show it.
+/// The ids are derived from the owner, so a client knows them before its request. An id is the
+/// right to give the permit back, so `Debug` does not show it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PermitId([u8; 16]);
 
 impl PermitId {
-    /// The permit of this number, from 0, among those that `owner` takes together.
+    /// The permit with this index, from 0, of those that `owner` acquires together.
     pub(crate) fn of(owner: OwnerId, index: u16) -> Self {
-        // The owner stays a secret of whoever sees the id: a part of its entropy is left out.
+        // A part of the owner's entropy is left out, so that the id does not reveal the owner.
         let (mut id, [_, round @ ..], [high, low]) =
             (owner.entropy, owner.round.to_be_bytes(), index.to_be_bytes());
         let [.., a, b, c, d, e] = &mut id;
@@ -159,7 +165,7 @@ impl PermitId {
         Self(id)
     }
 
-    /// Reads the 32 lower-case hexadecimal digits of an id.
+    /// Parses the 32 lower-case hexadecimal digits of an id.
     ///
     /// # Errors
     /// [`InvalidOption`] for any other text.
@@ -183,7 +189,8 @@ impl fmt::Debug for PermitId {
     }
 }
 
-/// What ties a reply to its request: sent with it, and echoed. Kept over its attempts, except where a lease counts from one of them.
+/// Ties a reply to its request, which Redis echoes. Kept over the attempts of a request, except
+/// where a lease counts from one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct RequestId(u64);
 
@@ -192,7 +199,7 @@ impl RequestId {
         Self(number)
     }
 
-    /// Reads the sixteen digits.
+    /// Parses the sixteen digits.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let request = Self(u64::from_str_radix(text, 16).ok()?);
         (request.to_text() == text).then_some(request)
@@ -206,10 +213,11 @@ impl RequestId {
     }
 }
 
-/// A number that rises with each grant of one name.
+/// A number that rises with every grant of a name.
 ///
-/// It is the larger of the last token plus one and Redis' clock in microseconds, so it goes on rising when the key that
-/// holds it is lost. Below 2^53 until the year 2255, hence a plain number in JavaScript.
+/// The larger of the last token plus one and Redis' clock in microseconds, so it keeps rising after
+/// the loss of the key that stores it. Below 2^53 until the year 2255, so a JavaScript number is
+/// exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FencingToken(u64);
 
@@ -217,10 +225,10 @@ impl FencingToken {
     /// The largest token: 2^53 - 1.
     pub const MAX: Self = Self((1 << 53) - 1);
 
-    /// Reads the decimal text of a reply. `None` for anything but 1 to [`MAX`](Self::MAX).
+    /// Parses the decimal text of a reply. `None` for anything but 1 to [`MAX`](Self::MAX).
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let number = text.parse().ok().filter(|n| (1..=Self::MAX.0).contains(n))?;
-        // `+1` and `01` parse as well; a token has one spelling.
+        // `+1` and `01` parse too; a token has one spelling.
         (number.to_string() == text).then_some(Self(number))
     }
 

@@ -3,12 +3,14 @@
 use core::ops::Add;
 use core::time::Duration;
 
-/// A point in time as a [`Host`](crate::host::Host) read it: two clocks in milliseconds, each since an epoch of its own.
+/// A point in time as a [`Host`](crate::host::Host) read it: a monotonic and a wall clock, in
+/// milliseconds since an epoch of each.
 ///
-/// One clock is not enough to trust a lease by. A monotonic clock may stand still while the machine sleeps, and a wall
-/// clock may be set. So the time that has passed between two instants is the *larger* of what the two clocks say, and a
-/// deadline is reached as soon as *either* clock has reached it. A clock that jumps ahead ends a lease early, which is safe;
-/// one that is set back is outvoted by the other.
+/// One clock is not enough to trust a lease. A monotonic clock may stand still while the machine
+/// sleeps, and a wall clock may be set. So the time between two instants is the *larger* of the two
+/// clocks' differences, and a deadline is reached as soon as *either* clock has reached it. A clock
+/// that jumps ahead ends a lease early, which is safe; a clock that is set back is overruled by the
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instant {
     monotonic_ms: u64,
@@ -16,12 +18,13 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// What the two clocks read, in milliseconds.
+    /// Creates an instant from the readings of both clocks, in milliseconds.
     pub const fn from_millis(monotonic_ms: u64, wall_ms: u64) -> Self {
         Self { monotonic_ms, wall_ms }
     }
 
-    /// The time that has passed since `earlier`: the larger of the two clocks' answers, never negative.
+    /// The largest time that may have passed since `earlier`: the larger difference of the two
+    /// clocks, never negative.
     #[inline(never)]
     pub fn since(self, earlier: Self) -> Duration {
         let monotonic = self.monotonic_ms.saturating_sub(earlier.monotonic_ms);
@@ -29,15 +32,16 @@ impl Instant {
         Duration::from_millis(monotonic.max(wall))
     }
 
-    /// The time that has passed since `earlier` at least: the smaller of the two clocks' answers, so that one that jumped ahead does
-    /// not count.
+    /// The least time that has passed since `earlier`: the smaller difference of the two clocks, so
+    /// that a clock that jumped ahead does not count.
     pub(crate) fn surely_since(self, earlier: Self) -> Duration {
         let monotonic = self.monotonic_ms.saturating_sub(earlier.monotonic_ms);
         let wall = self.wall_ms.saturating_sub(earlier.wall_ms);
         Duration::from_millis(monotonic.min(wall))
     }
 
-    /// The time that is left until `deadline`: the smaller of the two clocks' answers, zero once it is reached.
+    /// The time until `deadline`: the smaller difference of the two clocks, zero once it is
+    /// reached.
     #[inline(never)]
     pub fn until(self, deadline: Self) -> Duration {
         let monotonic = deadline.monotonic_ms.saturating_sub(self.monotonic_ms);
@@ -50,12 +54,13 @@ impl Instant {
         self.until(deadline).is_zero()
     }
 
-    /// Whether it is later by the monotonic clock.
+    /// Whether this instant is later than `other` by the monotonic clock.
     pub(crate) const fn is_later(self, than: Self) -> bool {
         self.monotonic_ms > than.monotonic_ms
     }
 
-    /// The last time up to here at which the monotonic clock shows whole steps: deadlines that are close together fall into one.
+    /// Rounds down to a multiple of `step` by the monotonic clock, so that close deadlines
+    /// coincide.
     pub(crate) fn on_the_step(self, step: Duration) -> Self {
         let over = self.monotonic_ms % millis(step).max(1);
         Self { monotonic_ms: self.monotonic_ms - over, wall_ms: self.wall_ms.saturating_sub(over) }
@@ -87,7 +92,7 @@ impl Add<Duration> for Instant {
 
 /// Whole milliseconds of a duration, saturating.
 ///
-/// Called everywhere, and not inlined: what is done with 128 bits is long.
+/// Not inlined, since it has many callers and 128-bit arithmetic is long.
 #[inline(never)]
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -1,38 +1,37 @@
-//! Durations with a meaning: one that exists is valid. Defaults and relations stand here and nowhere else.
+//! Durations with a meaning, their defaults and ranges. A value that exists is valid.
 
 use core::time::Duration;
 
 use crate::error::InvalidOption;
 
-/// How far the bound of a request reaches beyond the wait that it belongs to: so late may a copy still be done. Every id is remembered
-/// in Redis for at least so long.
+/// How far a request's bound reaches beyond its wait. Redis remembers every id at least this long.
 pub(crate) const HORIZON: Duration = Duration::from_secs(90);
 
-/// The same for an id whose first request was sent before the client had seen Redis' clock (rule C3 of the protocol).
+/// The same memory if the client had not seen Redis' clock (rule C3 of the protocol).
 pub(crate) const FIRST_HORIZON: Duration = Duration::from_secs(600);
 
-/// The longest time for which one id is polled with; a longer wait goes on under a new one (rule C8).
+/// The longest time that a wait uses one owner field; then it takes a new one (rule C8).
 pub(crate) const ROUND_MAX: Duration = Duration::from_secs(600);
 
-/// For how long a name's last fencing token is kept after a grant. Losing it is harmless: tokens follow the clock.
+/// How long a name's last token is kept. Losing it is harmless: tokens follow the clock.
 pub(crate) const TOKEN_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// For how long beyond its bound the answer of a request that is done once is kept: so long can be told what became of it.
+/// How long beyond its bound Redis keeps the result of an idempotent call.
 pub(crate) const ONCE_WINDOW: Duration = Duration::from_secs(60);
 
-/// How long a hold lasts if nobody renews it.
+/// The length of a hold without a renewal.
 ///
-/// From 100 ms to 24 h in whole milliseconds; 30 s unless set. Longer means fewer renewals and a longer wait for
-/// everybody else when a holder dies; shorter means the reverse.
+/// 100 ms to 24 h in whole milliseconds; 30 s by default. A longer lease costs fewer renewals, and
+/// a longer wait after a holder has died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseTime(Duration);
 
 impl LeaseTime {
-    /// Redisson's lease for an acquisition that names none.
+    /// The default: Redisson's lease for an acquisition without one.
     pub const DEFAULT: Self = Self(Duration::from_secs(30));
 
-    /// A hold that lasts until it is released: what Redisson's semaphores give. For permits only; nothing renews it, and those of
-    /// a program that dies come back only by force.
+    /// A hold that lasts until its release, as in Redisson's semaphores. For permits only; it is
+    /// never renewed, and only a forced release returns the permits of a program that died.
     pub const ENDLESS: Self = Self(Duration::from_secs(100 * 365 * 24 * 60 * 60));
 
     /// Checks a lease.
@@ -51,35 +50,35 @@ impl LeaseTime {
         self.0
     }
 
-    /// Whether it is the one without an end.
+    /// Whether this is a lease without an end.
     pub fn is_endless(self) -> bool {
         self == Self::ENDLESS
     }
 
-    /// What is taken off for clocks that run at different speeds, and for reading them in whole milliseconds: 1 % + 2 ms.
+    /// The allowance for clocks of different speeds and for their resolution: 1 % + 2 ms.
     pub(crate) fn drift(self) -> Duration {
         drift(self.0)
     }
 
-    /// How much of the lease must be left when a grant arrives; with less it is given back.
+    /// The least rest of the lease with which a grant is accepted; with less it is given back.
     pub(crate) fn validity_min(self) -> Duration {
         self.0 / 2
     }
 
-    /// How long after the sending of the last confirmed request the next renewal is due: Redisson's third.
+    /// When a renewal is due after the sending of the last confirmed request: a third of the lease.
     pub(crate) fn renewal_interval(self) -> Duration {
         self.0 / 3
     }
 }
 
-/// How long one is ready to wait for a lock.
+/// The longest time to wait for a lock.
 ///
-/// From 1 ms to 24 h in whole milliseconds; 30 s unless set. To not wait at all, try.
+/// 1 ms to 24 h in whole milliseconds; 30 s by default. Use a try to not wait at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WaitTime(Duration);
 
 impl WaitTime {
-    /// The wait of an acquisition that names none.
+    /// The default.
     pub const DEFAULT: Self = Self(Duration::from_secs(30));
 
     /// Checks a wait.
@@ -99,15 +98,15 @@ impl WaitTime {
     }
 }
 
-/// How long one attempt of one request may take.
+/// The longest time for one attempt of a request.
 ///
-/// From 50 ms to 60 s in whole milliseconds; 5 s unless set, and never more than a third of the lease it is about. Shorter
-/// finds a hanging gateway sooner; longer lets a slow one answer.
+/// 50 ms to 60 s in whole milliseconds; 5 s by default, and never more than a third of the lease. A
+/// shorter time detects a hanging gateway sooner; a longer one tolerates a slow gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttemptTime(Duration);
 
 impl AttemptTime {
-    /// The time for one attempt unless set.
+    /// The default.
     pub const DEFAULT: Self = Self(Duration::from_secs(5));
 
     /// Checks the time for one attempt.
@@ -121,26 +120,27 @@ impl AttemptTime {
             .ok_or_else(|| InvalidOption::new("requestTimeout", "50 to 60000 whole milliseconds"))
     }
 
-    /// The time for one attempt at a request about a hold of this lease.
+    /// The time for one attempt of a request about a hold with this lease.
     pub(crate) fn within(self, lease: LeaseTime) -> Duration {
         self.0.min(lease.renewal_interval())
     }
 
-    /// The time for one attempt at a request that is not about a lease.
+    /// The time for one attempt of a request without a lease.
     pub(crate) const fn get(self) -> Duration {
         self.0
     }
 }
 
-/// For how long a writer that was refused keeps new readers out, unless it asks again.
+/// How long a refused writer blocks new readers after its last try.
 ///
-/// From 100 ms to 5 s in whole milliseconds; 5 s unless set. It has to outlast the pause between two tries, which is 2 s at
-/// the most; shorter lets readers in sooner when a writer that waited has died.
+/// 100 ms to 5 s in whole milliseconds; 5 s by default. It must be longer than the pause between
+/// two tries, which is at most 2 s. A shorter time admits readers sooner after a waiting writer has
+/// died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WantTime(Duration);
 
 impl WantTime {
-    /// The time unless set.
+    /// The default.
     pub const DEFAULT: Self = Self(Duration::from_secs(5));
 
     /// Checks the time.
@@ -160,10 +160,11 @@ impl WantTime {
     }
 }
 
-/// For how long a Redis that has just started does not vote for a redLock, since it may have forgotten holds.
+/// How long a restarted Redis does not vote for a redLock, since it may have forgotten holds.
 ///
-/// From 1 s to 24 h in whole milliseconds; none unless set. It also is the longest lease that Redis is then asked for. Longer
-/// costs votes after a restart, shorter costs renewals. The nodes' clocks may differ by less than it without tokens that fall.
+/// 1 s to 24 h in whole milliseconds; none by default. It also limits the lease of each request to
+/// Redis. A longer delay costs votes after a restart, a shorter one more renewals. Tokens keep
+/// rising while the nodes' clocks differ by less than it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RejoinDelay(Duration);
 
@@ -184,21 +185,21 @@ impl RejoinDelay {
         self.0
     }
 
-    /// The longest lease that is over when the delay is.
+    /// The longest lease that has ended when the delay has.
     pub(crate) const fn lease_max(self) -> LeaseTime {
         LeaseTime(self.0)
     }
 }
 
-/// How many requests one acquisition may spend.
+/// The largest number of requests of one acquisition.
 ///
-/// From 3 to 10 000; 40 unless set for a timed wait, without limit for one that lasts until it is cancelled. A smaller one
-/// stretches the pauses between tries.
+/// 3 to 10 000; 40 by default for a wait with an end, else unlimited. A smaller budget lengthens
+/// the pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestBudget(u32);
 
 impl RequestBudget {
-    /// The budget of a timed wait. Leaves a Worker on the free plan (50 requests) some for its own work.
+    /// The default of a wait with an end; leaves a Worker on the free plan some of its 50 requests.
     pub const DEFAULT: Self = Self(40);
 
     /// Checks a budget.
@@ -219,10 +220,9 @@ impl RequestBudget {
     }
 }
 
-/// How many replicas must have a grant before it counts.
+/// The number of replicas that must have a grant before it counts.
 ///
-/// From 1 to 8; none unless set. Each acquisition then takes a round to the replicas longer, and while fewer of them are there,
-/// nothing is granted.
+/// 1 to 8; none by default. Costs a round trip to the replicas, and needs that many of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Replicas(u8);
 
@@ -244,33 +244,35 @@ impl Replicas {
         self.0
     }
 
-    /// For how long Redis waits for them: half of an attempt, so that its answer still comes in time, and a second at most.
+    /// How long Redis waits for the replicas: half of an attempt, and at most a second.
     pub(crate) fn within(attempt: Duration) -> Duration {
         (attempt / 2).min(Duration::from_secs(1))
     }
 }
 
-/// How long an acquisition is ready to wait.
+/// How long an acquisition waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Patience {
-    /// Not at all: one request decides.
+    /// It does not wait: one request decides.
     Once,
-    /// At most so long.
+    /// It waits at most this long.
     UpTo(WaitTime),
-    /// Until it is cancelled.
+    /// It waits until it is cancelled.
     UntilCancelled,
 }
 
-/// How far the clocks of Java's machines may be off Redis' own: for a permit-expirable semaphore that is shared with Redisson,
-/// which reads the clock of its machine to tell whether a permit has run out.
+/// The tolerated difference between the clocks of Java's machines and that of Redis: Redisson
+/// decides by its machine's clock whether a permit of a shared permit-expirable semaphore has
+/// expired.
 ///
-/// From 0 to 60 s in whole milliseconds; 1 s unless set. Nobody takes a permit that still is held while they are off by less;
-/// permits of those who die come back later by up to twice as much. 0 where no Java shares the semaphore.
+/// 0 to 60 s in whole milliseconds; 1 s by default. No client acquires a permit that is still held
+/// while the clocks differ by less. Permits of dead holders come back up to twice as much later.
+/// Use 0 if no Java program shares the semaphore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerSkew(Duration);
 
 impl PeerSkew {
-    /// The allowance unless set.
+    /// The default.
     pub const DEFAULT: Self = Self(Duration::from_secs(1));
 
     /// Checks an allowance.
@@ -290,9 +292,9 @@ impl PeerSkew {
     }
 }
 
-/// How long a semaphore lasts that is set for a time.
+/// The life of a semaphore.
 ///
-/// From 1 ms to 10 years in whole milliseconds; without one it lasts for ever.
+/// 1 ms to 10 years in whole milliseconds; by default a semaphore lasts for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LifeTime(Duration);
 
@@ -314,16 +316,17 @@ impl LifeTime {
     }
 }
 
-/// For how long a guard remembers the newest token that it has seen, counted from the last write.
+/// How long a guard remembers the newest token that it has seen, from the last write on.
 ///
-/// From 1 min to 10 years in whole milliseconds, or for ever; 24 h unless set. No lease may live longer than that: a write with
-/// a token that is older than the memory is refused where nothing newer is remembered. All who write to one key have to agree
-/// on it. Only with one that lasts for ever may tokens be other numbers than those of our locks.
+/// 1 min to 10 years in whole milliseconds, or for ever; 24 h by default. No lease may live longer:
+/// if the guard remembers no token, it rejects a token that is older than this time. All writers of
+/// a key must use the same memory. Tokens that are not from this crate's locks need a memory
+/// without an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GuardMemory(Duration);
 
 impl GuardMemory {
-    /// The memory unless set.
+    /// The default.
     pub const DEFAULT: Self = Self(DAY);
 
     /// Nothing is ever forgotten, and each key that was guarded leaves a small one behind.
@@ -340,7 +343,7 @@ impl GuardMemory {
             .ok_or_else(|| InvalidOption::new("memory", "60000 to 315360000000 whole milliseconds"))
     }
 
-    /// The memory as a duration; zero is for ever.
+    /// The memory as a duration; zero means for ever.
     pub(crate) const fn get(self) -> Duration {
         self.0
     }
@@ -348,8 +351,7 @@ impl GuardMemory {
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// By how much a clock may be wrong that measures this time: 1 %, for clocks that run at different speeds, and 2 ms, for reading
-/// them in whole milliseconds.
+/// The largest error of a clock over this time: 1 % for its speed, 2 ms for its resolution.
 pub(crate) fn drift(time: Duration) -> Duration {
     time / 100 + Duration::from_millis(2)
 }

@@ -1,4 +1,4 @@
-//! What no compiler checks: which room may know which, which words a room uses, how long things are, and what a paper says of the tests.
+//! Rules that no compiler checks: dependencies between modules, lengths, wording, and whether the documents match the tests.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test ends at the first surprise")]
@@ -8,12 +8,14 @@ mod tidy {
     mod errors;
     mod files;
     mod inputs;
+    mod links;
     mod map;
     mod papers;
+    mod phrases;
+    mod prose;
     mod rooms;
     mod rules;
     mod scenarios;
     mod shipped;
     mod sizes;
-    mod words;
 }

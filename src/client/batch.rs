@@ -1,9 +1,10 @@
-//! Calls of one turn of the event loop, carried by one request.
+//! Coalesces the calls of one event-loop turn into one request.
 //!
-//! Who has a request joins the batch that is open, wakes itself, and so lets the others of this turn come too. The first of them to
-//! be polled again sends what has come together; if that is only its own, as it would have without. From then on whoever is polled
-//! moves the request on, for all: it is nobody's in particular, outlives any of those who wait for it, and is given up with
-//! the last of them. The next batch does not wait for it.
+//! A caller joins the open batch and yields once so that other calls of this event-loop turn can
+//! join. The first caller to be polled again sends the batch; a batch of one call is sent as a plain
+//! request. The request then belongs to all of its callers: each of them that is polled drives it, it
+//! outlives a caller that is dropped, and it is cancelled with the last one. The next batch does not
+//! wait for it.
 
 use alloc::sync::Arc;
 use alloc::vec;

@@ -1,4 +1,4 @@
-//! What must not go back, and whether it has: Redis' clock, and the fencing tokens of a name.
+//! Detects rollbacks of two values that must only rise: Redis' clock, and the fencing tokens of a name.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -7,16 +7,17 @@ use crate::name::{FencingToken, LockName};
 use crate::protocol::calls::Target;
 use crate::protocol::reply::ServerClock;
 
-/// So far clocks may be apart of which one takes over from another, as in a failover, without a word about it.
+/// Clock skew tolerated between a failed primary and its replacement. Smaller backward steps are not
+/// reported.
 const APART: Duration = Duration::from_secs(1);
-/// Of so many names the newest token is remembered: plain data, and not much of it.
+/// The number of names whose newest token is remembered.
 const NAMES_MAX: usize = 64;
 
-/// What is remembered of one Redis.
+/// The newest clock reading and the newest tokens of one Redis.
 #[derive(Debug, Default)]
 pub(super) struct Regress {
     clock: Option<ServerClock>,
-    /// How often its clock was found to have been set back, and by how much last.
+    /// The number of backward steps of its clock, and the size of the last one.
     set_back: Option<(u32, Duration)>,
     /// The newest tokens that were granted, those of the names that were taken last at the end.
     newest: Vec<(LockName, FencingToken)>,

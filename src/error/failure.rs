@@ -1,4 +1,4 @@
-//! What tells nothing.
+//! Failures that leave the outcome of a request open.
 
 use alloc::string::{String, ToString as _};
 use core::fmt;
@@ -6,51 +6,55 @@ use core::time::Duration;
 
 use super::RefusalKind;
 
-/// Why a request ended without a usable answer. Whether it was done is not known, except for [`NotSent`](Self::NotSent).
+/// The reason why a request has no usable reply. Its outcome is unknown, except for
+/// [`NotSent`](Self::NotSent).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// The request did not leave: no connection. Safe to ask again.
+    /// The request did not leave: no connection. It is safe to retry.
     NotSent,
-    /// The connection broke, or the body ended early. Ask again only what may be done twice.
+    /// The connection broke, or the body ended early. Retry idempotent requests only.
     Broken,
-    /// No answer within the time for one attempt.
+    /// No response within the time for one attempt.
     TimedOut,
-    /// The gateway pointed elsewhere. Not followed, since the token must not travel; most likely a wrong address.
+    /// The gateway sent a redirection. The client does not follow it, since the token must not
+    /// reach another host. Usually a wrong address.
     Redirected,
-    /// The answer is larger than any script's reply and was not read to its end.
+    /// The response is larger than any script's reply, and was not read to its end.
     TooLarge,
-    /// The answer is not what the protocol says: no JSON, another shape, no echo of the request's id.
+    /// The response violates the protocol: not JSON, another shape, or no echo of the request id.
     Garbled {
-        /// The HTTP status it came with.
+        /// The HTTP status.
         status: u16,
     },
-    /// A web page came back, with a status of success. Most likely the address is not that of a gateway.
+    /// The response is a web page with a status of success. Usually the address does not belong to
+    /// a gateway.
     WebPage {
-        /// The HTTP status it came with.
+        /// The HTTP status.
         status: u16,
     },
-    /// The gateway said that it failed (HTTP 408, 429 or 5xx, without a word of Redis).
+    /// The gateway failed: HTTP 408, 429 or 5xx, without an error of Redis.
     Gateway {
-        /// The HTTP status it came with.
+        /// The HTTP status.
         status: u16,
-        /// For how long it asked to be left alone (`Retry-After`), if it did. A wait heeds that by itself, for up to a minute at a time.
+        /// The time of its `Retry-After`, if it sent one. A wait respects it by itself, for up to a
+        /// minute at a time.
         retry_after: Option<Duration>,
     },
-    /// A request had no answer, and then the gateway or Redis said no to its next attempt, or to undoing it.
+    /// A request had no reply, and then the gateway or Redis refused its next attempt or its undo.
     RefusedLater(RefusalKind),
 }
 
 impl FailureKind {
-    /// What has the form of a reply, but is none that its script can give.
+    /// A reply of the right form that its script cannot give.
     pub(crate) const NO_ANSWER: Self = Self::Garbled { status: 200 };
 
-    /// For how long the gateway asked to be left alone.
+    /// The time of the gateway's `Retry-After`.
     pub(crate) const fn retry_after(self) -> Option<Duration> {
         if let Self::Gateway { retry_after, .. } = self { retry_after } else { None }
     }
 
-    /// What is shown of it.
+    /// The text of `Display`.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::NotSent => "the gateway could not be reached".into(),

@@ -1,4 +1,4 @@
-//! One logical request and its attempts.
+//! One logical request with its attempts.
 
 use core::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
 
-/// A call that is sent again until it has an answer or its attempts are spent: under the same request id, except where the answer is
-/// about the attempt.
+/// A call that is retried until it has a reply or its attempts are spent. The attempts share one
+/// request id, except if the reply is about one attempt.
 ///
-/// Only for scripts that may be sent twice, as all of ours may.
+/// Only for idempotent scripts, as all scripts of this crate are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Errand {
     script: ScriptCall,
@@ -21,9 +21,9 @@ pub(super) struct Errand {
     attempt_time: Duration,
     backoff: Backoff,
     state: State,
-    /// Whether each attempt has a request id of its own.
+    /// Whether each attempt has its own request id.
     tells_apart: bool,
-    /// Whether an attempt ended without an answer, so that it may have been done.
+    /// Whether an attempt ended without a reply, so that it may have been executed.
     unsure: bool,
 }
 
@@ -35,14 +35,14 @@ enum State {
     Over,
 }
 
-/// How an errand ended.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// The script answered an attempt that left at this time.
+    /// A reply, with the time at which its attempt was sent.
     Answered(Reply, Instant),
-    /// A clear no.
+    /// The gateway or Redis refused it.
     Refused(Refusal),
-    /// No attempt got an answer.
+    /// No attempt got a reply.
     GaveUp(FailureKind),
 }
 
@@ -60,28 +60,29 @@ impl Errand {
         }
     }
 
-    /// The same for a request whose answer begins a lease, which counts from the attempt that is answered: an answer to an earlier
-    /// one, which a gateway may hand out for it, is none.
+    /// A call whose reply begins a lease. The lease counts from the sending of the attempt with the
+    /// reply, so each attempt has its own request id: a reply to an earlier attempt, which a
+    /// gateway may deliver for it, does not count.
     pub(super) fn leasing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
         Self { tells_apart: true, ..Self::new(script, attempts, attempt_time) }
     }
 
-    /// The same for a request that ends or undoes something: its attempts are further apart.
+    /// A call that ends or undoes something: its attempts are further apart.
     pub(super) fn undoing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
         Self { backoff: Backoff::of_undoing(), ..Self::new(script, attempts, attempt_time) }
     }
 
-    /// Whether an attempt may have been done although nothing was heard of it.
+    /// Whether an attempt without a reply may have been executed.
     pub(super) const fn is_unsure(&self) -> bool {
         self.unsure
     }
 
-    /// Whether an attempt has left, answered or not.
+    /// Whether an attempt was sent, with or without a reply.
     pub(super) const fn was_sent(&self) -> bool {
         self.unsure || matches!(self.state, State::Sent { .. })
     }
 
-    /// The next thing to do; never `Done`.
+    /// Returns the next output; never `Done`.
     pub(super) fn poll<T>(&mut self, now: Instant, ids: &mut Ids) -> Output<T> {
         match self.state {
             State::Ready => {
@@ -98,7 +99,7 @@ impl Errand {
         }
     }
 
-    /// What an input means for the errand: its verdict, if it has one now.
+    /// Handles an input, and returns the outcome if there is one.
     pub(super) fn handle(&mut self, input: Input, now: Instant, ids: &mut Ids) -> Option<Verdict> {
         let under_way = match self.state {
             State::Sent { call, sent_at } => Some((call, sent_at)),
@@ -121,7 +122,7 @@ impl Errand {
                 self.refused(refusal, now, ids)
             }
             Input::Failed { call, kind } if call == under_way => self.failed(kind, now, ids),
-            // Whatever the input was: the time for this attempt may be over.
+            // Any input may arrive after the time for this attempt.
             _ if now.has_reached(sent_at + self.attempt_time) => {
                 self.failed(FailureKind::TimedOut, now, ids)
             }
@@ -146,8 +147,9 @@ impl Errand {
         Some(verdict)
     }
 
-    /// `rest`: for how long the gateway wants to be left alone. It gets no more than an attempt that hangs would have taken: everything
-    /// may hang on this errand.
+    /// Starts the pause before the next attempt; returns `false` if there is none. `rest` is the
+    /// time of the gateway's `Retry-After`, limited to the time of one attempt, since a lease may
+    /// depend on this call.
     fn pauses(&mut self, rest: Option<Duration>, now: Instant, ids: &mut Ids) -> bool {
         if self.attempts_left == 0 {
             return false;
@@ -159,7 +161,8 @@ impl Errand {
     }
 }
 
-/// Whether what was refused for this may be done a little later: a copy of the request that is still on its way, too.
+/// Whether a request that was refused for this reason may be executed a little later, as may a copy
+/// that is still on its way.
 pub(super) const fn may_pass(kind: RefusalKind) -> bool {
     matches!(kind, RefusalKind::Unavailable | RefusalKind::OutOfMemory)
 }

@@ -1,4 +1,4 @@
-//! What a waiter listens to, and what it has heard. A hint and nothing else: whoever hears nothing asks in its own time.
+//! The notification state of one waiter. Notifications are hints: a waiter without them polls.
 
 use core::time::Duration;
 
@@ -7,45 +7,50 @@ use super::{Endpoint, Input, Output, Wake};
 use crate::protocol::calls::Topic;
 use crate::time::Instant;
 
-/// How long a waiter that hears asks nobody, at the most: a stream may have died without a sign.
+/// The longest time that a subscribed waiter sends nothing: a stream may die without a sign.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// What a try that a message has caused counts for: so often they come in the long run, whoever publishes how much.
+/// Sustained rate of notification-triggered retries: one per 50 ms, however many messages arrive.
 const PACE: Duration = Duration::from_millis(50);
-/// How many of them may come at once all the same: far more than a crowd around a lock makes somebody ask in vain.
+/// The burst: the number of such retries that may come at once. Far more than contention on a lock
+/// makes a waiter retry in vain.
 const AT_ONCE: u32 = 20;
 
-/// Listens for one machine.
+/// The notification state of one machine, with a rate limiter (GCRA) for retries that messages
+/// cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ear {
-    /// What is listened to, and at which gateway; and whether that has been said.
+    /// The topic and its gateway.
     topic: Option<(Endpoint, Topic)>,
+    /// Whether [`Output::Listen`] was returned for the topic.
     said: bool,
+    /// Whether the subscription is confirmed.
     hears: bool,
-    /// Something may have been published since the last try has left; and within which time it is to ask then.
+    /// A message may have been published since the last try was sent. The next try is due within
+    /// this time.
     stirred: Option<Duration>,
-    /// The next try is one that a message has caused.
+    /// Whether a message has caused the next try.
     caused: bool,
-    /// When the tries that messages have caused are made good.
+    /// The theoretical arrival time of GCRA: when past retries caused by messages are paid off.
     good_at: Option<Instant>,
 }
 
-/// What an input makes of a pause.
+/// The effect of an input on a pause between two tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stir {
-    /// Nothing.
+    /// The pause goes on.
     Nothing,
-    /// It is worth to ask now.
+    /// Retry now.
     Ask,
-    /// It is worth to ask then.
+    /// Retry at this time.
     Turn(Instant),
-    /// There is nothing to ask for now: somebody has it, for so long if that is told.
+    /// Another client has acquired it, for this lease if the message says so: retry when that ends.
     Calm(Option<Duration>),
-    /// Nothing will be heard any more: it asks in its own time again.
+    /// The stream is gone: poll from now on.
     Deaf,
 }
 
 impl Ear {
-    /// Listens to this from now on.
+    /// Sets the topic to subscribe to.
     pub(super) fn turn_to(&mut self, to: Endpoint, topic: Topic) {
         let topic = Some((to, topic));
         if self.topic != topic {
@@ -53,12 +58,12 @@ impl Ear {
         }
     }
 
-    /// Whether others are known to want the same.
+    /// Whether the machine has a topic, so that it was refused once.
     pub(super) const fn listens(&self) -> bool {
         self.topic.is_some()
     }
 
-    /// A try leaves: what was published before cannot be missed by it.
+    /// Records that a try is sent: it cannot miss an earlier message.
     pub(super) fn asks(&mut self, now: Instant) {
         self.stirred = None;
         if core::mem::take(&mut self.caused) {
@@ -67,10 +72,10 @@ impl Ear {
         }
     }
 
-    /// Takes note of what an input says.
+    /// Records an input.
     pub(super) const fn takes(&mut self, input: &Input) {
         match input {
-            // What was published before nobody has heard.
+            // Earlier messages were missed.
             Input::Listening => (self.hears, self.stirred) = (true, Some(Duration::ZERO)),
             Input::Hearing => self.hears = true,
             Input::Notified { within } => (self.hears, self.stirred) = (true, Some(*within)),
@@ -82,7 +87,7 @@ impl Ear {
         }
     }
 
-    /// What an input makes of a pause that was to last for this reason.
+    /// Decides the effect of an input on a pause that has this reason.
     pub(super) fn stirs(&mut self, input: &Input, why: Wake, ids: &mut Ids, now: Instant) -> Stir {
         match (input, why) {
             (_, Wake::LastTry | Wake::RetryAfter) | (Input::Notified { .. }, Wake::Turn) => {
@@ -100,13 +105,14 @@ impl Ear {
         }
     }
 
-    /// When to ask again although the last try was refused, if that is worth it.
+    /// When to retry although the last try was refused, if a message calls for it.
     pub(super) fn next(&mut self, ids: &mut Ids, now: Instant) -> Option<(Instant, Wake)> {
         let turn = self.turn(self.stirred?, ids, now);
         Some((turn.unwrap_or(now), Wake::Turn))
     }
 
-    /// A turn within this time, or later if messages have caused too many tries already; `None` for at once.
+    /// A random time within `within`, or later if messages have caused too many retries; `None`
+    /// means now.
     fn turn(&mut self, within: Duration, ids: &mut Ids, now: Instant) -> Option<Instant> {
         self.caused = true;
         if within.is_zero() {
@@ -116,7 +122,7 @@ impl Ear {
         Some(now + turn.max(self.rest(now)))
     }
 
-    /// When a message may cause the next try; `None` for at once.
+    /// When a message may cause the next retry; `None` means now.
     pub(super) fn paced(&self, now: Instant) -> Option<Instant> {
         Some(self.rest(now)).filter(|rest| !rest.is_zero()).map(|rest| now + rest)
     }
@@ -126,12 +132,12 @@ impl Ear {
         ahead.saturating_sub(PACE * (AT_ONCE - 1))
     }
 
-    /// How long to wait for a message; `None` when there will be none.
+    /// How long to wait for a message; `None` without a subscription.
     pub(super) fn patience(&self, ids: &mut Ids) -> Option<Duration> {
         self.hears.then(|| SILENCE_MAX - ids.jitter(SILENCE_MAX / 4))
     }
 
-    /// What is to be listened to, said once.
+    /// Returns the subscription to make, once.
     pub(super) fn poll<T>(&mut self) -> Option<Output<T>> {
         let (to, topic) = self.topic.as_ref().filter(|_| !self.said)?;
         self.said = true;

@@ -1,14 +1,16 @@
-//! When to ask, when to wait, when to give up: machines without a clock, I/O or randomness of their own.
+//! Sans-I/O state machines, which decide when to send, wait, retry and give up. They have no clock,
+//! no I/O and no randomness of their own.
 //!
-//! **The one rule:** one [`handle`](Machine::handle), then [`poll`](Machine::poll) until it answers [`Output::Wait`] or
-//! [`Output::Done`]; then the next `handle`. A new machine is polled first.
+//! **The one rule:** call [`handle`](Machine::handle) once, then [`poll`](Machine::poll) until it
+//! returns [`Output::Wait`] or [`Output::Done`]; then the next `handle`. Poll a new machine first.
 //!
-//! Waking early or twice changes nothing. A `Wait` always says why. A [`CallId`] ties an input to its call, so that a late
-//! reply is never taken for another's. A call's time-out is the machine's: while one is under way it waits for
-//! [`Wake::ReplyDue`]. Whether a call may be repeated is decided here too, because only a machine knows what its script is.
+//! Early and repeated wake-ups change nothing. A `Wait` always has a reason. A [`CallId`] ties an
+//! input to its call, so that a late reply never counts for another call. The machine also decides
+//! the timeout of a call: during a call it waits for [`Wake::ReplyDue`]. Only a machine repeats a
+//! call, because only it knows that the script is idempotent.
 //!
-//! A machine is a value: it can be cloned, compared and hashed in the middle of its work, so that a model checker can try all
-//! that might happen to it next.
+//! A machine is a value: it can be cloned, compared and hashed at any time, so that a model checker
+//! can explore every possible next event.
 
 mod acquire;
 mod awaiting;
@@ -57,86 +59,90 @@ use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
 use crate::timing::Patience;
 
-/// One thing that happened.
+/// An event.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// The script of a call ran and answered.
+    /// The script of a call ran and replied.
     Reply {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// What it said.
+        /// The reply.
         reply: Reply,
     },
-    /// The gateway or Redis said no to a call.
+    /// The gateway or Redis refused a call.
     Refused {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// In what way.
+        /// The reason.
         refusal: Refusal,
     },
-    /// Nothing tells what became of a call.
+    /// The outcome of a call is unknown.
     Failed {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// What went wrong.
+        /// The failure.
         kind: FailureKind,
     },
-    /// The subscription that was asked for stands. Whatever was published before was not heard.
+    /// The subscription is confirmed. Earlier messages were missed.
     Listening,
-    /// The same, and somebody else sees to what was published before.
+    /// The subscription is confirmed, and another waiter of this client retries because of earlier
+    /// messages.
     Hearing,
-    /// Something was published on the channel that is listened to. A hint: it may be for somebody else, come twice or never.
+    /// A message was published. It is a hint: it may be meant for another waiter, come twice, or
+    /// never come.
     Notified {
-        /// Others are told the same, and exclude each other: within this time it is to ask; at once for nothing.
+        /// If other clients that exclude each other got the message too, the time within which to
+        /// retry; otherwise zero: retry at once.
         within: Duration,
     },
-    /// One of those has it. A hint as well.
+    /// One of the competitors has acquired it. A hint as well.
     Taken {
-        /// For how long, unless it is renewed; `None` where that says nothing, since many have some of it.
+        /// The lease, unless it is renewed; `None` if several clients may hold it.
         lease: Option<Duration>,
     },
-    /// There is no subscription, or none any more.
+    /// There is no subscription any more.
     Deaf,
-    /// Time has passed, or somebody thinks so.
+    /// Time has passed. May come early.
     Woken,
-    /// The caller does not want it any more.
+    /// The caller has cancelled the operation.
     Cancelled,
 }
 
-/// One thing to do.
+/// An action.
 #[derive(Debug)]
 #[must_use]
 pub enum Output<T> {
-    /// Send this. A new call takes the place of the one that is under way to the same gateway: drop that.
+    /// Send this call. It replaces a call that is under way to the same gateway, which may be
+    /// dropped.
     Call {
-        /// Names the call in the inputs about it.
+        /// Identifies the call in the inputs about it.
         call: CallId,
-        /// Which gateway.
+        /// The gateway.
         to: Endpoint,
-        /// What to run.
+        /// The script.
         script: ScriptCall,
     },
-    /// Listen to this until the end, in place of what was listened to before; go on asking for more to do. Whoever cannot listen
-    /// need not: a machine that is told nothing of a subscription asks in its own time.
+    /// Subscribe to this topic until the end, instead of an earlier topic, and poll again. A caller
+    /// without streams may ignore it: a machine without inputs about a subscription polls.
     Listen {
-        /// Where.
+        /// The gateway.
         to: Endpoint,
-        /// What.
+        /// The topic.
         topic: Topic,
     },
-    /// Nothing to do until then, or until something happens.
+    /// Nothing to do until this time, or until an event.
     Wait {
-        /// When to say [`Input::Woken`].
+        /// When to pass [`Input::Woken`].
         until: Instant,
-        /// What is due then.
+        /// The reason.
         why: Wake,
     },
-    /// It is over. Nothing under way is of interest any more.
+    /// The operation is over. Calls under way may be dropped.
     Done(T),
 }
 
 impl<T> Output<T> {
-    /// The same, ending with something else.
+    /// Converts the outcome.
     pub(crate) fn map<U>(self, outcome: impl FnOnce(T) -> U) -> Output<U> {
         match self {
             Self::Call { call, to, script } => Output::Call { call, to, script },
@@ -147,57 +153,57 @@ impl<T> Output<T> {
     }
 }
 
-/// Names one call of one machine.
+/// Identifies a call of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(u32);
 
-/// Which of the gateways that a machine was made for.
+/// The index of a gateway among those of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoint(pub usize);
 
 impl Endpoint {
-    /// The only one, for machines of one gateway.
+    /// The gateway of a machine with one gateway.
     pub const ONLY: Self = Self(0);
 }
 
-/// Why a machine waits.
+/// The reason of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wake {
-    /// The answer to a call should be there by then.
+    /// The reply to a call is due.
     ReplyDue,
     /// The pause between two tries is over.
     BackOff,
-    /// The gateway wanted to be left alone until then: nothing that is heard comes before it.
+    /// The gateway's `Retry-After`: no message shortens it.
     RetryAfter,
-    /// Nothing was heard for as long as a subscription is trusted.
+    /// No message has arrived for as long as a subscription is trusted.
     Silence,
-    /// Something was heard, which others have heard too: its turn to ask has come, unless somebody else has it by then.
+    /// The random time of a retry after a message that other clients got too.
     Turn,
-    /// The holder's lease runs out.
+    /// The holder's lease expires.
     HolderExpires,
     /// The caller's wait is over.
     WaitOver,
-    /// The same, and the only try that is left belongs there: nothing that is heard comes before it.
+    /// The caller's wait is over, and the last try of the budget is due: no message shortens it.
     LastTry,
-    /// The lease is to be renewed.
+    /// A renewal is due.
     RenewalDue,
     /// The lease can no longer be trusted.
     LeaseEnds,
 }
 
-/// What all machines have in common.
+/// The interface of all machines.
 pub trait Machine {
-    /// What it ends with.
+    /// The outcome.
     type Outcome;
 
-    /// Tells the machine what happened. Inputs about calls that are not under way change nothing.
+    /// Handles an event. Inputs about calls that are not under way change nothing.
     fn handle(&mut self, input: Input, now: Instant);
 
-    /// Asks for the next thing to do. Once it is done it says so as often as it is asked.
+    /// Returns the next action. After the end it returns `Done` every time.
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome>;
 }
 
-/// When a wait that begins now is over; `None` for one that only ends by cancelling.
+/// When a wait that begins now is over; `None` for a wait until it is cancelled.
 pub(crate) fn wait_over(patience: Patience, now: Instant) -> Option<Instant> {
     match patience {
         Patience::Once => Some(now),
@@ -206,7 +212,7 @@ pub(crate) fn wait_over(patience: Patience, now: Instant) -> Option<Instant> {
     }
 }
 
-/// What comes first.
+/// Returns the earlier of two waits.
 fn sooner(first: Option<(Instant, Wake)>, other: (Instant, Wake), now: Instant) -> (Instant, Wake) {
     first.filter(|(until, _)| now.until(*until) <= now.until(other.0)).unwrap_or(other)
 }

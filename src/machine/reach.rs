@@ -1,4 +1,4 @@
-//! For how long something may be held of which nobody can tell whether it is.
+//! Upper bound on how long a hold with an unknown outcome can exist.
 
 use core::time::Duration;
 
@@ -7,25 +7,26 @@ use crate::protocol::script::Bound;
 use crate::time::Instant;
 use crate::timing::{HORIZON, LeaseTime, ROUND_MAX, drift};
 
-/// What copies of requests that grant or extend a hold can still do: until when, and for how long it is held then (rule C9).
+/// The remaining effect of requests that grant or extend a hold: until when their copies are
+/// executed, and for how long a hold lasts then (rule C9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reach {
-    /// Redis' time in milliseconds after which none is done that has a bound.
+    /// Redis' time in milliseconds after which no request with a bound is executed.
     not_after: Option<u64>,
-    /// For how long those are reckoned with that have none.
+    /// How long copies of requests without a bound count.
     unbounded: Option<Duration>,
-    /// The longest lease that was asked for.
+    /// The longest lease of the requests.
     lease: LeaseTime,
 }
 
 impl Reach {
-    /// Of what was asked under this bound, for this lease.
+    /// The effect of a request with this bound and lease.
     pub(super) const fn of(bound: Bound, lease: LeaseTime) -> Self {
         let unbounded = if bound.not_after.is_none() { Some(bound.keep) } else { None };
         Self { not_after: bound.not_after, unbounded, lease }
     }
 
-    /// Of both.
+    /// The combined effect of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -35,23 +36,24 @@ impl Reach {
         }
     }
 
-    /// For how long from `now` anything of it may be held at most. `clock` is what is known of Redis' clock; `lingers`: for how much
-    /// longer than a lease what is held may be taken for it.
+    /// The upper bound on the time from `now` until nothing is held any more. `clock` is the known
+    /// time of Redis; `lingers` is the time by which a hold may outlast its lease to tolerate
+    /// Redisson's clocks.
     pub(super) fn held_at_most(
         self,
         lingers: Duration,
         clock: Option<ServerClock>,
         now: Instant,
     ) -> Duration {
-        // No bound is made without a clock, so whoever has forgotten it knows how far ahead it was made at most.
+        // A bound needs a known clock, so without one its largest distance limits it.
         let farthest = ROUND_MAX + HORIZON;
         let bounded = self
             .not_after
             .map(|not_after| clock.map_or(farthest, |clock| clock.until(not_after, now)));
-        // One that is done at its very end is held for a whole lease from then on.
+        // A request that is executed at its bound holds for a whole lease from then on.
         let done = bounded.max(self.unbounded).unwrap_or_default();
         let held = done.saturating_add(self.lease.get()).saturating_add(lingers);
-        // It is the caller's clock that measures it, and that may be a fast one.
+        // The caller's clock measures the time, and may be fast.
         held.saturating_add(drift(held))
     }
 }
@@ -66,7 +68,7 @@ mod tests {
         Instant::from_millis(monotonic, wall)
     }
 
-    /// Of a lease of 30 s, bounded so many seconds after the clock was seen.
+    /// A lease of 30 s with a bound this many seconds after the clock was seen.
     fn until(seconds: u64) -> Reach {
         let not_after = Some(SERVER_MS + seconds * 1000);
         Reach::of(Bound { not_after, keep: HORIZON }, LeaseTime::DEFAULT)
@@ -89,7 +91,7 @@ mod tests {
         // 100 s later by a clock that may be fast: 98.998 s at least.
         let later = until(690).held_at_most(Duration::ZERO, clock(), at(100_000, 100_000));
         assert_eq!(later, Duration::from_micros((720_000_000 - 98_998_000) * 101 / 100 + 2_000));
-        // Long after the bound what is held has a lease left at the most.
+        // Long after the bound at most a lease is left.
         let past = until(690).held_at_most(Duration::ZERO, clock(), at(900_000, 900_000));
         assert_eq!(past, ms(30_302));
     }

@@ -17,7 +17,7 @@ import { Workshop } from "./workshop.mjs";
 
 const GROUPS = { "without a bundler": runtimes, bundlers, "frameworks and types": frameworks, "test runners": testRunners };
 const PAGE = new URL("../../docs/environments.md", import.meta.url);
-const [BEGIN, END] = ["<!-- cargo xtask test bundlers --full writes from here on -->\n", "<!-- to here -->"];
+const [BEGIN, END] = ["<!-- EDGELATCH_RECORD=1 cargo xtask test bundlers --full writes from here on -->\n", "<!-- to here -->"];
 
 const isFull = (process.env.EDGELATCH_EXTENT ?? "full") === "full";
 

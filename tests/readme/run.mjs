@@ -1,6 +1,6 @@
 /**
- * The programs of both READMEs as they stand there, on an empty Redis. The Rust program is a binary of `tests/`, and the SQL is tested
- * with `docs/fencing.md`.
+ * Runs the programs of both READMEs, as they stand there, on an empty Redis. The Rust program is a binary of `tests/`; the SQL is that of
+ * `docs/fencing.md`, which `tests/recipes` runs.
  *
  * Environment: as `tests/runtimes/run.mjs`.
  */
@@ -49,6 +49,12 @@ for (const file of PAGES) {
       assert.equal(programs.length, text.split("```js\n").length - 1);
       assert.deepEqual(programs.map(([, name]) => name).filter((name) => !PROGRAMS[name]), []);
     });
+    test("every statement of SQL is one of docs/fencing.md, which are tested", async () => {
+      const fencing = await readFile(new URL("../../docs/fencing.md", import.meta.url), "utf8");
+      const statements = [...text.matchAll(/^```sql\n(.+?)^```$/gms)].map(([, statement]) => statement);
+      assert.deepEqual(statements.filter((statement) => !fencing.includes(`\n${statement}`)), []);
+      assert.equal(statements.length, file.startsWith("pkg/") ? 1 : 0);
+    });
     for (const [, name, source] of programs) {
       test(name, async (t) => {
         const folder = await newProject();
@@ -93,6 +99,9 @@ async function route({ path }) {
 }
 
 async function page({ t, folder }) {
+  // The page of the other README was closed while it held the lock.
+  const free = { method: "POST", headers: { authorization: `Bearer ${token}` }, body: JSON.stringify(["DEL", "draft:7"]) };
+  assert.equal((await fetch(url, free)).status, 200);
   const front = await openFront(url);
   t.after(() => front.close());
   const imports = { edgelatch: "/node_modules/edgelatch/index.js" };

@@ -277,9 +277,10 @@ impl Waiter {
         will && self.wakes == Wakes::One
     }
 
-    /// Somebody has what it waits for, for so long.
+    /// Another client acquired it, for `lease` if the message says so.
     fn lets_pass(&mut self, lease: Option<Duration>) {
-        // Who has not been told that it hears has to ask once, whoever has it.
+        // A waiter whose subscription was not yet confirmed must retry once: it may have missed a
+        // release.
         if self.is_called() && self.news != Some(News::Listening) {
             self.news = Some(News::Taken(lease));
         }

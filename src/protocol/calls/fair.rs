@@ -21,9 +21,10 @@ pub struct FairCalls {
     publish: Publish,
 }
 
-/// What a fair lock's queue thinks of those who are silent.
+/// How the queue treats unresponsive waiters.
 ///
-/// The defaults cost a dead waiter 10 s among ours. All times are whole milliseconds.
+/// With the defaults a dead waiter of this library delays the queue by 10 s. All times are whole
+/// milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FairSettings {
     pub(crate) life: Duration,

@@ -123,7 +123,8 @@ fn renewals(time: LeaseTime, sent: Instant) {
     }
 }
 
-/// Until when what is asked may be done, and for how long something may be held of which nothing was heard.
+/// Checks the request's not-after bound, and the upper bound on how long a hold with an unknown
+/// outcome can exist.
 fn bounds(lease: LeaseTime, seen: Instant, (now, shows): Clocks, input: &mut Unstructured<'_>) {
     let server_ms = if bool::arbitrary(input).unwrap_or(false) {
         u64::arbitrary(input).unwrap_or(0)
@@ -164,7 +165,7 @@ fn bounds(lease: LeaseTime, seen: Instant, (now, shows): Clocks, input: &mut Uns
     }
 }
 
-/// Nothing is ever heard: for how long something may be held then.
+/// Cancels an acquisition that never gets a reply, and returns its upper bound for a hold.
 fn unheard(machine: &mut Acquire, begun: Instant) -> Option<Duration> {
     let mut now = begun;
     machine.handle(Input::Cancelled, now);

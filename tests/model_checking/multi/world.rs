@@ -45,7 +45,8 @@ pub(crate) struct World {
     pub(crate) losses: u8,
     /// How often a connection may break while its request goes on.
     pub(crate) breaks: u8,
-    /// For how long something may be held, instead of what a client is told that cannot tell (against rule C9).
+    /// Replaces the upper bound that a client computes for a hold with an unknown outcome (against
+    /// rule C9).
     pub(crate) held_at_most: Option<Duration>,
     pub(crate) latches: Latches,
     /// What was reached while the model was searched: no part of a state.

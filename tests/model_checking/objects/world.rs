@@ -54,7 +54,8 @@ pub(crate) struct World {
     /// Whether each request gets a not-after of its own (against rule C8): so many seconds after it is sent.
     pub(crate) moving_bound: Option<u64>,
     pub(crate) travel: Travel,
-    /// For how long something may be held, instead of what a client is told that cannot tell (against rule C9).
+    /// Replaces the upper bound that a client computes for a hold with an unknown outcome (against
+    /// rule C9).
     pub(crate) held_at_most: Option<Duration>,
     /// What must hold in every state.
     pub(crate) laws: fn() -> Vec<Property<Self>>,

@@ -19,10 +19,10 @@ pub(super) fn time(bench: &Bench<'_>) -> Result<Table> {
     let (rounds, pairs) = bench.effort.processor;
     let starts = bench.effort.starts;
     let how = format!(
-        "median of {rounds} turns of {pairs} pairs, and of {starts} starts in Node, in turns; the library is the difference \
-         to the same requests sent by fetch or ioredis alone"
+        "median of {rounds} turns of {pairs} pairs, and of {starts} starts in Node, in turns; the library's share is the \
+         difference to the same requests sent by fetch or ioredis alone"
     );
-    let title = "Processor time of acquire + release, and of a start";
+    let title = "Processor time per acquire + release, and start-up time";
     let mut table = Table::new("time", title, how, &labels(&PACKAGES));
 
     let [mut library, mut whole] = [Vec::new(), Vec::new()];
@@ -54,8 +54,8 @@ pub(super) fn time(bench: &Bench<'_>) -> Result<Table> {
 pub(super) fn memory(bench: &Bench<'_>) -> Result<Table> {
     bench.tell("memory");
     let stand = Stand::start(bench)?;
-    let how = "taken once; JavaScript's heap and what lies beside it, WebAssembly's memory too, after a collection; \
-               all of one client, leases of different locks, waiters of one; those who only poll do so once a minute here";
+    let how = "measured once, after a garbage collection: the JavaScript heap, external memory and WebAssembly memory; \
+               one client, with leases of different locks, or waiters of one lock; polling libraries poll once a minute here";
     let mut table = Table::new("memory", "Memory in Node", how.to_owned(), &labels(&PACKAGES));
     for (what, label) in [("held", "a held lease"), ("waiting", "a waiter")] {
         for &count in bench.effort.counts {

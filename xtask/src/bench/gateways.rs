@@ -44,8 +44,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
         }
     }
     let how = format!(
-        "median of {turns} turns of {seconds} s; wrk with {CONNECTIONS} connections runs a script that takes a lock, and shares \
-         the machine with gateway and Redis"
+        "median of {turns} turns of {seconds} s; wrk with {CONNECTIONS} connections runs a script that acquires a lock, on the \
+         same machine as the gateway and Redis"
     );
     let columns = loads.each_ref().map(|load| load.name);
     let mut table = Table::new("gateways", "A gateway under load", how, &columns);

@@ -58,15 +58,15 @@ fn tables(bench: &Bench<'_>) -> [Table; 3] {
     let effort = &bench.effort;
     let how = format!(
         "from the call of release until the next holder runs; holds of 20 to 40 ms; {} turns of up to {} hand-offs or {} s; \
-         over HTTP through our gateway, over TCP from Redis itself, the round trip likewise",
+         HTTP through edgelatch-gateway, TCP directly to Redis, with round trips measured in the same way",
         effort.handoff_turns, effort.handoffs, effort.handoff_seconds
     );
-    let requests = "all that is sent meanwhile, by the number of hand-offs: the release, what the next holder sends, what others ask \
-                    in vain, and the former holder's coming back to those who wait (a try; and where streams are used the stream, and a \
-                    try once it stands)";
+    let requests = "all requests divided by the number of hand-offs: the release, the requests of the next holder, wasted retries of \
+                    other waiters, and the former holder's return to the waiters (a try; with streams also the subscription, and a retry \
+                    once it is confirmed)";
     [
-        Table::new("handoff", "Hand-off, in round trips of the same run", how.clone(), &labels),
-        Table::new("handoff-ms", "Hand-off, in milliseconds", how, &labels),
+        Table::new("handoff", "Hand-off in round trips of the same run", how.clone(), &labels),
+        Table::new("handoff-ms", "Hand-off in milliseconds", how, &labels),
         Table::new("handoff-requests", "Requests per hand-off", requests.to_owned(), &labels),
     ]
 }

@@ -1,34 +1,95 @@
-//! The pages that tell figures: the part of them between two marks is written by us, and by nobody else.
+//! Writes the measured figures into the pages, between two marks. Everything else on a page stays.
 
 use std::fs;
 
 use anyhow::{Context as _, Result};
 
 use super::figures::short;
-use super::table::{Results, Row, Table};
+use super::table::{Results, Row};
 use crate::place::Place;
 
 const BEGIN: &str = "<!-- cargo xtask bench writes from here on -->\n";
 const END: &str = "<!-- to here -->\n";
-/// What the first page says: in which table, in which row, and of what.
-const CHOSEN: [(&str, &str, &str); 7] = [
-    ("traffic", "acquire + release", "bytes up"),
-    ("time", "acquire + release, the library", "µs of processor time"),
-    ("time", "import until the first lock is held", "ms"),
-    ("handoff", "1 waiter", "round trips, median"),
-    ("handoff", "100 waiters, each a client", "round trips, median"),
-    ("waiting", "100 waiters", "requests/s"),
-    ("size", "gzip -9", "kB"),
+/// A row of the README's table. Of each of its measures the least is the best.
+struct Measure {
+    /// Where it stands in the results: the table, its row, and the unit.
+    table: &'static str,
+    row: &'static str,
+    unit: &'static str,
+    /// The column with edgelatch's figure.
+    ours: &'static str,
+    /// The row's name in the README.
+    name: &'static str,
+}
+
+const MEASURES: [Measure; 8] = [
+    Measure {
+        table: "traffic",
+        row: "acquire + release",
+        unit: "bytes up",
+        ours: "edgelatch",
+        name: "acquire + release: bytes sent",
+    },
+    Measure {
+        table: "time",
+        row: "acquire + release, the library",
+        unit: "µs of processor time",
+        ours: "edgelatch",
+        name: "acquire + release: processor time of the library, µs",
+    },
+    Measure {
+        table: "time",
+        row: "import until the first lock is held",
+        unit: "ms",
+        ours: "edgelatch",
+        name: "from import to the first lock held, ms",
+    },
+    Measure {
+        table: "handoff-ms",
+        row: "1 waiter",
+        unit: "ms, median",
+        ours: "edgelatch, stream",
+        name: "from release to the next holder, 1 waiter, ms",
+    },
+    Measure {
+        table: "handoff-ms",
+        row: "100 waiters, each a client",
+        unit: "ms, median",
+        ours: "edgelatch, stream",
+        name: "from release to the next holder, 100 waiting clients, ms",
+    },
+    Measure {
+        table: "waiting",
+        row: "100 waiters",
+        unit: "requests/s",
+        ours: "edgelatch, stream",
+        name: "100 waiting clients: requests per second",
+    },
+    Measure {
+        table: "size",
+        row: "gzip -9",
+        unit: "kB",
+        ours: "edgelatch, for Workers",
+        name: "size in a Worker, kB (gzip)",
+    },
+    Measure {
+        table: "size",
+        row: "gzip -9",
+        unit: "kB",
+        ours: "edgelatch, one file",
+        name: "size elsewhere, kB (gzip)",
+    },
 ];
-/// By what the heads of columns begin with, after ours.
+
+/// The beginnings of the columns of the other libraries.
 const PEERS: [&str; 3] = ["@upstash/lock", "redlock", "redis-semaphore"];
 
-/// A page, and what is written into it.
+/// A page, and the function that returns the text between its marks.
 type Page = (&'static str, fn(&Results) -> Result<String>);
 const PAGES: [Page; 2] =
     [("docs/performance.md", |results| Ok(whole(results))), ("README.md", chosen)];
 
-/// Writes the results into the pages.
+/// Writes the results into all pages.
 pub(super) fn write(place: &Place, results: &Results) -> Result<()> {
     for (page, say) in PAGES {
         let file = place.root.join(page);
@@ -39,14 +100,14 @@ pub(super) fn write(place: &Place, results: &Results) -> Result<()> {
     Ok(())
 }
 
-/// The page with other words between its marks.
+/// Returns the page with `words` between its marks, or `None` if it has no marks.
 fn with(page: &str, words: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     Some(format!("{before}{BEGIN}{words}{END}{after}"))
 }
 
-/// Every table.
+/// Returns all tables, for docs/performance.md.
 fn whole(results: &Results) -> String {
     let machine = results.machine.iter().map(|(name, is)| format!("{name} {is}"));
     let mut text = format!("Measured on: {}.\n", machine.collect::<Vec<_>>().join(", "));
@@ -62,56 +123,60 @@ fn whole(results: &Results) -> String {
     text
 }
 
-/// A few rows beside each other.
+/// Returns the README's table.
 fn chosen(results: &Results) -> Result<String> {
     let is = |name: &str| {
         let found = results.machine.iter().find(|(other, _)| other == name);
         found.map(|(_, is)| is.as_str()).with_context(|| format!("results without {name}"))
     };
     let mut text = format!(
-        "Measured by `cargo xtask bench` on {} ({} cores) with Redis {} and Node {}: edgelatch's figure, then how many times that \
-         the others\nhave, and in brackets theirs. [docs/performance.md](docs/performance.md) has all of it, and says how.\n\n",
+        "Measured by `cargo xtask bench` with everything on one machine ({}, {} cores), Redis {} and Node {}. Less is better, and the \
+         best\nfigure of a row is bold. Libraries marked TCP cannot run in Workers or pages. \
+         [docs/performance.md](docs/performance.md) has all figures.\n\n",
         is("CPU")?,
         is("cores")?,
         is("Redis")?,
         is("Node")?,
     );
     text += &head(&["edgelatch", "@upstash/lock", "redlock (TCP)", "redis-semaphore (TCP)"]);
-    for (id, what, unit) in CHOSEN {
-        let table = results.tables.iter().find(|table| table.id == id);
-        let table = table.with_context(|| format!("results without {id}"))?;
-        let row = table.rows.iter().find(|row| row.what == what && row.unit == unit);
-        let row = row.with_context(|| format!("{id} without {what}"))?;
-        let cells: Option<Vec<&f64>> =
-            columns(table).iter().map(|place| row.cells.get(*place)).collect();
-        let cells = cells.with_context(|| format!("{id} lacks figures"))?;
-        text +=
-            &line(&Row { what: named(table, what), unit: unit.to_owned(), cells: vec![] }, &cells);
+    for measure in &MEASURES {
+        text += &best_in_bold(measure.name, &measure.cells(results)?);
     }
     Ok(text)
 }
 
-/// Where ours is, and where the peers are.
-fn columns(table: &Table) -> Vec<usize> {
-    let place = |peer: &&str| table.columns.iter().position(|column| column.starts_with(peer));
-    std::iter::once(0).chain(PEERS.iter().filter_map(place)).collect()
+impl Measure {
+    /// Returns edgelatch's figure, then those of the other libraries.
+    fn cells(&self, results: &Results) -> Result<Vec<f64>> {
+        let &Self { table: id, row: what, unit, ours, .. } = self;
+        let table = results.tables.iter().find(|table| table.id == id);
+        let table = table.with_context(|| format!("results without {id}"))?;
+        let row = table.rows.iter().find(|row| row.what == what && row.unit == unit);
+        let row = row.with_context(|| format!("{id} without {what}"))?;
+        let cell = |column: &str| {
+            let place = table.columns.iter().position(|name| name.starts_with(column));
+            let cell = place.and_then(|place| row.cells.get(place)).copied();
+            cell.with_context(|| format!("{id} lacks {column}"))
+        };
+        std::iter::once(ours).chain(PEERS).map(cell).collect()
+    }
 }
 
-/// A row that stands outside of its table says what that is about.
-fn named(table: &Table, what: &str) -> String {
-    match table.id.as_str() {
-        "handoff" => format!("release to next holder, {what}"),
-        "waiting" => format!("{what} waiting"),
-        "size" => format!("shipped, {what}"),
-        _ => what.to_owned(),
-    }
+/// Formats a row of absolute figures, with the smallest in bold.
+fn best_in_bold(name: &str, cells: &[f64]) -> String {
+    let least = cells.iter().copied().fold(f64::INFINITY, f64::min);
+    let cell = |cell: &f64| {
+        if *cell <= least { format!("**{}**", short(*cell)) } else { short(*cell) }
+    };
+    let cells: Vec<String> = cells.iter().map(cell).collect();
+    format!("| {name} | {} |\n", cells.join(" | "))
 }
 
 fn head(columns: &[&str]) -> String {
     format!("| | {} |\n|---|{}\n", columns.join(" | "), "---:|".repeat(columns.len()))
 }
 
-/// Ours as it is, the others in ratio to it.
+/// Formats a row of docs/performance.md: edgelatch's figure, then each other as a multiple of it.
 fn line(row: &Row, cells: &[&f64]) -> String {
     let ours = cells.first().map_or(0.0, |ours| **ours);
     let cell = |(place, cell): (usize, &&f64)| {
@@ -150,7 +215,21 @@ mod tests {
         assert_eq!(line(&row, &[&0.0, &5.0]), "| a (ms) | 0 | 5 |\n");
     }
 
-    /// Figures are not copied by hand: a page that says others than were measured is found here.
+    #[test]
+    fn the_smallest_figure_of_a_row_is_bold() {
+        assert_eq!(best_in_bold("a, ms", &[2.0, 5.0]), "| a, ms | **2** | 5 |\n");
+        assert_eq!(best_in_bold("a, ms", &[5.0, 2.0, 2.0]), "| a, ms | 5 | **2** | **2** |\n");
+    }
+
+    #[test]
+    fn a_measure_without_a_figure_is_an_error() {
+        let results = Results { machine: vec![], tables: vec![] };
+        for measure in &MEASURES {
+            assert!(measure.cells(&results).is_err(), "{}", measure.name);
+        }
+    }
+
+    /// Compares the pages with the recorded results, so that no figure is copied by hand.
     #[test]
     fn the_pages_say_what_was_measured() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");

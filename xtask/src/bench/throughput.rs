@@ -16,12 +16,12 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
     let packages = [EDGELATCH, UPSTASH, REDLOCK, SEMAPHORE];
     let (turns, seconds) = (bench.effort.turns, bench.effort.throughput_seconds);
     let how = format!(
-        "median of {turns} turns of {seconds} s; each task has a lock of its own, all are of one client; \
-         Redis and gateway share the machine with the client"
+        "median of {turns} turns of {seconds} s; each task has its own lock, and all tasks share one client; \
+         Redis and the gateway run on the same machine"
     );
     let mut columns = labels(&packages);
     columns.insert(1, "edgelatch (Rust)");
-    let title = "Acquire + release of free locks, per second";
+    let title = "Throughput: acquire + release of free locks";
     let mut table = Table::new("throughput", title, how, &columns);
     for &tasks in bench.effort.tasks {
         bench.tell(&format!("throughput, {tasks} at a time"));

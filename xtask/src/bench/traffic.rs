@@ -1,4 +1,4 @@
-//! What each call sends and gets.
+//! Counts the requests and bytes of each call.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -28,9 +28,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
         let stand = Stand::start(bench)?;
         found.push(stand.measure(subject, "traffic", &json!({}))?);
     }
-    let how = "counted once, headers included; over TCP a request is a command";
-    let mut table =
-        Table::new("traffic", "What each call sends and gets", how.to_owned(), &labels(&PACKAGES));
+    let how = "counted once, headers included; over TCP each command counts as a request";
+    let mut table = Table::new("traffic", "Traffic per call", how.to_owned(), &labels(&PACKAGES));
     for (unit, label) in UNITS {
         for (call, what) in CALLS {
             table.row(what, label, cells(&found, |one| figure(one, "later", call, unit))?);

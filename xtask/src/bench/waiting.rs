@@ -18,10 +18,10 @@ const ALONE: &str = SEMAPHORE.key;
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
     let seconds = bench.effort.waiting_seconds;
     let how = format!(
-        "over the first {seconds} s of a wait, each waiter a client of its own, on a Redis of their own; \
-         Redis counts the commands within scripts as well"
+        "over the first {seconds} s of a wait; each waiter has its own client; each library has its own Redis, which \
+         also counts the commands inside scripts"
     );
-    let title = "What waiting asks for, per second";
+    let title = "Requests while waiting, per second";
     let mut table = Table::new("waiting", title, how, &labels(&WAITERS));
     let mut commands = Vec::new();
     for &waiters in bench.effort.waiters {

@@ -23,10 +23,10 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
         .env("EDGELATCH_TOOLS", bench.place.node_modules())
         .env("EDGELATCH_CONSUMER", &bench.consumer);
     let found = ask(bench.place, "bundles", &mut node)?;
-    let how = "everything that a program takes along which imports the lock, and its client of Redis where it needs one; \
-               minified by esbuild, all files together, WebAssembly too";
+    let how = "everything that a program ships which imports the library, with its Redis client if it needs one; \
+               minified by esbuild, all files together, including WebAssembly";
     let columns = BUNDLES.map(|(_, label)| label);
-    let mut table = Table::new("size", "Size of what is shipped", how.to_owned(), &columns);
+    let mut table = Table::new("size", "Size in a program", how.to_owned(), &columns);
     for (kind, what) in [("gzip", "gzip -9"), ("brotli", "brotli 11"), ("raw", "raw")] {
         let cells = BUNDLES.iter().map(|(key, _)| {
             let sizes = found.get(*key).with_context(|| format!("{key} was not bundled"))?;
