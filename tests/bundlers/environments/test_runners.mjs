@@ -15,6 +15,26 @@ const asCommonJs = (source) => `${source.replaceAll("export ", "")}\nmodule.expo
 
 const FAKE = `import { expect, test, vi } from "vitest";
 ${ESM}
+test("timers that all run do not end, while another client holds the lock", async () => {
+  const { LOCKS_URL: url, LOCKS_TOKEN: token, LOCKS_NAME: name } = process.env;
+  const held = edgelatch.connect({ url, token }).lock(name + ":contended");
+  const lease = await held.acquire();
+  vi.useFakeTimers();
+  try {
+    const waiter = held.acquire({ waitMs: 3_600_000 });
+    // The first request: its response is awaited without timers.
+    await held.inspect();
+    vi.runAllTimers();
+    expect(await lease.release()).toBe("released");
+    let other;
+    waiter.then((lease) => (other = lease));
+    while (!other) await vi.advanceTimersByTimeAsync(100);
+    expect(await other.release()).toBe("released");
+  } finally {
+    vi.useRealTimers();
+  }
+}, 120_000);
+
 test("an uncontended lock needs no timer to pass", async () => {
   const { LOCKS_URL: url, LOCKS_TOKEN: token, LOCKS_NAME: name } = process.env;
   vi.useFakeTimers();
