@@ -22,6 +22,9 @@ const UNREACHABLE = 6;
 /** In the order of `tell` in src/js/numbers.rs. */
 const FACTS = ["name", "token", "signal", "holdCount", "remaining", "permitIds", "tokenOf"];
 
+/** Whether the stack of an error that is made after an `await` still names the callers. In Bun it does not. */
+const hasAsyncStacks = !globalThis.Bun;
+
 let aboutOf;
 let make;
 let ask;
@@ -63,6 +66,7 @@ class Base {
       }
     };
     ask = async (of, question, read, values = []) => {
+      const caller = hasAsyncStacks ? undefined : new Error();
       // Behind what the method takes: options that would be ignored.
       options.given(values[read?.length]);
       const { numbers = [], texts = [], signal, lease } = read?.(...values) ?? {};
@@ -78,7 +82,7 @@ class Base {
         });
         return answer instanceof Thing ? new Lease(answer, of.#about) : answer;
       } catch (failure) {
-        throw errorOf(failure, of.#about, ask, networkErrors.get(of.#about.host));
+        throw errorOf(failure, of.#about, ask, networkErrors.get(of.#about.host), caller);
       } finally {
         waiting.delete(refuse);
         attend(-keepsRunning);

@@ -84,9 +84,10 @@ const OF_THE_NETWORK = ["gateway-unreachable", "outcome-unknown", "not-executed"
 
 /**
  * The error for a failure, with the object that it is about: `{ kind, name, host }`. Anything else is handed on as it is, such as
- * the reason of the caller's own signal. The stack begins at the caller of `entry`; `cause` is the runtime's last error at this host.
+ * the reason of the caller's own signal. The stack begins at the caller of `entry`, or is that of `caller`, an error that was made when
+ * the call began; `cause` is the runtime's last error at this host.
  */
-export function errorOf(failure, about, entry, cause) {
+export function errorOf(failure, about, entry, cause, caller) {
   if (!(failure instanceof Failure)) return failure;
   const { place, message, values } = failure;
   const Kind = kinds[place];
@@ -97,7 +98,8 @@ export function errorOf(failure, about, entry, cause) {
   if (name !== undefined) error[kind === "guard" ? "key" : "lock"] = name;
   if (host !== undefined) error.host = host;
   if (cause && OF_THE_NETWORK.includes(error.code)) setCause(error, cause);
-  Error.captureStackTrace?.(error, entry);
+  if (caller) error.stack = caller.stack.replace(/^.*/, String(error));
+  else Error.captureStackTrace?.(error, entry);
   return error;
 }
 

@@ -15,6 +15,7 @@ import { after, before, describe, test } from "node:test";
 import { launch, runPage, ways } from "./browser.mjs";
 import { openFaulty } from "./faulty.mjs";
 import { openFront } from "./front.mjs";
+import { processes } from "./processes.mjs";
 import { removeProjects, required, runProgram } from "./project.mjs";
 import { scopedToken } from "./scoped.mjs";
 import { names } from "./suite.mjs";
@@ -51,6 +52,7 @@ describe("runtimes", { concurrency: 3 }, () => {
   });
   describe("Chromium", { concurrency: 3 }, pages);
   describe("workerd", worker);
+  describe("processes", CONCURRENT, () => processes(env));
 });
 
 // After all others: of their requests.
