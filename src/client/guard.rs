@@ -75,7 +75,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
         if lock == name {
             return Ok(());
         }
-        let texts = ["a lease of lock \"", lock, "\", which protects this key, not of \"", name, "\""];
+        let texts =
+            ["a lease of lock \"", lock, "\", which protects this key, not of \"", name, "\""];
         Err(InvalidOption::new("lease", texts.concat()))
     }
 

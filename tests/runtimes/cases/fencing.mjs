@@ -76,11 +76,13 @@ export const fencing = {
     const error = await rejects(redacting.claim(foreign), world.InvalidOptionError, { option: "lease" });
     ok([own.name, other.name].every((name) => ![error.message, error.accepted, error.stack].join().includes(name)), error.message);
 
-    // Of several locks that were taken together it is the one that is named.
+    // Of several locks that were taken together it is the first, unless another is named.
     await Promise.all([lease.release(), foreign.release()]);
     const both = await locks.multiLock([other, own]).acquire();
-    await rejects(told.claim(both), world.InvalidOptionError, { option: "lease" });
-    await told.claim(both, { name: own.name });
+    const second = both.name === own.name ? other.name : own.name;
+    const guard = locks.guard(`{${second}}:value of the second`, { lock: second });
+    await rejects(guard.claim(both), world.InvalidOptionError, { option: "lease" });
+    await guard.claim(both, { name: second });
     await both.release();
   },
 
