@@ -1,9 +1,9 @@
 // The public names. Everything is done in the WebAssembly module that a loader has set up: these classes give names to its
 // numbers, which are the places in the lists below, and pass on what they are given once options.js has checked it.
-import { errorOf, fail, lossOf, waiting } from "./errors.js";
+import { OBJECT, errorOf, fail, lossOf, waiting } from "./errors.js";
 import * as options from "./options.js";
 import { start } from "./start.js";
-import { isProgram, networkErrors } from "./wasm/web.js";
+import { isProgram, networkErrors, unrefTimers } from "./wasm/web.js";
 import { connect as openModule, Thing } from "./wasm/edgelatch.js";
 
 /** In the order of `kind` in src/js/numbers.rs. */
@@ -22,6 +22,9 @@ const UNREACHABLE = 6;
 /** In the order of `tell` in src/js/numbers.rs. */
 const FACTS = ["name", "token", "signal", "holdCount", "remaining", "permitIds", "tokenOf"];
 
+/** Whether the stack of an error that is made after an `await` still names the callers. In Bun it does not. */
+const hasAsyncStacks = !globalThis.Bun;
+
 let aboutOf;
 let make;
 let ask;
@@ -36,6 +39,10 @@ class Base {
   constructor(thing, about) {
     this.#thing = thing;
     this.#about = about;
+  }
+
+  get [OBJECT]() {
+    return true;
   }
 
   [Symbol.for("nodejs.util.inspect.custom")](_depth, options, inspect) {
@@ -59,10 +66,15 @@ class Base {
       }
     };
     ask = async (of, question, read, values = []) => {
+      const caller = hasAsyncStacks ? undefined : new Error();
+      // Behind what the method takes: options that would be ignored.
+      options.given(values[read?.length]);
       const { numbers = [], texts = [], signal, lease } = read?.(...values) ?? {};
       const what = QUESTIONS.indexOf(question);
       let refuse;
-      attend(1);
+      // Whoever listens to events keeps no program running.
+      const keepsRunning = question === "next" ? 0 : 1;
+      attend(keepsRunning);
       try {
         const answer = await new Promise((resolve, reject) => {
           waiting.add((refuse = reject));
@@ -70,24 +82,26 @@ class Base {
         });
         return answer instanceof Thing ? new Lease(answer, of.#about) : answer;
       } catch (failure) {
-        throw errorOf(failure, of.#about, ask, networkErrors.get(of.#about.host));
+        throw errorOf(failure, of.#about, ask, networkErrors.get(of.#about.host), caller);
       } finally {
         waiting.delete(refuse);
-        attend(-1);
+        attend(-keepsRunning);
       }
     };
     tell = (of, fact, about = "") => of.#thing.tell(FACTS.indexOf(fact), about);
   }
 }
 
-/** How many calls and callbacks are pending. Only while there are some, a program of Node, Deno or Bun is kept alive. */
+/** The runtime's own timers: those of a test's fake clock would never end, and would keep nothing running. */
+const { clearInterval, setInterval } = globalThis;
+/** How many calls and callbacks are pending. While there are some, a program of Node, Deno or Bun keeps running. */
 let pending = 0;
-let alive;
+let timer;
 
 function attend(change) {
   pending += change;
-  if (pending === 0) alive = clearInterval(alive);
-  else if (isProgram) alive ??= setInterval(() => {}, 2 ** 30);
+  if (pending === 0) timer = clearInterval(timer);
+  else if (isProgram) timer ??= setInterval(() => {}, 2 ** 30);
 }
 
 /** The questions whose answer is a lease. */
@@ -156,18 +170,28 @@ function together(of, kind, locks, numbers) {
 
 function members(locks) {
   const all = Array.isArray(locks) ? Array.from(locks) : [null];
-  if (all.every((lock) => lock instanceof Lock)) return all;
-  throw options.no("locks", "an array of locks");
+  const stray = all.findIndex((lock) => !(lock instanceof Lock));
+  if (stray < 0) return all;
+  throw options.no("locks", expected("an array of locks", all[stray]));
+}
+
+/** What would be accepted in place of this value. */
+function expected(what, value) {
+  const isOfAnotherCopy = options.isObject(value) && OBJECT in value && !(value instanceof Base);
+  return isOfAnotherCopy
+    ? `${what} of this copy of edgelatch, not of another one (\`import\` and \`require\` load one each; use one of them)`
+    : what;
 }
 
 /** An object of this class that is made of a name, and of options. */
 function named(Class, of, kind, name, given, read = options.made[kind]) {
-  const title = options.text(name, kind === "guard" ? "key" : "name");
+  const title = options.text(name, "name");
   return new Class(make(of, kind, title, read(given)), { ...aboutOf(of), kind, name: title });
 }
 
 class Locks extends Base {
-  owner() {
+  owner(given) {
+    options.none(given);
     return new Locks(make(this, "owner"), aboutOf(this));
   }
 
@@ -183,7 +207,8 @@ class Locks extends Base {
     return new Lock(make(this, "groupLock", name, [...numbers, ...lengths], joined(all)), { ...aboutOf(this), kind: "groupLock", name });
   }
 
-  multiLock(locks) {
+  multiLock(locks, given) {
+    options.none(given);
     return together(this, "multiLock", locks, () => []);
   }
 
@@ -191,7 +216,17 @@ class Locks extends Base {
     return together(this, "redLock", locks, () => options.made.redLock(given));
   }
 
-  events() {
+  guard(key, given) {
+    const title = options.text(key, "key");
+    const { memory, lock } = options.made.guard(given);
+    const about = aboutOf(this);
+    const numbers = [memory, about.redactNames ? 1 : 0];
+    const thing = make(this, "guard", title, numbers, new TextEncoder().encode(lock));
+    return new Guard(thing, { ...about, kind: "guard", name: title });
+  }
+
+  events(given) {
+    options.none(given);
     return events(this);
   }
 }
@@ -261,10 +296,11 @@ class Lease extends Base {
       return JSON.parse(result);
     } catch {
       // Our script returns its result in JSON or none at all.
-      throw errorOf(fail(UNREACHABLE, "the gateway's answer is not understood (HTTP 200)"), aboutOf(this));
+      throw errorOf(fail(UNREACHABLE, "the gateway's answer is not understood (HTTP 200)", 200), aboutOf(this));
     }
   }
-  events() {
+  events(given) {
+    options.none(given);
     return events(this);
   }
   [Symbol.asyncDispose]() {
@@ -277,7 +313,7 @@ if (Symbol.dispose) {
 
 const NAMED = {
   lock: Lock, nonReentrantLock: Lock, spinLock: Lock, fairLock: Lock, nonReentrantFairLock: Lock, fencedLock: Lock,
-  semaphore: Semaphore, permitExpirableSemaphore: PermitExpirableSemaphore, countDownLatch: CountDownLatch, guard: Guard,
+  semaphore: Semaphore, permitExpirableSemaphore: PermitExpirableSemaphore, countDownLatch: CountDownLatch,
 };
 for (const [kind, Class] of Object.entries(NAMED)) {
   const value = { [kind](name, given) { return named(Class, this, kind, name, given); } }[kind];
@@ -285,7 +321,7 @@ for (const [kind, Class] of Object.entries(NAMED)) {
 }
 function held(lease) {
   if (lease instanceof Lease) return lease;
-  throw options.no("lease", "a lease");
+  throw options.no("lease", expected("a lease", lease));
 }
 
 define(Lock, options.lock, ["name"]);
@@ -301,6 +337,8 @@ export function clients(load) {
     start(load);
     try {
       const thing = openModule(...module);
+      // A lease that is renewed keeps no program running: `attend` does, while calls are pending.
+      unrefTimers();
       return new Locks(thing, { kind: "edgelatch", host: new URL(module[0].trim()).host, redactNames });
     } catch (failure) {
       throw errorOf(failure, {}, open);

@@ -12,7 +12,9 @@ declare abstract class Base extends Error {
   readonly key?: string;
   /** The gateway's host, with its port if it is not the default. */
   readonly host?: string;
-  /** The runtime's own error, if there is one. */
+  /** The HTTP status of the response that could not be used, if there was one. */
+  readonly status?: number;
+  /** The runtime's own error, if there is one; a `TimeoutError` when a request took longer than `requestTimeoutMs`. */
   readonly cause?: unknown;
 }
 /**
@@ -49,14 +51,14 @@ export class InvalidOptionError extends Base {
   /** What would be accepted. */
   readonly accepted: string;
 }
-/** Somebody else held the lock for the whole wait. */
+/** Another client held the lock for the whole wait, too few permits were available, or the latch was closed. Nothing is held. */
 export class WaitTimeoutError extends Base {
   readonly code: "wait-timeout";
-  /** Until the present hold runs out, null when it has no end. */
+  /** Milliseconds until the present hold runs out; null when it has no end. */
   readonly remainingMs: number | null;
 }
 /**
- * There is no semaphore of this name: create it with `trySetPermits`. To wait until another client adds permits, as Redisson does,
+ * There is no semaphore of this name (a latch that does not exist is open, as in Redisson): create it with `trySetPermits`. To wait until another client adds permits, as Redisson does,
  * create it with `addPermits(0)`. Nothing is held.
  */
 export class NotSetUpError extends Base {
@@ -127,15 +129,15 @@ export class GatewayRefusedError extends Base {
     | "token-regressed"
     | "other";
 }
-/** No usable answer came. After an acquisition nothing is held; a renewal or a forced release may have been done. */
+/** No usable response came. After an acquisition nothing is held; a renewal or a forced release may have been applied. */
 export class GatewayUnreachableError extends Base {
   readonly code: "gateway-unreachable";
 }
-/** The lock was granted, but too little of the lease was left when the answer came. Nothing is held. */
+/** The lock was granted, but too little of the lease was left when the response came. Nothing is held. */
 export class GatewayTooSlowError extends Base {
   readonly code: "gateway-too-slow";
 }
-/** No answer came, also not to the undoing of the request: a hold may be there. */
+/** No response came, neither to the request nor to its undoing: a hold may be there. */
 export class OutcomeUnknownError extends Base {
   readonly code: "outcome-unknown";
   /**

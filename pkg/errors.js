@@ -3,6 +3,8 @@
 
 /** Marks errors of every copy of the package in a process: `import` and `require` load one each. */
 const BRAND = Symbol.for("edgelatch.error");
+/** The same for clients, locks and all that comes of them. */
+export const OBJECT = Symbol.for("edgelatch.object");
 const isOurs = (value) => typeof value === "object" && value !== null && BRAND in value;
 
 export class EdgelatchError extends Error {
@@ -29,7 +31,11 @@ function kind(name, code, ...fields) {
   const Kind = class extends EdgelatchError {
     constructor(message, ...values) {
       super(code, message);
-      fields.forEach((field, i) => (field === "cause" ? setCause(this, values[i]) : (this[field] = values[i] ?? null)));
+      fields.forEach((field, i) => {
+        if (field === "cause") setCause(this, values[i]);
+        // Absent where the gateway sent no response.
+        else if (field !== "status" || values[i] !== undefined) this[field] = values[i] ?? null;
+      });
     }
 
     static [Symbol.hasInstance](value) {
@@ -48,11 +54,11 @@ const kinds = [
   kind("WaitTimeoutError", "wait-timeout", "remainingMs"),
   kind("LeaseLostError", "lease-lost", "reason"),
   kind("ReentrancyError", "reentrancy", "reason"),
-  kind("NotExecutedError", "not-executed"),
+  kind("NotExecutedError", "not-executed", "status"),
   kind("GatewayRefusedError", "gateway-refused", "reason"),
-  kind("GatewayUnreachableError", "gateway-unreachable"),
+  kind("GatewayUnreachableError", "gateway-unreachable", "status"),
   kind("GatewayTooSlowError", "gateway-too-slow"),
-  kind("OutcomeUnknownError", "outcome-unknown", "freeInMs"),
+  kind("OutcomeUnknownError", "outcome-unknown", "freeInMs", "status"),
   kind("StaleTokenError", "stale-token", "reason", "newest"),
   kind("ScriptFailedError", "script-failed"),
   kind("BrokenError", "broken"),
@@ -78,9 +84,10 @@ const OF_THE_NETWORK = ["gateway-unreachable", "outcome-unknown", "not-executed"
 
 /**
  * The error for a failure, with the object that it is about: `{ kind, name, host }`. Anything else is handed on as it is, such as
- * the reason of the caller's own signal. The stack begins at the caller of `entry`; `cause` is the runtime's last error at this host.
+ * the reason of the caller's own signal. The stack begins at the caller of `entry`, or is that of `caller`, an error that was made when
+ * the call began; `cause` is the runtime's last error at this host.
  */
-export function errorOf(failure, about, entry, cause) {
+export function errorOf(failure, about, entry, cause, caller) {
   if (!(failure instanceof Failure)) return failure;
   const { place, message, values } = failure;
   const Kind = kinds[place];
@@ -91,7 +98,8 @@ export function errorOf(failure, about, entry, cause) {
   if (name !== undefined) error[kind === "guard" ? "key" : "lock"] = name;
   if (host !== undefined) error.host = host;
   if (cause && OF_THE_NETWORK.includes(error.code)) setCause(error, cause);
-  Error.captureStackTrace?.(error, entry);
+  if (caller) error.stack = caller.stack.replace(/^.*/, String(error));
+  else Error.captureStackTrace?.(error, entry);
   return error;
 }
 

@@ -167,8 +167,8 @@ export interface Locks {
   /** A gate that opens when it was counted down, as `getCountDownLatch(name)`. @throws {InvalidOptionError} */
   countDownLatch(name: string): CountDownLatch;
   /**
-   * A key that remembers the newest fencing token it has seen, and refuses writes with an older one. One key is protected by
-   * locks of one name.
+   * A key that remembers the newest fencing token it has seen, and rejects writes with an older one. One lock protects it:
+   * `lock` names it, or the first write decides. A lease of another lock rejects with {@link InvalidOptionError}.
    *
    * @param key 1 to 512 bytes of UTF-8; where it has braces, first a `{tag}`.
    * @throws {InvalidOptionError}
@@ -181,7 +181,7 @@ export interface Locks {
   owner(): Locks;
   /**
    * What is noticed of this gateway and of the Redis behind it. How waits go on is not told before somebody has waited; clocks are looked
-   * at with each answer. There is no end: leave the loop. It asks nobody, and keeps no program alive.
+   * at with each response. There is no end: leave the loop. It sends no request and does not keep a program running.
    */
   events(): AsyncGenerator<ClientEvent, void, void>;
 }
@@ -259,8 +259,13 @@ export interface PermitOptions {
   peerSkewMs?: number;
 }
 
-/** About a guard. All who write to one key have to agree on it. */
+/** About a guard. All clients that write to one key have to use the same options. */
 export interface GuardOptions {
+  /**
+   * The name of the lock that protects the key. Unset, the lock of the first write through this object protects it. Set it where
+   * each request makes a guard of its own.
+   */
+  lock?: string;
   /** For how long the newest token is remembered, 60 000 to 315 360 000 000; default 86 400 000. No lease may live longer. */
   memoryMs?: number | "for-ever";
 }

@@ -14,7 +14,7 @@ export interface LeaseOptions {
 /** How a grant is to be kept safe beside its lease. */
 export interface GrantOptions extends LeaseOptions {
   /**
-   * Takes the grant only when so many of Redis' replicas have it, 1 to 8, so that a failover to one of them keeps it. Rejects
+   * Takes the grant only when this number of Redis' replicas have it, 1 to 8, so that a failover to one of them keeps it. Rejects
    * with {@link GatewayRefusedError} otherwise (`not-replicated`, and nothing is held), also where the gateway has no `/pipeline`
    * (`unsupported`). Default: none is waited for.
    */
@@ -42,10 +42,10 @@ export interface AcquireOptions extends GrantOptions {
 export interface Lock {
   readonly name: string;
   /**
-   * Takes the lock if it is free, in one request. (With a gateway that does not answer it gives up after three attempts, and
+   * Takes the lock if it is free, in one request. (With a gateway that does not respond it gives up after three attempts, and
    * three more to undo them.)
    *
-   * @returns the lease, or null when somebody else holds the lock.
+   * @returns the lease, or null when another client holds the lock.
    * @throws {ReentrancyError} this owner may not take it now.
    * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError | OutcomeUnknownError | InvalidOptionError}
    */
@@ -53,13 +53,13 @@ export interface Lock {
   /**
    * Waits for the lock.
    *
-   * @throws {WaitTimeoutError} somebody else held it for the whole wait.
+   * @throws {WaitTimeoutError} another client held it for the whole wait.
    * @throws {ReentrancyError} this owner may not take it now.
    * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError | OutcomeUnknownError | InvalidOptionError}
    */
   acquire(options?: AcquireOptions): Promise<Lease>;
   /**
-   * Acquires, calls `work`, releases, and answers what `work` answered.
+   * Acquires, calls `work`, releases, and returns what `work` returned.
    *
    * @throws what `work` throws; what `acquire` throws; {@link LeaseLostError} when `work` ended well but the lease did not
    * last until its end.
@@ -102,20 +102,20 @@ export interface LockState {
 /** A number of permits that many share. It is there once its permits were set or added. */
 export interface Semaphore {
   readonly name: string;
-  /** Waits for so many permits, 1 to 2 147 483 647; 1 unless said. @throws as {@link Lock.acquire} */
+  /** Waits for `permits`, 1 to 2 147 483 647, default 1. @throws as {@link Lock.acquire} */
   acquire(permits?: number, options?: AcquireOptions): Promise<Lease>;
-  /** Takes them if they are available, else answers null. @throws as {@link Lock.tryAcquire} */
+  /** Takes them if they are available, else returns null. @throws as {@link Lock.tryAcquire} */
   tryAcquire(permits?: number, options?: GrantOptions & { signal?: AbortSignal }): Promise<Lease | null>;
-  /** Acquires, calls `work`, gives back, and answers what `work` answered. @throws as {@link Lock.run} */
+  /** Acquires, calls `work`, gives back, and returns what `work` returned. @throws as {@link Lock.run} */
   run<T>(permits: number | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
   run<T>(permits: number | undefined, options: AcquireOptions | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
-  /** Makes so many more permits available, or fewer when negative; answers how many there are then. Makes the semaphore. */
+  /** Adds `permits`, or takes them away when negative; returns how many there are then. Makes the semaphore. */
   addPermits(permits: number): Promise<number>;
-  /** Makes permits available that nobody here holds. (A {@link Lease} gives its own back by itself.) */
+  /** Makes `permits` available that no lease here holds, default 1. (A {@link Lease} gives its own back by itself.) */
   release(permits?: number): Promise<void>;
   /** The same if the semaphore is there; false when it is not. */
   releaseIfExists(permits?: number): Promise<boolean>;
-  /** Takes all permits that are available, for good; answers how many. */
+  /** Takes all permits that are available, for good; returns how many. */
   drainPermits(): Promise<number>;
   /** Makes the semaphore, for `lifeMs` (1 to 315 360 000 000) or for ever; false when it is there already. */
   trySetPermits(permits: number, options?: { lifeMs?: number }): Promise<boolean>;
@@ -123,7 +123,7 @@ export interface Semaphore {
   availablePermits(): Promise<number>;
   /** What Redis says of it now. */
   inspect(): Promise<SemaphoreState>;
-  /** Gives back whatever leases of ours hold, whoever has them; answers whether there was something. */
+  /** Gives back whatever leases of ours hold, whoever has them; returns whether there was something. */
   forceRelease(): Promise<boolean>;
 }
 
@@ -140,28 +140,28 @@ export interface SemaphoreState {
 /** A number of permits, each with an id, and with an end if it is given one. */
 export interface PermitExpirableSemaphore {
   readonly name: string;
-  /** Waits for so many permits, 1 to 1 000; 1 unless said. Their ids are {@link Lease.permitIds}. @throws as {@link Lock.acquire} */
+  /** Waits for `permits`, 1 to 1 000, default 1. Their ids are {@link Lease.permitIds}. @throws as {@link Lock.acquire} */
   acquire(permits?: number, options?: AcquireOptions): Promise<Lease>;
-  /** Takes them if they are available, else answers null. @throws as {@link Lock.tryAcquire} */
+  /** Takes them if they are available, else returns null. @throws as {@link Lock.tryAcquire} */
   tryAcquire(permits?: number, options?: GrantOptions & { signal?: AbortSignal }): Promise<Lease | null>;
-  /** Acquires, calls `work`, gives back, and answers what `work` answered. @throws as {@link Lock.run} */
+  /** Acquires, calls `work`, gives back, and returns what `work` returned. @throws as {@link Lock.run} */
   run<T>(permits: number | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
   run<T>(permits: number | undefined, options: AcquireOptions | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
-  /** Gives permits back by their ids, whoever took them; answers how many of them were held. */
+  /** Gives permits back by their ids, whoever took them; returns how many of them were held. */
   release(ids: readonly string[]): Promise<number>;
   /** Lets permits end after this time from now (100 to 86 400 000), `null`: never. False when one of them is not held. */
   updateLeaseTime(ids: readonly string[], leaseMs: number | null): Promise<boolean>;
   /** Makes the semaphore; false when it is there already. */
   trySetPermits(permits: number): Promise<boolean>;
-  /** Makes it have so many permits in all, held ones included; answers how many are available then. */
+  /** Sets the number of permits in all, held ones included; returns how many are available then. */
   setPermits(permits: number): Promise<number>;
-  /** Makes so many more permits available, or fewer when negative; answers how many there are then. */
+  /** Adds `permits`, or takes them away when negative; returns how many there are then. */
   addPermits(permits: number): Promise<number>;
   /** How many permits are available now. */
   availablePermits(): Promise<number>;
   /** What Redis says of it now, and of these permits. */
   inspect(ids?: readonly string[]): Promise<PermitsState>;
-  /** Gives all permits back, whoever holds them, Java's too; answers whether there were any. */
+  /** Gives all permits back, whoever holds them, Java's too; returns whether there were any. */
   forceRelease(): Promise<boolean>;
 }
 
@@ -184,11 +184,11 @@ export interface CountDownLatch {
   readonly name: string;
   /** Closes an open latch with this count, 1 to 9 000 000 000 000 000; false when it is closed already. */
   trySetCount(count: number): Promise<boolean>;
-  /** Counts down by one, once, whatever is resent; answers what is left. */
+  /** Counts down by one, once, whatever is resent; returns what is left. */
   countDown(): Promise<number>;
   /** What is left to count; 0 when it is open. */
   count(): Promise<number>;
-  /** Waits until it is open. @throws {WaitTimeoutError} it was closed for the whole wait. @throws as {@link Lock.acquire} */
+  /** Waits until it is open; a latch that was never set is open, as in Redisson. @throws {WaitTimeoutError} it was closed for the whole wait. @throws as {@link Lock.acquire} */
   wait(options?: Omit<AcquireOptions, "leaseMs" | "replicas">): Promise<void>;
   /** Opens it, whatever is left to count; false when it was open. */
   delete(): Promise<boolean>;
@@ -203,6 +203,7 @@ export interface Guard {
    *
    * @throws {StaleTokenError} a newer token has been seen. Nothing was written.
    * @throws {LeaseLostError} the lease has ended. Nothing was sent.
+   * @throws {InvalidOptionError} (`lease`) the lease is of another lock than the one that protects the key. Nothing was sent.
    * @throws {GatewayRefusedError | GatewayUnreachableError | NotExecutedError | InvalidOptionError}
    */
   set(lease: Lease, value: string, options?: { lifeMs?: number; name?: string }): Promise<void>;
@@ -247,7 +248,7 @@ export interface Lease {
    */
   renew(options?: { leaseMs?: number }): Promise<void>;
   /**
-   * Runs a Lua script of yours in Redis, in one atomic step with the question whether the lease is still held; answers its result,
+   * Runs a Lua script of yours in Redis, in one atomic step with the question whether the lease is still held; returns its result,
    * read from JSON. `KEYS` (in the lock's slot: `{name}:total`) and `ARGV` are its own.
    *
    * It runs once, whatever is resent, unless `once` is false. What it had done before it failed stays done.
@@ -258,15 +259,15 @@ export interface Lease {
    */
   eval(script: string, keys?: readonly string[], args?: readonly string[], options?: { once?: boolean }): Promise<unknown>;
   /**
-   * What becomes of the lease, from what it is now to its end. One that is listened to counts as in use: it is renewed until it
-   * ends or the loop is left.
+   * What becomes of the lease, from its present state to its end. A lease that is listened to counts as in use: it is renewed until
+   * it ends or the loop is left. Listening does not keep a program running.
    */
   events(): AsyncGenerator<LeaseEvent, void, void>;
   /**
-   * Ends the hold. Calling it again answers the same, or asks Redis again after an error.
+   * Ends the hold. Calling it again returns the same, or asks Redis again after an error.
    *
    * @returns `lost` when the hold had ended before.
-   * @throws {OutcomeUnknownError} no answer came; the hold has ended after `freeInMs` at the latest (that of a writer who reads as
+   * @throws {OutcomeUnknownError} no response came; the hold has ended after `freeInMs` at the latest (that of a writer who reads as
    *   well, with its read).
    * @throws {GatewayRefusedError}
    */
@@ -277,7 +278,7 @@ export interface Lease {
 
 /** What has become of a lease. */
 export interface LeaseEvent {
-  /** `unknown`: a renewal has no answer yet, the lease runs on. `lost` and `released` are the last. */
+  /** `unknown`: a renewal has no response yet, the lease runs on. `lost` and `released` are the last. */
   readonly type: "held" | "renewed" | "unknown" | "lost" | "released";
   /** Why it was lost, see {@link LeaseLostError}. */
   readonly reason?: "expired" | "gone" | undefined;

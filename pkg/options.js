@@ -5,8 +5,8 @@ import { InvalidOptionError } from "./errors.js";
 const DAY = 86_400_000;
 const TEN_YEARS = 3650 * DAY;
 const INT_MAX = 2 ** 31 - 1;
-/** Any text, of characters that are whole: halves of one would all become the same. */
-export const TEXT = "a string of whole characters";
+/** A text without lone surrogates, which would all become the same character. */
+export const TEXT = "a string of complete Unicode characters";
 
 export const no = (option, accepted) =>
   new InvalidOptionError(`\`${option}\` is not acceptable: expected ${accepted}`, option, accepted);
@@ -20,25 +20,31 @@ const ALIASES = {
   maxRequests: ["retries", "retry", "retryCount", "maxRetries", "attempts", "maxAttempts", "acquireAttemptsLimit"],
   requestTimeoutMs: ["timeout", "timeoutMs", "requestTimeout", "fetchTimeout"],
 };
-/** Why an option of one method is none of another. */
+/** Why an option of `acquire` is none of `tryAcquire`. */
 const MISPLACED = {
   waitMs: "tryAcquire does not wait; use acquire",
   maxRequests: "tryAcquire does not wait; use acquire",
 };
 
 /** An options object of these options, or its absence. Another option is an error: it would be ignored otherwise. */
-export function given(value, ...known) {
+export const given = (value, ...known) => givenOf(value, known);
+
+function givenOf(value, known) {
   if (value === undefined) return {};
   if (!isObject(value)) throw no("options", "an object");
   for (const name of Object.keys(value)) {
     if (known.includes(name) || value[name] === undefined) continue;
     const meant = known.find((option) => ALIASES[option]?.includes(name));
-    const hint = meant ? `did you mean \`${meant}\`?` : (MISPLACED[name] ?? `it takes ${known.join(", ") || "no options"}`);
+    const misplaced = known === GRANT ? MISPLACED[name] : undefined;
+    const hint = meant ? `did you mean \`${meant}\`?` : (misplaced ?? `it takes ${known.join(", ") || "no options"}`);
     const accepted = known.length > 0 ? `one of ${known.join(", ")}` : "no options";
     throw new InvalidOptionError(`\`${name}\` is not an option here: ${hint}`, name, accepted);
   }
   return value;
 }
+
+/** Rejects options where there are none. */
+export const none = (value) => void givenOf(value, []);
 
 /** What fits, or nothing. */
 export function checked(value, option, accepted, fits) {
@@ -73,7 +79,7 @@ function texts(value, option) {
   if (value === undefined) return [];
   const all = Array.isArray(value) ? Array.from(value) : [null];
   if (all.every(isText)) return all;
-  throw no(option, "an array of strings of whole characters");
+  throw no(option, `an array, each of its items ${TEXT}`);
 }
 
 /** The ids of permits: at least one. */
@@ -95,10 +101,11 @@ const life = ({ lifeMs }) => number(lifeMs, "lifeMs", 1, TEN_YEARS);
 const skew = (options, name) => number(options[name], name, 0, 60_000);
 
 const GRANT = ["leaseMs", "replicas", "signal"];
+const WAIT = ["waitMs", "maxRequests"];
 
 /** The options of an acquisition; fewer where it does not wait. */
 function terms(options, waits, permits) {
-  const all = waits ? given(options, ...GRANT, "waitMs", "maxRequests") : given(options, ...GRANT);
+  const all = givenOf(options, waits ? [...GRANT, ...WAIT] : GRANT);
   const signal = checked(all.signal, "signal", "an AbortSignal", isSignal);
   const aborted = signal && "until-aborted";
   if (waits && all.waitMs === 0) throw no("waitMs", "a whole number from 1 on; to try once without waiting use tryAcquire");
@@ -172,7 +179,8 @@ export const countDownLatch = {
   trySetCount: (count) => one(needed(count, "count", 1, 9_000_000_000_000_000)),
   countDown: nothing,
   count: nothing,
-  wait: lock.acquire,
+  // Nothing is held afterwards.
+  wait: (options) => terms(given(options, ...WAIT, "signal"), true),
   delete: nothing,
 };
 /** `held` refuses what is no lease. */
@@ -237,8 +245,10 @@ export const made = {
   },
   permitExpirableSemaphore: (options) => [skew(given(options, "peerSkewMs"), "peerSkewMs")],
   guard(options) {
-    const { memoryMs } = given(options, "memoryMs");
-    return [number(memoryMs, "memoryMs", 60_000, TEN_YEARS, ', or "for-ever"', "for-ever")];
+    const { memoryMs, lock } = given(options, "memoryMs", "lock");
+    const memory = number(memoryMs, "memoryMs", 60_000, TEN_YEARS, ', or "for-ever"', "for-ever");
+    const isName = (value) => isText(value) && value !== "";
+    return { memory, lock: checked(lock, "lock", "the name of the lock that protects the key", isName) };
   },
   redLock(options) {
     const { rejoinDelayMs } = given(options, "rejoinDelayMs");
@@ -247,15 +257,14 @@ export const made = {
   groupLock: (options) => [skew(given(options, "clockSkewMs"), "clockSkewMs")],
 };
 made.nonReentrantFairLock = made.fairLock;
-const plain = (options) => void given(options);
-for (const kind of ["lock", "nonReentrantLock", "fencedLock", "semaphore", "countDownLatch"]) made[kind] = plain;
+for (const kind of ["lock", "nonReentrantLock", "fencedLock", "semaphore", "countDownLatch"]) made[kind] = none;
 
 /** The values of a group, texts or bytes, as bytes. */
 export function bytes(values) {
   const all = Array.isArray(values) ? Array.from(values, (value) => (isText(value) ? new TextEncoder().encode(value) : value)) : [0];
   // By its tag, which a value of another realm has too.
   if (all.every((value) => Object.prototype.toString.call(value) === "[object Uint8Array]")) return all;
-  throw no("values", "an array of 1 to 1000 strings of whole characters or Uint8Arrays");
+  throw no("values", `an array of 1 to 1000 items, each a Uint8Array or ${TEXT}`);
 }
 
 /** The options of `connect` beside `url` and `token`. */
@@ -321,7 +330,8 @@ export function clientFromEnv(env, options) {
       const value = from[name];
       if (typeof value === "string" && value.trim() !== "") return value;
     }
-    throw no(prefix + first, `a string in the environment (or ${prefix}${second})`);
+    const accepted = `it or ${prefix}${second} in the environment, as a string that is not empty`;
+    throw new InvalidOptionError(`\`${prefix}${first}\` is not set: expected ${accepted}`, prefix + first, accepted);
   });
   return settings(all, address(url, all), token);
 }

@@ -24,6 +24,13 @@ export function runtime() {
 /** Whether this is a program that ends by itself once nothing is left to wait for. */
 export const isProgram = runtime() === PROGRAM;
 
+/** Whether timers keep a program running: yes, unless the embedder keeps it running while calls are pending (pkg/api.js). */
+let timersKeepRunning = true;
+
+export function unrefTimers() {
+  timersKeepRunning = false;
+}
+
 class Pending {
   over = false;
   #wake;
@@ -51,8 +58,7 @@ export function sleep(ms, wake) {
   const pending = new Pending(wake);
   try {
     const timer = setTimeout(() => pending.end(), ms);
-    // A lease that is renewed does not keep a program alive; calls that are pending do (pkg/api.js).
-    if (isProgram) timer.unref ? timer.unref() : globalThis.Deno?.unrefTimer(timer);
+    if (isProgram && !timersKeepRunning) timer.unref ? timer.unref() : globalThis.Deno?.unrefTimer(timer);
     pending.giveUp = () => clearTimeout(timer);
   } catch {}
   return pending;
@@ -122,9 +128,19 @@ export function read({ reader }, most, wake) {
 
 async function carry(pending, fetch, url, init, most) {
   const abort = new AbortController();
+  // The URL of a stream contains the lock's name, and so does what some runtimes say of a failure: see `redactNames`.
+  const failed = (error, failure) => {
+    if (most && !abort.signal.aborted) networkErrors.set(new URL(url).host, error);
+    return { failure };
+  };
+  const stop = () => {
+    const hasNoResult = !pending.over;
+    abort.abort();
+    if (most && hasNoResult) networkErrors.set(new URL(url).host, timedOut());
+  };
   let answer;
   try {
-    pending.giveUp = () => abort.abort();
+    pending.giveUp = stop;
     init.signal = abort.signal;
     const options = { cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer" };
     // Runtimes without these options throw at them; they are in no need of them either.
@@ -134,14 +150,14 @@ async function carry(pending, fetch, url, init, most) {
     answer = fetch ? fetch(url, init) : globalThis.fetch(url, init);
   } catch (error) {
     // A fetch that throws at once has not begun.
-    return failed(url, error, NOT_SENT);
+    return failed(error, NOT_SENT);
   }
   try {
     answer = await answer;
   } catch (error) {
-    return failed(url, error, hasNotConnected(error) ? NOT_SENT : BROKEN);
+    return failed(error, hasNotConnected(error) ? NOT_SENT : BROKEN);
   }
-  if (networkErrors.size) networkErrors.delete(hostOf(url));
+  if (networkErrors.size) networkErrors.delete(new URL(url).host);
   // What a fetch function gives is taken for what it shows itself to be: it may be the caller's own.
   try {
     const status = Number.isInteger(answer.status) ? answer.status : 0;
@@ -151,7 +167,7 @@ async function carry(pending, fetch, url, init, most) {
     const rest = status < 400 ? undefined : restOf(answer.headers);
     const reader = answer.body?.getReader();
     pending.giveUp = () => {
-      abort.abort();
+      stop();
       // Deno leaves a connection open that is aborted at the moment when something comes; a caller's own fetch may not heed it at all.
       reader?.cancel().catch(() => {});
     };
@@ -163,19 +179,14 @@ async function carry(pending, fetch, url, init, most) {
   }
 }
 
-/** The runtime's last error for each host, until a request to it succeeds: the `cause` of ours. */
+/** The last error of a request to each host, until a request to it gets a response: the `cause` of the package's errors. */
 export const networkErrors = new Map();
 
-const hostOf = (url) => new URL(url).host;
-
-function failed(url, error, failure) {
-  networkErrors.set(hostOf(url), error);
-  return { failure };
-}
+const timedOut = () => new DOMException("the gateway sent no response within the request timeout", "TimeoutError");
 
 /** Codes of Node and Bun for a connection that was not made: no address, nobody there, a certificate that is not accepted. */
 const NOT_CONNECTED =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS_CERT_ALTNAME_INVALID|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_\w+)$/;
+  /^(ECONNREFUSED|ConnectionRefused|FailedToOpenSocket|ENOTFOUND|EAI_\w+|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS_CERT_ALTNAME_INVALID|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_\w+)$/;
 /** The same in words: Deno, Node for ports that no browser would ask either, and Bun. */
 const SAID_NOT_CONNECTED = /client error \(Connect\)|^bad port$|ports? \d+ (is|are) blocked|TLS handshake failed/;
 

@@ -235,6 +235,14 @@ impl fmt::Debug for Guard {
 }
 
 impl Guard {
+    /// See [`client::Guard::of_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn of_lock(self, name: &str) -> Result<Self, InvalidOption> {
+        Ok(Self { inner: self.inner.of_lock(name)?, ..self })
+    }
+
     /// See [`client::Guard::write`].
     ///
     /// # Errors

@@ -1,13 +1,15 @@
 //! Writes to Redis that a stale lease cannot make, and scripts that run only while a lease is held.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::fmt;
+use std::sync::OnceLock;
 
 use super::hold::LeaseEnd;
 use super::{Client, Lease};
 use crate::error::{EvalError, FailureKind, GuardError, InvalidOption, LossReason, RequestError};
 use crate::host::Host;
-use crate::name::GuardKey;
+use crate::name::{GuardKey, LockName};
 use crate::protocol::calls::{GuardCalls, GuardedWrite, OwnScript, Stamp};
 use crate::protocol::reply::Code;
 use crate::protocol::script::Bound;
@@ -16,16 +18,22 @@ use crate::transport::Transport;
 
 /// A key that remembers the newest fencing token it has seen, and refuses writes with an older one.
 ///
-/// It need not be on the Redis where the lock is. One key is protected by locks of one name: tokens of different names must not
-/// meet at one guard.
+/// It need not be on the Redis where the lock is. One key is protected by locks of one name, since tokens of different names do not
+/// count on from each other. [`of_lock`](Self::of_lock) says which; otherwise the first write decides for this guard and its clones.
 pub struct Guard<T: Transport, H> {
     client: Client<T, H>,
     calls: GuardCalls,
+    /// The name of the lock that protects the key.
+    lock: Arc<OnceLock<String>>,
 }
 
 impl<T: Transport, H> Clone for Guard<T, H> {
     fn clone(&self) -> Self {
-        Self { client: self.client.clone(), calls: self.calls.clone() }
+        Self {
+            client: self.client.clone(),
+            calls: self.calls.clone(),
+            lock: Arc::clone(&self.lock),
+        }
     }
 }
 
@@ -42,7 +50,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// [`InvalidOption`] when the key is not acceptable, see [`GuardKey`].
     pub fn guard(&self, key: &str, memory: GuardMemory) -> Result<Guard<T, H>, InvalidOption> {
         let calls = GuardCalls::new(GuardKey::parse(key)?, memory);
-        Ok(Guard { client: self.clone(), calls })
+        Ok(Guard { client: self.clone(), calls, lock: Arc::default() })
     }
 }
 
@@ -52,6 +60,26 @@ impl<T: Transport, H: Host> Guard<T, H> {
         self.calls.key()
     }
 
+    /// A guard of the same key that accepts leases of the lock of this name alone, from its first write on.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] when this is not the name of a lock, see [`LockName`].
+    pub fn of_lock(self, name: &str) -> Result<Self, InvalidOption> {
+        let name = LockName::parse(name)?;
+        Ok(Self { lock: Arc::new(OnceLock::from(String::from(name.as_str()))), ..self })
+    }
+
+    /// Rejects a lease of another lock than that which protects the key.
+    fn check_lock(&self, name: &str) -> Result<(), InvalidOption> {
+        let lock = self.lock.get_or_init(|| name.into());
+        if lock == name {
+            return Ok(());
+        }
+        let texts =
+            ["a lease of lock \"", lock, "\", which protects this key, not of \"", name, "\""];
+        Err(InvalidOption::new("lease", texts.concat()))
+    }
+
     /// Does it, unless the lease has ended or a newer token was seen. Writes of one lease to one key are done one after the other.
     ///
     /// One request; and one more before it where the client has not heard of that Redis yet, whose clock bounds it.
@@ -59,7 +87,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// `name` says which of several locks that were taken together protects the key; `None` for the first.
     ///
     /// # Errors
-    /// [`GuardError`]. What was not heard of, or refused for now ([`OutOfMemory`], [`Unavailable`], [`TokenAhead`]), a copy that the
+    /// [`GuardError`]; [`InvalidOption`] of `lease` for a lease of another lock than that which protects the key. What was not heard of, or refused for now ([`OutOfMemory`], [`Unavailable`], [`TokenAhead`]), a copy that the
     /// network still has may do within a minute and a half, unless a newer write has come before it: whoever asks again makes one.
     ///
     /// [`TokenAhead`]: GuardError::TokenAhead
@@ -79,6 +107,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
             let accepted = "the name of a lock that the lease holds";
             return Err(GuardError::InvalidOption(InvalidOption::new("name", accepted)));
         };
+        let protects = name.unwrap_or_else(|| lease.name().as_str());
+        self.check_lock(protects).map_err(GuardError::InvalidOption)?;
         let owner = part.grant.owner;
         let turn = lease.hold().write_turn(self.key()).await;
         let bound = self.bound().await.map_err(GuardError::Request)?;

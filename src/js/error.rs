@@ -5,8 +5,8 @@ use core::time::Duration;
 use wasm_bindgen::prelude::*;
 
 use crate::error::{
-    AcquireError, EvalError, GuardError, InvalidOption, LossReason, Refusal, RefusalKind,
-    ReleaseError, RequestError,
+    AcquireError, EvalError, FailureKind, GuardError, InvalidOption, LossReason, Refusal,
+    RefusalKind, ReleaseError, RequestError,
 };
 use crate::time::millis;
 
@@ -32,6 +32,7 @@ const SCRIPT_FAILED: u32 = 10;
 const NOT_SET_UP: u32 = 13;
 
 const NONE: JsValue = JsValue::UNDEFINED;
+const NOTHING_HELD: &str = "; nothing is held";
 
 #[expect(clippy::cast_precision_loss, reason = "some days at the most")]
 pub(super) fn as_ms(duration: Duration) -> f64 {
@@ -59,7 +60,8 @@ pub(super) const fn loss(reason: LossReason) -> &'static str {
     }
 }
 
-fn refused(refusal: &Refusal) -> JsValue {
+/// `held` says what is held then.
+fn refused(refusal: &Refusal, held: &str) -> JsValue {
     let reason = match refusal.kind() {
         RefusalKind::Unauthorized => "unauthorized",
         RefusalKind::OutOfMemory => "out-of-memory",
@@ -70,7 +72,17 @@ fn refused(refusal: &Refusal) -> JsValue {
         RefusalKind::Unsupported => "unsupported",
         RefusalKind::Other => "other",
     };
-    new(REFUSED, &refusal.message(), &reason.into(), &NONE)
+    new(REFUSED, &[&refusal.message(), held].concat(), &reason.into(), &NONE)
+}
+
+/// The HTTP status of the response that could not be used, if there was one.
+fn status(kind: FailureKind) -> JsValue {
+    match kind {
+        FailureKind::Garbled { status }
+        | FailureKind::WebPage { status }
+        | FailureKind::Gateway { status, .. } => status.into(),
+        _ => NONE,
+    }
 }
 
 fn plain(kind: u32, message: &str) -> JsValue {
@@ -81,13 +93,14 @@ fn no_entropy() -> JsValue {
     plain(UNREACHABLE, "this runtime has no crypto.getRandomValues")
 }
 
-fn unknown(message: &str, held_at_most: Duration) -> JsValue {
-    new(OUTCOME_UNKNOWN, message, &as_ms(held_at_most).into(), &NONE)
+fn unknown(message: &str, held_at_most: Duration, cause: FailureKind) -> JsValue {
+    new(OUTCOME_UNKNOWN, message, &as_ms(held_at_most).into(), &status(cause))
 }
 
 /// `reason` is the reason of the caller's signal, which a cancelled wait rejects with; `busy` is what a wait that was too short found.
 pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsValue {
     let again = |reason: &str| new(REENTRANCY, &error.message(), &reason.into(), &NONE);
+    let given_back = || [&error.message(), NOTHING_HELD].concat();
     match error {
         AcquireError::InvalidOption(error) => invalid(error),
         AcquireError::Busy { remaining } => {
@@ -101,16 +114,20 @@ pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsV
         AcquireError::HeldAlready => again("held"),
         AcquireError::SelfDeadlock => again("reads"),
         AcquireError::Cancelled { .. } => reason.clone(),
-        AcquireError::Refused(refusal) => refused(refusal),
-        AcquireError::Unreachable(_) => plain(UNREACHABLE, &error.message()),
-        AcquireError::TooSlow => plain(TOO_SLOW, &error.message()),
+        AcquireError::Refused(refusal) => refused(refusal, NOTHING_HELD),
+        AcquireError::Unreachable(kind) => {
+            new(UNREACHABLE, &error.message(), &status(*kind), &NONE)
+        }
+        AcquireError::TooSlow => plain(TOO_SLOW, &given_back()),
         AcquireError::NotReplicated { .. } => {
-            new(REFUSED, &error.message(), &"not-replicated".into(), &NONE)
+            new(REFUSED, &given_back(), &"not-replicated".into(), &NONE)
         }
         AcquireError::TokenRegressed { .. } => {
-            new(REFUSED, &error.message(), &"token-regressed".into(), &NONE)
+            new(REFUSED, &given_back(), &"token-regressed".into(), &NONE)
         }
-        AcquireError::Unknown { held_at_most, .. } => unknown(&error.message(), *held_at_most),
+        AcquireError::Unknown { held_at_most, cause } => {
+            unknown(&error.message(), *held_at_most, *cause)
+        }
         AcquireError::NoEntropy => no_entropy(),
     }
 }
@@ -119,17 +136,21 @@ pub(super) fn request(error: &RequestError) -> JsValue {
     match error {
         RequestError::InvalidOption(error) => invalid(error),
         RequestError::Lost(reason) => lost(*reason),
-        RequestError::Refused(refusal) => refused(refusal),
-        RequestError::NotExecuted(_) => plain(NOT_EXECUTED, &error.message()),
-        RequestError::Unreachable(kind) => plain(UNREACHABLE, &kind.message()),
+        RequestError::Refused(refusal) => refused(refusal, ""),
+        RequestError::NotExecuted(kind) => {
+            new(NOT_EXECUTED, &error.message(), &status(*kind), &NONE)
+        }
+        RequestError::Unreachable(kind) => new(UNREACHABLE, &kind.message(), &status(*kind), &NONE),
         RequestError::NoEntropy => no_entropy(),
     }
 }
 
 pub(super) fn release(error: &ReleaseError) -> JsValue {
     match error {
-        ReleaseError::Refused(refusal) => refused(refusal),
-        ReleaseError::Unknown { held_at_most, .. } => unknown(&error.message(), *held_at_most),
+        ReleaseError::Refused(refusal) => refused(refusal, "; the hold ends with its lease"),
+        ReleaseError::Unknown { held_at_most, cause } => {
+            unknown(&error.message(), *held_at_most, *cause)
+        }
     }
 }
 

@@ -9,12 +9,14 @@ use super::numbers::ask;
 use super::options::first;
 use super::{Given, Of, counts, error};
 use crate::client::Guard;
+use crate::error::{GuardError, InvalidOption};
 use crate::host::JsHost;
 use crate::protocol::calls::GuardedWrite;
 use crate::transport::HostFetch;
 
 pub(super) async fn answer(
     guard: &Guard<HostFetch, JsHost>,
+    redacts: bool,
     what: u32,
     lease: &Of,
     given: &Given,
@@ -33,6 +35,13 @@ pub(super) async fn answer(
         _ => GuardedWrite::claim(),
     };
     let name = given.texts.get(1).map(String::as_str);
-    let written = guard.write(held.lease(), name, &write).await;
-    written.map(|()| JsValue::UNDEFINED).map_err(|error| error::guard(&error))
+    match guard.write(held.lease(), name, &write).await {
+        Ok(()) => Ok(JsValue::UNDEFINED),
+        // It names both locks.
+        Err(GuardError::InvalidOption(bad)) if redacts && bad.option() == "lease" => {
+            let accepted = "a lease of the lock that protects this key";
+            Err(error::invalid(&InvalidOption::new("lease", accepted)))
+        }
+        Err(error) => Err(error::guard(&error)),
+    }
 }

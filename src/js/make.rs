@@ -27,6 +27,7 @@ pub(super) fn make(
         (Of::Client(client), kind::GROUP_LOCK) => {
             Of::Lock(client.group_lock(name, values(numbers, bytes), numbers.skew()?)?)
         }
+        (Of::Client(client), kind::GUARD) => guard(client, name, numbers, bytes)?,
         (Of::Client(_), kind::EVENTS) => Of::Events(Events::new(Rc::clone(&of.0))),
         (Of::Client(client), _) => named(client, what, name, numbers)?,
         (Of::Several(client, locks), kind::LIST) => {
@@ -81,7 +82,6 @@ fn unlike_a_lock(
     numbers: &Numbers<'_>,
 ) -> Result<Of, InvalidOption> {
     Ok(match what {
-        kind::GUARD => Of::Guard(client.guard(name, numbers.memory()?)?),
         kind::SEMAPHORE => {
             let name = client.semaphore(name)?.name().clone();
             let one = PermitCount::new(1)?;
@@ -99,6 +99,21 @@ fn unlike_a_lock(
             Of::Latch(client.clone(), latch, calls)
         }
     })
+}
+
+/// A guard of this key; the bytes are the name of the lock that protects it, if it was said.
+fn guard(
+    client: &Client,
+    key: &str,
+    numbers: &Numbers<'_>,
+    lock: &[u8],
+) -> Result<Of, InvalidOption> {
+    let mut guard = client.guard(key, numbers.memory()?)?;
+    if !lock.is_empty() {
+        let lock = core::str::from_utf8(lock).unwrap_or_default();
+        guard = guard.of_lock(lock).map_err(|bad| InvalidOption::new("lock", bad.accepted()))?;
+    }
+    Ok(Of::Guard(guard, numbers.flag(1, false)))
 }
 
 /// Values that were put one behind the other; their lengths are the numbers after the first.

@@ -63,7 +63,8 @@ enum Of {
     Semaphore(Client, SemaphoreCalls),
     Permits(Client, PermitCalls, PeerSkew),
     Latch(Client, client::CountDownLatch<HostFetch, JsHost>, CountDownLatchCalls),
-    Guard(client::Guard<HostFetch, JsHost>),
+    /// With whether its errors leave names out.
+    Guard(client::Guard<HostFetch, JsHost>, bool),
     Lease(lease::Held),
     Events(lease::Events),
 }

@@ -40,6 +40,41 @@ async fn a_write_with_an_older_token_is_refused() {
 }
 
 #[tokio::test]
+async fn a_guard_accepts_leases_of_one_lock_and_names_both_when_it_gets_another() {
+    let stand = Stand::new().await;
+    let client = stand.client();
+    let (job, other) = (client.lock("job").unwrap(), client.lock("other").unwrap());
+    let (lease, foreign) = (job.acquire().await.unwrap(), other.acquire().await.unwrap());
+    let first = client.guard("total", GuardMemory::DEFAULT).unwrap();
+    first.write(&lease, None, &text("1")).await.unwrap();
+    let told = client.guard("total", GuardMemory::DEFAULT).unwrap().of_lock("job").unwrap();
+    let before = stand.relay.seen().len();
+    for guard in [&first, &first.clone(), &told] {
+        for name in [None, Some("other")] {
+            let refused = guard.write(&foreign, name, &GuardedWrite::claim()).await.unwrap_err();
+            let GuardError::InvalidOption(refused) = refused else { panic!("{refused:?}") };
+            assert_eq!(refused.option(), "lease");
+            assert!(
+                refused.accepted().contains("\"job\"") && refused.accepted().contains("\"other\"")
+            );
+        }
+    }
+    assert_eq!(stand.relay.seen().len(), before);
+    told.write(&lease, None, &text("2")).await.unwrap();
+    lease.release().await.unwrap();
+    foreign.release().await.unwrap();
+
+    // Of several locks that were taken together it is the first, unless another is named.
+    let both = client.multi_lock([other, job]).unwrap().acquire().await.unwrap();
+    let second = if both.name().as_str() == "job" { "other" } else { "job" };
+    let guard = client.guard("second", GuardMemory::DEFAULT).unwrap().of_lock(second).unwrap();
+    assert!(guard.write(&both, None, &GuardedWrite::claim()).await.is_err());
+    guard.write(&both, Some(second), &GuardedWrite::claim()).await.unwrap();
+    both.release().await.unwrap();
+    assert!(client.guard("total", GuardMemory::DEFAULT).unwrap().of_lock("a{b").is_err());
+}
+
+#[tokio::test]
 async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard_of_that_redis() {
     let (there, here) = (Stand::new().await, Stand::new().await);
     let lease = there.client().lock("job").unwrap().acquire().await.unwrap();

@@ -17,7 +17,7 @@ const STRICT = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connec
  */
 export const ways = [
   { name: "import map", map: "/node_modules/edgelatch/index.js", loads: [] },
-  { name: "slim", map: "/tests/programs/slim.mjs", loads: ["fetch"] },
+  { name: "slim", map: "/tests/programs/slim.mjs", loads: ["fetch", "WebAssembly.compileStreaming", "WebAssembly.Instance"] },
   { name: "bundled for browsers, strict policy", bundle: { platform: "browser" }, loads: [] },
   { name: "bundled for anywhere, strict policy", bundle: { platform: "neutral", minify: false }, loads: [] },
 ];

@@ -28,7 +28,7 @@ let front;
 let locks;
 before(async () => {
   front = await openFront(url);
-  locks = await newClient({ url, token });
+  locks = await newClient({ url, token, requestTimeoutMs: 60_000 });
 });
 after(async () => {
   front?.close();

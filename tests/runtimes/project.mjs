@@ -11,7 +11,7 @@ import { promisify } from "node:util";
 const start = promisify(execFile);
 
 /** Past this a program hangs. Says nothing about how long it should take. */
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = 1_800_000;
 
 const made = [];
 

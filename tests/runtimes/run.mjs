@@ -19,6 +19,7 @@ import { launch, runPage, ways } from "./browser.mjs";
 import { scoped } from "./cases/scoped.mjs";
 import { openFaulty } from "./faulty.mjs";
 import { openFront } from "./front.mjs";
+import { processes } from "./processes.mjs";
 import { removeProjects, required, runProgram, runSuite } from "./project.mjs";
 import { remoteTests } from "./remote.mjs";
 import { scopedToken } from "./scoped.mjs";
@@ -58,6 +59,7 @@ describe("runtimes", { concurrency: 3 }, () => {
   });
   describe("Chromium", { concurrency: 3 }, pages);
   describe("workerd", IN_TURN, worker);
+  describe("processes", CONCURRENT, () => processes(env));
 });
 
 // After all others: of their requests.

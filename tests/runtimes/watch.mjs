@@ -42,10 +42,27 @@ Math.random = () => {
   return random();
 };
 
+/** Compiling and instantiating are watched too. */
+for (const name of ["compile", "compileStreaming", "instantiate", "instantiateStreaming"]) {
+  const original = WebAssembly[name];
+  if (!original) continue;
+  WebAssembly[name] = (...values) => {
+    if (counting) calls.push(`WebAssembly.${name}`);
+    return Reflect.apply(original, WebAssembly, values);
+  };
+}
+const { Instance, Module } = WebAssembly;
+WebAssembly.Module = function (...values) {
+  if (counting) calls.push("WebAssembly.Module");
+  return Reflect.construct(Module, values);
+};
+WebAssembly.Module.prototype = Module.prototype;
+Object.assign(WebAssembly.Module, { customSections: Module.customSections, exports: Module.exports, imports: Module.imports });
+
 /** What the package's module exports, if it was instantiated at once, as it is done wherever no page waits for it. Node has other modules. */
 let wasm;
-const { Instance } = WebAssembly;
 WebAssembly.Instance = function (...values) {
+  if (counting) calls.push("WebAssembly.Instance");
   const instance = Reflect.construct(Instance, values);
   if (instance.exports.__wbindgen_malloc) wasm = instance.exports;
   return instance;

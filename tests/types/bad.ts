@@ -94,11 +94,13 @@ export async function kinds(locks: Locks, semaphore: Semaphore, withIds: PermitE
   await withIds.updateLeaseTime(["id"]);
 }
 
-export async function fencing(lease: Lease, lock: Lock, guard: Guard, latch: CountDownLatch): Promise<void> {
+export async function fencing(locks: Locks, lease: Lease, lock: Lock, guard: Guard, latch: CountDownLatch): Promise<void> {
   // @ts-expect-error: the lease, not its lock
   await guard.set(lock, "value");
   // @ts-expect-error: a text
   await guard.set(lease, 5);
+  // @ts-expect-error: the lock's name
+  locks.guard("key", { lock });
   // @ts-expect-error: a list of keys
   await lease.eval("return 1", "key");
   // @ts-expect-error: whatever the script returns

@@ -102,7 +102,7 @@ export async function permits(semaphore: Semaphore, withIds: PermitExpirableSema
 }
 
 export async function fencing(locks: Locks, lease: Lease): Promise<void> {
-  const guard: Guard = locks.guard("key", { memoryMs: "for-ever" });
+  const guard: Guard = locks.guard("key", { memoryMs: "for-ever", lock: "a" });
   await guard.claim(lease);
   await guard.set(lease, "value", { lifeMs: 1_000, name: "a" });
   await guard.delete(lease);
@@ -160,7 +160,7 @@ export function narrowed(error: unknown): string {
   if (error.code === "gateway-refused") return refusal(error.reason);
   if (error.code === "lease-lost") return error.reason satisfies "expired" | "gone";
   const about: (string | undefined)[] = [error.lock, error.key, error.host];
-  return kind(error.code) + about.join();
+  return kind(error.code) + about.join() + (error.status?.toFixed() ?? "");
 }
 
 /** As environment variables are typed. */

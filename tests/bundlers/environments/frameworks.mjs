@@ -1,6 +1,7 @@
 /** Frameworks and the edge: Next.js with both of its bundlers, SvelteKit on Cloudflare, and wrangler. */
 
 import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 
@@ -53,6 +54,9 @@ const next = (bundler) => ({
     const program = join(workshop.folder, "node_modules/next/dist/bin/next");
     const printed = await workshop.run(process.execPath, [program, "build", ...(bundler === "webpack" ? ["--webpack"] : [])], folder);
     assert.doesNotMatch(printed, /edgelatch/, "a warning about the package");
+    // The edge route has the module compiled: a platform that refuses to compile bytes accepts nothing else.
+    const built = await readdir(join(folder, ".next/server"), { recursive: true });
+    assert.ok(built.some((file) => file.endsWith(".wasm")), "a .wasm file for the edge route");
     const port = await freePort();
     const address = `http://127.0.0.1:${port}/`;
     const server = await workshop.serve(process.execPath, [program, "start", "--port", String(port), "--hostname", "127.0.0.1"], folder, address);

@@ -27,12 +27,41 @@ test("an uncontended lock needs no timer to pass", async () => {
 }, 120_000);
 `;
 
-const vitest = (name, text, config = {}, note) => ({
+const FAKE_CONTENDED = `import { expect, test, vi } from "vitest";
+${ESM}
+test("all timers can run while a call waits for a lock that another client holds", async () => {
+  const { LOCKS_URL: url, LOCKS_TOKEN: token, LOCKS_NAME: name } = process.env;
+  const lease = await edgelatch.connect({ url, token }).lock(name + ":contended").acquire();
+  // Not setImmediate: Node's own fetch needs it.
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date", "performance"] });
+  try {
+    let answered;
+    const first = new Promise((resolve) => (answered = resolve));
+    const carry = async (...call) => {
+      const response = await fetch(...call);
+      answered();
+      return response;
+    };
+    const leaving = new AbortController();
+    const lock = edgelatch.connect({ url, token, fetch: carry, wakeups: "off" }).lock(name + ":contended");
+    const waits = lock.acquire({ waitMs: "until-aborted", signal: leaving.signal }).catch((reason) => reason);
+    await first;
+    vi.runAllTimers();
+    leaving.abort("enough");
+    expect(await waits).toBe("enough");
+    await lease.release();
+  } finally {
+    vi.useRealTimers();
+  }
+}, 120_000);
+`;
+
+const vitest = (name, text, config = {}, note, more = {}) => ({
   name,
   note,
   extent: "full",
   async run(workshop) {
-    const files = { "lock.test.js": text, "vitest.config.js": `export default ${JSON.stringify({ test: config })};\n` };
+    const files = { "lock.test.js": text, ...more, "vitest.config.js": `export default ${JSON.stringify({ test: config })};\n` };
     const folder = await workshop.project(name.replaceAll(/\W+/g, "-"), files);
     await workshop.tool("vitest/vitest.mjs", ["run"], folder);
   },
@@ -60,7 +89,7 @@ export const environments = [
     { environment: "happy-dom", environmentOptions: { happyDOM: { settings: { fetch: { disableSameOriginPolicy: true } } } } },
     "`environmentOptions: { happyDOM: { settings: { fetch: { disableSameOriginPolicy: true } } } }`, or allow its origin at the gateway",
   ),
-  vitest("Vitest, fake timers", FAKE),
+  vitest("Vitest, fake timers", FAKE, {}, undefined, { "contended.test.js": FAKE_CONTENDED }),
   jest("Jest, CommonJS", { "lock.test.js": JEST_CJS }),
   jest("Jest, ESM", { "lock.test.js": `${ESM}${BODY}` }, {}, ["--experimental-vm-modules"]),
   jest(

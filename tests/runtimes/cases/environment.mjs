@@ -41,6 +41,7 @@ export const environment = {
     for (const [env, options, option] of missing) {
       const error = throws(() => connect.fromEnv(env, options), InvalidOptionError, { option });
       ok(error.message.includes(option) && error.message.includes(error.accepted), error.message);
+      same(error.message.includes("is not set"), option.includes("UPSTASH"), error.message);
     }
   },
 

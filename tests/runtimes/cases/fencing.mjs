@@ -1,13 +1,14 @@
 /** Writes that a stale lease cannot make, scripts that run only while a lease is held, and what becomes of one. */
 
-import { ok, rejects, same, throws } from "../check.mjs";
+import { ok, rejects, same, throws, until } from "../check.mjs";
+import { putForward } from "../watch.mjs";
 
 export const fencing = {
   // S33.
   async "a guard refuses what is older than what it has seen"(world) {
     const { locks } = world.client();
     const lock = locks.lock(world.name());
-    const guard = locks.guard(`{${world.name()}}:value`);
+    const guard = locks.guard(`{${lock.name}}:value`);
     // Never renewed: the renewal would learn of the end before the guard refuses, if that takes ten seconds.
     const old = await lock.acquire({ leaseMs: 600_000 });
     same([await guard.newest(), await guard.set(old, "first"), await guard.newest()], [null, undefined, old.token]);
@@ -46,8 +47,43 @@ export const fencing = {
     for (const memoryMs of [59_999, "long", null]) {
       throws(() => locks.guard("a", { memoryMs }), world.InvalidOptionError, { option: "memoryMs" });
     }
+    for (const lock of ["", "redisson_x", 5, null]) {
+      throws(() => locks.guard("a", { lock }), world.InvalidOptionError, { option: "lock" });
+    }
     same(sent.length, requests, "requests");
     await lease.release();
+  },
+
+  async "a guard rejects leases of another lock than its own, and names both unless names are to stay out"(world) {
+    const { locks, sent } = world.client();
+    const [own, other] = [locks.lock(world.name()), locks.lock(world.name())];
+    const [lease, foreign] = [await own.acquire(), await other.acquire()];
+    const key = `{${own.name}}:value`;
+    const first = locks.guard(key);
+    await first.set(lease, "value");
+    const told = locks.guard(key, { lock: own.name });
+    const requests = sent.length;
+    for (const guard of [first, told]) {
+      for (const write of [guard.set(foreign, "x"), guard.delete(foreign), guard.claim(foreign, { name: other.name })]) {
+        const { message } = await rejects(write, world.InvalidOptionError, { option: "lease" });
+        ok([own.name, other.name].every((name) => message.includes(name)), message);
+      }
+    }
+    same(sent.length, requests, "requests");
+    await told.claim(lease);
+
+    const redacting = world.client({ redactNames: true }).locks.guard(key, { lock: own.name });
+    const error = await rejects(redacting.claim(foreign), world.InvalidOptionError, { option: "lease" });
+    ok([own.name, other.name].every((name) => ![error.message, error.accepted, error.stack].join().includes(name)), error.message);
+
+    // Of several locks that were taken together it is the first, unless another is named.
+    await Promise.all([lease.release(), foreign.release()]);
+    const both = await locks.multiLock([other, own]).acquire();
+    const second = both.name === own.name ? other.name : own.name;
+    const guard = locks.guard(`{${second}}:value of the second`, { lock: second });
+    await rejects(guard.claim(both), world.InvalidOptionError, { option: "lease" });
+    await guard.claim(both, { name: second });
+    await both.release();
   },
 
   async "a script runs while the lease is held, and answers what it returns"(world) {
@@ -144,13 +180,23 @@ export const fencing = {
   async "a gateway that wants to be left alone is, for as long as it says"(world) {
     const now = 1_800_000_000_000;
     const at = (ms) => new Date(ms).toUTCString();
-    const isLeftAlone = async (told) => {
+    for (const told of ["60", at(now + 60_000)]) {
       const away = async () => new Response("", { status: 429, headers: { "retry-after": told, date: at(now) } });
-      const { locks, sent } = world.client({ fetch: away, wakeups: "off", requestTimeoutMs: 50 });
-      await rejects(locks.lock(world.name()).acquire({ waitMs: 1_000 }), world.OutcomeUnknownError);
-      // One try, and three attempts at the last one and at undoing it; otherwise there are five tries at the least.
-      same(sent.length, 7, told);
-    };
-    await Promise.all(["60", at(now + 60_000)].map(isLeftAlone));
+      const { locks, sent } = world.client({ fetch: away, wakeups: "off" });
+      const end = locks.lock(world.name()).acquire({ waitMs: 50_000 }).catch((error) => error);
+      await until(() => sent.length > 0, "the first try");
+      let error;
+      end.then((reason) => (error = reason));
+      // Until shortly before the end of the wait: without the rest there would be tries all the time.
+      for (let second = 0; second < 40; second += 1) {
+        putForward(1_000);
+        await new Promise((next) => setTimeout(next));
+      }
+      same(sent.length, 1, `requests of the wait, told ${told}`);
+      await until(() => (putForward(1_000), error), "the end of the wait");
+      ok(error instanceof world.OutcomeUnknownError, String(error));
+      // Three attempts at the last try, and at undoing it.
+      ok(sent.length <= 7, `${sent.length} requests`);
+    }
   },
 };

@@ -119,6 +119,21 @@ export const options = {
     await wrong(() => locks.lock("a", { leaseMs: 5_000 }), "leaseMs", "no options");
     await wrong(() => locks.fairLock("a", { lifetimeMs: 5_000 }), "lifetimeMs", "lifeMs");
     await wrong(() => guard.set({}, "value"), "lease", "a lease");
+    const [latch, permits, ids] = [locks.countDownLatch("a"), locks.semaphore("a"), locks.permitExpirableSemaphore("a")];
+    await wrong(() => latch.wait({ leaseMs: 5_000 }), "leaseMs", "waitMs, maxRequests, signal");
+    await wrong(() => latch.wait({ replicas: 1 }), "replicas", "waitMs, maxRequests, signal");
+    await wrong(() => latch.wait({ timeout: 5_000 }), "timeout", "waitMs");
+    await wrong(() => ids.trySetPermits(1, { lifeMs: 5_000 }), "lifeMs", "no options");
+    await wrong(() => permits.trySetPermits(1, { leaseMs: 5_000 }), "leaseMs", "lifeMs");
+    await wrong(() => permits.release(1, { leaseMs: 5_000 }), "leaseMs", "no options");
+    await wrong(() => permits.acquire(1, {}, { waitMs: 5_000 }), "waitMs", "no options");
+    await wrong(() => lock.acquire({}, { waitMs: 5_000 }), "waitMs", "no options");
+    await wrong(() => lock.inspect({ signal: 5 }), "signal", "no options");
+    await wrong(() => lock.forceRelease({ waitMs: 5_000 }), "waitMs", "no options");
+    await wrong(() => locks.owner({ name: "me" }), "name", "no options");
+    await wrong(() => locks.multiLock([lock], { rejoinDelayMs: 5_000 }), "rejoinDelayMs", "no options");
+    await wrong(() => locks.events({ signal: 5 }), "signal", "no options");
+    await wrong(() => guard.newest({ name: "a" }), "name", "no options");
     const client = (options) => () => world.edgelatch.connect({ url: "https://example.com", token: "t", ...options });
     await wrong(client({ timeout: 1_000 }), "timeout", "requestTimeoutMs");
     await wrong(client({ url: undefined }), "url", "environment variable");
@@ -143,6 +158,16 @@ export const options = {
     const redacted = await gone({ redactNames: true });
     same([redacted.lock, redacted.host], [undefined, host]);
     ok(![redacted.message, redacted.stack].join().includes(name), redacted.message);
+  },
+
+  async "a lease's own methods reject options that they do not have, and the hold stands"(world) {
+    const { locks, sent } = world.client();
+    const lease = await locks.lock(world.name()).acquire();
+    const requests = sent.length;
+    for (const call of [() => lease.release({ force: true }), () => lease.isHeld({ force: true }), () => lease.events({ force: true })]) {
+      await rejects((async () => call())(), world.InvalidOptionError, { option: "force" });
+    }
+    same([sent.length, await lease.isHeld(), await lease.release()], [requests, true, "released"]);
   },
 
   async "the ends of each range are accepted, and undefined means not given"(world) {

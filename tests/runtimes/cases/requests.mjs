@@ -163,6 +163,57 @@ export const requests = {
     ok(signals.length > 1 && signals.every(({ aborted }) => aborted), "every attempt was ended");
   },
 
+  async "an attempt that takes too long is told as such by the cause"(world) {
+    const never = (_input, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    const { cause, host } = await rejects(world.lock({ fetch: never, requestTimeoutMs: 50 }).inspect(), world.GatewayUnreachableError);
+    same([cause.name, host], ["TimeoutError", new URL(world.url).host]);
+    ok(cause.message.includes("request timeout"), cause.message);
+  },
+
+  async "what breaks a request is the cause, until the gateway responds again"(world) {
+    let broken = new TypeError("the connection broke");
+    const breaking = (...call) => (broken ? Promise.reject(broken) : fetch(...call));
+    const lock = world.lock({ fetch: breaking });
+    ok((await rejects(lock.inspect(), world.GatewayUnreachableError)).cause === broken, "the cause");
+    broken = undefined;
+    await lock.inspect();
+    const { locks } = world.client({ fetch: async () => new Response("half a resp") });
+    const garbled = await rejects(locks.lock(world.name()).inspect(), world.GatewayUnreachableError, { status: 200 });
+    ok(!("cause" in garbled), "another request's error is no cause");
+  },
+
+  async "what breaks a stream is no cause, since its address has the lock's name"(world) {
+    // A page or a Worker has fewer streams.
+    if (!globalThis.process?.versions?.node) return;
+    const [name, asked] = [world.name(), world.name()];
+    const holder = await world.client().locks.lock(name).acquire();
+    let breakStream;
+    let attempts = 0;
+    const carry = async (input, init) => {
+      if (init.headers.accept) return new Promise((_, reject) => (breakStream ??= () => reject(new TypeError(`cannot fetch ${input}`))));
+      if (!init.body.includes(asked)) return fetch(input, init);
+      // The head comes, then the stream breaks, then the body turns out to be no response.
+      const isLast = ++attempts === 3;
+      const body = new ReadableStream({
+        async pull(controller) {
+          if (isLast) breakStream();
+          await new Promise((next) => setTimeout(next));
+          controller.enqueue(new TextEncoder().encode("half a resp"));
+          controller.close();
+        },
+      });
+      return new Response(body);
+    };
+    const { locks } = world.client({ fetch: carry, redactNames: true });
+    const leaving = new AbortController();
+    const waits = locks.lock(name).acquire({ waitMs: "until-aborted", signal: leaving.signal }).catch((reason) => reason);
+    await until(() => breakStream, "a stream");
+    const error = await rejects(locks.lock(asked).inspect(), world.GatewayUnreachableError);
+    same([attempts, "cause" in error], [3, false], "attempts, and whether there is a cause");
+    leaving.abort("enough");
+    same([await waits, await holder.release()], ["enough", "released"]);
+  },
+
   // S1, S12.
   async "a lost answer is asked for again, and the lock is granted once"(world) {
     let toLose = 2;

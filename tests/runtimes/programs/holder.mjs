@@ -7,7 +7,7 @@ import { connect } from "edgelatch";
 const { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, HOLDER_NAME: name, HOLDER_LEASE_MS } = process.env;
 const say = (what) => console.log(JSON.stringify(what));
 
-const locks = connect({ url, token });
+const locks = connect({ url, token, requestTimeoutMs: 60_000 });
 const guard = locks.guard(`${name}:value`);
 const lease = await holdAndWrite();
 say({ token: lease.token });

@@ -9,8 +9,8 @@ import { cycle } from "./cycles.mjs";
 loaded();
 const [url, token] = [env.EDGELATCH_TEST_URL, env.EDGELATCH_TEST_TOKEN];
 
-/** Made once, before any request is there. */
-const locks = edgelatch.connect({ url, token });
+/** Made once, before any request is there. How long a response takes is not the question here. */
+const locks = edgelatch.connect({ url, token, requestTimeoutMs: 60_000 });
 
 const PULSE_MS = 20;
 
@@ -27,11 +27,8 @@ export default {
     switch (pathname) {
       case "/suite":
         return new Response(suite(searchParams.get("only") ?? undefined, context));
-      case "/cycles": {
-        // How long an answer takes is not the question there.
-        const patient = edgelatch.connect({ url, token, requestTimeoutMs: 60_000 });
-        return Response.json(await cycle(patient, name, Number(searchParams.get("count"))));
-      }
+      case "/cycles":
+        return Response.json(await cycle(locks, name, Number(searchParams.get("count"))));
       case "/keeps": {
         const lease = await locks.lock(name).acquire({ leaseMs: 2_000, waitMs: 120_000, maxRequests: 10_000 });
         return Response.json({ token: lease.token });

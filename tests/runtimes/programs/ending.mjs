@@ -1,0 +1,43 @@
+/** Prints one line, and then has to end by itself; or must not end before it has printed. */
+
+import { connect } from "edgelatch";
+
+const { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, ENDING } = process.env;
+// Nothing but timers: a stream would keep the program running by its connection.
+const locks = connect({ url, token, wakeups: "off", requestTimeoutMs: 60_000 });
+const lock = locks.lock(`ending:${crypto.randomUUID()}`);
+const print = (text) => console.log(JSON.stringify(text));
+
+const ways = {
+  async "a lease is held"() {
+    globalThis.lease = await lock.acquire();
+    print("held");
+  },
+  async "events are listened to"() {
+    globalThis.lease = await lock.acquire();
+    for (const of of [locks, globalThis.lease]) listen(of.events());
+    print("listening");
+  },
+  async "a call waits"() {
+    // It ends by itself, and nothing else ends the wait.
+    globalThis.lease = await lock.acquire({ leaseMs: 1_000 });
+    await lock.acquire({ waitMs: 600_000, maxRequests: 10_000 });
+    print("acquired");
+  },
+  async "the work of run is pending"() {
+    print(await lock.run(() => new Promise((resolve) => unref(setTimeout(resolve, 500, "worked")))));
+  },
+};
+
+async function listen(events) {
+  for await (const event of events) if (event.type === "lost") print("lost");
+}
+
+/** The timer alone keeps no program running. */
+function unref(timer) {
+  if (timer.unref) timer.unref();
+  else Deno.unrefTimer(timer);
+}
+
+// Not awaited at top level: a runtime that ends before would complain, and its exit code would differ.
+ways[ENDING]();
