@@ -329,6 +329,9 @@ impl GuardMemory {
     /// The default.
     pub const DEFAULT: Self = Self(DAY);
 
+    /// The shortest memory: one minute.
+    pub(crate) const MIN: Duration = Duration::from_secs(60);
+
     /// Nothing is ever forgotten, and each key that was guarded leaves a small one behind.
     pub const FOR_EVER: Self = Self(Duration::ZERO);
 
@@ -337,7 +340,7 @@ impl GuardMemory {
     /// # Errors
     /// [`InvalidOption`] outside of the range above.
     pub fn new(time: Duration) -> Result<Self, InvalidOption> {
-        let range = Duration::from_secs(60)..=DAY * 3650;
+        let range = Self::MIN..=DAY * 3650;
         whole(time, range)
             .map(Self)
             .ok_or_else(|| InvalidOption::new("memory", "60000 to 315360000000 whole milliseconds"))

@@ -95,17 +95,17 @@ async fn readers_are_counted_one_by_one_up_to_a_thousand_fields() {
 }
 
 #[tokio::test]
-async fn a_lock_with_as_many_readers_as_can_be_is_taken_and_freed_without_looking_at_them() {
+async fn a_lock_with_as_many_readers_as_can_be_is_taken_and_freed_by_a_look_at_a_slice() {
     let redis = Redis::start().await;
     fill_readers(&redis, READERS - 1, 1).await;
     let taken = Cost::of(&redis, &take(&reads(NAME), 1), Code::Done).await;
-    taken.assert_bounded(30);
-    Cost::of(&redis, &take(&writes(NAME), 2), Code::No).await.assert_bounded(15);
+    taken.assert_bounded(65);
+    Cost::of(&redis, &take(&writes(NAME), 2), Code::No).await.assert_bounded(275);
     let within = within(&redis).await;
     let release = reads(NAME).release(request(3), within, &owner(1));
     let released = Cost::of(&redis, &release, Code::Done).await;
     // Its own timeout key.
-    assert!(released.ran("del") == 1 && released.ran("hgetall") == 0 && released.total() <= 20);
+    assert!(released.ran("del") == 1 && released.ran("hgetall") == 0 && released.total() <= 280);
     let force = reads(NAME).force_release(request(4), within);
     let freed = Cost::of(&redis, &force, Code::Done).await;
     // The record of the request, which is a text.
@@ -142,8 +142,8 @@ async fn a_full_semaphore_is_emptied_by_one_command() {
     Cost::of(&redis, &calls.inspect(request(2), None), Code::Done).await.assert_bounded(10);
     let clear = calls.force_release(request(3), within(&redis).await);
     let cost = Cost::of(&redis, &clear, Code::Done).await;
-    assert_eq!((cost.ran("zrange"), cost.ran("unlink")), (1, 1));
-    assert!(cost.total() <= 12, "{:?}", cost.0);
+    assert_eq!((cost.ran("zrange"), cost.ran("unlink")), (21, 1));
+    assert!(cost.total() <= 33, "{:?}", cost.0);
     assert_eq!(redis.ask::<u64>(&["GET", NAME]).await, 50_000 + HOLDS - 1);
 }
 
@@ -155,9 +155,9 @@ async fn a_thousand_permits_of_many_are_written_in_batches() {
     fill_holds(&redis, "{job}:timeout", PERMITS - 1_000, now - 5_000).await;
     let calls = batch(&permits_that_say(NAME, 1_000, 0, Publish::Plain));
     let first = Cost::of(&redis, &take(&calls, 1), Code::Done).await;
-    // Asked for one by one, since the set is Redisson's as well; at most 2,000 that have ended go
-    // on the way.
-    assert_eq!((first.ran("zscore"), first.ran("zadd"), first.ran("zrem")), (1_000, 4, 4));
+    // Asked for one by one, since the set is Redisson's as well; at most 500 that have ended go on
+    // the way.
+    assert_eq!((first.ran("zscore"), first.ran("zadd"), first.ran("zrem")), (1_000, 4, 1));
     assert!(first.total() <= 1_030, "{:?}", first.0);
     let again = Cost::of(&redis, &take(&calls, 1), Code::AlreadyYours).await;
     assert!(again.total() <= 1_015, "{:?}", again.0);

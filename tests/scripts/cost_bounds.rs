@@ -12,18 +12,21 @@ use test_support::redis::Redis;
 use super::cost::Cost;
 use super::fair::fixtures::Fair;
 use super::limits::{
-    HOLDS, NAME, READERS, VALUES, WAITERS, fill_holds, fill_queue, fill_readers, fill_values,
+    HOLDS, NAME, READERS, VALUES, WAITERS, fill_dead_readers, fill_holds, fill_queue,
+    fill_queue_until, fill_values,
 };
 
-/// The most commands of one call. A group that is full is swept from a random place on, so its number differs from run to run; a
-/// writer, and the last of the readers, look at the timeout keys of up to 256 holds.
+/// The most commands of one call. A group that is full is swept from a random place on, so its number differs from run to run. A
+/// writer, and the last of the readers, look at the timeout keys of up to 256 holds, and of 256 fields of a larger hash before that;
+/// a new reader of a full lock at 256. One look at a queue takes out up to 128 dead heads, at six commands each, and a full one forgets
+/// up to 64 dead waiters.
 const BOUNDS: [(&str, u64); 36] = [
     ("cancel", 5),
-    ("fair_acquire", 350),
-    ("fair_force_release", 18),
+    ("fair_acquire", 1_400),
+    ("fair_force_release", 790),
     ("fair_queue", 25),
-    ("fair_release", 22),
-    ("group_acquire", 1000),
+    ("fair_release", 795),
+    ("group_acquire", 700),
     ("group_force_release", 8),
     ("group_inspect", 5),
     ("group_release", 9),
@@ -42,18 +45,18 @@ const BOUNDS: [(&str, u64); 36] = [
     ("permits_inspect", 8),
     ("permits_release", 7),
     ("permits_renew", 4),
-    ("read_acquire", 22),
-    ("read_release", 300),
+    ("read_acquire", 285),
+    ("read_release", 550),
     ("read_renew", 3),
     ("rw_force_release", 9),
     ("rw_inspect", 10),
     ("semaphore_acquire", 27),
-    ("semaphore_change", 21),
+    ("semaphore_change", 32),
     ("semaphore_inspect", 10),
     ("semaphore_release", 7),
     ("semaphore_renew", 4),
-    ("write_acquire", 330),
-    ("write_release", 300),
+    ("write_acquire", 550),
+    ("write_release", 550),
 ];
 
 /// What is stored under a name, at the limit of its kind or with what has to be cleared away.
@@ -65,7 +68,9 @@ enum World {
     EndedValues,
     Readers,
     FewReaders,
+    SomeDeadReaders,
     Queue,
+    DeadQueue,
     Holds,
     EndedHolds,
     Permits,
@@ -74,14 +79,16 @@ enum World {
 }
 
 impl World {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Empty,
         Self::PlainLock,
         Self::Values,
         Self::EndedValues,
         Self::Readers,
         Self::FewReaders,
+        Self::SomeDeadReaders,
         Self::Queue,
+        Self::DeadQueue,
         Self::Holds,
         Self::EndedHolds,
         Self::Permits,
@@ -108,12 +115,15 @@ impl World {
             Self::PlainLock => redis.ask(&["HSET", NAME, "another", "1"]).await,
             Self::Values => fill_values(redis, VALUES, later).await,
             Self::EndedValues => fill_values(redis, VALUES, over).await,
-            Self::Readers => fill_readers(redis, READERS, 1).await,
-            Self::FewReaders => fill_readers(redis, 127, 2).await,
+            Self::Readers => fill_dead_readers(redis, READERS, 1).await,
+            Self::FewReaders => fill_dead_readers(redis, 127, 2).await,
+            // Of which one sweep leaves few enough to look at each.
+            Self::SomeDeadReaders => fill_dead_readers(redis, 383, 2).await,
             Self::Queue => {
                 redis.ask::<u64>(&["HSET", NAME, "another", "1"]).await;
                 fill_queue(redis, &Fair::new(NAME), WAITERS - 1).await;
             }
+            Self::DeadQueue => fill_queue_until(redis, &Fair::new(NAME), WAITERS, over).await,
             Self::Holds => fill_set(redis, "el:{job}:held", HOLDS, later).await,
             Self::EndedHolds => fill_set(redis, "el:{job}:held", HOLDS, over).await,
             Self::Permits => fill_set(redis, "{job}:timeout", HOLDS, later).await,

@@ -11,7 +11,7 @@ use super::fair::fixtures::{Fair, asks};
 use super::group::calls as values;
 use super::read_write::fixtures::{reads, reads_inside, writes};
 use super::semaphores_and_latch::{batch, held, permits_that_say, semaphore_that_says};
-use test_support::calls::{Calls, bound, lease, owner, request, token};
+use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};
 use test_support::redis::{Keyspace, Redis};
 
 pub(super) const NAME: &str = "job";
@@ -29,6 +29,12 @@ const VALUES_LUA: &str = "for i=1,ARGV[1] do local f,h=string.format('%022d',i),
      redis.call('HSET',KEYS[1],f,h,f..':'..h..':expire_time',ARGV[2],f..':'..h..':lock_count',1) \
      end redis.call('PEXPIRE',KEYS[1],600000)";
 const READERS_LUA: &str = "for i=1,ARGV[1] do redis.call('HSET',KEYS[1],holder(i),ARGV[2]) end";
+/// The timeout key of each reader, which lives as long as it does.
+const ALIVE_LUA: &str = "for i=1,ARGV[1] do \
+     redis.call('SET',KEYS[1]..':'..holder(i)..':rwlock_timeout:1',1,'PX',ARGV[2]) end";
+/// Readers of Redisson's that have died.
+const FOREIGN_LUA: &str = "for i=1,ARGV[1] do redis.call('HSET',KEYS[1], \
+     string.format('%08x-0000-4000-8000-000000000000:1',i),ARGV[2]) end";
 const HOLDS_LUA: &str = "for i=1,ARGV[1] do redis.call('ZADD',KEYS[1],ARGV[2],'1|'..holder(i)) end";
 /// Waiters of ours, alive until then, in the order in which they came.
 const WAITERS_LUA: &str = "for i=1,ARGV[1] do redis.call('RPUSH',KEYS[1],holder(i)) \
@@ -49,8 +55,14 @@ pub(super) async fn fill_values(redis: &Redis, count: u64, ends_at: u64) {
     fill(redis, VALUES_LUA, &[NAME], count, ends_at).await;
 }
 
-/// This many readers, each of which holds this often.
+/// This many living readers, each of which holds this often.
 pub(super) async fn fill_readers(redis: &Redis, count: u64, holds: u64) {
+    fill_dead_readers(redis, count, holds).await;
+    fill(redis, ALIVE_LUA, &["{job}"], count, 600_000).await;
+}
+
+/// This many readers that died without a release: their fields, and no timeout keys.
+pub(super) async fn fill_dead_readers(redis: &Redis, count: u64, holds: u64) {
     redis.ask::<u64>(&["HSET", NAME, "mode", "read"]).await;
     fill(redis, READERS_LUA, &[NAME], count, holds).await;
     redis.ask::<u64>(&["PEXPIRE", NAME, "600000"]).await;
@@ -63,9 +75,13 @@ pub(super) async fn fill_holds(redis: &Redis, set: &str, count: u64, ends_at: u6
 
 /// This many waiters of a fair lock.
 pub(super) async fn fill_queue(redis: &Redis, lock: &Fair, count: u32) {
+    fill_queue_until(redis, lock, count, redis.now_ms().await + 600_000).await;
+}
+
+/// This many waiters of a fair lock, whose heartbeats end at this time.
+pub(super) async fn fill_queue_until(redis: &Redis, lock: &Fair, count: u32, alive_until: u64) {
     let (queue, timeouts) = (lock.key("redisson_lock_queue"), lock.key("redisson_lock_timeout"));
     let (beats, seats) = (lock.beats(), lock.seats());
-    let alive_until = redis.now_ms().await + 600_000;
     let keys = [&*queue, &*timeouts, &*beats, &*seats];
     fill(redis, WAITERS_LUA, &keys, u64::from(count), alive_until).await;
 }
@@ -163,6 +179,73 @@ async fn a_writer_with_too_many_reads_inside_gets_no_more() {
     assert_eq!(redis.run(&release).await.code, Code::Done);
 }
 
+/// A lock with one living reader (owner 1) and this many that died.
+async fn among_dead_readers(redis: &Redis, dead: u64) -> Calls {
+    let reads = reads(NAME);
+    fill_dead_readers(redis, dead, 1).await;
+    let long = reads.acquire(request(1), within(redis).await, &owner(1), lease(3_600_000), false);
+    assert_eq!(redis.run(&long).await.code, Code::Done);
+    reads
+}
+
+/// Each dead reader left a field. More than 128 of them hid from the release of the last living
+/// reader that it was the last.
+#[tokio::test]
+async fn dead_readers_do_not_keep_a_lock_that_the_last_living_one_has_left() {
+    let redis = Redis::start().await;
+    for dead in [127, 130, 250] {
+        let reads = among_dead_readers(&redis, dead).await;
+        let release = reads.release(request(8), within(&redis).await, &owner(1));
+        assert_eq!(redis.run(&release).await.code, Code::Done);
+        assert_eq!(redis.ask::<u64>(&["EXISTS", NAME]).await, 0, "{dead}");
+        redis.ask::<String>(&["FLUSHALL"]).await;
+    }
+}
+
+#[tokio::test]
+async fn dead_readers_are_removed_by_the_tries_of_a_writer_that_come_soon_after_each_other() {
+    let redis = Redis::start().await;
+    let reads = among_dead_readers(&redis, READERS - 1).await;
+    let release = reads.release(request(8), within(&redis).await, &owner(1));
+    assert_eq!(redis.run(&release).await.code, Code::Done);
+    for attempt in 0..60 {
+        let reply = redis.run(&take(&redis, &writes(NAME), 2).await).await;
+        if reply.code == Code::Done {
+            return;
+        }
+        assert_eq!((reply.code, reply.ms), (Code::No, 10), "{attempt}");
+    }
+    panic!("{} fields are left", redis.ask::<u64>(&["HLEN", NAME]).await);
+}
+
+/// The fields of readers that died filled the lock as long as readers overlapped.
+#[tokio::test]
+async fn dead_readers_make_room_for_new_ones_in_a_lock_that_is_full() {
+    let redis = Redis::start().await;
+    let reads = among_dead_readers(&redis, READERS - 1).await;
+    for who in 2..60 {
+        assert_eq!(redis.run(&take(&redis, &reads, who).await).await.code, Code::Done, "{who}");
+    }
+    // Below the limit, they are removed faster than they could come.
+    let fields: u64 = redis.ask(&["HLEN", NAME]).await;
+    assert!(fields < READERS - 58, "{fields}");
+    let renew = |token_then| reads.renew(request(7), UNBOUND, &owner(1), lease(60_000), token_then);
+    let grant: u64 = redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
+    assert_eq!(redis.run(&renew(token(grant))).await.code, Code::Done);
+}
+
+#[tokio::test]
+async fn dead_readers_of_redisson_s_are_left_to_redisson() {
+    let redis = Redis::start().await;
+    redis.ask::<u64>(&["HSET", NAME, "mode", "read"]).await;
+    fill(&redis, FOREIGN_LUA, &[NAME], READERS, 1).await;
+    redis.ask::<u64>(&["PEXPIRE", NAME, "600000"]).await;
+    assert_full(&redis, &take(&redis, &reads(NAME), 2).await).await;
+    let busy = redis.run(&take(&redis, &writes(NAME), 3).await).await;
+    assert!(busy.code == Code::No && busy.ms > 60_000, "{busy:?}");
+    assert_eq!(redis.ask::<u64>(&["HLEN", NAME]).await, READERS + 1);
+}
+
 #[tokio::test]
 async fn a_semaphore_with_too_many_holds_gives_no_more() {
     let redis = Redis::start().await;
@@ -223,6 +306,43 @@ async fn a_queue_that_is_full_is_joined_by_none_and_left_by_none() {
     redis.run(&lock.release(5)).await;
     let joined = redis.run(&lock.acquire(asks(3, 1))).await;
     assert_eq!((joined.code, place_of(&joined.value)), (Code::No, WAITERS - 1));
+}
+
+/// Waiters that had all died kept a free lock from new ones for as long as their seats lived.
+#[tokio::test]
+async fn a_queue_of_dead_waiters_is_passed_by_in_a_moment() {
+    let (redis, lock) = (Redis::start().await, Fair::new(NAME));
+    fill_queue_until(&redis, &lock, WAITERS, redis.now_ms().await - 1).await;
+    for poll in 1..=20 {
+        let reply = redis.run(&lock.acquire(asks(1, poll))).await;
+        if reply.code == Code::Done {
+            assert!(poll > 1, "one look is bounded");
+            return;
+        }
+        let after = reply.value.split(',').nth(1).unwrap();
+        assert_eq!((reply.code, after), (Code::No, "10"), "{poll}");
+    }
+    panic!("{} wait", redis.ask::<u64>(&["LLEN", &lock.key("redisson_lock_queue")]).await);
+}
+
+#[tokio::test]
+async fn a_queue_of_dead_waiters_is_joined_although_it_is_full() {
+    let (redis, lock) = queue(0).await;
+    // One that lives is ahead, and stays ahead.
+    redis.run(&lock.acquire(asks(1, 1))).await;
+    fill_queue_until(&redis, &lock, WAITERS - 1, redis.now_ms().await - 1).await;
+    let joined = redis.run(&lock.acquire(asks(2, 1))).await;
+    assert_eq!((joined.code, place_of(&joined.value) < WAITERS - 1), (Code::No, true));
+    let poll = redis.run(&lock.acquire(asks(1, 2))).await;
+    assert_eq!((poll.code, place_of(&poll.value)), (Code::No, 0));
+    // Of those that have left the queue, seats are remembered.
+    redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
+    redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
+    fill_queue_until(&redis, &lock, WAITERS, redis.now_ms().await - 1).await;
+    redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
+    redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
+    let joined = redis.run(&lock.acquire(asks(3, 1))).await;
+    assert_eq!((joined.code, place_of(&joined.value)), (Code::No, 0));
 }
 
 fn place_of(value: &str) -> u32 {

@@ -114,6 +114,10 @@ async fn h4_tokens_neither_fall_nor_run_ahead() {
             scene.refuses(&command, "too far into the future").await;
         }
     }
+    // A fence that forgets sooner than the library lets it would believe an older token.
+    for kept in ["1", "59999"] {
+        scene.refuses(&guarding("data:a", &current, kept, &["claim"]), "only such calls").await;
+    }
     // A fence without an end: only where the token names the key.
     scene.refuses(&guarding("data:other", &current, "0", &["claim"]), "`lasting`").await;
     let (status, body) =
@@ -145,6 +149,26 @@ async fn m1_nothing_beside_the_lease_keeps_others_out_for_longer() {
     // With the skew that the token names it passes.
     let args = ["1000", "1000", "0", KEPT, "0", &id];
     let command = call(&scripts::PERMITS_ACQUIRE, &keys, &args).to_string();
+    let (status, body) = scene.client.command(&command).await;
+    assert!(status == 200 && body.starts_with(r#"{"result":[0,"#), "{body}");
+}
+
+/// A hold of no permits costs none, so 10,000 of them would fill a semaphore.
+#[tokio::test]
+async fn a_semaphore_is_not_filled_by_holds_of_no_permits() {
+    let mut scene = Scene::new().await;
+    let name = "seats:a";
+    let keys = [
+        latch(name),
+        name.to_owned(),
+        format!("el:{{{name}}}:held"),
+        format!("redisson_sc:{{{name}}}"),
+        format!("el:{{{name}}}:token"),
+    ];
+    let keys = keys.each_ref().map(String::as_str);
+    let taking = |permits| [OWNER, "1000", "0", KEPT, permits];
+    scene.refuses(&call(&scripts::SEMAPHORE_ACQUIRE, &keys, &taking("0")), "only such calls").await;
+    let command = call(&scripts::SEMAPHORE_ACQUIRE, &keys, &taking("1")).to_string();
     let (status, body) = scene.client.command(&command).await;
     assert!(status == 200 && body.starts_with(r#"{"result":[0,"#), "{body}");
 }

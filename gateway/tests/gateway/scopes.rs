@@ -190,6 +190,9 @@ async fn claims_are_an_object_of_known_claims_in_range() {
         with("latchPrefix", json!("app:")),
         with("guardPrefix", json!("app:data:")),
         with("semaphorePrefix", json!("a")),
+        // The permits of `app:x` are kept under `{app:x}:timeout`.
+        with("permitPrefix", json!("{app:")),
+        with("guardPrefix", json!("{")),
         with("maxLeaseMs", json!("60000")),
         with("maxLeaseMs", json!(-1)),
         with("maxLeaseMs", json!(0)),

@@ -41,14 +41,17 @@ pub(super) enum Arg {
     Lease(Option<&'static str>),
     /// A whole number up to this one.
     UpTo(u64),
+    /// A whole number from 1 up to this one.
+    Positive(u64),
     /// The constant that the library sends.
     Exactly(u64),
     /// A setting of a fair lock's queue, up to `max`. Only a caller with a full token may go outside of `scoped`.
     Setting { max: u64, scoped: (u64, u64) },
     /// The allowance for the clock skew of Redisson's clients, which lengthens a hold.
     PeerSkew,
-    /// How long something is kept in milliseconds, up to ten years. 0 means without an end, and so does empty where that is accepted.
-    Life { or_empty: bool },
+    /// How long something is kept in milliseconds: from `min` up to ten years. 0 means without an end, and so does empty where that is
+    /// accepted.
+    Life { min: u64, or_empty: bool },
     /// A whole number that may be negative, up to Java's `int` in both directions.
     Int,
     /// One of these words.

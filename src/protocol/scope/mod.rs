@@ -160,9 +160,11 @@ impl Prefix {
         Ok(Self(text.into()))
     }
 
-    /// Whether there are names that begin with both prefixes.
+    /// Whether names with one prefix share keys with names that have the other. A brace in front is not compared: the permits of
+    /// `app:x` are kept under `{app:x}:timeout`, which begins with `{app:`.
     pub fn overlaps(&self, other: &Self) -> bool {
-        self.0.starts_with(&other.0) || other.0.starts_with(&self.0)
+        let (a, b) = (self.0.trim_start_matches('{'), other.0.trim_start_matches('{'));
+        a.starts_with(b) || b.starts_with(a)
     }
 
     /// Whether everything that a call touches belongs to names with this beginning.

@@ -234,6 +234,7 @@ impl Said {
                 true
             }
             Arg::UpTo(max) => number(found, *max).is_some(),
+            Arg::Positive(max) => number(found, *max).is_some_and(|number| number > 0),
             Arg::Exactly(value) => number(found, *value) == Some(*value),
             Arg::Setting { max, scoped: (from, to) } => {
                 self.has_own_settings |= !(*from..=*to).contains(&number(found, *max)?);
@@ -244,10 +245,10 @@ impl Said {
                 self.peer_skew = Some(PeerSkew::new(skew).ok()?.get());
                 true
             }
-            Arg::Life { or_empty } => {
+            Arg::Life { min, or_empty } => {
                 let life = if *or_empty && found.is_empty() { 0 } else { number(found, LIFE_MAX)? };
                 self.lasts |= life == 0 || life > LASTING;
-                true
+                life == 0 || life >= *min
             }
             Arg::Value => {
                 self.value_bytes = found.len();

@@ -6,7 +6,7 @@ use super::layout::{Arg, Key, Layout};
 use super::{ObjectKind, Right};
 use crate::protocol::calls::FairSettings;
 use crate::protocol::key;
-use crate::timing::{FIRST_HORIZON, HORIZON, ONCE_WINDOW, ROUND_MAX, TOKEN_KEPT};
+use crate::timing::{FIRST_HORIZON, GuardMemory, HORIZON, ONCE_WINDOW, ROUND_MAX, TOKEN_KEPT};
 
 /// The layout of the script of this name. For scripts with several operations, `operation` (ARGV 6) chooses.
 pub(super) fn layout(script: &str, operation: &str) -> Option<Layout> {
@@ -41,8 +41,9 @@ const PREVIOUS_KEPT: Arg = Arg::Exactly(ms(ROUND_MAX) + ms(HORIZON));
 /// As long as the longest lease, and what counting in whole seconds may be off.
 const DELAY: Arg = Arg::UpTo(86_400_000 + 1000);
 const PERMITS: Arg = Arg::UpTo(INT_MAX);
-const LIFE: Arg = Arg::Life { or_empty: false };
-const LIFE_OR_NONE: Arg = Arg::Life { or_empty: true };
+const LIFE_OR_NONE: Arg = Arg::Life { min: 1, or_empty: true };
+/// How long a fence remembers its newest write. A fence that is forgotten early lets a stale write pass.
+const MEMORY: Arg = Arg::Life { min: ms(GuardMemory::MIN), or_empty: false };
 const FORCE: Option<Right> = Some(Right::Force);
 const MANAGE: Option<Right> = Some(Right::Manage);
 
@@ -204,7 +205,7 @@ fn semaphores(script: &str, what: &str) -> Option<Layout> {
     let layout = match (script, what) {
         ("semaphore_acquire", _) => Layout::new(
             &[Latch, Name, HOLDS, CHANNEL, Of(key::own_token)],
-            &[PLAIN, LASTING, FLAG, KEPT, PERMITS, TOLD],
+            &[PLAIN, LASTING, FLAG, KEPT, Arg::Positive(INT_MAX), TOLD],
         )
         .min_args(5),
         ("semaphore_renew", _) => Layout::new(&[Latch, HOLDS], &[TOKEN, LASTING, PLAIN, PERMITS]),
@@ -304,10 +305,10 @@ pub(super) fn guard_args(script: &str, operation: &str) -> Option<&'static [Arg]
     Some(match (script, operation) {
         ("guard_newest", _) => &[],
         ("guard_write", "set") => {
-            &[Arg::Stored, PLAIN, NUMBER, LIFE, Arg::Is(&["set"]), Arg::Value, LIFE_OR_NONE]
+            &[Arg::Stored, PLAIN, NUMBER, MEMORY, Arg::Is(&["set"]), Arg::Value, LIFE_OR_NONE]
         }
         ("guard_write", "del" | "claim") => {
-            &[Arg::Stored, PLAIN, NUMBER, LIFE, Arg::Is(&["del", "claim"])]
+            &[Arg::Stored, PLAIN, NUMBER, MEMORY, Arg::Is(&["del", "claim"])]
         }
         _ => return None,
     })

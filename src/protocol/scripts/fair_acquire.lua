@@ -30,6 +30,8 @@ local function busy(after,back)
   return out(0,(place or call('LLEN',KEYS[3]))..','..after..','..back,ms==-2 and 0 or ms)
 end
 local after=math.floor(alive/3)
+-- Of ours, those that have been silent for longest.
+local function silent(since,n) return call('ZRANGEBYSCORE',KEYS[5],'-inf',since,'LIMIT',0,n) end
 if seen and tonumber(ARGV[10])<=seen then return busy(after,0) end
 local function grant()
   local token=mint(KEYS[9],ARGV[14])
@@ -54,8 +56,16 @@ end
 if not place and free() and call('EXISTS',KEYS[3])==0 then return grant() end
 if not (place or seat) then
   if not free() and is_group(KEYS[2]) then return other_kind() end
-  -- N2. The seat of a waiter that was evicted is kept, since it may come back.
-  if not last and math.max(call('LLEN',KEYS[3]),call('ZCARD',KEYS[6]))>=2000 then return redis.error_reply('LIMIT too many wait for the lock') end
+  -- N2. The seat of a waiter that was evicted is kept, since it may come back: but not in a queue that is full.
+  local function full() return math.max(call('LLEN',KEYS[3]),call('ZCARD',KEYS[6]))>=2000 end
+  if not last and full() then
+    local dead=silent(now,64)
+    for _,g in ipairs(dead) do call('LREM',KEYS[3],1,g) forget(g) end
+    if full() then
+      if dead[1] and free() then head(nil,true) end
+      return redis.error_reply('LIMIT too many wait for the lock')
+    end
+  end
 end
 -- C5: who is queued already, or ends, begins with what passes when memory is full. Who is new does not.
 if place or seat or last then call('DEL',KEYS[1]) end
@@ -78,7 +88,7 @@ elseif not place and not last then
   call('RPUSH',KEYS[3],field)
 end
 if not last then put(5,now+alive,field) end
-local h=head(field)
+local h,more=head(field)
 if free() and (not h or h==field) then return grant() end
 if last then
   leave(field)
@@ -105,7 +115,7 @@ if nearest then room=math.max(room,math.min(nearest-now,room+3600000)) end
 call('ZADD',KEYS[4],now+alive+skew+room,field)
 -- N4: else a queue that everybody has left by dying would stay for ever. Both ends are one, so neither key is without the other.
 for key=3,4 do call('PEXPIRE',KEYS[key],86400000) end
-for _,g in ipairs(call('ZRANGEBYSCORE',KEYS[5],'-inf',now-keep,'LIMIT',0,16)) do
+for _,g in ipairs(silent(now-keep,16)) do
   if not call('LPOS',KEYS[3],g) then forget(g) end
 end
 local ms=call('PTTL',KEYS[2])
@@ -113,4 +123,6 @@ if place==0 then
   if ms>=0 then after=math.min(after,ms+1) end
 elseif ms==-2 and not ours(h) then after=math.min(after,1000)
 elseif place==1 and ours(h) then after=math.min(after,math.max(1,(score(5,h) or now)-now+1)) end
+-- Who is next is known only after another look.
+if more then after=10 end
 return busy(after,back)

@@ -18,16 +18,19 @@ local latch=redis.call('GET',KEYS[1])
 if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
 local mine,busy,ms,mark,old=0,0,0,{},{}
 for from=10,#ARGV,500 do
-  for i,h in ipairs(redis.call('HMGET',group,unpack(ARGV,from,math.min(from+499,#ARGV)))) do
-    local f=ARGV[from+i-1]
-    mark[f]=true
-    if h==H then mine=mine+1 elseif h then
-      local rest=left(f,h,pad)
-      if rest then
-        if busy==0 then busy=from+i-10 end
-        ms=math.max(ms,rest)
-      else for _,k in ipairs{':expire_time',':lock_count'} do old[#old+1]=f..':'..h..k end end
-    end
+  local v={unpack(ARGV,from,math.min(from+499,#ARGV))}
+  local holders,names,at=redis.call('HMGET',group,unpack(v)),{},{}
+  for i,h in ipairs(holders) do
+    mark[v[i]]=true
+    if h==H then mine=mine+1 elseif h then at[#at+1]=i names[#at]=v[i]..':'..h..':expire_time' end
+  end
+  for j,e in ipairs(at[1] and redis.call('HMGET',group,unpack(names)) or at) do
+    local i=at[j]
+    local h=holders[i]
+    local rest=ends_in(e,h,pad)
+    if not rest then old[#old+1]=names[j] old[#old+1]=v[i]..':'..h..':lock_count'
+    elseif busy==0 then busy=from+i-10 end
+    ms=math.max(ms,rest or 0)
   end
 end
 if latch then
@@ -56,7 +59,7 @@ if size>max then
   for i=1,#page,2 do
     local k=page[i]
     local f,h=k:sub(1,22),k:sub(24,-13)
-    if k:sub(-12)==':expire_time' and not left(f,h,pad) then
+    if k:sub(-12)==':expire_time' and not ends_in(page[i+1],h,pad) then
       if redis.call('HGET',group,f)==h then redis.call('HDEL',group,f) end
       redis.call('HDEL',group,k,f..':'..h..':lock_count')
     end

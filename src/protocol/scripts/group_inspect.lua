@@ -12,7 +12,7 @@ local taken,count,mine,ms=0,0,0,0
 for i=7,#ARGV do
   local f=ARGV[i]
   local h=redis.call('HGET',group,f)
-  local rest=h and left(f,h,tonumber(ARGV[6]))
+  local rest=h and ends_in(redis.call('HGET',group,f..':'..h..':expire_time'),h,tonumber(ARGV[6]))
   if rest then
     taken=taken+1
     ms=math.max(ms,rest)

@@ -1,4 +1,4 @@
--- with store_token, mint, risen, kind
+-- with store_token, mint, risen, kind, sweep
 -- Takes the read side of a read-write lock: beside other readers, or inside the write hold of the same owner.
 --
 -- KEYS  1 latch of the owner, 2 the lock's name, 3 timeout key of this hold, 4 token key, 5 epoch, 6 want,
@@ -13,7 +13,7 @@
 --
 -- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token, or the newer
 -- one that readers have since the write around it has ended, and extends (C6). A busy answer writes nothing, except the tombstone
--- when this was the last try (C4).
+-- when this was the last try (C4). LIMIT writes nothing either, but a lock with more than 128 fields is swept first (R9).
 local n,tk,field,lease=KEYS[2],KEYS[3],ARGV[5],tonumber(ARGV[6])
 local latch=redis.call('GET',KEYS[1])
 if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
@@ -44,8 +44,10 @@ if not ok then
   if ARGV[7]=='1' then redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],'x0','PX',life()) end
   return out(0,'1',ms)
 end
--- N2. Fields of dead readers count until the last reader ends. Redisson's scripts read all of them.
-if ms~=-2 and redis.call('HLEN',n)>10000 then return redis.error_reply('LIMIT the lock has too many readers') end
+-- N2. Fields of dead readers count until they are swept. Redisson's scripts read all of them.
+local size=ms~=-2 and redis.call('HLEN',n) or 0
+if size>128 then sweep(n,tk:sub(1,#tk-#field-18),size>10000 and 256 or 32) end
+if size-removed>10000 then return redis.error_reply('LIMIT the lock has too many readers') end
 -- Readers share a token, the epoch, until a writer has minted one; a read inside a write has the write's.
 local token=redis.call('GET',KEYS[inside and 7 or 5])
 if not token or not tonumber(token) or not inside and token~=redis.call('GET',KEYS[4]) then

@@ -1,4 +1,4 @@
--- with alive
+-- with sweep, alive
 -- Ends a read hold, or an acquisition that has none (abandon), so that no copy of it can be granted any more.
 --
 -- KEYS  1 latch of the owner, 2 the lock's name, 3 timeout key of this hold, 4 channel

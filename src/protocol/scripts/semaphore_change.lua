@@ -15,7 +15,8 @@ local op,p,v=ARGV[6],tonumber(ARGV[7]),available()
 -- Nobody holds permits of a semaphore that is not there.
 if not v then redis.call('UNLINK',KEYS[3]) end
 if op=='clear' then
-  p=weight(redis.call('ZRANGE',KEYS[3],0,-1),true)
+  p=0
+  for i=0,redis.call('ZCARD',KEYS[3]),500 do p=p+weight(redis.call('ZRANGE',KEYS[3],i,i+499),true) end
   redis.call('UNLINK',KEYS[3])
   give(v,p)
   return done(p>0 and 1 or 0,tostring(p))

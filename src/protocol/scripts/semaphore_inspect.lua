@@ -4,12 +4,12 @@
 -- KEYS  1 token key, 2 the semaphore's name, 3 the set of holds
 -- ARGV  5 owner field to look for, or empty   6 how many permits it holds
 -- Reply 1 it is there, 0 it is not: `<last token, 0 if none>,<holds of ours>,<1 if the owner holds>,<available>,<permits that
---       ours hold>`, remaining of the owner's lease (-1: no end, -2: not held). Permits are told of the 2000 holds that end
+--       ours hold>`, remaining of the owner's lease (-1: no end, -2: not held). Permits are told of the 500 holds that end
 --       first; what has ended counts as available.
 --
 -- May be sent twice: it changes nothing.
 local v,free,held=available() or 0,0,0
-local all=redis.call('ZRANGE',KEYS[3],0,1999,'WITHSCORES')
+local all=redis.call('ZRANGE',KEYS[3],0,499,'WITHSCORES')
 for i=1,#all,2 do
   local p=weight({all[i]},true)
   if tonumber(all[i+1])<=now then free=free+p else held=held+p end

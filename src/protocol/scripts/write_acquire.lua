@@ -1,4 +1,4 @@
--- with store_token, mint, alive, listeners, taken, kind
+-- with store_token, mint, sweep, alive, listeners, taken, kind
 -- Takes the write side of a read-write lock. Prolonging it is `lock_renew`, with the write field.
 --
 -- KEYS  1 latch of the owner, 2 the lock's name, 3 token key, 4 want, 5 channel
@@ -35,6 +35,8 @@ if mode=='read' then
   -- Readers that died do not hold a writer up, although their fields and the end of the hash are still there.
   local m=alive(n,ARGV[9])
   if m==0 then free=true elseif m>0 and (ms<0 or m<ms) then ms=m end
+  -- Many were dead, so that the rest is worth a look at once.
+  if m<0 and removed*4>=seen and (ms<0 or ms>10) then ms=10 end
 end
 local function wanted() return redis.call('GET',KEYS[4])==field and redis.call('DEL',KEYS[4]) end
 if not free then

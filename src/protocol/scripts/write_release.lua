@@ -1,4 +1,4 @@
--- with store_token, mint, alive
+-- with store_token, mint, sweep, alive
 -- Ends a write hold, or an acquisition that has none (abandon), so that no copy of it can be granted any more. With reads
 -- inside it becomes a read hold of theirs (downgrade), which readers that wait are told.
 --

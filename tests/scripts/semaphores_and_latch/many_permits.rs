@@ -61,9 +61,9 @@ async fn very_many_permits_are_asked_for_and_given_back_by_force() {
     fill(&redis, "el:{sem}:held", "1|", 10_000).await;
     let asked = batch(&permits("perm", 1, 0)).inspect(request(1), None);
     assert_eq!(verdict(&redis.cells(&asked).await.unwrap()).1, "0,0,0,100000,100000");
-    // One by one only the first 2000 are looked at.
+    // One by one only the first 500 are looked at.
     let asked = held(&semaphore("sem", 1)).inspect(request(1), None);
-    assert_eq!(verdict(&redis.cells(&asked).await.unwrap()).1, "0,0,0,2000,0");
+    assert_eq!(verdict(&redis.cells(&asked).await.unwrap()).1, "0,0,0,500,0");
     let targets = [batch(&permits("perm", 1, 0)), held(&semaphore("sem", 1))];
     for (target, given) in targets.into_iter().zip(["100000", "10000"]) {
         let clear = target.force_release(request(2), within);
@@ -79,10 +79,11 @@ async fn who_asks_for_more_than_one_call_takes_out_asks_again_at_once() {
     fill(&redis, "el:{sem}:held", "1|", 10_000).await;
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let target = held(&semaphore("sem", 5_000));
-    for available in ["2000", "4000"] {
+    for slices in 1..10 {
+        let available = (slices * EVICTED_MAX).to_string();
         let take = target.acquire(request(1), within, &owner(1), lease(60_000), false);
         let answer = verdict(&redis.cells(&take).await.unwrap());
-        assert_eq!(answer, (0, available.into(), 0));
+        assert_eq!(answer, (0, available, 0));
     }
     let take = target.acquire(request(1), within, &owner(1), lease(60_000), false);
     assert_eq!(verdict(&redis.cells(&take).await.unwrap()).0, 1);

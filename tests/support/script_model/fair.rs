@@ -127,7 +127,7 @@ impl ScriptModel {
         if !asked.last {
             self.put_score(queue, queue.beats, asked.field, queue.now + queue.alive);
         }
-        let head = self.fair_head(queue, Some(asked.field), false);
+        let (head, more) = self.fair_head(queue, Some(asked.field), false);
         if self.is_free(queue) && head.as_deref().is_none_or(|head| head == asked.field) {
             return self.fair_grant(asked, queue);
         }
@@ -136,7 +136,9 @@ impl ScriptModel {
             self.fair_tombstone(&run.keys[0], "x0", run.life(0), run.now);
             return self.fair_busy(queue, None, 0, false);
         }
-        self.wait_on(asked, queue, &head.unwrap(), back)
+        let after = self.wait_on(asked, queue, &head.unwrap());
+        let after = if more { 10 } else { after };
+        self.fair_busy(queue, self.place(queue, asked.field), after, back)
     }
 
     fn take_seat(&mut self, queue: &Queue<'_>, field: &str, seat: i64) {
@@ -148,8 +150,8 @@ impl ScriptModel {
         self.change_list(queue.queue, |list| list.insert(at, field.into()));
     }
 
-    /// Everything that a poll writes, and when to poll again.
-    fn wait_on(&mut self, asked: &Asked<'_>, queue: &Queue<'_>, head: &str, back: bool) -> Out {
+    /// Everything that a poll writes; returns when to poll again.
+    fn wait_on(&mut self, asked: &Asked<'_>, queue: &Queue<'_>, head: &str) -> i64 {
         let place = self.place(queue, asked.field).unwrap();
         let (mut foreign, mut before, mut nearest) = (place.saturating_sub(256), None, None);
         for other in self.list(queue.queue).into_iter().take(place.min(256)) {
@@ -184,7 +186,7 @@ impl ScriptModel {
             let ends = self.score(queue.beats, head).unwrap_or(queue.now);
             after = after.min((ends - queue.now + 1).max(1));
         }
-        self.fair_busy(queue, Some(place), after, back)
+        after
     }
 
     fn collect_garbage(&mut self, queue: &Queue<'_>) {

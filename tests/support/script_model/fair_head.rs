@@ -43,6 +43,8 @@ struct Watch {
 }
 
 const DAY: i64 = 86_400_000;
+/// How many dead heads one look takes out.
+const EVICTED_MAX: usize = 128;
 
 impl<'a> Queue<'a> {
     pub(super) fn read(run: &'a Run<'a>) -> Self {
@@ -104,23 +106,26 @@ impl ScriptModel {
         self.hears(queue.run, &channel)
     }
 
-    /// Takes dead heads out, tells the head that is left, and answers it.
+    /// Takes dead heads out, tells the head that is left, and returns it; and whether that one was not looked at, since too many
+    /// were dead.
     pub(super) fn fair_head(
         &mut self,
         queue: &Queue<'_>,
         me: Option<&str>,
         mut must: bool,
-    ) -> Option<String> {
-        for _ in 0..16 {
-            let head = self.list(queue.queue).pop_front()?;
+    ) -> (Option<String>, bool) {
+        for _ in 0..EVICTED_MAX {
+            let Some(head) = self.list(queue.queue).pop_front() else { return (None, false) };
             if Some(head.as_str()) == me || self.lives(queue, &head, must) {
-                return Some(head);
+                return (Some(head), false);
             }
             self.change_list(queue.queue, |list| drop(list.pop_front()));
             self.remove_member(queue.timeouts, &head);
             must = true;
         }
-        self.list(queue.queue).pop_front()
+        let head = self.list(queue.queue).pop_front();
+        let more = head.is_some() && head.as_deref() != me;
+        (head, more)
     }
 
     fn lives(&mut self, queue: &Queue<'_>, head: &str, must: bool) -> bool {

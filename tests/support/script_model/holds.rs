@@ -29,7 +29,7 @@ pub mod rules {
 /// Redisson's score of a hold that has no end.
 pub const NEVER: i64 = 922_337_203_685_477;
 /// How many holds one call takes out at the most.
-pub const EVICTED_MAX: usize = 2000;
+pub const EVICTED_MAX: usize = 500;
 
 /// Whose holds: how many permits a member is.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 //! each object's scripts stand in a file of their own.
 //!
 //! The model checker runs the real machines against it, and random calls are compared with a real Redis. Time is an argument.
-//! An error of a script itself is one cell, its text. Not modelled: errors of Redis (memory that is full), and limits.
+//! An error of a script itself is one cell, its text. Not modelled: errors of Redis (memory that is full), limits, and what is
+//! swept near them.
 
 pub mod audience;
 mod collections;

@@ -5,7 +5,7 @@ use super::holds::{NEVER, rules};
 use super::{Out, Run, ScriptModel, Value, out};
 
 /// How many holds are looked at one by one.
-const TOLD: usize = 2000;
+const TOLD: usize = 500;
 
 impl ScriptModel {
     pub(super) fn semaphore(&mut self, script: &str, run: &Run<'_>) -> Out {

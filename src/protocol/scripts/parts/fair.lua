@@ -2,7 +2,7 @@
 --
 -- KEYS 2 the lock's name, 3 queue, 4 timeouts (both Redisson's), 5 beats, 6 seats, 7 watch, 8 channel
 -- ARGV 6 life of a waiter   7 skew   8 short   9 long: all in ms
--- Reply of `head`: the field that is next, or nothing
+-- Reply of `head`: the field that is next, or nothing; true if that one was not looked at, since too many were dead
 --
 -- May be sent twice: taking out who is dead, and telling who is next, is the same when it is done again.
 local alive,skew,short,long=tonumber(ARGV[6]),tonumber(ARGV[7]),tonumber(ARGV[8]),tonumber(ARGV[9])
@@ -27,7 +27,7 @@ end
 -- told less than a second ago.
 local function head(me,must)
   local open=free()
-  for _=1,16 do
+  for _=1,128 do
     local h=call('LINDEX',KEYS[3],0)
     if not h or h==me then return h end
     local z=score(4,h)
@@ -68,5 +68,6 @@ local function head(me,must)
     call('LPOP',KEYS[3]) call('ZREM',KEYS[4],h)
     must=true
   end
-  return call('LINDEX',KEYS[3],0)
+  local h=call('LINDEX',KEYS[3],0)
+  return h,h and h~=me
 end

@@ -3,10 +3,11 @@
 --
 -- KEYS 2 the group
 -- A hold of Redisson's counts for `pad` longer, since its clock may be behind. The end of one of ours is by Redis' clock; its
--- UUID tells, which is of version 8. An owner without an end, or whose end has passed, is a leftover: it holds nothing.
+-- UUID tells, which is of version 8. An owner without an end, or whose end has passed, is a leftover: it holds nothing, and
+-- `ends_in` returns nothing.
 local group=KEYS[2]
-local function left(f,h,pad)
-  local e=tonumber(redis.call('HGET',group,f..':'..h..':expire_time') or nil)
+local function ends_in(e,h,pad)
+  e=tonumber(e or nil)
   if e and h:sub(15,15)~='8' then e=e+pad end
   return e and e>now and e-now
 end
