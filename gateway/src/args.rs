@@ -235,7 +235,7 @@ pub(crate) struct Serve {
 
     /// The most connections of one address (of IPv6: a /64 network) at once. Not applied with
     /// --trusted-proxies.
-    #[arg(long, value_name = "NUMBER", default_value = "1000",
+    #[arg(long, value_name = "NUMBER", default_value = "250",
           value_parser = value_parser!(u32).range(1..))]
     address_connections: u32,
 
@@ -256,7 +256,8 @@ pub(crate) struct Serve {
     client_requests: NonZeroU32,
 
     /// Commands per second of one client with a scoped token, with bursts of four times as many or one
-    /// request. Each 4 KiB of a body count as one more.
+    /// request. Each 4 KiB of a body, each 64 words of a command, and each name beyond its first count as
+    /// one more.
     #[arg(long, value_name = "NUMBER", default_value = "1000")]
     client_commands: NonZeroU32,
 

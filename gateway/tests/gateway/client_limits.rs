@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use edgelatch::protocol::script::scripts;
 use edgelatch_gateway::{Config, Right};
 use futures_util::future::join_all;
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -33,18 +33,20 @@ fn client(stand: &Stand, token: &str) -> TestClient {
 }
 
 /// Of the same prefix as another one, and another user's.
-fn of_user(user: &str) -> String {
+pub(crate) fn of_user(user: &str) -> String {
     let exp = now() + 600;
-    with_claims(&json!({ "prefix": "app:", "sub": user, "maxLeaseMs": 1000, "exp": exp }))
+    with_claims(
+        &json!({ "prefix": "app:", "latchPrefix": "gate:", "sub": user, "maxLeaseMs": 1000, "exp": exp }),
+    )
 }
 
 /// The command that changes nothing, and that `scoped` tokens may run.
-fn inspecting() -> Value {
+pub(crate) fn inspecting() -> Value {
     run(&scripts::LATCH_INSPECT, &["gate:a"], &[REQUEST, "", "0", "P"])
 }
 
 /// An answer that says when to come back, and that nothing was done.
-fn assert_told(response: &reqwest::Response, status: u16) {
+pub(crate) fn assert_told(response: &reqwest::Response, status: u16) {
     assert_eq!(response.status(), status);
     let after: u64 = header(response.headers(), "retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&after), "{after}");
@@ -84,6 +86,43 @@ async fn health_checks_of_one_address_have_a_rate_of_their_own() {
     // Clients of the address go on.
     let client = client(&stand, &of_user("one")).request(Method::POST, "/").body("[\"PING\"]");
     assert_eq!(client.header("x-forwarded-for", "192.0.2.1").send().await.unwrap().status(), 403);
+}
+
+/// A guess costs the gateway a comparison or a signature, and nothing counted it.
+#[tokio::test]
+async fn requests_without_a_valid_token_have_a_rate_for_each_address() {
+    let origin = "https://app.example";
+    for origins in [vec![], vec![origin.parse().unwrap()]] {
+        let stand = stand(|config| {
+            (config.client_requests, config.address_clients) = (ONE, ONE);
+            (config.trusted_proxies, config.origins) = (1, origins.clone());
+        })
+        .await;
+        let guess = client(&stand, "a-guess-of-sixteen-characters");
+        let scoped = client(&stand, &of_user("one"));
+        let preflight = || {
+            let request = stand.client.bare(Method::OPTIONS, "/").header("origin", origin);
+            request.header("access-control-request-method", "POST")
+        };
+        let kinds: [(&dyn Fn() -> RequestBuilder, &str, u16); 3] = [
+            (&|| guess.request(Method::POST, "/"), "192.0.2.1", 401),
+            (&|| stand.client.bare(Method::GET, "/get/k?_token=guess"), "192.0.2.2", 401),
+            (&preflight, "192.0.2.3", if origins.is_empty() { 204 } else { 200 }),
+        ];
+        for (request, address, status) in kinds {
+            let from = |address: &str| request().header("x-forwarded-for", address).send();
+            let answers = join_all((0..200).map(|_| from(address))).await;
+            let mut answers = answers.into_iter().map(Result::unwrap);
+            assert_told(answers.find(|answer| answer.status() == 429).as_ref().unwrap(), 429);
+            assert_eq!(from("192.0.2.4").await.unwrap().status(), status, "{address}");
+            // Those who have a token go on.
+            for (client, status) in [(&stand.client, 200), (&scoped, 403)] {
+                let request = client.request(Method::POST, "/").body(r#"["PING"]"#);
+                let response = request.header("x-forwarded-for", address).send().await.unwrap();
+                assert_eq!(response.status(), status, "{address}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
