@@ -266,6 +266,11 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u32).range(1..))]
     client_concurrency: u32,
 
+    /// The most names of locks and other objects that one client with a scoped token may use in a day.
+    #[arg(long, value_name = "NUMBER", default_value = "10000",
+          value_parser = value_parser!(u32).range(1..))]
+    client_names: u32,
+
     /// The most streams of one client with a scoped token at once.
     #[arg(long, value_name = "NUMBER", default_value = "32")]
     client_streams: u32,
@@ -332,6 +337,7 @@ impl Serve {
         config.client_requests = self.client_requests;
         config.client_commands = self.client_commands;
         config.client_concurrency = usize::try_from(self.client_concurrency).unwrap_or(usize::MAX);
+        config.client_names = usize::try_from(self.client_names).unwrap_or(usize::MAX);
         config.client_streams = usize::try_from(self.client_streams).unwrap_or(usize::MAX);
         config.stream_limit = usize::try_from(self.stream_limit).unwrap_or(usize::MAX);
         config.wait_limit = usize::try_from(self.wait_limit).unwrap_or(usize::MAX);

@@ -62,6 +62,9 @@ pub struct Config {
     pub client_commands: NonZeroU32,
     /// The most requests of one client with a scoped token under way at once. Default 32; one more is answered 429.
     pub client_concurrency: usize,
+    /// The most names of locks and other objects that one client with a scoped token may use in a day, since each that was locked
+    /// leaves a fencing token in Redis for as long. Default 10,000; a call about another one is answered 429.
+    pub client_names: usize,
     /// The most streams of one client with a scoped token at once. Default 32; one more is answered 429.
     pub client_streams: usize,
     /// How many streams may be open at once; each costs Redis a connection. Default 1000.
@@ -106,6 +109,7 @@ impl Config {
             client_requests: const { NonZeroU32::new(100).unwrap() },
             client_commands: const { NonZeroU32::new(1000).unwrap() },
             client_concurrency: 32,
+            client_names: 10_000,
             client_streams: 32,
             stream_limit: 1000,
             wait_limit: 64,

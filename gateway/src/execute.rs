@@ -47,7 +47,8 @@ pub(crate) async fn command(
     let words = read(&access, arrived.text()?)?.ok_or(Failure::Forbidden(Breach::Call))?;
     if let Access::Scoped(scope) = &access {
         let names = scope.command(words.as_slice(), now()).map_err(Failure::Forbidden)?;
-        shared.limits.weight(&admitted, 1, weight(words.as_slice().len(), names))?;
+        shared.limits.weight(&admitted, 1, weight(words.as_slice().len(), names.len()))?;
+        shared.limits.names(&admitted, &names)?;
     }
     run(&shared, &access, &admitted, &words, &arrived).await
 }
@@ -146,6 +147,7 @@ pub(crate) async fn pipeline(
     let mut steps: Vec<Step> = Vec::with_capacity(commands.len());
     // A refused command keeps its place among the answers and is left out of what is sent.
     let mut refusals: Vec<Option<String>> = Vec::with_capacity(commands.len());
+    let mut names = Vec::new();
     for (number, command) in commands.into_iter().enumerate() {
         if number % YIELD_EVERY == YIELD_EVERY - 1 {
             yield_now().await;
@@ -153,7 +155,7 @@ pub(crate) async fn pipeline(
         let has_passed = refusals.last().is_some_and(Option::is_none);
         let follows = has_passed && steps.last().is_some_and(|step| step.lane == Lane::Shared);
         let words = read(&access, command.get())?;
-        refusals.push(match step(&shared, &access, words, follows) {
+        refusals.push(match step(&shared, &access, words, follows, &mut names) {
             Ok(step) => {
                 steps.push(step);
                 None
@@ -163,6 +165,7 @@ pub(crate) async fn pipeline(
     }
     let total = steps.iter().map(|step| step.weight).sum();
     shared.limits.weight(&admitted, steps.len(), total)?;
+    shared.limits.names(&admitted, &names)?;
     let waits = steps.iter().any(|step| step.lane == Lane::Own);
     let _waiting = waits.then(|| shared.limits.wait(&admitted)).transpose()?;
     let mut replies = send(&shared, steps, &turns).await?.into_iter();
@@ -233,22 +236,25 @@ fn read<'a>(access: &Access, command: &'a str) -> Result<Option<Words<'a>>, Malf
     Words::parse(command, max)
 }
 
-/// A command of a pipeline, and how it travels; or why it does not.
+/// A command of a pipeline, and how it travels; or why it does not. Adds to `names` what it is about.
 fn step(
     shared: &Context,
     access: &Access,
     words: Option<Words<'_>>,
     follows: bool,
+    names: &mut Vec<String>,
 ) -> Result<Step, String> {
     let words = words.ok_or_else(|| Breach::Call.text().to_owned())?;
     let slice = words.as_slice();
-    let mut names = 0;
+    let mut its_names = Vec::new();
     if let Access::Scoped(scope) = access {
         let looked = if follows { scope.next(slice, now()) } else { scope.command(slice, now()) };
-        names = looked.map_err(|breach| breach.text().to_owned())?;
+        its_names = looked.map_err(|breach| breach.text().to_owned())?;
     }
     let lane = shared.policy.lane(slice).map_err(Refusal::text)?;
-    Ok(Step { command: words.to_command(), lane, weight: weight(slice.len(), names) })
+    let weight = weight(slice.len(), its_names.len());
+    names.append(&mut its_names);
+    Ok(Step { command: words.to_command(), lane, weight })
 }
 
 /// If nothing came back at all, it is the request that failed.

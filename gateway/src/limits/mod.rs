@@ -5,24 +5,28 @@
 //! a rate for each address. Memory for bodies, streams, and connections for `WAIT` are bounded for all of them together, and a quarter
 //! of that is for full tokens alone.
 
+mod admitted;
 mod connections;
+mod names;
 mod pool;
 mod rate;
 mod shares;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::time::Duration;
 
 use governor::clock::MonotonicClock;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
+use self::admitted::Counted;
+pub(crate) use self::admitted::{Admitted, ClientKey, Source};
 pub(crate) use self::connections::Connections;
+use self::names::Names;
 pub(crate) use self::pool::Room;
 use self::pool::{Pool, take};
 use self::rate::Rate;
-use self::shares::{Share, Shares, Sizes};
+use self::shares::{Shares, Sizes};
 use crate::config::Config;
 use crate::failure::Failure;
 
@@ -44,24 +48,6 @@ pub(crate) enum Exceeded {
     Gateway(Duration),
 }
 
-/// Those who share the limits of one client: see `client` in `scoped/keys.rs`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ClientKey(Arc<str>);
-
-impl ClientKey {
-    pub(crate) fn new(text: &str) -> Self {
-        Self(text.into())
-    }
-}
-
-/// Whose shares a request with a scoped token takes from.
-#[derive(Clone, Debug)]
-pub(crate) struct Source {
-    pub(crate) client: ClientKey,
-    /// Of IPv6 the network.
-    pub(crate) address: IpAddr,
-}
-
 /// The limits, and what of them is in use.
 pub(crate) struct Limits {
     /// The largest body, in bytes: with a full token, and with a scoped one.
@@ -73,6 +59,8 @@ pub(crate) struct Limits {
     health_checks: Rate<IpAddr>,
     /// Requests of an address without a valid token, and preflights.
     strangers: Rate<IpAddr>,
+    client_names: Names,
+    address_names: Names,
     /// As how many commands those of one request may count.
     max_commands: usize,
     /// A permit for each byte of a body in memory.
@@ -80,17 +68,6 @@ pub(crate) struct Limits {
     streams: Pool,
     /// A permit for each request that waits for replicas, on a connection of its own.
     waits: Pool,
-}
-
-/// A request that was let in. It counts until this is dropped.
-pub(crate) struct Admitted(Option<Counted>);
-
-/// A request with a scoped token.
-struct Counted {
-    source: Source,
-    /// Of the client, and of its address.
-    shares: [Arc<Share>; 2],
-    _requests: [OwnedSemaphorePermit; 2],
 }
 
 impl Limits {
@@ -132,6 +109,8 @@ impl Limits {
             ),
             health_checks: per_address(),
             strangers: per_address(),
+            client_names: Names::new(config.client_names),
+            address_names: Names::new(config.client_names.saturating_mul(times)),
             max_commands,
             bodies: Pool::new(config.body_memory.max(config.body_limit), client.body_bytes),
             streams: Pool::new(config.stream_limit, 1),
@@ -187,6 +166,14 @@ impl Limits {
         Ok(self.commands(admitted, weight.saturating_sub(number))?)
     }
 
+    /// Counts the names that a request is about, by the day.
+    pub(crate) fn names(&self, admitted: &Admitted, names: &[String]) -> Result<(), Exceeded> {
+        let Some(Counted { source, .. }) = &admitted.0 else { return Ok(()) };
+        let now = Instant::now();
+        self.client_names.take(&source.client, names, now).map_err(Exceeded::Client)?;
+        self.address_names.take(&source.address, names, now).map_err(Exceeded::Client)
+    }
+
     /// Counts a body before it is looked at.
     pub(crate) fn read(&self, admitted: &Admitted, bytes: usize) -> Result<(), Exceeded> {
         self.commands(admitted, bytes / BYTES_PER_COMMAND)
@@ -224,19 +211,8 @@ impl Limits {
         self.addresses.forget_idle();
         self.health_checks.forget_idle();
         self.strangers.forget_idle();
-    }
-}
-
-impl Admitted {
-    /// Those of the client and its address; `None` for full tokens.
-    fn shares(&self) -> Option<&[Arc<Share>; 2]> {
-        self.0.as_ref().map(|counted| &counted.shares)
-    }
-
-    /// What a request of a client with a scoped token waits for before it sends to Redis.
-    pub(crate) fn turn(&self) -> Option<Arc<Semaphore>> {
-        let Counted { shares: [client, _], .. } = self.0.as_ref()?;
-        Some(Arc::clone(&client.turn))
+        self.client_names.forget_idle(Instant::now());
+        self.address_names.forget_idle(Instant::now());
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn weight(words: usize, names: usize) -> usize {
 /// Every request carries the future of its command about. A cluster's is large, so it is boxed and
 /// the others are not.
 pub(crate) enum Link {
-    Cluster(Cluster),
+    Cluster(Box<Cluster>),
     One(Arc<Node>),
     Sentinel(Arc<Sentinel>),
 }
@@ -65,7 +65,7 @@ impl Link {
     /// If the target is not one that the driver knows.
     pub(crate) fn new(target: Target, connections: usize) -> RedisResult<Self> {
         Ok(match target {
-            Target::Cluster(seeds) => Self::Cluster(Cluster::new(seeds, connections)?),
+            Target::Cluster(seeds) => Self::Cluster(Box::new(Cluster::new(seeds, connections)?)),
             Target::One(info) => Self::One(Node::new(info, connections)?),
             Target::Sentinel { sentinels, name, master } => {
                 Self::Sentinel(Arc::new(Sentinel::new(sentinels, name, master, connections)?))

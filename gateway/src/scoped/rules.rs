@@ -92,8 +92,12 @@ impl Scope {
         &self.client
     }
 
-    /// Checks a command, letter by letter what Redis would be sent. Returns the number of names that it is about.
-    pub(crate) fn command(&self, words: &[Cow<'_, str>], now: SystemTime) -> Result<usize, Breach> {
+    /// Checks a command, letter by letter what Redis would be sent. Returns the names that it is about.
+    pub(crate) fn command(
+        &self,
+        words: &[Cow<'_, str>],
+        now: SystemTime,
+    ) -> Result<Vec<String>, Breach> {
         let [verb, text, count, rest @ ..] = words else { return Err(Breach::Command) };
         let script = script(verb, text).ok_or(Breach::Command)?;
         let rest: Vec<&str> = rest.iter().map(Cow::as_ref).collect();
@@ -103,7 +107,7 @@ impl Scope {
         let touched = touched(script, keys, args).ok_or(Breach::Call)?;
         self.objects(&touched)?;
         self.amounts(&touched, now)?;
-        Ok(touched.names().count())
+        Ok(touched.names().map(str::to_owned).collect())
     }
 
     /// Checks whose objects a call is about, and whether the token may do that to them.
@@ -144,7 +148,11 @@ impl Scope {
     }
 
     /// Checks a command that follows an allowed one in a pipeline.
-    pub(crate) fn next(&self, words: &[Cow<'_, str>], now: SystemTime) -> Result<usize, Breach> {
+    pub(crate) fn next(
+        &self,
+        words: &[Cow<'_, str>],
+        now: SystemTime,
+    ) -> Result<Vec<String>, Breach> {
         let within = |text: &str, max| number(text).is_some_and(|n| (1..=max).contains(&n));
         match words {
             [verb, replicas, ms]
@@ -152,7 +160,7 @@ impl Scope {
                     && within(replicas, REPLICAS_MAX)
                     && within(ms, REPLICAS_WAIT_MAX) =>
             {
-                Ok(0)
+                Ok(Vec::new())
             }
             words => self.command(words, now),
         }

@@ -138,6 +138,27 @@ async fn commands_are_counted_one_by_one() {
     assert!(statuses.contains(&200) && statuses.contains(&429), "{statuses:?}");
 }
 
+/// Each name that was locked leaves a token for a day, so their number is bounded.
+#[tokio::test]
+async fn a_client_uses_a_limited_number_of_names_in_a_day() {
+    let stand = stand(|config| config.client_names = 2).await;
+    learn(&mut stand.redis.connect().await).await;
+    let about = |name: &str| run(&scripts::LATCH_INSPECT, &[name], &[REQUEST, "", "0", "P"]);
+    let [one, other] = ["one", "other"].map(|user| client(&stand, &of_user(user)));
+    let [first, second, third] = ["gate:a", "gate:b", "gate:c"].map(about);
+    let both = json!([first, second, first]).to_string();
+    assert_eq!(one.post("/pipeline", &both).await.0, 200);
+    for (path, body) in [("/", third.to_string()), ("/pipeline", json!([first, third]).to_string())]
+    {
+        let response = one.request(Method::POST, path).body(body).send().await.unwrap();
+        assert_eq!(response.status(), 429);
+        let after: u64 = header(response.headers(), "retry-after").unwrap().parse().unwrap();
+        assert!((80_000..=86_400).contains(&after), "{after}");
+    }
+    assert_eq!(one.command(&second.to_string()).await.0, 200);
+    assert_eq!(other.command(&third.to_string()).await.0, 200);
+}
+
 /// M4: one scoped token took all streams.
 #[tokio::test]
 async fn m4_streams_of_one_client_leave_room_for_the_others() {
