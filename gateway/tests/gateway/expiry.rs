@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use edgelatch::protocol::script::scripts;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -72,11 +73,13 @@ async fn a_body_that_ends_after_its_token_has_no_effect() {
 
 #[tokio::test]
 async fn no_portion_of_a_pipeline_is_sent_after_its_token_s_end() {
-    for (peer, url) in peers().await {
+    // Side by side: each waits until its token ends.
+    let looks = peers().await.map(|(peer, url)| async move {
         let gateway = gateway(url, with_scopes).await;
         let address = format!("http://{}", gateway.address());
         until(async || assert_rest_stays(&peer, &address).await).await;
-    }
+    });
+    join_all(looks).await;
 }
 
 /// Lets a token end while Redis runs the first portion of its pipeline; `None` if the machine was too slow for that.
