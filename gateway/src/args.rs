@@ -235,7 +235,7 @@ pub(crate) struct Serve {
 
     /// The most connections of one address (of IPv6: a /64 network) at once. Not applied with
     /// --trusted-proxies.
-    #[arg(long, value_name = "NUMBER", default_value = "1000",
+    #[arg(long, value_name = "NUMBER", default_value = "250",
           value_parser = value_parser!(u32).range(1..))]
     address_connections: u32,
 
@@ -256,7 +256,8 @@ pub(crate) struct Serve {
     client_requests: NonZeroU32,
 
     /// Commands per second of one client with a scoped token, with bursts of four times as many or one
-    /// request. Each 4 KiB of a body count as one more.
+    /// request. Each 4 KiB of a body, each 64 words of a command, and each name beyond its first count as
+    /// one more.
     #[arg(long, value_name = "NUMBER", default_value = "1000")]
     client_commands: NonZeroU32,
 
@@ -264,6 +265,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "NUMBER", default_value = "32",
           value_parser = value_parser!(u32).range(1..))]
     client_concurrency: u32,
+
+    /// The most names of locks and other objects that one client with a scoped token may use in a day.
+    #[arg(long, value_name = "NUMBER", default_value = "10000",
+          value_parser = value_parser!(u32).range(1..))]
+    client_names: u32,
 
     /// The most streams of one client with a scoped token at once.
     #[arg(long, value_name = "NUMBER", default_value = "32")]
@@ -331,6 +337,7 @@ impl Serve {
         config.client_requests = self.client_requests;
         config.client_commands = self.client_commands;
         config.client_concurrency = usize::try_from(self.client_concurrency).unwrap_or(usize::MAX);
+        config.client_names = usize::try_from(self.client_names).unwrap_or(usize::MAX);
         config.client_streams = usize::try_from(self.client_streams).unwrap_or(usize::MAX);
         config.stream_limit = usize::try_from(self.stream_limit).unwrap_or(usize::MAX);
         config.wait_limit = usize::try_from(self.wait_limit).unwrap_or(usize::MAX);

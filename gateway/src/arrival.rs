@@ -1,9 +1,12 @@
 //! What a request brings: its body, and how it is to be answered.
 
+use std::sync::Arc;
+
 use axum::body::{BodyDataStream, HttpBody as _};
 use axum::extract::Request;
 use axum::http::header::EXPECT;
 use futures_util::StreamExt as _;
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout_at};
 
 use crate::command::Malformed;
@@ -29,7 +32,7 @@ impl Arrived {
     /// Reads the whole body, within the limits of its client.
     pub(crate) async fn read(
         shared: &Context,
-        admitted: &Admitted,
+        admitted: &Arc<Admitted>,
         request: Request,
     ) -> Result<Self, Failure> {
         let deadline = Instant::now() + shared.request_time;
@@ -47,10 +50,13 @@ impl Arrived {
             timeout_at(deadline, reading).await.map_err(|_| Failure::SlowBody)?
         };
         if matches!(read, Err(Failure::TooLarge)) && !asks {
-            drop(tokio::spawn(timeout_at(
-                deadline,
-                discard(parts, limit.saturating_mul(DISCARD_TIMES)),
-            )));
+            // It counts as a request of its client for as long as it is read.
+            let admitted = Arc::clone(admitted);
+            drop(tokio::spawn(async move {
+                let discarding = discard(parts, limit.saturating_mul(DISCARD_TIMES));
+                let _: Result<(), Elapsed> = timeout_at(deadline, discarding).await;
+                drop(admitted);
+            }));
         }
         let (body, room) = read?;
         shared.limits.read(admitted, body.len())?;

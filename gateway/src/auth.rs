@@ -1,8 +1,10 @@
 //! Who may pass.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Once};
 
 use axum::Extension;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
@@ -11,10 +13,11 @@ use axum::response::{IntoResponse, Response};
 use tracing::warn;
 
 use crate::address::{FORWARDED_FOR, Peer, network};
+use crate::answering::Answering;
 use crate::clock::now;
 use crate::cors;
 use crate::failure::Failure;
-use crate::limits::Source;
+use crate::limits::{Admitted, Source};
 use crate::path;
 use crate::routes::{Context, Shared};
 use crate::scoped::{Rejection, Scope};
@@ -29,7 +32,7 @@ pub(crate) enum Access {
 }
 
 /// Stands before every route that reaches Redis, and before its body is read. Those behind it find
-/// an [`Access`] in the request, and an [`Admitted`](crate::limits::Admitted) that counts it.
+/// an [`Access`] in the request, and an [`Admitted`] that counts it.
 pub(crate) async fn guard(
     State(shared): State<Shared>,
     Extension(peer): Extension<Peer>,
@@ -41,18 +44,54 @@ pub(crate) async fn guard(
     if request.method() == Method::OPTIONS {
         return StatusCode::NO_CONTENT.into_response();
     }
-    let admitted = access(&shared, request.headers(), request.uri()).and_then(|access| {
-        let source = source(&shared, &access, peer, request.headers());
-        Ok((shared.limits.request(source)?, access))
-    });
-    match admitted {
-        Ok((admitted, access)) => {
-            request.extensions_mut().insert(access);
-            request.extensions_mut().insert(Arc::new(admitted));
-            next.run(request).await
-        }
-        Err(failure) => failure.into_response(),
+    let (access, admitted) = match admit(&shared, peer, &request) {
+        Ok(admitted) => admitted,
+        Err(failure) => return failure.into_response(),
+    };
+    request.extensions_mut().insert(access);
+    request.extensions_mut().insert(Arc::clone(&admitted));
+    let response = next.run(request).await;
+    // A stream has limits of its own.
+    match response.body().size_hint().exact() {
+        Some(_) => response.map(|body| Body::new(Answering::new(body, admitted))),
+        None => response,
     }
+}
+
+/// Stands before all routes, and before the layer that answers preflights: they have the rate of requests without a token.
+pub(crate) async fn count_preflights(
+    State(shared): State<Shared>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    if request.method() == Method::OPTIONS {
+        shared.limits.stranger(address(&shared, peer, request.headers()))?;
+    }
+    Ok(next.run(request).await)
+}
+
+/// Looks at the token of a request, and counts the request: for its client, or as one without a token for its address.
+fn admit(
+    shared: &Context,
+    peer: Peer,
+    request: &Request,
+) -> Result<(Access, Arc<Admitted>), Failure> {
+    let headers = request.headers();
+    let access = match access(shared, headers, request.uri()) {
+        Ok(access) => access,
+        Err(failure) => {
+            shared.limits.stranger(address(shared, peer, headers))?;
+            return Err(failure);
+        }
+    };
+    let admitted = shared.limits.request(source(shared, &access, peer, headers))?;
+    Ok((access, Arc::new(admitted)))
+}
+
+/// The address that limits are counted for.
+fn address(shared: &Context, peer: Peer, headers: &HeaderMap) -> IpAddr {
+    network(peer.client(headers, shared.trusted_proxies))
 }
 
 /// Whose limits apply: nobody's to a full token.
@@ -61,7 +100,7 @@ fn source(shared: &Context, access: &Access, peer: Peer, headers: &HeaderMap) ->
     if shared.trusted_proxies == 0 && headers.contains_key(FORWARDED_FOR) {
         warn_of_a_proxy();
     }
-    let address = network(peer.client(headers, shared.trusted_proxies));
+    let address = address(shared, peer, headers);
     Some(Source { client: scope.client().clone(), address })
 }
 

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use redis::Cmd;
+use serde::Deserializer as _;
+use serde::de::{SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// What a word is: text in a JSON body, any bytes in an address.
@@ -44,20 +46,64 @@ pub(crate) fn bytes<T: Word + ?Sized>(word: &T) -> &[u8] {
 }
 
 impl<'a> Words<'a> {
-    /// Reads `["SET", "key", 1]`.
+    /// Reads `["SET", "key", 1]`; `None` if it has more than `max` words, which are then not kept.
     ///
     /// A number is passed on letter by letter, so that one of 64 bits or more stays exact;
     /// `true`, `false` and `null` become these words, as the official SDK expects.
-    pub(crate) fn parse(command: &'a str) -> Result<Self, Malformed> {
-        let values: Vec<&RawValue> = serde_json::from_str(command).map_err(|_| Malformed::Array)?;
-        Self::new(values.into_iter().map(word).collect::<Result<_, _>>()?)
+    pub(crate) fn parse(command: &'a str, max: usize) -> Result<Option<Self>, Malformed> {
+        let (mut words, mut number, mut problem) = (Vec::new(), 0, None);
+        let keep = |value| {
+            number += 1;
+            match word(value) {
+                Ok(word) if number <= max => words.push(word),
+                Ok(_) => {}
+                Err(malformed) => problem = problem.or(Some(malformed)),
+            }
+        };
+        each(command, keep).map_err(|_| Malformed::Array)?;
+        if let Some(malformed) = problem {
+            return Err(malformed);
+        }
+        let words = Self::new(words)?;
+        Ok((number <= max).then_some(words))
+    }
+}
+
+/// Splits `[["SET", "key", 1], ["GET", "key"]]` into its commands, which are not read yet; `None` if they are more than `max`.
+pub(crate) fn split(commands: &str, max: usize) -> Result<Option<Vec<&RawValue>>, Malformed> {
+    let (mut kept, mut number) = (Vec::new(), 0);
+    let keep = |command| {
+        number += 1;
+        if number <= max {
+            kept.push(command);
+        }
+    };
+    each(commands, keep).map_err(|_| Malformed::ArrayOfArrays)?;
+    Ok((number <= max).then_some(kept))
+}
+
+/// Reads an array to its end, and nothing but an array. What it holds takes memory only where `on_element` keeps it.
+fn each<'a>(array: &'a str, on_element: impl FnMut(&'a RawValue)) -> serde_json::Result<()> {
+    let mut reader = serde_json::Deserializer::from_str(array);
+    reader.deserialize_seq(Each(on_element))?;
+    reader.end()
+}
+
+/// Visits the elements of an array.
+struct Each<F>(F);
+
+impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for Each<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
     }
 
-    /// Reads `[["SET", "key", 1], ["GET", "key"]]`.
-    pub(crate) fn parse_all(commands: &'a str) -> Result<Vec<Self>, Malformed> {
-        let commands: Vec<&RawValue> =
-            serde_json::from_str(commands).map_err(|_| Malformed::ArrayOfArrays)?;
-        commands.into_iter().map(|command| Self::parse(command.get())).collect()
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+        while let Some(element) = elements.next_element()? {
+            (self.0)(element);
+        }
+        Ok(())
     }
 }
 
@@ -108,7 +154,13 @@ mod tests {
     use super::*;
 
     fn words(json: &str) -> Vec<String> {
-        Words::parse(json).unwrap().0.into_iter().map(Cow::into_owned).collect()
+        Words::parse(json, usize::MAX)
+            .unwrap()
+            .unwrap()
+            .0
+            .into_iter()
+            .map(Cow::into_owned)
+            .collect()
     }
 
     #[test]
@@ -145,10 +197,24 @@ mod tests {
             ("[\"SET\",{\"a\":1}]", Malformed::Argument),
             ("[\"SET\",\"\\ud800\"]", Malformed::Argument),
         ] {
-            assert_eq!(Words::parse(json).unwrap_err(), problem, "{json}");
+            // Also where its words are not kept.
+            for max in [usize::MAX, 1] {
+                assert_eq!(Words::parse(json, max).unwrap_err(), problem, "{json}");
+            }
         }
-        assert_eq!(Words::parse_all("[\"PING\"]").unwrap_err(), Malformed::Array);
-        assert_eq!(Words::parse_all("{}").unwrap_err(), Malformed::ArrayOfArrays);
-        assert!(Words::parse_all("[]").unwrap().is_empty());
+        for (json, number) in [("[]", Some(0)), ("[[],0]", Some(2)), ("[[],[],{}]", None)] {
+            let split = split(json, 2).unwrap();
+            assert_eq!(split.map(|commands| commands.len()), number, "{json}");
+        }
+        for json in ["{}", "[[],[],[]", "[[]] x", "[[],]"] {
+            assert_eq!(split(json, 1).unwrap_err(), Malformed::ArrayOfArrays, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_command_has_no_more_words_than_its_client_may_send() {
+        let json = format!("[{}0]", "0,".repeat(99));
+        assert_eq!(Words::parse(&json, 100).unwrap().unwrap().as_slice().len(), 100);
+        assert!(Words::parse(&json, 99).unwrap().is_none());
     }
 }

@@ -45,7 +45,7 @@ pub struct Config {
     /// How often an idle stream says that it lives. Default 15 s: proxies and clients give a
     /// silent stream up after 30 s or more.
     pub keep_alive: Duration,
-    /// The most connections of one address (of IPv6: a network of 64 bits) at once. Default 1000; one more is closed with 503. Not
+    /// The most connections of one address (of IPv6: a network of 64 bits) at once. Default 250; one more is closed with 503. Not
     /// applied behind [`trusted_proxies`](Self::trusted_proxies).
     pub address_connections: usize,
     /// As much as this many clients with scoped tokens may take, all of one address may together. Default 8. It applies to each
@@ -57,11 +57,14 @@ pub struct Config {
     /// Requests per second of one client with a scoped token, with bursts of four times as many. Default 100; one more is answered
     /// 429. Tokens with the same prefixes and the same `sub` are one client; one without `sub` is a client of its own.
     pub client_requests: NonZeroU32,
-    /// Commands per second of one client with a scoped token, with bursts of four times as many or one request. Each 4 KiB of a body
-    /// count as one more. Default 1000; more are answered 429.
+    /// Commands per second of one client with a scoped token, with bursts of four times as many or one request. Each 4 KiB of a body,
+    /// each 64 words of a command, and each name beyond its first count as one more. Default 1000; more are answered 429.
     pub client_commands: NonZeroU32,
     /// The most requests of one client with a scoped token under way at once. Default 32; one more is answered 429.
     pub client_concurrency: usize,
+    /// The most names of locks and other objects that one client with a scoped token may use in a day, since each that was locked
+    /// leaves a fencing token in Redis for as long. Default 10,000; a call about another one is answered 429.
+    pub client_names: usize,
     /// The most streams of one client with a scoped token at once. Default 32; one more is answered 429.
     pub client_streams: usize,
     /// How many streams may be open at once; each costs Redis a connection. Default 1000.
@@ -100,12 +103,13 @@ impl Config {
             head_time: Duration::from_secs(10),
             request_time: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
-            address_connections: 1000,
+            address_connections: 250,
             address_clients: const { NonZeroU32::new(8).unwrap() },
             body_memory: 64 << 20,
             client_requests: const { NonZeroU32::new(100).unwrap() },
             client_commands: const { NonZeroU32::new(1000).unwrap() },
             client_concurrency: 32,
+            client_names: 10_000,
             client_streams: 32,
             stream_limit: 1000,
             wait_limit: 64,

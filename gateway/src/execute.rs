@@ -12,25 +12,28 @@ use axum::response::IntoResponse as _;
 use redis::{RedisResult, Value};
 use serde::Serialize;
 use tokio::task::yield_now;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use crate::arrival::Arrived;
 use crate::auth::Access;
 use crate::clock::now;
-use crate::command::{Word, Words};
+use crate::command::{Malformed, Word, Words, split};
 use crate::cors;
 use crate::failure::{Failure, json};
 use crate::limits::Admitted;
-use crate::link::Step;
+use crate::link::{Step, weight};
 use crate::path;
 use crate::policy::{Lane, Refusal};
 use crate::reply::{Answer, ErrorText, Format};
 use crate::routes::{Context, Shared};
 use crate::scoped::Breach;
 use crate::sync_token::{SYNC_TOKEN, sync_token};
+use crate::turns::Turns;
 
 /// After how many commands of a pipeline other requests get a turn on this thread.
 const YIELD_EVERY: usize = 64;
+/// Far more words than any call of the library has. A scoped token's longer command is refused, and its words are not kept.
+const SCOPED_WORDS_MAX: usize = 4096;
 
 /// `POST /`: one command, `{"result": …}` or `{"error": …}`.
 pub(crate) async fn command(
@@ -41,11 +44,13 @@ pub(crate) async fn command(
 ) -> Result<Response<Body>, Failure> {
     let arrived = Arrived::read(&shared, &admitted, request).await?;
     shared.limits.commands(&admitted, 1)?;
-    let words = Words::parse(arrived.text()?)?;
+    let words = read(&access, arrived.text()?)?.ok_or(Failure::Forbidden(Breach::Call))?;
     if let Access::Scoped(scope) = &access {
-        scope.command(words.as_slice(), now()).map_err(Failure::Forbidden)?;
+        let names = scope.command(words.as_slice(), now()).map_err(Failure::Forbidden)?;
+        shared.limits.weight(&admitted, 1, weight(words.as_slice().len(), names.len()))?;
+        shared.limits.names(&admitted, &names)?;
     }
-    run(&shared, &admitted, &words, &arrived).await
+    run(&shared, &access, &admitted, &words, &arrived).await
 }
 
 /// `/set/key/value`: one command in the address, answered as by [`command`].
@@ -66,7 +71,7 @@ pub(crate) async fn path_command(
 async fn run_path(
     shared: &Context,
     access: &Access,
-    admitted: &Admitted,
+    admitted: &Arc<Admitted>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
     // Scoped tokens are for pages, which have no use for it: there is nothing to refuse call by call.
@@ -82,12 +87,13 @@ async fn run_path(
     };
     let arrived = Arrived::read(shared, admitted, request).await?;
     let words = path::words(&uri, &arrived.body)?;
-    run(shared, admitted, &words, &arrived).await
+    run(shared, access, admitted, &words, &arrived).await
 }
 
 /// Sends a command that its token allows, unless the gateway refuses it to everybody.
 async fn run<T: Word + ?Sized>(
     shared: &Context,
+    access: &Access,
     admitted: &Admitted,
     words: &Words<'_, T>,
     arrived: &Arrived,
@@ -95,10 +101,9 @@ async fn run<T: Word + ?Sized>(
     let lane =
         shared.policy.lane(words.as_slice()).map_err(|refusal| Failure::Refused(refusal.text()))?;
     let _waiting = (lane == Lane::Own).then(|| shared.limits.wait(admitted)).transpose()?;
-    let command = words.to_command();
-    let reply = timeout_at(arrived.deadline, shared.link.command(&command, lane))
-        .await
-        .map_err(|_| Failure::TimedOut)??;
+    let turns = Turns::new(access, admitted, arrived.deadline);
+    let (link, command) = (Arc::clone(&shared.link), words.to_command());
+    let reply = turns.send(lane, async move { link.command(&command, lane).await }).await??;
     let answer = Answer::Replied(reply, arrived.format);
     let status = if answer.is_result() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     write(status, arrived.format, slice::from_ref(&answer), &answer)
@@ -135,28 +140,35 @@ pub(crate) async fn pipeline(
     request: Request,
 ) -> Result<Response<Body>, Failure> {
     let arrived = Arrived::read(&shared, &admitted, request).await?;
-    let commands = parse_all(&shared, arrived.text()?)?;
+    let turns = Turns::new(&access, &admitted, arrived.deadline);
+    turns.check()?;
+    let commands = split(arrived.text()?, shared.pipeline_limit)?.ok_or(Failure::TooMany)?;
     shared.limits.commands(&admitted, commands.len())?;
     let mut steps: Vec<Step> = Vec::with_capacity(commands.len());
     // A refused command keeps its place among the answers and is left out of what is sent.
     let mut refusals: Vec<Option<String>> = Vec::with_capacity(commands.len());
-    for (number, words) in commands.iter().enumerate() {
+    let mut names = Vec::new();
+    for (number, command) in commands.into_iter().enumerate() {
         if number % YIELD_EVERY == YIELD_EVERY - 1 {
             yield_now().await;
         }
         let has_passed = refusals.last().is_some_and(Option::is_none);
         let follows = has_passed && steps.last().is_some_and(|step| step.lane == Lane::Shared);
-        match lane_of(&shared, &access, words, follows) {
-            Ok(lane) => {
-                steps.push(Step { command: words.to_command(), lane });
-                refusals.push(None);
+        let words = read(&access, command.get())?;
+        refusals.push(match step(&shared, &access, words, follows, &mut names) {
+            Ok(step) => {
+                steps.push(step);
+                None
             }
-            Err(refusal) => refusals.push(Some(refusal)),
-        }
+            Err(refusal) => Some(refusal),
+        });
     }
+    let total = steps.iter().map(|step| step.weight).sum();
+    shared.limits.weight(&admitted, steps.len(), total)?;
+    shared.limits.names(&admitted, &names)?;
     let waits = steps.iter().any(|step| step.lane == Lane::Own);
     let _waiting = waits.then(|| shared.limits.wait(&admitted)).transpose()?;
-    let mut replies = send(&shared, steps, arrived.deadline).await?.into_iter();
+    let mut replies = send(&shared, steps, &turns).await?.into_iter();
     let answers = refusals
         .into_iter()
         .map(|refusal| match refusal {
@@ -185,9 +197,10 @@ pub(crate) async fn multi_exec(
         return Err(Failure::Forbidden(Breach::Path));
     }
     let arrived = Arrived::read(&shared, &admitted, request).await?;
-    let commands = parse_all(&shared, arrived.text()?)?;
+    let commands = split(arrived.text()?, shared.pipeline_limit)?.ok_or(Failure::TooMany)?;
     let mut queue = Vec::with_capacity(commands.len());
-    for words in &commands {
+    for command in commands {
+        let Some(words) = Words::parse(command.get(), usize::MAX)? else { continue };
         // Inside a transaction a wait does not wait, so the lane makes no difference.
         shared.policy.lane(words.as_slice()).map_err(|refusal| Failure::Refused(refusal.text()))?;
         queue.push(words.to_command());
@@ -214,36 +227,46 @@ pub(crate) async fn multi_exec(
     }
 }
 
-/// How a command of a pipeline travels, or why it does not.
-fn lane_of(
-    shared: &Context,
-    access: &Access,
-    words: &Words<'_>,
-    follows: bool,
-) -> Result<Lane, String> {
-    if let Access::Scoped(scope) = access {
-        let words = words.as_slice();
-        let looked = if follows { scope.next(words, now()) } else { scope.command(words, now()) };
-        looked.map_err(|breach| breach.text().to_owned())?;
-    }
-    shared.policy.lane(words.as_slice()).map_err(Refusal::text)
+/// Reads a command; `None` if it has more words than a scoped token needs.
+fn read<'a>(access: &Access, command: &'a str) -> Result<Option<Words<'a>>, Malformed> {
+    let max = match access {
+        Access::Full => usize::MAX,
+        Access::Scoped(_) => SCOPED_WORDS_MAX,
+    };
+    Words::parse(command, max)
 }
 
-fn parse_all<'a>(shared: &Context, body: &'a str) -> Result<Vec<Words<'a>>, Failure> {
-    let commands = Words::parse_all(body)?;
-    if commands.len() > shared.pipeline_limit { Err(Failure::TooMany) } else { Ok(commands) }
+/// A command of a pipeline, and how it travels; or why it does not. Adds to `names` what it is about.
+fn step(
+    shared: &Context,
+    access: &Access,
+    words: Option<Words<'_>>,
+    follows: bool,
+    names: &mut Vec<String>,
+) -> Result<Step, String> {
+    let words = words.ok_or_else(|| Breach::Call.text().to_owned())?;
+    let slice = words.as_slice();
+    let mut its_names = Vec::new();
+    if let Access::Scoped(scope) = access {
+        let looked = if follows { scope.next(slice, now()) } else { scope.command(slice, now()) };
+        its_names = looked.map_err(|breach| breach.text().to_owned())?;
+    }
+    let lane = shared.policy.lane(slice).map_err(Refusal::text)?;
+    let weight = weight(slice.len(), its_names.len());
+    names.append(&mut its_names);
+    Ok(Step { command: words.to_command(), lane, weight })
 }
 
 /// If nothing came back at all, it is the request that failed.
 async fn send(
     shared: &Context,
     steps: Vec<Step>,
-    deadline: Instant,
+    turns: &Turns,
 ) -> Result<Vec<RedisResult<Value>>, Failure> {
     if steps.is_empty() {
         return Ok(Vec::new());
     }
-    let replies = shared.link.pipeline(steps, deadline).await;
+    let replies = shared.link.pipeline(steps, turns).await;
     if replies.iter().any(Result::is_ok) {
         return Ok(replies);
     }

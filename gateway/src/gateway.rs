@@ -14,9 +14,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
 use hyper_util::service::TowerToHyperService;
 use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, sink};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::select;
+use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
@@ -28,6 +31,7 @@ use crate::limits::Connections;
 use crate::link::{Link, Target};
 use crate::private_redis::{PrivateRedis, PrivateRedisError};
 use crate::routes::{Context, router};
+use crate::write_timer::WriteTimer;
 
 /// How long running requests may take to end when the gateway does.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -37,9 +41,12 @@ const HEAD_MAX: usize = 16 * 1024;
 const FORGET_EVERY: Duration = Duration::from_secs(10);
 /// The answer to a connection beyond the limits.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 41\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{\"error\":\"ERR too many open connections\"}";
-/// How long a client may leave sent bytes unacknowledged.
-#[cfg(target_os = "linux")]
-const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+/// How many connections beyond the limits are told so at once, for how long at most, and how many bytes of each are read.
+const FAREWELLS: usize = 64;
+const FAREWELL_TIME: Duration = Duration::from_secs(1);
+const FAREWELL_BYTES: u64 = 64 * 1024;
+/// How long a client may take no byte of an answer, or leave sent bytes unacknowledged.
+const UNREAD: Duration = Duration::from_secs(30);
 
 /// A gateway that listens. It needs a Tokio runtime, and ends when it is dropped; only
 /// [`shutdown`](Self::shutdown) lets running requests finish.
@@ -146,6 +153,8 @@ struct Server {
     http: http1::Builder,
     service: TowerToHyperService<Router>,
     room: Connections,
+    /// A permit for each connection beyond the limits that is told so.
+    farewells: Arc<Semaphore>,
     head_time: Duration,
 }
 
@@ -155,7 +164,9 @@ impl Server {
         // From the end of an answer to the end of the next head, however the bytes come.
         http.timer(TokioTimer::new()).header_read_timeout(config.idle_time).max_buf_size(HEAD_MAX);
         let service = TowerToHyperService::new(router);
-        Self { http, service, room: Connections::new(config), head_time: config.head_time }
+        let farewells = Arc::new(Semaphore::new(FAREWELLS));
+        let (room, head_time) = (Connections::new(config), config.head_time);
+        Self { http, service, room, farewells, head_time }
     }
 
     async fn listen(self, listener: TcpListener, stop: CancellationToken) {
@@ -173,7 +184,13 @@ impl Server {
                 Ok((stream, peer)) => {
                     let Some(connected) = self.room.connect(peer.ip()) else {
                         // A client that is told at once can go elsewhere, or come back.
-                        let _ = stream.try_write(FULL);
+                        if let Ok(farewell) = Arc::clone(&self.farewells).try_acquire_owned() {
+                            connections.spawn(async move {
+                                let _: Result<(), Elapsed> =
+                                    timeout(FAREWELL_TIME, refuse(stream)).await;
+                                drop(farewell);
+                            });
+                        }
                         continue;
                     };
                     let watched = graceful.watch(self.connection(stream, Peer(peer.ip())));
@@ -205,7 +222,7 @@ impl Server {
         peer: Peer,
     ) -> impl GracefulConnection<Error = hyper::Error> + Send + use<> {
         tune(&stream);
-        let stream = HeadTimer::new(stream, self.head_time);
+        let stream = HeadTimer::new(WriteTimer::new(stream, UNREAD), self.head_time);
         let (service, progress) = (self.service.clone(), stream.progress());
         let service = service_fn(move |mut request| {
             let serving = progress.head();
@@ -217,6 +234,14 @@ impl Server {
     }
 }
 
+/// Tells a client that there is no room for its connection. A connection that is closed with unread bytes in it is reset, and
+/// then its client may not read why: so what it has sent is read first.
+async fn refuse(mut stream: TcpStream) {
+    if stream.write_all(FULL).await.is_ok() && stream.shutdown().await.is_ok() {
+        let _: io::Result<u64> = copy(&mut stream.take(FAREWELL_BYTES), &mut sink()).await;
+    }
+}
+
 /// Small answers go out at once, and a client that has vanished is noticed.
 fn tune(stream: &TcpStream) {
     let keep_alive = TcpKeepalive::new()
@@ -225,7 +250,7 @@ fn tune(stream: &TcpStream) {
     let socket = SockRef::from(stream);
     let tuned = stream.set_nodelay(true).and_then(|()| socket.set_tcp_keepalive(&keep_alive));
     #[cfg(target_os = "linux")]
-    let tuned = tuned.and_then(|()| socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED)));
+    let tuned = tuned.and_then(|()| socket.set_tcp_user_timeout(Some(UNREAD)));
     if let Err(error) = tuned {
         debug!(%error, "cannot set the options of a connection");
     }

@@ -30,6 +30,7 @@
 //! - no log line, error or debug output holds a token, a key, a channel or an argument.
 
 mod address;
+mod answering;
 mod arrival;
 mod auth;
 mod clock;
@@ -52,6 +53,8 @@ mod scoped;
 mod subscribe;
 mod sync_token;
 mod tokens;
+mod turns;
+mod write_timer;
 
 pub use config::{Config, Origin, OriginError, RedisSource};
 pub use edgelatch::protocol::scope::Right;

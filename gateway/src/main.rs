@@ -1,6 +1,7 @@
 //! `edgelatch-gateway`: Upstash's REST protocol in front of any Redis.
 
 mod args;
+mod open_files;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ async fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
     // Before anything is started: a signal must never find a Redis and no one to end it.
     let mut signals = Signals::new()?;
     let (config, fresh_token) = args.into_config()?;
+    open_files::make_room(&config);
     let mut gateway = select! {
         gateway = Gateway::start(config.clone()) => gateway?,
         () = signals.next() => return Ok(()),

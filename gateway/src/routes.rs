@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{Peer, network};
-use crate::auth::guard;
+use crate::auth::{count_preflights, guard};
 use crate::config::{Config, Origin};
 use crate::cors;
 use crate::execute::{command, multi_exec, path_command, pipeline};
@@ -84,7 +84,9 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
         Some(layer) => router.layer(layer),
         None => router,
     };
-    router.layer(from_fn(framing::guard))
+    router
+        .layer(from_fn_with_state(Arc::clone(shared), count_preflights))
+        .layer(from_fn(framing::guard))
 }
 
 /// Tells a supervisor whether commands would get through. Needs no token and says nothing else.

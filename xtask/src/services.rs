@@ -30,7 +30,8 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Starts the program on a free port of loopback and waits until it serves.
     pub(crate) fn start(place: &Place, program: &Path) -> Result<Self> {
-        Self::start_with(place, program, &["--dev"])
+        // All tests come from one address.
+        Self::start_with(place, program, &["--dev", "--address-connections", "4000"])
     }
 
     /// The same, told by its arguments which Redis to use.

@@ -1,30 +1,41 @@
 //! What clients may take, so that one of them does not keep the gateway or Redis from the others.
 //!
 //! Clients with a scoped token may be anybody, so each of them has a share, and so has each address they come from: a rate, and what
-//! it may have at once. Clients with a full token are trusted with more; an address has a rate of health checks, which need no token. Memory for bodies, streams, and connections for `WAIT` are
-//! bounded for all of them together.
+//! it may have at once. Clients with a full token are trusted with more. What needs no token, such as health checks, has
+//! a rate for each address. Memory for bodies, streams, and connections for `WAIT` are bounded for all of them together, and a quarter
+//! of that is for full tokens alone.
 
+mod admitted;
 mod connections;
+mod names;
+mod pool;
 mod rate;
 mod shares;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::time::Duration;
 
 use governor::clock::MonotonicClock;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
+use self::admitted::Counted;
+pub(crate) use self::admitted::{Admitted, ClientKey, Source};
 pub(crate) use self::connections::Connections;
+use self::names::Names;
+pub(crate) use self::pool::Room;
+use self::pool::{Pool, take};
 use self::rate::Rate;
-use self::shares::{Share, Shares, Sizes, semaphore};
+use self::shares::{Shares, Sizes};
 use crate::config::Config;
+use crate::failure::Failure;
 
 /// So many bytes of a body count as one more command: reading them takes time as well.
 const BYTES_PER_COMMAND: usize = 4096;
+/// As how many commands one command may count, whatever the limit of a pipeline: more than a call with the most names does.
+const COMMAND_MAX: usize = 128;
 /// When to come back where there is no room: requests and waits end within seconds.
-const NO_ROOM: Duration = Duration::from_secs(1);
+pub(crate) const NO_ROOM: Duration = Duration::from_secs(1);
 /// A client has this part of what all share, an address at most half of it.
 const CLIENT_PART: usize = 16;
 
@@ -37,24 +48,6 @@ pub(crate) enum Exceeded {
     Gateway(Duration),
 }
 
-/// Those who share the limits of one client: see `client` in `scoped/keys.rs`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ClientKey(Arc<str>);
-
-impl ClientKey {
-    pub(crate) fn new(text: &str) -> Self {
-        Self(text.into())
-    }
-}
-
-/// Whose shares a request with a scoped token takes from.
-#[derive(Clone, Debug)]
-pub(crate) struct Source {
-    pub(crate) client: ClientKey,
-    /// Of IPv6 the network.
-    pub(crate) address: IpAddr,
-}
-
 /// The limits, and what of them is in use.
 pub(crate) struct Limits {
     /// The largest body, in bytes: with a full token, and with a scoped one.
@@ -64,36 +57,26 @@ pub(crate) struct Limits {
     addresses: Shares<IpAddr>,
     /// Health checks of an address: they need no token, so they count apart from its requests.
     health_checks: Rate<IpAddr>,
+    /// Requests of an address without a valid token, and preflights.
+    strangers: Rate<IpAddr>,
+    client_names: Names,
+    address_names: Names,
+    /// As how many commands those of one request may count.
+    max_commands: usize,
     /// A permit for each byte of a body in memory.
-    bodies: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
+    bodies: Pool,
+    streams: Pool,
     /// A permit for each request that waits for replicas, on a connection of its own.
-    waits: Arc<Semaphore>,
-}
-
-/// A request that was let in. It counts until this is dropped.
-pub(crate) struct Admitted(Option<Counted>);
-
-/// A request with a scoped token.
-struct Counted {
-    source: Source,
-    /// Of the client, and of its address.
-    shares: [Arc<Share>; 2],
-    _requests: [OwnedSemaphorePermit; 2],
-}
-
-/// Room that is given back when this is dropped.
-pub(crate) struct Room {
-    shared: OwnedSemaphorePermit,
-    own: Option<[OwnedSemaphorePermit; 2]>,
+    waits: Pool,
 }
 
 impl Limits {
     pub(crate) fn new(config: &Config) -> Self {
         let client_body_max = config.client_body_limit.min(config.body_limit);
-        let max_commands = config.pipeline_limit + client_body_max / BYTES_PER_COMMAND;
-        let max_commands = u32::try_from(max_commands).unwrap_or(u32::MAX);
-        let max_commands = NonZeroU32::new(max_commands).unwrap_or(NonZeroU32::MIN);
+        let max_commands = config.pipeline_limit.max(COMMAND_MAX);
+        let burst = max_commands + client_body_max / BYTES_PER_COMMAND;
+        let burst = u32::try_from(burst).unwrap_or(u32::MAX);
+        let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
         let clients = config.address_clients;
         let times = usize::try_from(clients.get()).unwrap_or(usize::MAX);
         let client = Sizes {
@@ -112,24 +95,26 @@ impl Limits {
                 .min((config.body_memory / 2).max(client.body_bytes)),
         };
         let (requests, commands) = (config.client_requests, config.client_commands);
+        let per_address =
+            || Rate::new(requests.saturating_mul(clients), NonZeroU32::MIN, MonotonicClock);
         Self {
             body_max: config.body_limit,
             client_body_max,
-            clients: Shares::new(requests, commands, max_commands, client),
+            clients: Shares::new(requests, commands, burst, client),
             addresses: Shares::new(
                 requests.saturating_mul(clients),
                 commands.saturating_mul(clients),
-                max_commands,
+                burst,
                 address,
             ),
-            health_checks: Rate::new(
-                requests.saturating_mul(clients),
-                NonZeroU32::MIN,
-                MonotonicClock,
-            ),
-            bodies: semaphore(config.body_memory.max(config.body_limit)),
-            streams: semaphore(config.stream_limit),
-            waits: semaphore(config.wait_limit),
+            health_checks: per_address(),
+            strangers: per_address(),
+            client_names: Names::new(config.client_names),
+            address_names: Names::new(config.client_names.saturating_mul(times)),
+            max_commands,
+            bodies: Pool::new(config.body_memory.max(config.body_limit), client.body_bytes),
+            streams: Pool::new(config.stream_limit, 1),
+            waits: Pool::new(config.wait_limit, 1),
         }
     }
 
@@ -149,6 +134,11 @@ impl Limits {
         self.health_checks.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
     }
 
+    /// Counts a request without a valid token, or a preflight. An address may make as many as its clients may send requests.
+    pub(crate) fn stranger(&self, address: IpAddr) -> Result<(), Exceeded> {
+        self.strangers.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
+    }
+
     /// The largest body that the request may have, in bytes.
     pub(crate) fn body_max(&self, admitted: &Admitted) -> usize {
         if admitted.0.is_some() { self.client_body_max } else { self.body_max }
@@ -161,6 +151,27 @@ impl Limits {
         let Some(number) = NonZeroU32::new(number) else { return Ok(()) };
         self.clients.commands(&source.client, number).map_err(Exceeded::Client)?;
         self.addresses.commands(&source.address, number).map_err(Exceeded::Client)
+    }
+
+    /// Counts commands with many names or words, which were counted once each, as `weight` commands in all.
+    pub(crate) fn weight(
+        &self,
+        admitted: &Admitted,
+        number: usize,
+        weight: usize,
+    ) -> Result<(), Failure> {
+        if admitted.0.is_some() && weight > self.max_commands {
+            return Err(Failure::TooMany);
+        }
+        Ok(self.commands(admitted, weight.saturating_sub(number))?)
+    }
+
+    /// Counts the names that a request is about, by the day.
+    pub(crate) fn names(&self, admitted: &Admitted, names: &[String]) -> Result<(), Exceeded> {
+        let Some(Counted { source, .. }) = &admitted.0 else { return Ok(()) };
+        let now = Instant::now();
+        self.client_names.take(&source.client, names, now).map_err(Exceeded::Client)?;
+        self.address_names.take(&source.address, names, now).map_err(Exceeded::Client)
     }
 
     /// Counts a body before it is looked at.
@@ -176,7 +187,7 @@ impl Limits {
         bytes: usize,
     ) -> Result<(), Exceeded> {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let room = room(&self.bodies, admitted, |share| &share.bodies, bytes)?;
+        let room = self.bodies.take(admitted.shares(), |share| &share.bodies, bytes)?;
         match earlier {
             Some(earlier) => earlier.join(room),
             None => *earlier = Some(room),
@@ -186,12 +197,12 @@ impl Limits {
 
     /// Makes room for a stream.
     pub(crate) fn stream(&self, admitted: &Admitted) -> Result<Room, Exceeded> {
-        room(&self.streams, admitted, |share| &share.streams, 1)
+        self.streams.take(admitted.shares(), |share| &share.streams, 1)
     }
 
     /// Makes room for a connection that waits for replicas.
     pub(crate) fn wait(&self, admitted: &Admitted) -> Result<Room, Exceeded> {
-        room(&self.waits, admitted, |share| &share.waits, 1)
+        self.waits.take(admitted.shares(), |share| &share.waits, 1)
     }
 
     /// Forgets clients and addresses that have not called for a while.
@@ -199,47 +210,15 @@ impl Limits {
         self.clients.forget_idle();
         self.addresses.forget_idle();
         self.health_checks.forget_idle();
+        self.strangers.forget_idle();
+        self.client_names.forget_idle(Instant::now());
+        self.address_names.forget_idle(Instant::now());
     }
-}
-
-impl Room {
-    /// Adds room of the same kind and of the same request.
-    fn join(&mut self, other: Self) {
-        self.shared.merge(other.shared);
-        if let (Some(own), Some(others)) = (&mut self.own, other.own) {
-            own.iter_mut().zip(others).for_each(|(own, other)| own.merge(other));
-        }
-    }
-}
-
-/// Takes from the shares of client and address first, so that a client without room takes nothing from the others.
-fn room(
-    shared: &Arc<Semaphore>,
-    admitted: &Admitted,
-    part: impl Fn(&Share) -> &Arc<Semaphore>,
-    number: u32,
-) -> Result<Room, Exceeded> {
-    let counted = admitted.0.as_ref();
-    let own = counted.map(|counted| take(&counted.shares, part, number)).transpose()?;
-    let shared = try_take(shared, number).ok_or(Exceeded::Gateway(NO_ROOM))?;
-    Ok(Room { shared, own })
-}
-
-fn take(
-    [client, address]: &[Arc<Share>; 2],
-    part: impl Fn(&Share) -> &Arc<Semaphore>,
-    number: u32,
-) -> Result<[OwnedSemaphorePermit; 2], Exceeded> {
-    let of = |share| try_take(part(share), number).ok_or(Exceeded::Client(NO_ROOM));
-    Ok([of(client)?, of(address)?])
-}
-
-fn try_take(semaphore: &Arc<Semaphore>, number: u32) -> Option<OwnedSemaphorePermit> {
-    Arc::clone(semaphore).try_acquire_many_owned(number).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::iter::from_fn;
     use std::net::Ipv4Addr;
 
     use super::*;
@@ -324,6 +303,32 @@ mod tests {
     }
 
     #[test]
+    fn clients_with_scoped_tokens_leave_a_part_to_full_ones() {
+        let limits = limits(|config| {
+            (config.body_memory, config.body_limit, config.client_streams) = (1600, 10, 50);
+            (config.stream_limit, config.wait_limit) = (80, 64);
+        });
+        let full = limits.request(None).unwrap();
+        let requests: Vec<Admitted> =
+            (0..40).map(|name| limits.request(at(&name.to_string(), name)).unwrap()).collect();
+        let all = |take: &dyn Fn(&Admitted) -> Result<Room, Exceeded>| -> Vec<Room> {
+            requests.iter().flat_map(|request| from_fn(|| take(request).ok())).collect()
+        };
+        let bodies = all(&|request| body(&limits, request, 100));
+        let [streams, waits] =
+            [all(&|request| limits.stream(request)), all(&|request| limits.wait(request))];
+        assert_eq!([bodies.len(), streams.len(), waits.len()], [12, 60, 48]);
+        assert_eq!(limits.wait(&requests[39]).err(), Some(Exceeded::Gateway(NO_ROOM)));
+        let rest = body(&limits, &full, 400).unwrap();
+        assert!(body(&limits, &full, 1).is_err());
+        let others: Vec<Room> = from_fn(|| limits.stream(&full).ok()).collect();
+        assert_eq!(others.len(), 20);
+        assert_eq!(from_fn(|| limits.wait(&full).ok()).collect::<Vec<Room>>().len(), 16);
+        drop((bodies, streams, waits, rest));
+        assert!(body(&limits, &full, 1600).is_ok());
+    }
+
+    #[test]
     fn waits_of_one_client_and_of_one_address_leave_some_to_the_others() {
         let limits = limits(|config| config.wait_limit = 64);
         let waits = |client: &str, address, number| -> Vec<Room> {
@@ -334,6 +339,17 @@ mod tests {
         let lengths: Vec<usize> = rooms.iter().map(Vec::len).collect();
         assert_eq!(lengths, [4, 4, 4, 4, 4, 4, 4, 4, 0]);
         assert_eq!(waits("8", 2, 9).len(), 4);
+    }
+
+    #[test]
+    fn commands_with_many_names_count_as_more() {
+        let limits = limits(|config| config.client_commands = NonZeroU32::MIN);
+        let admitted = limits.request(at("a", 1)).unwrap();
+        assert!(matches!(limits.weight(&admitted, 10, 1001), Err(Failure::TooMany)));
+        assert_eq!(limits.commands(&admitted, 500), Ok(()));
+        assert!(limits.weight(&admitted, 500, 1000).is_ok());
+        assert!(matches!(limits.weight(&admitted, 500, 1000), Err(Failure::Exceeded(_))));
+        assert!(limits.weight(&limits.request(None).unwrap(), 1, 9999).is_ok());
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(super) struct Share {
     pub(super) streams: Arc<Semaphore>,
     pub(super) waits: Arc<Semaphore>,
     pub(super) bodies: Arc<Semaphore>,
+    /// One permit: who has it may send to Redis.
+    pub(super) turn: Arc<Semaphore>,
 }
 
 /// The shares of those who are told apart by `K`.
@@ -88,6 +90,7 @@ impl Share {
             streams: semaphore(sizes.streams),
             waits: semaphore(sizes.waits),
             bodies: semaphore(sizes.body_bytes),
+            turn: semaphore(1),
         }
     }
 
@@ -98,6 +101,7 @@ impl Share {
             && self.requests.available_permits() == sizes.requests
             && self.waits.available_permits() == sizes.waits
             && self.bodies.available_permits() == sizes.body_bytes
+            && self.turn.available_permits() == 1
     }
 }
 

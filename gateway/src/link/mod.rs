@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, Pipeline, RedisError, RedisResult, ServerError, Value};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::{info, warn};
 
 use self::cluster::Cluster;
@@ -24,10 +24,13 @@ use self::node::{Node, PATIENCE};
 use self::sentinel::Sentinel;
 pub(crate) use self::target::Target;
 use crate::policy::Lane;
+use crate::turns::Turns;
 
 /// The most commands of a pipeline that Redis runs before it runs those of other requests: one on an object at its limits takes it
-/// about a millisecond.
+/// about a millisecond. A command with many words counts as several.
 const PORTION_MAX: usize = 16;
+/// As many words of a command (names, ids, fields) take Redis about as long as one more command.
+const WORDS_PER_COMMAND: usize = 64;
 /// How often the connections are asked whether they live.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
@@ -35,6 +38,13 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Step {
     pub(crate) command: Cmd,
     pub(crate) lane: Lane,
+    /// As how many commands it counts: see [`weight`].
+    pub(crate) weight: usize,
+}
+
+/// As how many commands one of so many words counts, which is about so many names: locks are taken one by one.
+pub(crate) fn weight(words: usize, names: usize) -> usize {
+    (1 + words / WORDS_PER_COMMAND).max(names)
 }
 
 /// What stands behind the gateway.
@@ -42,9 +52,9 @@ pub(crate) struct Step {
 /// Every request carries the future of its command about. A cluster's is large, so it is boxed and
 /// the others are not.
 pub(crate) enum Link {
-    Cluster(Cluster),
+    Cluster(Box<Cluster>),
     One(Arc<Node>),
-    Sentinel(Sentinel),
+    Sentinel(Arc<Sentinel>),
 }
 
 impl Link {
@@ -55,10 +65,10 @@ impl Link {
     /// If the target is not one that the driver knows.
     pub(crate) fn new(target: Target, connections: usize) -> RedisResult<Self> {
         Ok(match target {
-            Target::Cluster(seeds) => Self::Cluster(Cluster::new(seeds, connections)?),
+            Target::Cluster(seeds) => Self::Cluster(Box::new(Cluster::new(seeds, connections)?)),
             Target::One(info) => Self::One(Node::new(info, connections)?),
             Target::Sentinel { sentinels, name, master } => {
-                Self::Sentinel(Sentinel::new(sentinels, name, master, connections)?)
+                Self::Sentinel(Arc::new(Sentinel::new(sentinels, name, master, connections)?))
             }
         })
     }
@@ -74,22 +84,27 @@ impl Link {
     /// Answers each command in its place, Redis' errors included. What is lost with one node of
     /// a cluster is not lost with the others.
     ///
-    /// A long pipeline goes to each node in portions, between which the commands of other requests
-    /// run.
+    /// A long pipeline goes to each node in portions, each in its turn: the commands of other requests run between them.
     pub(crate) async fn pipeline(
         &self,
         steps: Vec<Step>,
-        deadline: Instant,
+        turns: &Turns,
     ) -> Vec<RedisResult<Value>> {
         match self {
-            Self::Cluster(cluster) => Box::pin(cluster.pipeline(&steps, deadline)).await,
+            Self::Cluster(cluster) => Box::pin(cluster.pipeline(&steps, turns)).await,
             Self::One(node) => {
-                let send = |pipe, lane| async move { node.pipeline(&pipe, lane).await };
-                in_portions(steps, deadline, send).await
+                let send = |pipe, lane| {
+                    let node = Arc::clone(node);
+                    async move { node.pipeline(&pipe, lane).await }
+                };
+                in_portions(steps, turns, send).await
             }
             Self::Sentinel(sentinel) => {
-                let send = |pipe, lane| async move { sentinel.pipeline(&pipe, lane).await };
-                in_portions(steps, deadline, send).await
+                let send = |pipe, lane| {
+                    let sentinel = Arc::clone(sentinel);
+                    async move { sentinel.pipeline(&pipe, lane).await }
+                };
+                in_portions(steps, turns, send).await
             }
         }
     }
@@ -180,41 +195,55 @@ fn evicts(told: &str) -> bool {
         && field("maxmemory_policy:").is_some_and(|policy| policy != "noeviction")
 }
 
-/// Sends one portion after the other. When one is lost, the connection or the time is over: the rest is not sent.
-async fn in_portions<F: Future<Output = RedisResult<Vec<Value>>>>(
-    steps: Vec<Step>,
-    deadline: Instant,
+/// Sends one portion after the other. When one is lost, or the connection, the time or the token is over, the rest is not sent.
+async fn in_portions<F>(
+    mut steps: Vec<Step>,
+    turns: &Turns,
     send: impl Fn(Pipeline, Lane) -> F,
-) -> Vec<RedisResult<Value>> {
+) -> Vec<RedisResult<Value>>
+where
+    F: Future<Output = RedisResult<Vec<Value>>> + Send + 'static,
+{
     let number = steps.len();
     let mut replies = Vec::with_capacity(number);
-    for portion in portions(steps) {
-        let (pipe, lane) = together(portion);
-        match timeout_at(deadline, send(pipe, lane)).await.unwrap_or_else(|_| Err(too_late())) {
-            Ok(answered) => replies.extend(answered.into_iter().map(Ok)),
-            Err(error) => {
-                replies.resize(number, Err(error));
-                break;
+    for size in portions(&steps) {
+        let (pipe, lane) = together(steps.drain(..size));
+        let rest = match turns.send(lane, send(pipe, lane)).await {
+            Ok(Ok(answered)) => {
+                replies.extend(answered.into_iter().map(Ok));
+                continue;
             }
-        }
+            Ok(Err(error)) => Err(error),
+            Err(reason) => reason.reply(),
+        };
+        replies.resize(number, rest);
+        break;
     }
     replies
 }
 
-/// Parts of a pipeline of at most [`PORTION_MAX`] commands. A `WAIT` stays with what it waits for, since both need one connection.
-fn portions(steps: Vec<Step>) -> Vec<Vec<Step>> {
-    let mut portions: Vec<Vec<Step>> = Vec::new();
+/// How many commands each part of a pipeline has, so that none counts as more than [`PORTION_MAX`], unless a single command does. A `WAIT` stays with what it
+/// waits for, since both need one connection.
+fn portions<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<usize> {
+    let mut sizes: Vec<usize> = Vec::new();
+    let mut weight = 0;
     for step in steps {
-        match portions.last_mut() {
-            Some(last) if last.len() < PORTION_MAX || step.lane == Lane::Own => last.push(step),
-            _ => portions.push(vec![step]),
+        match sizes.last_mut() {
+            Some(size) if weight + step.weight <= PORTION_MAX || step.lane == Lane::Own => {
+                *size += 1;
+                weight += step.weight;
+            }
+            _ => {
+                sizes.push(1);
+                weight = step.weight;
+            }
         }
     }
-    portions
+    sizes
 }
 
 /// All commands for one connection; if one of them makes it wait, for a connection of its own.
-fn together(steps: Vec<Step>) -> (Pipeline, Lane) {
+fn together(steps: impl ExactSizeIterator<Item = Step>) -> (Pipeline, Lane) {
     let mut lane = Lane::Shared;
     let mut pipe = Pipeline::with_capacity(steps.len());
     for step in steps {
@@ -226,7 +255,7 @@ fn together(steps: Vec<Step>) -> (Pipeline, Lane) {
     (pipe, lane)
 }
 
-fn too_late() -> RedisError {
+pub(crate) fn too_late() -> RedisError {
     io::Error::from(io::ErrorKind::TimedOut).into()
 }
 
@@ -239,22 +268,33 @@ fn nobody() -> RedisError {
 mod tests {
     use super::*;
 
-    fn sizes(lanes: &[(Lane, usize)]) -> Vec<usize> {
-        let step = |lane| Step { command: redis::cmd("PING"), lane };
-        let steps = lanes.iter().flat_map(|(lane, number)| (0..*number).map(move |_| step(*lane)));
-        portions(steps.collect()).iter().map(Vec::len).collect()
+    fn sizes(groups: &[(Lane, usize, usize)]) -> Vec<usize> {
+        let step = |lane, weight| Step { command: redis::cmd("PING"), lane, weight };
+        let group = |(lane, number, weight): &(Lane, usize, usize)| {
+            (0..*number).map(|_| step(*lane, *weight)).collect::<Vec<_>>()
+        };
+        portions(&groups.iter().flat_map(group).collect::<Vec<_>>())
     }
 
     #[test]
     fn a_long_pipeline_goes_out_in_portions() {
         assert_eq!(sizes(&[]), [0; 0]);
-        assert_eq!(sizes(&[(Lane::Shared, 16)]), [16]);
-        assert_eq!(sizes(&[(Lane::Shared, 38)]), [16, 16, 6]);
+        assert_eq!(sizes(&[(Lane::Shared, 16, 1)]), [16]);
+        assert_eq!(sizes(&[(Lane::Shared, 38, 1)]), [16, 16, 6]);
+    }
+
+    #[test]
+    fn a_portion_has_fewer_commands_with_many_words() {
+        assert_eq!([0, 63, 64, 200, 1016].map(|words| weight(words, 1)), [1, 1, 2, 4, 16]);
+        assert_eq!([0, 1, 2, 100].map(|names| weight(200, names)), [4, 4, 4, 100]);
+        assert_eq!(sizes(&[(Lane::Shared, 3, 4), (Lane::Shared, 9, 2)]), [5, 7]);
+        assert_eq!(sizes(&[(Lane::Shared, 1, 1), (Lane::Shared, 2, 100)]), [1, 1, 1]);
     }
 
     #[test]
     fn a_wait_stays_with_what_it_waits_for() {
-        let waits = [(Lane::Shared, 16), (Lane::Own, 1), (Lane::Shared, 1), (Lane::Own, 1)];
+        let waits =
+            [(Lane::Shared, 16, 1), (Lane::Own, 1, 1), (Lane::Shared, 1, 1), (Lane::Own, 1, 1)];
         assert_eq!(sizes(&waits), [17, 2]);
     }
 }

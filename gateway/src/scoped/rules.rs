@@ -92,8 +92,12 @@ impl Scope {
         &self.client
     }
 
-    /// Checks a command, letter by letter what Redis would be sent.
-    pub(crate) fn command(&self, words: &[Cow<'_, str>], now: SystemTime) -> Result<(), Breach> {
+    /// Checks a command, letter by letter what Redis would be sent. Returns the names that it is about.
+    pub(crate) fn command(
+        &self,
+        words: &[Cow<'_, str>],
+        now: SystemTime,
+    ) -> Result<Vec<String>, Breach> {
         let [verb, text, count, rest @ ..] = words else { return Err(Breach::Command) };
         let script = script(verb, text).ok_or(Breach::Command)?;
         let rest: Vec<&str> = rest.iter().map(Cow::as_ref).collect();
@@ -102,7 +106,8 @@ impl Scope {
             count.and_then(|count| rest.split_at_checked(count)).ok_or(Breach::Call)?;
         let touched = touched(script, keys, args).ok_or(Breach::Call)?;
         self.objects(&touched)?;
-        self.amounts(&touched, now)
+        self.amounts(&touched, now)?;
+        Ok(touched.names().map(str::to_owned).collect())
     }
 
     /// Checks whose objects a call is about, and whether the token may do that to them.
@@ -143,7 +148,11 @@ impl Scope {
     }
 
     /// Checks a command that follows an allowed one in a pipeline.
-    pub(crate) fn next(&self, words: &[Cow<'_, str>], now: SystemTime) -> Result<(), Breach> {
+    pub(crate) fn next(
+        &self,
+        words: &[Cow<'_, str>],
+        now: SystemTime,
+    ) -> Result<Vec<String>, Breach> {
         let within = |text: &str, max| number(text).is_some_and(|n| (1..=max).contains(&n));
         match words {
             [verb, replicas, ms]
@@ -151,7 +160,7 @@ impl Scope {
                     && within(replicas, REPLICAS_MAX)
                     && within(ms, REPLICAS_WAIT_MAX) =>
             {
-                Ok(())
+                Ok(Vec::new())
             }
             words => self.command(words, now),
         }

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use edgelatch::protocol::script::scripts;
 use edgelatch_gateway::{Config, Right};
 use futures_util::future::join_all;
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -33,18 +33,20 @@ fn client(stand: &Stand, token: &str) -> TestClient {
 }
 
 /// Of the same prefix as another one, and another user's.
-fn of_user(user: &str) -> String {
+pub(crate) fn of_user(user: &str) -> String {
     let exp = now() + 600;
-    with_claims(&json!({ "prefix": "app:", "sub": user, "maxLeaseMs": 1000, "exp": exp }))
+    with_claims(
+        &json!({ "prefix": "app:", "latchPrefix": "gate:", "sub": user, "maxLeaseMs": 1000, "exp": exp }),
+    )
 }
 
 /// The command that changes nothing, and that `scoped` tokens may run.
-fn inspecting() -> Value {
+pub(crate) fn inspecting() -> Value {
     run(&scripts::LATCH_INSPECT, &["gate:a"], &[REQUEST, "", "0", "P"])
 }
 
 /// An answer that says when to come back, and that nothing was done.
-fn assert_told(response: &reqwest::Response, status: u16) {
+pub(crate) fn assert_told(response: &reqwest::Response, status: u16) {
     assert_eq!(response.status(), status);
     let after: u64 = header(response.headers(), "retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&after), "{after}");
@@ -86,6 +88,43 @@ async fn health_checks_of_one_address_have_a_rate_of_their_own() {
     assert_eq!(client.header("x-forwarded-for", "192.0.2.1").send().await.unwrap().status(), 403);
 }
 
+/// A guess costs the gateway a comparison or a signature, and nothing counted it.
+#[tokio::test]
+async fn requests_without_a_valid_token_have_a_rate_for_each_address() {
+    let origin = "https://app.example";
+    for origins in [vec![], vec![origin.parse().unwrap()]] {
+        let stand = stand(|config| {
+            (config.client_requests, config.address_clients) = (ONE, ONE);
+            (config.trusted_proxies, config.origins) = (1, origins.clone());
+        })
+        .await;
+        let guess = client(&stand, "a-guess-of-sixteen-characters");
+        let scoped = client(&stand, &of_user("one"));
+        let preflight = || {
+            let request = stand.client.bare(Method::OPTIONS, "/").header("origin", origin);
+            request.header("access-control-request-method", "POST")
+        };
+        let kinds: [(&dyn Fn() -> RequestBuilder, &str, u16); 3] = [
+            (&|| guess.request(Method::POST, "/"), "192.0.2.1", 401),
+            (&|| stand.client.bare(Method::GET, "/get/k?_token=guess"), "192.0.2.2", 401),
+            (&preflight, "192.0.2.3", if origins.is_empty() { 204 } else { 200 }),
+        ];
+        for (request, address, status) in kinds {
+            let from = |address: &str| request().header("x-forwarded-for", address).send();
+            let answers = join_all((0..200).map(|_| from(address))).await;
+            let mut answers = answers.into_iter().map(Result::unwrap);
+            assert_told(answers.find(|answer| answer.status() == 429).as_ref().unwrap(), 429);
+            assert_eq!(from("192.0.2.4").await.unwrap().status(), status, "{address}");
+            // Those who have a token go on.
+            for (client, status) in [(&stand.client, 200), (&scoped, 403)] {
+                let request = client.request(Method::POST, "/").body(r#"["PING"]"#);
+                let response = request.header("x-forwarded-for", address).send().await.unwrap();
+                assert_eq!(response.status(), status, "{address}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn commands_are_counted_one_by_one() {
     let stand = stand(|config| (config.client_commands, config.pipeline_limit) = (ONE, 50)).await;
@@ -97,6 +136,27 @@ async fn commands_are_counted_one_by_one() {
     let statuses: Vec<u16> =
         answers.iter().map(|answer| answer.as_ref().unwrap().status().as_u16()).collect();
     assert!(statuses.contains(&200) && statuses.contains(&429), "{statuses:?}");
+}
+
+/// Each name that was locked leaves a token for a day, so their number is bounded.
+#[tokio::test]
+async fn a_client_uses_a_limited_number_of_names_in_a_day() {
+    let stand = stand(|config| config.client_names = 2).await;
+    learn(&mut stand.redis.connect().await).await;
+    let about = |name: &str| run(&scripts::LATCH_INSPECT, &[name], &[REQUEST, "", "0", "P"]);
+    let [one, other] = ["one", "other"].map(|user| client(&stand, &of_user(user)));
+    let [first, second, third] = ["gate:a", "gate:b", "gate:c"].map(about);
+    let both = json!([first, second, first]).to_string();
+    assert_eq!(one.post("/pipeline", &both).await.0, 200);
+    for (path, body) in [("/", third.to_string()), ("/pipeline", json!([first, third]).to_string())]
+    {
+        let response = one.request(Method::POST, path).body(body).send().await.unwrap();
+        assert_eq!(response.status(), 429);
+        let after: u64 = header(response.headers(), "retry-after").unwrap().parse().unwrap();
+        assert!((80_000..=86_400).contains(&after), "{after}");
+    }
+    assert_eq!(one.command(&second.to_string()).await.0, 200);
+    assert_eq!(other.command(&third.to_string()).await.0, 200);
 }
 
 /// M4: one scoped token took all streams.

@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::client_limits::assert_told;
 use crate::scopes::{scoped, with_scopes};
 use crate::support::{AT_MOST, Stand, Stream, TOKEN, TestClient, answer, until_blocked};
 
@@ -86,12 +87,15 @@ async fn a_value_that_upstash_takes_passes_unless_the_token_is_scoped() {
 
 #[tokio::test]
 async fn a_body_that_does_not_arrive_frees_its_connection() {
-    let Stand { gateway, client, redis: _redis } =
+    let Stand { gateway, client: _client, redis } =
         Stand::with(|config| config.request_time = Duration::from_millis(50)).await;
     let answer = raw(gateway.address(), "Content-Length: 20\r\n", r#"["SET","k""#).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(answer.contains("did not arrive in time"), "{answer}");
-    assert_eq!(client.command(r#"["EXISTS","k"]"#).await.1, r#"{"result":0}"#);
+    // Past the gateway, whose requests have as little time.
+    let exists = redis::cmd("EXISTS").arg("k").take();
+    let exists: u32 = exists.query_async(&mut redis.connect().await).await.unwrap();
+    assert_eq!(exists, 0);
 }
 
 #[tokio::test]
@@ -114,7 +118,7 @@ async fn no_more_streams_than_the_limit_are_open_at_once() {
     let open = || client.request(Method::POST, "/subscribe/ch");
     let mut first = Stream::open(open()).await;
     first.reach("data: subscribe,ch,1\n\n").await;
-    assert_eq!(open().send().await.unwrap().status(), 503);
+    assert_told(&open().send().await.unwrap(), 503);
     drop(first);
     crate::support::until(async || {
         let response = open().send().await.unwrap();
@@ -133,6 +137,18 @@ async fn a_pipeline_beyond_the_limit_is_refused_whole() {
         assert_eq!(client.post(path, three).await, (413, refused.to_owned()), "{path}");
         assert_eq!(client.command(r#"["EXISTS","n"]"#).await.1, r#"{"result":0}"#);
         assert_eq!(client.post(path, r#"[["PING"],["PING"]]"#).await.0, 200, "{path}");
+    }
+}
+
+/// Each command was read, into many times the memory of the body, before their number was looked at.
+#[tokio::test]
+async fn the_commands_of_a_pipeline_are_counted_before_they_are_read() {
+    let Stand { client, gateway: _gateway, redis: _redis } =
+        Stand::with(|config| config.pipeline_limit = 2).await;
+    for path in ["/pipeline", "/multi-exec"] {
+        for (commands, status) in [("[[],{},[]]", 413), ("[[],{}]", 400), ("[[],{},[]", 400)] {
+            assert_eq!(client.post(path, commands).await.0, status, "{path} {commands}");
+        }
     }
 }
 

@@ -56,11 +56,21 @@ async fn a_connection_that_falls_silent_is_replaced() {
             gateway(url.clone(), |config| config.request_time = Duration::from_millis(300)).await;
         let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
         until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
-        let (status, body) = client.command(r#"["STALL","secret"]"#).await;
-        assert_eq!(status, 504, "{url}: {body}");
-        assert!(says_unknown(&body), "{url}: {body}");
+        // On a slow machine the time may be over before the command is sent: then another one is tried, by a name of its own.
+        let mut sent = 0;
+        until(async || {
+            let name = format!("STALL{sent}");
+            sent += 1;
+            let (status, body) = client.command(&format!(r#"["{name}","secret"]"#)).await;
+            // Redis may have been found silent already, by the check of the connections.
+            assert!(matches!(status, 502 | 504) && says_unknown(&body), "{url}: {status} {body}");
+            (status == 504 && peer.seen(&name) == 1).then_some(())
+        })
+        .await;
         until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
-        assert_eq!(peer.seen("STALL"), 1, "{url}");
+        for number in 0..sent {
+            assert!(peer.seen(&format!("STALL{number}")) <= 1, "{url}");
+        }
     }
 }
 

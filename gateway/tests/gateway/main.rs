@@ -6,16 +6,19 @@
 
 mod access;
 mod acl;
+mod answers;
 mod attacker;
 mod attacks;
 mod breaches;
 mod client_limits;
 mod cluster;
 mod commands;
+mod expiry;
 mod hostile;
 mod http_attacker;
 mod limits;
 mod lost;
+mod open_files;
 mod outage;
 mod path_style;
 mod peer;

@@ -6,8 +6,10 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use crate::client_limits::{inspecting, of_user};
 use crate::lost::peers;
 use crate::peer::{Does, Peer};
+use crate::scopes::with_scopes;
 use crate::support::{Redis, Stand, TOKEN, TestClient, gateway, until};
 
 #[tokio::test]
@@ -134,4 +136,43 @@ async fn assert_others_run_in_between(peer: &Peer, url: String) {
     let (status, body) = long.await.unwrap();
     let slots: Vec<Value> = serde_json::from_str(&body).unwrap();
     assert_eq!((status, slots.len(), peer.seen("INCR")), (200, 1000, 999));
+}
+
+/// Each request of a client put a portion of its own before the commands of others.
+#[tokio::test]
+async fn commands_of_others_wait_for_one_portion_of_a_client_however_many_it_sends() {
+    for (peer, url) in peers().await {
+        let let_go = Arc::new(Notify::new());
+        peer.does("EVALSHA", Does::Holds(Arc::clone(&let_go)));
+        let gateway = gateway(url, |config| {
+            with_scopes(config);
+            config.client_concurrency = 60;
+        })
+        .await;
+        let url = format!("http://{}", gateway.address());
+        let [full, one, other] = [TOKEN.to_owned(), of_user("one"), of_user("other")]
+            .map(|token| TestClient::new(&url, &token));
+        let body = json!(vec![inspecting(); 20]).to_string();
+        let sending =
+            tokio::spawn(
+                async move { join_all((0..60).map(|_| one.post("/pipeline", &body))).await },
+            );
+        until(async || (peer.seen("EVALSHA") > 0).then_some(())).await;
+        let mut command = inspecting();
+        command[0] = json!("evalsha");
+        let others = tokio::spawn(async move {
+            let scoped = command.to_string();
+            tokio::join!(full.command(r#"["GET","k"]"#), other.command(&scoped))
+        });
+        until(async || (peer.seen("GET") == 1 && peer.seen("evalsha") == 1).then_some(())).await;
+        assert!(peer.seen("EVALSHA") <= 16, "{}", peer.seen("EVALSHA"));
+        peer.says("EVALSHA", "+OK");
+        let_go.notify_one();
+        let (full, other) = others.await.unwrap();
+        assert_eq!((full.0, other.0), (200, 200));
+        for (status, body) in sending.await.unwrap() {
+            assert_eq!((status, body.matches("OK").count()), (200, 20), "{body}");
+        }
+        assert_eq!(peer.seen("EVALSHA"), 60 * 20);
+    }
 }

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use redis::cluster_routing::Slot;
 use redis::{Pipeline, RedisResult, Value};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use super::{Cluster, Way, route};
 use crate::link::node::Node;
-use crate::link::{PORTION_MAX, Step, nobody, too_late};
+use crate::link::{Step, nobody, portions, too_late};
 use crate::policy::Lane;
+use crate::turns::{NotSent, Turns};
 
 /// A command, where it stands, and the slot of its first key.
 struct Place<'a> {
@@ -30,16 +31,18 @@ struct Group<'a> {
 }
 
 type Replies = Vec<RedisResult<Value>>;
+/// Whether all commands were sent, unless one was lost.
+type Ended = RedisResult<Result<(), NotSent>>;
 
 impl Cluster {
     /// Answers each command in its place, Redis' errors included.
-    pub(in crate::link) async fn pipeline(&self, steps: &[Step], deadline: Instant) -> Replies {
-        let grouped = timeout_at(deadline, self.group(steps)).await;
+    pub(in crate::link) async fn pipeline(&self, steps: &[Step], turns: &Turns) -> Replies {
+        let grouped = timeout_at(turns.deadline(), self.group(steps)).await;
         let groups = match grouped.unwrap_or_else(|_| Err(too_late())) {
             Ok(groups) => groups,
             Err(error) => return vec![Err(error); steps.len()],
         };
-        let ran = join_all(groups.iter().map(|group| self.run(group, deadline))).await;
+        let ran = join_all(groups.iter().map(|group| self.run(group, turns))).await;
         let mut replies: Vec<_> = groups
             .iter()
             .zip(ran)
@@ -71,32 +74,42 @@ impl Cluster {
     }
 
     /// One reply for each command; those that did not come in time are errors.
-    async fn run(&self, group: &Group<'_>, deadline: Instant) -> Replies {
+    async fn run(&self, group: &Group<'_>, turns: &Turns) -> Replies {
         let mut replies = Vec::with_capacity(group.places.len());
         let waits = group.places.iter().any(|place| place.step.lane == Lane::Own);
+        let deadline = turns.deadline();
         let ended = if waits {
-            timeout_at(deadline, self.one_by_one(group, &mut replies)).await
+            timeout_at(deadline, self.one_by_one(group, turns, &mut replies)).await
         } else {
-            timeout_at(deadline, self.at_once(group, &mut replies)).await
+            timeout_at(deadline, self.at_once(group, turns, &mut replies)).await
         };
-        let error = match ended {
-            Ok(Ok(())) => nobody(),
-            Ok(Err(error)) => error,
-            Err(_) => too_late(),
+        let rest = match ended {
+            Ok(Ok(Ok(()))) => Err(nobody()),
+            Ok(Ok(Err(reason))) => reason.reply(),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(too_late()),
         };
-        replies.resize_with(group.places.len(), || Err(error.clone()));
+        replies.resize(group.places.len(), rest);
         replies
     }
 
     /// In one write for each portion. What was redirected follows its redirection after that, one after the other. Ends with the first
-    /// portion that is lost.
-    async fn at_once(&self, group: &Group<'_>, replies: &mut Replies) -> RedisResult<()> {
-        for portion in group.places.chunks(PORTION_MAX) {
+    /// portion that is lost or not sent.
+    async fn at_once(&self, group: &Group<'_>, turns: &Turns, replies: &mut Replies) -> Ended {
+        let mut places = group.places.as_slice();
+        for size in portions(places.iter().map(|place| place.step)) {
+            let Some((portion, rest)) = places.split_at_checked(size) else { break };
+            places = rest;
             let mut pipe = Pipeline::with_capacity(portion.len());
             for place in portion {
                 pipe.add_command(place.step.command.clone());
             }
-            let sent = group.node.pipeline(&pipe, Lane::Shared).await?;
+            let node = Arc::clone(&group.node);
+            let sending = async move { node.pipeline(&pipe, Lane::Shared).await };
+            let sent = match turns.send(Lane::Shared, sending).await {
+                Ok(sent) => sent?,
+                Err(reason) => return Ok(Err(reason)),
+            };
             for (Place { step, slot, .. }, reply) in portion.iter().zip(sent) {
                 let mut node = Arc::clone(&group.node);
                 replies.push(match *slot {
@@ -107,17 +120,20 @@ impl Cluster {
                 });
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// One by one on connections of the request's own, so that a `WAIT` that follows a redirected
-    /// command follows it to its node. Ends with the first that is lost.
-    async fn one_by_one(&self, group: &Group<'_>, replies: &mut Replies) -> RedisResult<()> {
+    /// command follows it to its node. Ends with the first that is lost or not sent.
+    async fn one_by_one(&self, group: &Group<'_>, turns: &Turns, replies: &mut Replies) -> Ended {
         let mut way = Way::Own(Vec::new());
         let mut last = Arc::clone(&group.node);
         for Place { step, slot, .. } in &group.places {
             if slot.is_some() {
                 last = Arc::clone(&group.node);
+            }
+            if let Err(reason) = turns.check() {
+                return Ok(Err(reason));
             }
             let reply = way.send(&last, &step.command).await?;
             let reply = match *slot {
@@ -126,6 +142,6 @@ impl Cluster {
             };
             replies.push(Ok(reply));
         }
-        Ok(())
+        Ok(Ok(()))
     }
 }

@@ -1,8 +1,17 @@
 //! Requests as bytes: well-formed ones, and such as two readers could take for different ones.
 
-use fastrand::Rng;
+use std::sync::LazyLock;
 
+use edgelatch_gateway::Right;
+use fastrand::Rng;
+use serde_json::json;
+
+use crate::client_limits::inspecting;
+use crate::scopes::scoped;
 use crate::support::TOKEN;
+
+/// What a page's visitor has.
+static SCOPED: LazyLock<String> = LazyLock::new(|| scoped(&Right::ALL));
 
 /// The key that no request may write: a request that does stands in the body of another one.
 pub(crate) const CANARY: &str = "canary";
@@ -33,7 +42,8 @@ impl Message {
 
     pub(crate) fn random(rng: &mut Rng) -> Self {
         match rng.u8(..10) {
-            0..4 => well_formed(rng),
+            0..3 => well_formed(rng),
+            3 => with_scoped_token(well_formed(rng)),
             4 => other_request(rng),
             5 | 6 => ambiguous_length(rng),
             7 => bad_chunks(rng),
@@ -83,8 +93,18 @@ fn well_formed(rng: &mut Rng) -> Message {
     Message::new(&head, &body, true)
 }
 
+/// The same request of a visitor. The gateway may refuse it before it reads the body, so it may close the connection.
+fn with_scoped_token(message: Message) -> Message {
+    let text = [b"Bearer ", TOKEN.as_bytes()].concat();
+    let place = message.bytes.windows(text.len()).position(|part| part == text);
+    let Some(place) = place else { return message };
+    let mut bytes = message.bytes;
+    bytes.splice(place..place + text.len(), format!("Bearer {}", *SCOPED).into_bytes());
+    Message { bytes, is_well_formed: false, ..message }
+}
+
 fn body(rng: &mut Rng) -> Vec<u8> {
-    let text = match rng.u8(..12) {
+    let text = match rng.u8(..14) {
         0 => "[".repeat(rng.usize(1..50_000)),
         1 => format!("[\"SET\",\"k\",{}]", "9".repeat(rng.usize(1..5000))),
         2 => smuggled(rng),
@@ -92,6 +112,8 @@ fn body(rng: &mut Rng) -> Vec<u8> {
         4 => String::new(),
         5 => r#"[["PING"],["ECHO","x"],["GET",{}],["\ud800"]]"#.to_owned(),
         6 => format!("[{}]", vec![r#"["PING"]"#; rng.usize(1..1100)].join(",")),
+        12 => inspecting().to_string(),
+        13 => json!(vec![inspecting(); rng.usize(..40)]).to_string(),
         7 => r#"["ECHO","\u0000\u000d\u000aHTTP/1.1 200 OK\u000d\u000a"]"#.to_owned(),
         _ => any(
             &[r#"["PING"]"#, r#"[["PING"]]"#, r#"["ECHO","é"]"#, "[1e999,-0]", "{}", "null"],
@@ -138,8 +160,9 @@ fn other_request(rng: &mut Rng) -> Message {
     );
     let smuggled = smuggled(rng);
     let length = format!("Content-Length: {}\r\n", smuggled.len());
-    let head = match rng.u8(..3) {
+    let head = match rng.u8(..4) {
         0 => format!("{line}\r\nHost: x\r\nAuthorization: Bearer wrong\r\n{length}"),
+        2 => format!("{line}\r\nHost: x\r\nAuthorization: Bearer {}\r\n{length}", *SCOPED),
         1 => format!("{line}\r\nHost: x\r\n{length}"),
         _ => head(line, &length),
     };

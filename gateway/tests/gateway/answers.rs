@@ -1,0 +1,47 @@
+//! Answers that are under way, and requests that count until theirs are read.
+
+use std::num::NonZeroU32;
+
+use edgelatch_gateway::Config;
+use reqwest::Method;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpSocket;
+use tokio::time::timeout;
+
+use crate::client_limits::{assert_told, of_user};
+use crate::scopes::with_scopes;
+use crate::support::{AT_MOST, Stand, TestClient, until};
+
+/// One request of a client at once, with an answer that no socket has room for.
+fn large_pipelines(config: &mut Config) {
+    with_scopes(config);
+    config.client_concurrency = 1;
+    config.pipeline_limit = 250_000;
+    config.client_commands = NonZeroU32::new(10_000_000).unwrap();
+}
+
+/// What a client did not read took memory that no limit counted.
+#[tokio::test]
+async fn a_request_is_under_way_until_its_answer_has_been_read() {
+    let stand = Stand::with(large_pipelines).await;
+    let token = of_user("one");
+    let client = TestClient::new(&format!("http://{}", stand.gateway.address()), &token);
+    // An answer of nine megabytes.
+    let body = format!("[{}[0]]", "[0],".repeat(120_000));
+    let head = format!(
+        "POST /pipeline HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(stand.gateway.address()).await.unwrap();
+    stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    let mut start = [0; 12];
+    timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap().unwrap();
+    assert_eq!(&start, b"HTTP/1.1 200");
+    let send = || client.request(Method::POST, "/").body(r#"["PING"]"#).send();
+    assert_told(&send().await.unwrap(), 429);
+    assert_eq!(stand.client.command(r#"["PING"]"#).await.0, 200);
+    drop(stream);
+    until(async || (send().await.unwrap().status() == 403).then_some(())).await;
+}

@@ -1,0 +1,114 @@
+//! The end of a scoped token, while a request with it is under way.
+
+use std::sync::Arc;
+
+use edgelatch::protocol::script::scripts;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use crate::breaches::{REQUEST, latch, learn, run, taking};
+use crate::lost::peers;
+use crate::peer::{Does, Peer};
+use crate::scopes::{now, with_claims, with_scopes};
+use crate::support::{AT_MOST, Stand, TestClient, gateway, until};
+
+/// For how many seconds after `exp` the gateway accepts a token.
+const LEEWAY: u64 = 30;
+
+/// A token that the gateway accepts for one more second, and less than two; and when it ends.
+fn ending() -> (String, u64) {
+    let ends = now() + 2;
+    let claims = json!({ "prefix": "app:", "latchPrefix": "gate:", "maxLeaseMs": 60_000, "exp": ends - LEEWAY });
+    (with_claims(&claims), ends)
+}
+
+/// Waits for the time of a token's end.
+async fn until_ended(ends: u64) {
+    until(async || (now() >= ends).then_some(())).await;
+}
+
+/// Sends the head of a request, and returns once the gateway asks for its body: by then it has looked at the token.
+async fn admitted(stand: &Stand, token: &str, length: usize) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
+    let head = format!(
+        "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nExpect: 100-continue\r\n\
+         Connection: close\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut start = [0; 25];
+    timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap().unwrap();
+    (&start == b"HTTP/1.1 100 Continue\r\n\r\n").then_some(stream)
+}
+
+#[tokio::test]
+async fn a_body_that_ends_after_its_token_has_no_effect() {
+    let stand = Stand::with(with_scopes).await;
+    let mut redis = stand.redis.connect().await;
+    learn(&mut redis).await;
+    let latch = latch("app:a");
+    let keys = [latch.as_str(), "app:a", "redisson_lock_token:{app:a}"];
+    let body = taking(&keys, "", "60000", &[]).to_string();
+    // A machine that is too slow for one token gets another.
+    let (mut stream, ends) = until(async || {
+        let (token, ends) = ending();
+        Some((admitted(&stand, &token, body.len()).await?, ends))
+    })
+    .await;
+    let (first, last) = body.split_at(body.len() - 1);
+    for byte in first.bytes() {
+        stream.write_all(&[byte]).await.unwrap();
+    }
+    until_ended(ends).await;
+    stream.write_all(last.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    timeout(AT_MOST, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("has expired"), "{answer}");
+    let exists: u32 = redis::cmd("EXISTS").arg("app:a").query_async(&mut redis).await.unwrap();
+    assert_eq!(exists, 0);
+}
+
+#[tokio::test]
+async fn no_portion_of_a_pipeline_is_sent_after_its_token_s_end() {
+    // Side by side: each waits until its token ends.
+    let looks = peers().await.map(|(peer, url)| async move {
+        let gateway = gateway(url, with_scopes).await;
+        let address = format!("http://{}", gateway.address());
+        until(async || assert_rest_stays(&peer, &address).await).await;
+    });
+    join_all(looks).await;
+}
+
+/// Lets a token end while Redis runs the first portion of its pipeline; `None` if the machine was too slow for that.
+async fn assert_rest_stays(peer: &Peer, address: &str) -> Option<()> {
+    let before = peer.seen("EVALSHA");
+    let let_go = Arc::new(Notify::new());
+    peer.does("EVALSHA", Does::Holds(Arc::clone(&let_go)));
+    let (token, ends) = ending();
+    let command = run(&scripts::LATCH_INSPECT, &["gate:a"], &[REQUEST, "", "0", "P"]);
+    let body = json!(vec![command; 100]).to_string();
+    let client = TestClient::new(address, &token);
+    let running = tokio::spawn(async move { client.post("/pipeline", &body).await });
+    until(async || (peer.seen("EVALSHA") > before || running.is_finished()).then_some(())).await;
+    if peer.seen("EVALSHA") == before {
+        return None;
+    }
+    until_ended(ends).await;
+    peer.says("EVALSHA", "+OK");
+    let_go.notify_one();
+    let (status, body) = running.await.unwrap();
+    let slots: Vec<Value> = serde_json::from_str(&body).unwrap();
+    let sent = peer.seen("EVALSHA") - before;
+    assert!(status == 200 && slots.len() == 100 && sent == 16, "{status} {sent}: {body}");
+    for (place, slot) in slots.iter().enumerate() {
+        let expected = match place {
+            ..16 => json!({ "result": "OK" }),
+            _ => json!({ "error": "WRONGPASS the scoped token has expired" }),
+        };
+        assert_eq!(*slot, expected, "{place}");
+    }
+    Some(())
+}

@@ -1,0 +1,37 @@
+//! The limit of open files, which connections of clients must not reach.
+
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+use crate::program::Running;
+
+/// The program under the limit that a shell has set, and what it logs until it listens.
+async fn log_under(limit: &str, connections: &str) -> String {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")])
+        .arg(env!("CARGO_BIN_EXE_edgelatch-gateway"))
+        .args(["--redis", "redis://127.0.0.1:1", "--stream-limit", "10", "--wait-limit", "1"])
+        .args(["--connection-limit", connections])
+        .env("EDGELATCH_TOKENS", crate::support::TOKEN)
+        .env("EDGELATCH_LOG", "warn")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    Running::start(command).await.kill().await
+}
+
+/// The usual soft limit is 1024, which clients of one address could use up: nobody else was let in then.
+#[tokio::test]
+async fn the_limit_of_open_files_is_raised_or_warned_of() {
+    // 200 connections need more than 256 files with all else, 100 do not.
+    for (limit, connections, is_warned) in
+        [("-S -n 256", "200", false), ("-n 256", "200", true), ("-n 256", "100", false)]
+    {
+        let log = log_under(limit, connections).await;
+        let says = "may have 256 files open, and its limits need 340";
+        assert_eq!(log.contains(says), is_warned, "{limit} {connections}: {log}");
+        assert_eq!(log.contains("files open"), is_warned, "{limit} {connections}: {log}");
+    }
+}
