@@ -277,7 +277,7 @@ pub fn rights(on: &[impl AsRef<str>], commands: &[&str], missing: &str) -> Vec<S
 }
 
 /// However busy the machine is, Redis is there.
-fn patient() -> AsyncConnectionConfig {
+pub fn patient() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None)
 }
 

@@ -9,6 +9,7 @@ use redis::aio::MultiplexedConnection;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response};
 use tempfile::TempDir;
+use test_support::redis::patient;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -50,7 +51,8 @@ impl Redis {
     /// A connection past the gateway.
     pub(crate) async fn connect(&self) -> MultiplexedConnection {
         let client = redis::Client::open(self.url()).unwrap();
-        until(async || client.get_multiplexed_async_connection().await.ok()).await
+        until(async || client.get_multiplexed_async_connection_with_config(&patient()).await.ok())
+            .await
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use edgelatch::protocol::script::scripts;
 use edgelatch_gateway::Gateway;
 use redis::aio::MultiplexedConnection;
-use test_support::redis::{Keyspace, look_at};
+use test_support::redis::{Keyspace, look_at, patient};
 use test_support::servers::Cluster;
 
 use crate::acl::user_of_the_documentation;
@@ -46,7 +46,8 @@ impl Env {
         for key in cluster.keys("node:") {
             let server = &cluster.servers()[cluster.places(&key).0];
             let client = redis::Client::open(server.info()).unwrap();
-            servers.push(client.get_multiplexed_async_connection().await.unwrap());
+            let connection = client.get_multiplexed_async_connection_with_config(&patient());
+            servers.push(connection.await.unwrap());
         }
         Self::new(cluster.url(), servers, true, None, Some(cluster)).await
     }
