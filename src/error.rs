@@ -46,11 +46,19 @@ impl InvalidOption {
 pub struct Refusal {
     kind: RefusalKind,
     code: String,
+    /// Why Redis could not compile the caller's own script.
+    compile_error: Option<Box<str>>,
 }
 
 impl Refusal {
     pub(crate) fn new(kind: RefusalKind, code: impl Into<String>) -> Self {
-        Self { kind, code: code.into() }
+        Self { kind, code: code.into(), compile_error: None }
+    }
+
+    /// Of the caller's own script, which Redis could not compile for this reason.
+    pub(crate) fn of_script(reason: String) -> Self {
+        let compile_error = Some(reason.into_boxed_str());
+        Self { kind: RefusalKind::Other, code: "ERR".into(), compile_error }
     }
 
     /// What sort of no it is.
@@ -101,8 +109,8 @@ pub enum RefusalKind {
     TokenRange,
     /// Redis is loading, failing over, read-only or busy. Passes by itself; asked again within the wait.
     Unavailable,
-    /// The address is not that of a gateway: HTTP 404, 405 or 410. Configuration, most likely a wrong
-    /// path; or a deployment that is being replaced, so a wait tries again.
+    /// The address is not that of a gateway: HTTP 404, 405 or 410, or a gateway took the path of the URL for a command that does
+    /// not exist. Configuration, most likely a wrong path; or a deployment that is being replaced, so a wait tries again.
     NotAGateway,
     /// The gateway cannot wait for replicas: it knows no `/pipeline`, or no `WAIT`. Acquire without them, or use one that can.
     Unsupported,
@@ -319,7 +327,8 @@ impl GuardError {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// The script failed, or its result is none that can be told. What it had done until then stays done; it is not run again.
+    /// The script does not compile, failed, or has a result that JSON cannot express; the text is Redis' own. The writes before
+    /// the failure remain; the script is not run again.
     ScriptFailed(String),
     /// The request had no good end. With [`RequestError::Lost`] the script did not run.
     Request(RequestError),
@@ -337,7 +346,12 @@ impl EvalError {
 
 impl From<RequestError> for EvalError {
     fn from(error: RequestError) -> Self {
-        Self::Request(error)
+        match error {
+            RequestError::Refused(Refusal { compile_error: Some(reason), .. }) => {
+                Self::ScriptFailed(reason.into())
+            }
+            error => Self::Request(error),
+        }
     }
 }
 

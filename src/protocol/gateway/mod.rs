@@ -113,6 +113,11 @@ impl Gateway {
         plain_http: bool,
     ) -> Result<Self, InvalidOption> {
         let address = address::parse(url.trim(), plain_http)?;
+        if dialect == Dialect::Upstash && address.names_command() {
+            let accepted =
+                "the address of the gateway itself, without the path of a command such as /set";
+            return Err(InvalidOption::new("url", accepted));
+        }
         let authorization = match dialect {
             Dialect::Upstash => Some(bearer(token.trim())?),
             Dialect::Webdis => basic(token.trim())?,
@@ -363,6 +368,8 @@ pub(crate) enum Decoded {
     HashesRefused(Refusal),
     /// The key-locking line is not understood.
     KeyLockingRefused(Refusal),
+    /// Redis could not compile the script, for this reason.
+    CompileError(Refusal, String),
     /// A clear no.
     Refused(Refusal),
     /// Nothing that tells what happened.

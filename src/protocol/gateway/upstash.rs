@@ -6,7 +6,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::body::Body;
-use super::verdict::{code, error, failure, holds, unreadable};
+use super::verdict::{
+    code, error, failure, is_foreign, is_unknown_command, named_command, unreadable,
+};
 use super::{Decoded, Form};
 use crate::error::{Refusal, RefusalKind};
 use crate::protocol::reply::Cell;
@@ -50,12 +52,21 @@ pub(super) fn decode_replicated(status: u16, body: &[u8]) -> Decoded {
     }
     match Body::read(body) {
         // No such path, or one that is taken for a command: only two commands in one request can be waited for.
-        Some(Body::Error(text)) if holds(&text, "unknown command") => unsupported(),
+        Some(Body::Error(text)) if is_unknown_command(&text) => match named_command(&text) {
+            // The first part of the path: another one than `pipeline` is that of a wrong address.
+            Some(name) if is_path(name) && is_foreign(name) => error(status, &text),
+            _ => unsupported(),
+        },
         _ if matches!(status, 404 | 405 | 501) => unsupported(),
         Some(Body::Error(text)) => error(status, &text),
         Some(Body::Result(_)) => Decoded::Indeterminate(failure(status)),
         None => unreadable(status, body),
     }
+}
+
+/// Whether an error quotes part of a path and not what was sent to it, other than the path for several commands.
+fn is_path(name: &str) -> bool {
+    !name.starts_with('[') && !name.eq_ignore_ascii_case("pipeline")
 }
 
 fn decoded(status: u16, body: &[u8], read: Option<Body>, acknowledged: Option<u32>) -> Decoded {

@@ -14,11 +14,14 @@ pub(super) const fn failure(status: u16) -> FailureKind {
     }
 }
 
+fn not_a_gateway(status: u16) -> Refusal {
+    Refusal::new(RefusalKind::NotAGateway, ["HTTP ", &status.to_string()].concat())
+}
+
 /// What a body means that is neither a result nor an error.
 pub(super) fn unreadable(status: u16, body: &[u8]) -> Decoded {
     if matches!(status, 404 | 405 | 410) {
-        let code = ["HTTP ", &status.to_string()].concat();
-        return Decoded::Refused(Refusal::new(RefusalKind::NotAGateway, code));
+        return Decoded::Refused(not_a_gateway(status));
     }
     if is_page(status, body) {
         return Decoded::Indeterminate(FailureKind::WebPage { status });
@@ -56,19 +59,80 @@ pub(super) fn error(status: u16, text: &str) -> Decoded {
         (None, 404 | 405 | 410) => return unreadable(status, &[]),
         (None, _) => Refusal::new(RefusalKind::Other, code(text)),
     };
+    if refusal.kind() == RefusalKind::Other && named_command(text).is_some_and(is_foreign) {
+        return Decoded::Refused(not_a_gateway(status));
+    }
     let holds = |phrase| holds(text, phrase);
-    if holds("script shebang") || holds("unexpected symbol near '#'") {
+    if holds("script shebang") || holds(SHEBANG_SYMBOL) {
         Decoded::KeyLockingRefused(refusal)
-    } else if holds("evalsha") && (status == 403 || says("NOPERM") || holds("unknown command")) {
+    } else if holds("evalsha") && (status == 403 || says("NOPERM") || is_unknown_command(text)) {
         Decoded::HashesRefused(refusal)
+    } else if let Some(diagnostic) = compile_error(text) {
+        Decoded::CompileError(refusal, diagnostic.into())
     } else {
         Decoded::Refused(refusal)
     }
 }
 
+/// Whether an error says that there is no such command: Redis' words, and Upstash's.
+pub(super) fn is_unknown_command(text: &str) -> bool {
+    holds(text, UNKNOWN_COMMAND) || holds(text, UNAVAILABLE_COMMAND)
+}
+
+const UNKNOWN_COMMAND: &str = "unknown command";
+const UNAVAILABLE_COMMAND: &str = "command is not available";
+const WRONG_ARITY: &str = "wrong number of arguments for";
+
+/// The command that an error of Redis quotes: one that does not exist or is not available, or whose number of arguments is wrong.
+/// Redis quotes it with `'` or `` ` ``.
+pub(super) fn named_command(text: &str) -> Option<&str> {
+    let rest = [UNKNOWN_COMMAND, UNAVAILABLE_COMMAND, WRONG_ARITY].iter().find_map(|phrase| {
+        let start = position(text, phrase)? + phrase.len();
+        text.get(start..)
+    })?;
+    let quote = |c| matches!(c, '\'' | '`');
+    let (_, name) = rest.split_once(quote)?;
+    name.split(quote).next()
+}
+
+/// Whether the client never sends this command. A gateway that takes the path of a request for a command names the first part of the
+/// path: the address is not the gateway's root then, and the command was not executed.
+pub(super) fn is_foreign(command: &str) -> bool {
+    !["EVALSHA", "EVAL", "WAIT"].iter().any(|sent| sent.eq_ignore_ascii_case(command))
+}
+
+/// What Redis says about a script that does not compile, without the line: `Error compiling script (new function):
+/// user_script:1: unexpected symbol near '+'`. A quoted literal of the script is left out.
+fn compile_error(text: &str) -> Option<&str> {
+    const CHUNK: &str = "user_script:";
+    let start = position(text, "error compiling script")?;
+    let rest = text.get(start..)?;
+    let (_, rest) = rest.split_once(CHUNK)?;
+    let (line, diagnostic) = rest.split_once(": ")?;
+    if !line.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let Some((message, near)) = diagnostic.split_once(" near '") else { return Some(diagnostic) };
+    let is_literal = near.starts_with(|c: char| c.is_ascii_digit())
+        || near.strip_suffix('\'').is_none_or(|token| token.contains(['"', '\'', '[']));
+    Some(if is_literal || near.len() > NEAR_MAX { message } else { diagnostic })
+}
+
+/// The most bytes of a script that an error quotes.
+const NEAR_MAX: usize = 40;
+
+/// What a Redis without script flags says about the key-locking line.
+const SHEBANG_SYMBOL: &str = "unexpected symbol near '#'";
+
 /// Whether a text holds a phrase, whatever the case.
 pub(super) fn holds(text: &str, phrase: &str) -> bool {
-    text.as_bytes().windows(phrase.len()).any(|part| part.eq_ignore_ascii_case(phrase.as_bytes()))
+    position(text, phrase).is_some()
+}
+
+/// Where a phrase begins in a text, whatever the case.
+fn position(text: &str, phrase: &str) -> Option<usize> {
+    let mut parts = text.as_bytes().windows(phrase.len());
+    parts.position(|part| part.eq_ignore_ascii_case(phrase.as_bytes()))
 }
 
 /// Errors of Redis that prove that nothing was done, and what they mean.
