@@ -198,7 +198,7 @@ pub(super) async fn run<'l, T: Transport>(
                 return Poll::Ready(Input::Cancelled);
             }
             let open =
-                |listener: &Listener<'l, T>, now| Box::pin(listener.opening(now, seed(host)));
+                |listener: &Listener<'l, T>| Box::pin(listener.opening(|| host.now(), seed(host)));
             let input = answered(&mut under_way, cx).or_else(|| {
                 listener.as_mut().and_then(|it| heard(it, &mut opening, open, cx, host.now()))
             });
@@ -272,7 +272,7 @@ where
 fn heard<'a, T, F>(
     listener: &mut Listener<'a, T>,
     opening: &mut Option<Pin<Box<F>>>,
-    open: impl Fn(&Listener<'a, T>, Instant) -> Pin<Box<F>>,
+    open: impl Fn(&Listener<'a, T>) -> Pin<Box<F>>,
     cx: &mut Context<'_>,
     now: Instant,
 ) -> Option<Input>
@@ -283,7 +283,7 @@ where
     loop {
         match listener.poll(cx, now) {
             Poll::Ready(Turn::Tell(input)) => return Some(input),
-            Poll::Ready(Turn::Open) => *opening = Some(open(listener, now)),
+            Poll::Ready(Turn::Open) => *opening = Some(open(listener)),
             Poll::Pending => {}
         }
         // Once it is open it is read at once, which also leaves word of who reads.
