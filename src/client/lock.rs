@@ -32,7 +32,8 @@ use crate::transport::Transport;
 /// confirmed that, or after three attempts.
 ///
 /// **Without a Tokio runtime in context, with a client from [`Client::new`], and when the runtime ends first, nothing is undone: a
-/// grant that was on its way blocks the lock until its lease ends.** [`acquire_cancellable`](Self::acquire_cancellable) gives a wait up
+/// grant that was on its way blocks the lock until its lease ends.** On another runtime, [`Client::with_background`] says where to
+/// undo it. [`acquire_cancellable`](Self::acquire_cancellable) gives a wait up
 /// in the foreground on every host, and returns when the grant is undone.
 ///
 /// A [`Lease`] that is dropped is not released; it ends with its lease time.

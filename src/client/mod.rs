@@ -46,6 +46,7 @@ pub(crate) use options::{HoldTime, Terms};
 pub use permits::PermitExpirableSemaphore;
 pub use red_lock::RedLockSettings;
 pub use semaphore::Semaphore;
+pub use undo::Undo;
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -83,18 +84,19 @@ struct Inner<T: Transport, H> {
 impl<T: Transport, H> Client<T, H> {
     /// A client that reaches `gateway` over `transport`, and lives on `host`. Sends nothing.
     ///
-    /// It spawns nothing: an acquisition whose future is dropped leaves its grant until the lease ends. A client from `connect` or
-    /// `connect_with` gives such a grant back.
+    /// It spawns nothing: an acquisition whose future is dropped leaves its grant until the lease ends. A client from `connect`,
+    /// `connect_with` or [`with_background`](Self::with_background) gives such a grant back.
     pub fn new(gateway: Gateway, transport: T, host: H) -> Self {
-        Self::with_background(gateway, transport, host, None)
+        Self::make(gateway, transport, host, None)
     }
 
-    fn with_background(
-        gateway: Gateway,
-        transport: T,
-        host: H,
-        background: Option<Background<T, H>>,
-    ) -> Self {
+    /// A client that calls `spawn` when an acquisition is dropped before it is ready (see [`Lock`]). `spawn` has
+    /// [`Undo::run`] run beside the caller, for example by `wasm_bindgen_futures::spawn_local`. It must not block.
+    pub fn with_background(gateway: Gateway, transport: T, host: H, spawn: fn(Undo<T, H>)) -> Self {
+        Self::make(gateway, transport, host, Some(spawn))
+    }
+
+    fn make(gateway: Gateway, transport: T, host: H, background: Option<Background<T, H>>) -> Self {
         let link = Link::new(gateway, transport);
         Self { inner: Arc::new(Inner { link, host, background }), holds: None }
     }

@@ -19,7 +19,7 @@ impl Client<Reqwest, TokioHost> {
 
     /// A client on tokio over a transport of your own, such as one [with proxies](Reqwest::with_client). Sends nothing.
     pub fn connect_with(gateway: Gateway, transport: Reqwest) -> Self {
-        Self::with_background(gateway, transport, TokioHost::new(), Some(spawn))
+        Self::with_background(gateway, transport, TokioHost::new(), spawn)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::fmt;
 use core::sync::atomic::AtomicBool;
 
 use super::clients::Clients;
@@ -11,19 +12,26 @@ use crate::transport::Transport;
 
 /// Runs an [`Undo`] beside the program, or drops it where nothing can run.
 ///
-/// A function of the concrete client, since only there is known whether its futures may move to another thread.
+/// A function of the concrete client, since only that knows whether its futures may move to another thread.
 pub(super) type Background<T, H> = fn(Undo<T, H>);
 
-/// The rest of an acquisition that was dropped.
-pub(super) struct Undo<T: Transport, H> {
+/// The undoing of an acquisition whose future was dropped before it was ready.
+#[must_use = "nothing is undone unless `run` is awaited"]
+pub struct Undo<T: Transport, H> {
     machine: Box<dyn Step>,
     clients: Clients<T, H>,
     places: Vec<usize>,
 }
 
+impl<T: Transport, H> fmt::Debug for Undo<T, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Undo").finish_non_exhaustive()
+    }
+}
+
 impl<T: Transport, H: Host> Undo<T, H> {
-    /// Cancels the acquisition, and ends when Redis has confirmed that nothing is held, or after the attempts of a cancellation.
-    pub(super) async fn run(mut self) {
+    /// Cancels the acquisition. Ends when Redis has confirmed that nothing is held, or after three attempts.
+    pub async fn run(mut self) {
         let links = self.clients.links(self.places.iter().copied());
         let cancelled = AtomicBool::new(true);
         run(&mut *self.machine, &links, self.clients.first().host(), &cancelled).await;

@@ -241,10 +241,12 @@ impl Gateway {
 
     pub(crate) fn decode(&self, call: &ScriptCall, form: Form, response: &Response) -> Decoded {
         let Response { status, body, .. } = response;
+        // Behind the scheme and the host.
+        let path = self.url.splitn(4, '/').nth(3).unwrap_or_default();
         let decoded = match (self.dialect, call.replicas()) {
             (Dialect::Webdis, _) => webdis::decode(call, form, *status, body),
-            (Dialect::Upstash, None) => upstash::decode(*status, body),
-            (Dialect::Upstash, Some(_)) => upstash::decode_replicated(*status, body),
+            (Dialect::Upstash, None) => upstash::decode(*status, body, path),
+            (Dialect::Upstash, Some(_)) => upstash::decode_replicated(*status, body, path),
         };
         match decoded {
             Decoded::Indeterminate(kind) => Decoded::Indeterminate(response.told_of(kind)),

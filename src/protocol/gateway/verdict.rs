@@ -39,8 +39,8 @@ pub(super) fn is_page(status: u16, body: &[u8]) -> bool {
     matches!(status, 200..300) && (begins_with(b"<!doctype html") || begins_with(b"<html"))
 }
 
-/// What an error text means: Redis' own, or the gateway's.
-pub(super) fn error(status: u16, text: &str) -> Decoded {
+/// What an error text means: Redis' own, or the gateway's. `path` is that of the gateway's address.
+pub(super) fn error(status: u16, text: &str, path: &str) -> Decoded {
     // Some gateways put words of their own in front, so the codes are looked for anywhere.
     let says = |word: &str| text.split(|c: char| !c.is_ascii_uppercase()).any(|part| part == word);
     if says("NOSCRIPT") {
@@ -59,7 +59,7 @@ pub(super) fn error(status: u16, text: &str) -> Decoded {
         (None, 404 | 405 | 410) => return unreadable(status, &[]),
         (None, _) => Refusal::new(RefusalKind::Other, code(text)),
     };
-    if refusal.kind() == RefusalKind::Other && named_command(text).is_some_and(is_foreign) {
+    if refusal.kind() == RefusalKind::Other && is_about_path(text, path) {
         return Decoded::Refused(not_a_gateway(status));
     }
     let holds = |phrase| holds(text, phrase);
@@ -83,22 +83,16 @@ const UNKNOWN_COMMAND: &str = "unknown command";
 const UNAVAILABLE_COMMAND: &str = "command is not available";
 const WRONG_ARITY: &str = "wrong number of arguments for";
 
-/// The command that an error of Redis quotes: one that does not exist or is not available, or whose number of arguments is wrong.
-/// Redis quotes it with `'` or `` ` ``.
-pub(super) fn named_command(text: &str) -> Option<&str> {
-    let rest = [UNKNOWN_COMMAND, UNAVAILABLE_COMMAND, WRONG_ARITY].iter().find_map(|phrase| {
-        let start = position(text, phrase)? + phrase.len();
-        text.get(start..)
-    })?;
+/// Whether Redis rejected a command that is part of this path: a gateway takes the path of a request for a command, so the address is
+/// not the gateway's root, and no script ran. An error from within a script begins otherwise, or names another command.
+pub(super) fn is_about_path(text: &str, path: &str) -> bool {
+    let rest = text.strip_prefix("ERR ").unwrap_or(text);
+    let rest = [UNKNOWN_COMMAND, UNAVAILABLE_COMMAND, WRONG_ARITY]
+        .iter()
+        .find_map(|phrase| rest.get(phrase.len()..).filter(|_| position(rest, phrase) == Some(0)));
     let quote = |c| matches!(c, '\'' | '`');
-    let (_, name) = rest.split_once(quote)?;
-    name.split(quote).next()
-}
-
-/// Whether the client never sends this command. A gateway that takes the path of a request for a command names the first part of the
-/// path: the address is not the gateway's root then, and the command was not executed.
-pub(super) fn is_foreign(command: &str) -> bool {
-    !["EVALSHA", "EVAL", "WAIT"].iter().any(|sent| sent.eq_ignore_ascii_case(command))
+    let command = rest.and_then(|rest| rest.split(quote).nth(1)).unwrap_or_default();
+    !command.is_empty() && path.split('/').any(|part| part.eq_ignore_ascii_case(command))
 }
 
 /// What Redis says about a script that does not compile, without the line: `Error compiling script (new function):
