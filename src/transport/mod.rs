@@ -21,7 +21,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use crate::error::FailureKind;
-use crate::protocol::gateway::{Request, Response};
+use crate::protocol::gateway::{Opened, Request, Response};
 
 /// What came of a request.
 type Carried = Result<Response, FailureKind>;
@@ -69,6 +69,13 @@ pub struct StreamHead {
     pub status: u16,
     /// The `Retry-After` header, as in [`Response::retry_after`].
     pub retry_after: Option<Duration>,
+}
+
+impl StreamHead {
+    /// What the gateway means by it.
+    pub(crate) const fn opened(self) -> Opened {
+        Opened::of(self.status)
+    }
 }
 
 /// How streams may be used.

@@ -17,6 +17,7 @@ use test_support::misbehaviour::{Fault, Said};
 use test_support::stand::{NativeClient, Stand, until};
 
 type NativeLock = Lock<Reqwest, TokioHost>;
+type Make = fn(&NativeClient) -> NativeLock;
 type Taken = Result<Lease<Reqwest, TokioHost>, AcquireError>;
 
 const SKEW: PeerSkew = PeerSkew::DEFAULT;
@@ -36,7 +37,7 @@ fn answer_late(stand: &Stand, go_on: &Arc<Notify>) {
 }
 
 /// What each object takes, by its client.
-const OBJECTS: [(&str, fn(&NativeClient) -> NativeLock); 11] = [
+const OBJECTS: [(&str, Make); 11] = [
     ("lock", |client| client.lock("job").unwrap()),
     ("non-reentrant lock", |client| client.non_reentrant_lock("job").unwrap()),
     ("spin lock", |client| client.spin_lock("job", SpinBackoff::default()).unwrap()),
@@ -61,7 +62,7 @@ const OBJECTS: [(&str, fn(&NativeClient) -> NativeLock); 11] = [
 ];
 
 /// One that excludes what the lock of this name takes.
-fn rival(name: &str, client: &NativeClient, lock: fn(&NativeClient) -> NativeLock) -> NativeLock {
+fn rival(name: &str, client: &NativeClient, lock: Make) -> NativeLock {
     match name {
         // Readers share.
         "read side" => {

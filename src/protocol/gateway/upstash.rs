@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::body::Body;
-use super::verdict::{code, error, failure, is_about_path, is_unknown_command, unreadable};
+use super::verdict::{UNKNOWN_COMMAND, code, error, failure, holds, is_about_path, unreadable};
 use super::{Decoded, Form};
 use crate::error::{Refusal, RefusalKind};
 use crate::protocol::reply::Cell;
@@ -51,7 +51,7 @@ pub(super) fn decode_replicated(status: u16, body: &[u8], path: &str) -> Decoded
     match Body::read(body) {
         // No such path, or one that is taken for a command: only two commands in one request can be waited for.
         Some(Body::Error(text)) if is_about_path(&text, path) => error(status, &text, path),
-        Some(Body::Error(text)) if is_unknown_command(&text) => unsupported(),
+        Some(Body::Error(text)) if holds(&text, UNKNOWN_COMMAND) => unsupported(),
         _ if matches!(status, 404 | 405 | 501) => unsupported(),
         Some(Body::Error(text)) => error(status, &text, path),
         Some(Body::Result(_)) => Decoded::Indeterminate(failure(status)),

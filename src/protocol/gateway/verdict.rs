@@ -79,7 +79,8 @@ pub(super) fn is_unknown_command(text: &str) -> bool {
     holds(text, UNKNOWN_COMMAND) || holds(text, UNAVAILABLE_COMMAND)
 }
 
-const UNKNOWN_COMMAND: &str = "unknown command";
+/// How Redis begins to say so.
+pub(super) const UNKNOWN_COMMAND: &str = "unknown command";
 const UNAVAILABLE_COMMAND: &str = "command is not available";
 const WRONG_ARITY: &str = "wrong number of arguments for";
 
