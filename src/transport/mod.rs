@@ -21,7 +21,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use crate::error::FailureKind;
-use crate::protocol::gateway::{Opened, Request, Response};
+use crate::protocol::gateway::{Request, Response};
 
 /// What came of a request.
 type Carried = Result<Response, FailureKind>;
@@ -72,9 +72,9 @@ pub struct StreamHead {
 }
 
 impl StreamHead {
-    /// What the gateway means by it.
-    pub(crate) const fn opened(self) -> Opened {
-        Opened::of(self.status)
+    /// The status as a plain number: only the dialect knows what it means.
+    pub(crate) const fn code(self) -> u16 {
+        self.status
     }
 }
 

@@ -85,7 +85,7 @@ impl Health {
 
     /// Takes note of what a gateway answered; until when the stream may be kept if it is one.
     pub(super) fn opened(&mut self, head: StreamHead, now: Instant) -> Option<Instant> {
-        match head.opened() {
+        match Opened::of(head.code()) {
             // Those of many clients that came together do not go together.
             Opened::Stream => return Some(now + AGE_MAX * 4 / 5 + self.jitter(AGE_MAX / 5)),
             Opened::NotNow => {
