@@ -46,11 +46,19 @@ impl InvalidOption {
 pub struct Refusal {
     kind: RefusalKind,
     code: String,
+    /// Why Redis could not compile the caller's own script.
+    compile_error: Option<Box<str>>,
 }
 
 impl Refusal {
     pub(crate) fn new(kind: RefusalKind, code: impl Into<String>) -> Self {
-        Self { kind, code: code.into() }
+        Self { kind, code: code.into(), compile_error: None }
+    }
+
+    /// Of the caller's own script, which Redis could not compile for this reason.
+    pub(crate) fn of_script(reason: String) -> Self {
+        let compile_error = Some(reason.into_boxed_str());
+        Self { kind: RefusalKind::Other, code: "ERR".into(), compile_error }
     }
 
     /// The sort of refusal.
@@ -333,7 +341,12 @@ impl EvalError {
 
 impl From<RequestError> for EvalError {
     fn from(error: RequestError) -> Self {
-        Self::Request(error)
+        match error {
+            RequestError::Refused(Refusal { compile_error: Some(reason), .. }) => {
+                Self::ScriptFailed(reason.into())
+            }
+            error => Self::Request(error),
+        }
     }
 }
 

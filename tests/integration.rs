@@ -17,6 +17,7 @@ mod integration {
     mod cluster;
     mod conformance;
     mod contention;
+    mod dropped_acquisitions;
     mod gateway_limits;
     mod guard_and_eval;
     mod holding;

@@ -230,7 +230,7 @@ mod tests {
     use crate::client::link::Link;
     use crate::error::FailureKind;
     use crate::protocol::gateway::{Gateway, Request, Response};
-    use crate::transport::{Chunks, Streams, Transport};
+    use crate::transport::{Chunks, StreamHead, Streams, Transport};
 
     /// Answers what it was asked, when it is polled for the second time.
     struct Echo;
@@ -260,7 +260,7 @@ mod tests {
             Echoing { answer: Some(answer), was_polled: false }
         }
 
-        async fn open(&self, _: Request) -> Result<(u16, Never), FailureKind> {
+        async fn open(&self, _: Request) -> Result<(StreamHead, Never), FailureKind> {
             Err(FailureKind::NotSent)
         }
 

@@ -7,8 +7,10 @@ use core::pin::{Pin, pin};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll};
 
+use super::clients::Clients;
 use super::link::Link;
 use super::listening::{Listener, Turn};
+use super::undo::UndoOnDrop;
 use crate::error::LossReason;
 use crate::host::Host;
 use crate::machine::{CallId, Endpoint, Input, Machine, Output, Wake};
@@ -60,6 +62,27 @@ where
     }
 }
 
+/// Moves an acquisition to its end. A future of this that is dropped earlier hands the machine
+/// to the client's background, where there is one: see `undo.rs`.
+pub(super) async fn drive_acquisition<M, T, H>(
+    machine: M,
+    clients: &Clients<T, H>,
+    places: impl IntoIterator<Item = usize>,
+    cancel: Pin<&mut impl Future<Output = ()>>,
+) -> M::Outcome
+where
+    M: Machine<Outcome: Ended> + Clone + Send + 'static,
+    T: Transport,
+    H: Host,
+{
+    let mut acquiring = UndoOnDrop::new(machine, clients, places.into_iter().collect());
+    let links = clients.links(acquiring.places());
+    let host = clients.first().host();
+    let outcome = drive_until(acquiring.machine(), &links, host, cancel).await;
+    acquiring.finish();
+    outcome
+}
+
 /// What machines end with.
 pub(super) trait Ended {
     /// Whether it is what was wanted, so that there is nothing left of it for others.
@@ -87,7 +110,7 @@ impl<T> Ended for Vec<T> {
 }
 
 /// A machine, whatever it ends with: so there is one loop for all of them, and not one for each in the WebAssembly.
-trait Step: Send {
+pub(super) trait Step: Send {
     fn tell(&mut self, input: Input, now: Instant);
     fn next(&mut self, now: Instant) -> Output<bool>;
 }
@@ -120,7 +143,7 @@ async fn run_until(
 }
 
 /// Moves a machine until it is done. `cancelled` is looked at whenever this is polled.
-async fn run<'l, T: Transport>(
+pub(super) async fn run<'l, T: Transport>(
     machine: &mut dyn Step,
     links: &[&'l Link<T>],
     host: &impl Host,
@@ -175,7 +198,7 @@ async fn run<'l, T: Transport>(
                 return Poll::Ready(Input::Cancelled);
             }
             let open =
-                |listener: &Listener<'l, T>, now| Box::pin(listener.opening(now, seed(host)));
+                |listener: &Listener<'l, T>| Box::pin(listener.opening(|| host.now(), seed(host)));
             let input = answered(&mut under_way, cx).or_else(|| {
                 listener.as_mut().and_then(|it| heard(it, &mut opening, open, cx, host.now()))
             });
@@ -249,7 +272,7 @@ where
 fn heard<'a, T, F>(
     listener: &mut Listener<'a, T>,
     opening: &mut Option<Pin<Box<F>>>,
-    open: impl Fn(&Listener<'a, T>, Instant) -> Pin<Box<F>>,
+    open: impl Fn(&Listener<'a, T>) -> Pin<Box<F>>,
     cx: &mut Context<'_>,
     now: Instant,
 ) -> Option<Input>
@@ -260,7 +283,7 @@ where
     loop {
         match listener.poll(cx, now) {
             Poll::Ready(Turn::Tell(input)) => return Some(input),
-            Poll::Ready(Turn::Open) => *opening = Some(open(listener, now)),
+            Poll::Ready(Turn::Open) => *opening = Some(open(listener)),
             Poll::Pending => {}
         }
         // Once it is open it is read at once, which also leaves word of who reads.

@@ -7,7 +7,7 @@ use core::pin::{Pin, pin};
 
 use super::Client;
 use super::clients::Clients;
-use super::drive::drive_until;
+use super::drive::drive_acquisition;
 use super::hold::{Hold, Part};
 use super::lease::Lease;
 use super::notice::{First, first};
@@ -23,6 +23,20 @@ use crate::protocol::reply::Code;
 use crate::transport::Transport;
 
 /// A distributed lock. Cheap to make and to clone; holds nothing by itself.
+///
+/// # Dropped acquisitions
+///
+/// **A future of an acquisition that is dropped before it is ready (by `tokio::time::timeout`, `select!` or an aborted task) is undone in
+/// the background: a client from `Client::connect` or `Client::connect_with` spawns a task on the Tokio runtime in whose context the
+/// future is dropped.** The task gives back what may have been granted and leaves the queue of a fair lock. It ends when Redis has
+/// confirmed that, or after three attempts.
+///
+/// **Without a Tokio runtime in context, with a client from [`Client::new`], and when the runtime ends first, nothing is undone: a
+/// grant that was on its way blocks the lock until its lease ends.** On another runtime, [`Client::with_background`] says where to
+/// undo it. [`acquire_cancellable`](Self::acquire_cancellable) gives a wait up
+/// in the foreground on every host, and returns when the grant is undone.
+///
+/// A [`Lease`] that is dropped is not released; it ends with its lease time.
 pub struct Lock<T: Transport, H> {
     inner: Arc<Inner<T, H>>,
 }
@@ -124,8 +138,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
 
     /// Waits for the lock.
     ///
-    /// A future of this, as of every acquisition, is not to be dropped half-way (by a time-out of your own, say): a grant that is on its way would then block the lock until it runs
-    /// out. To give a wait up, use [`acquire_cancellable`](Self::acquire_cancellable), which undoes it.
+    /// [Dropping](#dropped-acquisitions) the future before it is ready undoes the acquisition in the background where a Tokio runtime is
+    /// there, and nowhere else. [`acquire_cancellable`](Self::acquire_cancellable) undoes it in the foreground.
     ///
     /// # Errors
     /// [`AcquireError`].
@@ -147,7 +161,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
 
     /// Acquires, does `work`, renews beside it, releases, and answers what the work answered.
     ///
-    /// Work that panics, and a future of this that is dropped half-way, leave the hold to run out by itself.
+    /// Work that panics, and a future of this that is dropped after the acquisition, leave the hold to run out by itself.
     ///
     /// # Errors
     /// [`RunError`].
@@ -271,7 +285,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
             Some(part) => self.inner.plan.first.clone().inside(part.grant.owner),
             None => self.inner.plan.first.clone(),
         };
-        let (host, now) = (client.host(), client.host().now());
+        let now = client.host().now();
         let spec = AcquireSpec {
             target: target.clone(),
             lease: term.lease,
@@ -283,8 +297,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
             newest: client.link().newest(&target),
             is_crowded: client.link().is_crowded(&target, now),
         };
-        let mut machine = Acquire::new(spec, entropy, client.link().clock(), now);
-        let grant = drive_until(&mut machine, &[client.link()], host, cancel).await?;
+        let machine = Acquire::new(spec, entropy, client.link().clock(), now);
+        let grant = drive_acquisition(machine, &self.inner.clients, [0], cancel).await?;
         client.link().granted(&target, grant.token);
         let part = Part { place: 0, target, grant, counts: true };
         Hold::new([part].into(), 1, term)

@@ -23,6 +23,7 @@ mod plan;
 mod red_lock;
 mod regress;
 mod semaphore;
+mod undo;
 
 #[cfg(all(feature = "reqwest", feature = "tokio", not(target_arch = "wasm32")))]
 mod native;
@@ -45,6 +46,7 @@ pub(crate) use options::{HoldTime, Terms};
 pub use permits::PermitExpirableSemaphore;
 pub use red_lock::RedLockSettings;
 pub use semaphore::Semaphore;
+pub use undo::Undo;
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -57,11 +59,12 @@ use crate::transport::Transport;
 use clients::Clients;
 use link::Link;
 use owner::Holds;
+use undo::Background;
 
 /// A client of one gateway.
 ///
-/// It holds configuration and what it has learned about the gateway; no connection, task or timer. Clones share that, and
-/// may be used from everywhere at once.
+/// It holds configuration and what it has learned about the gateway; no connection or timer, and no task but those that undo
+/// acquisitions whose future was dropped (see [`Lock`]). Clones share that, and may be used from everywhere at once.
 ///
 /// What is asked in one turn of the event loop, by tasks or by futures that are polled together, is one request where the gateway
 /// has pipelines. When the answer to that is lost, nothing is known of any of them, and each asks again as it would have for itself.
@@ -74,13 +77,32 @@ pub struct Client<T: Transport, H> {
 struct Inner<T: Transport, H> {
     link: Link<T>,
     host: H,
+    /// Where acquisitions are undone whose future was dropped; `None` where nothing runs beside the caller.
+    background: Option<Background<T, H>>,
 }
 
 impl<T: Transport, H> Client<T, H> {
     /// A client that reaches `gateway` over `transport`, and lives on `host`. Sends nothing.
+    ///
+    /// It spawns nothing: an acquisition whose future is dropped leaves its grant until the lease ends. A client from `connect`,
+    /// `connect_with` or [`with_background`](Self::with_background) gives such a grant back.
     pub fn new(gateway: Gateway, transport: T, host: H) -> Self {
-        let inner = Arc::new(Inner { link: Link::new(gateway, transport), host });
-        Self { inner, holds: None }
+        Self::make(gateway, transport, host, None)
+    }
+
+    /// A client that calls `spawn` when an acquisition is dropped before it is ready (see [`Lock`]). `spawn` has
+    /// [`Undo::run`] run beside the caller, for example by `wasm_bindgen_futures::spawn_local`. It must not block.
+    pub fn with_background(gateway: Gateway, transport: T, host: H, spawn: fn(Undo<T, H>)) -> Self {
+        Self::make(gateway, transport, host, Some(spawn))
+    }
+
+    fn make(gateway: Gateway, transport: T, host: H, background: Option<Background<T, H>>) -> Self {
+        let link = Link::new(gateway, transport);
+        Self { inner: Arc::new(Inner { link, host, background }), holds: None }
+    }
+
+    fn background(&self) -> Option<Background<T, H>> {
+        self.inner.background
     }
 
     fn link(&self) -> &Link<T> {

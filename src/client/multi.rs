@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use super::Client;
 use super::clients::Clients;
-use super::drive::drive_until;
+use super::drive::drive_acquisition;
 use super::hold::{Hold, Part};
 use super::lock::{Inner, Lock};
 use super::options::Terms;
@@ -197,9 +197,8 @@ impl<T: Transport, H: Host> Clients<T, H> {
             };
             let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
             let clocks = places.iter().map(|place| self.at(*place).link().clock()).collect();
-            let links = self.links(places.iter().copied());
-            let mut machine = Gather::new(spec, entropy, clocks, now);
-            match drive_until(&mut machine, &links, client.host(), cancel.as_mut()).await {
+            let machine = Gather::new(spec, entropy, clocks, now);
+            match drive_acquisition(machine, self, places.clone(), cancel.as_mut()).await {
                 Ok(gathered) => {
                     for (Share { place, target, .. }, part) in parts.iter().zip(&gathered.parts) {
                         self.at(*place).link().granted(target, part.grant.token);
@@ -213,7 +212,7 @@ impl<T: Transport, H: Host> Clients<T, H> {
                     if refusal.code() == "CROSSSLOT" && !by_slot =>
                 {
                     by_slot = true;
-                    links.iter().for_each(|link| link.note_cluster());
+                    self.links(places.into_iter()).iter().for_each(|link| link.note_cluster());
                 }
                 Err(error) => return Err(error),
             }

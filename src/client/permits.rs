@@ -20,6 +20,11 @@ use crate::transport::Transport;
 ///
 /// Permits are taken as a [`Lease`], whose [`permit_ids`](Lease::permit_ids) may be handed on: who has an id may give the permit
 /// back. Without a lease time they are held until they are given back, as with Redisson.
+///
+/// **An acquisition whose future is dropped before it is ready is undone in the background where a Tokio runtime is in context, as for a
+/// [`Lock`](super::Lock#dropped-acquisitions). Elsewhere nothing is undone: permits that were on their way stay taken until their lease
+/// ends, and for ever when they have none.** [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of `permits(n)` undoes them
+/// in the foreground.
 pub struct PermitExpirableSemaphore<T: Transport, H> {
     client: Client<T, H>,
     name: LockName,

@@ -5,7 +5,7 @@ use core::pin::Pin;
 
 use super::Client;
 use super::clients::Clients;
-use super::drive::drive_until;
+use super::drive::drive_acquisition;
 use super::hold::Hold;
 use super::lock::{Inner, Lock};
 use super::multi::{KEPT_MAX, held, no};
@@ -132,9 +132,9 @@ impl<T: Transport, H: Host> Clients<T, H> {
         };
         let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
         let clocks = members.iter().map(|(place, _)| self.at(*place).link().clock()).collect();
-        let links = self.links(members.iter().map(|(place, _)| *place));
-        let mut machine = Majority::new(spec, entropy, clocks, now);
-        let gathered = drive_until(&mut machine, &links, client.host(), cancel).await?;
+        let machine = Majority::new(spec, entropy, clocks, now);
+        let places = members.iter().map(|(place, _)| *place);
+        let gathered = drive_acquisition(machine, self, places, cancel).await?;
         held(targets(members), gathered, members.len() / 2 + 1, term)
     }
 }

@@ -20,6 +20,11 @@ use crate::transport::Transport;
 /// Permits are taken as a [`Lease`], which knows what is to be given back: released twice, or by a request that comes twice, they
 /// are given back once. Without a lease time they are held until they are released, as with Redisson, also when their holder
 /// dies; with one, or [renewed](AcquireOptions::renewed), others of ours get them back then.
+///
+/// **An acquisition whose future is dropped before it is ready is undone in the background where a Tokio runtime is in context, as for a
+/// [`Lock`](super::Lock#dropped-acquisitions). Elsewhere nothing is undone: permits that were on their way stay taken until their lease
+/// ends, and for ever when they have none.** [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of `permits(n)` undoes them
+/// in the foreground.
 pub struct Semaphore<T: Transport, H> {
     client: Client<T, H>,
     name: LockName,

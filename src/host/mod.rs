@@ -14,7 +14,8 @@ use crate::time::Instant;
 
 /// Lends time, sleep and entropy.
 ///
-/// No `Send` bound, and nothing is spawned: whatever waits is polled by the caller.
+/// No `Send` bound, and it spawns nothing: the caller polls each operation. (A client from `Client::connect` spawns the undoing of an
+/// acquisition that was dropped.)
 pub trait Host {
     /// Reads both clocks: one that never goes back, and one that goes on while the machine sleeps.
     fn now(&self) -> Instant;

@@ -87,7 +87,15 @@ impl<'a> Exchange<'a> {
                 memory.refuses_key_locking();
                 self.again(Form { key_locking: false, ..self.form }, memory)
             }
-            Decoded::HashesRefused(refusal)
+            // The project's own scripts compile, so the caller's does not.
+            Decoded::CompileError(_, diagnostic) if self.call.is_callers() => {
+                Step::Done(Answer::Refused(Refusal::of_script(diagnostic)))
+            }
+            Decoded::KeyLockingRefused(_) if !self.form.key_locking && self.call.is_callers() => {
+                Step::Done(Answer::Refused(Refusal::of_script("unexpected symbol near '#'".into())))
+            }
+            Decoded::CompileError(refusal, _)
+            | Decoded::HashesRefused(refusal)
             | Decoded::KeyLockingRefused(refusal)
             | Decoded::Refused(refusal) => Step::Done(Answer::Refused(refusal)),
             Decoded::Indeterminate(kind) => Step::Done(Answer::Failed(kind)),

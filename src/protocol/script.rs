@@ -206,6 +206,11 @@ impl ScriptCall {
         self.parts.callers.is_none().then(|| self.parts.script.sha1(key_locking))
     }
 
+    /// Whether it contains a script of the caller's.
+    pub(crate) fn is_callers(&self) -> bool {
+        self.parts.callers.is_some()
+    }
+
     /// The script that is run.
     pub fn script(&self) -> &'static Script {
         self.parts.script

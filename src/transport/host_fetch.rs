@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use js_sys::Function;
 
-use super::{Carried, Chunks, Streams, Transport};
+use super::{Carried, Chunks, StreamHead, Streams, Transport};
 use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
 use crate::web::{self, Awaited, Pending};
@@ -66,10 +66,10 @@ impl HostFetch {
 
     async fn carry(self, request: Request) -> Carried {
         let answer = self.ask(&request, None).await?;
+        let retry_after = retry_after(&answer);
         let answer = answer.result();
         let body = answer.bytes().unwrap_or_default();
         let (status, sync_token) = (answer.status(), answer.token());
-        let retry_after = answer.rest().map(|s| Duration::from_secs(s.into()));
         Ok(Response { status, sync_token, retry_after, body })
     }
 }
@@ -83,14 +83,20 @@ impl Transport for HostFetch {
 
     type Stream = FetchStream;
 
-    async fn open(&self, request: Request) -> Result<(u16, FetchStream), FailureKind> {
+    async fn open(&self, request: Request) -> Result<(StreamHead, FetchStream), FailureKind> {
         let answer = self.ask(&request, Some("text/event-stream")).await?;
-        Ok((answer.result().status(), FetchStream { answer, part: None }))
+        let head =
+            StreamHead { status: answer.result().status(), retry_after: retry_after(&answer) };
+        Ok((head, FetchStream { answer, part: None }))
     }
 
     fn streams(&self) -> Streams {
         STREAMS.get(web::runtime() as usize).copied().unwrap_or(NO_STREAMS)
     }
+}
+
+fn retry_after(answer: &Awaited) -> Option<Duration> {
+    answer.result().rest().map(|seconds| Duration::from_secs(seconds.into()))
 }
 
 fn failed(pending: &Pending) -> Result<(), FailureKind> {

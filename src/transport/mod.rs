@@ -18,6 +18,7 @@ pub use reqwest::{Reqwest, ReqwestSending, ReqwestStream};
 
 use alloc::vec::Vec;
 use core::task::{Context, Poll};
+use core::time::Duration;
 
 use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
@@ -47,18 +48,34 @@ pub trait Transport {
     /// The body of a response that goes on for long. Dropping it closes it.
     type Stream: Chunks + Unpin;
 
-    /// Carries one request whose response goes on for long, with `accept: text/event-stream`: answers its status, and its body once
-    /// its head is there. As careful as [`send`](Self::send) otherwise.
+    /// Carries one request whose response goes on for long, with `accept: text/event-stream`: returns its
+    /// head as soon as that is there, and its body. As careful as [`send`](Self::send) otherwise.
     ///
     /// # Errors
     /// As [`send`](Self::send).
     fn open(
         &self,
         request: Request,
-    ) -> impl Future<Output = Result<(u16, Self::Stream), FailureKind>>;
+    ) -> impl Future<Output = Result<(StreamHead, Self::Stream), FailureKind>>;
 
     /// How many streams may be open, and for whom.
     fn streams(&self) -> Streams;
+}
+
+/// The head of a response whose body goes on for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamHead {
+    /// The status.
+    pub status: u16,
+    /// The `Retry-After` header, as in [`Response::retry_after`].
+    pub retry_after: Option<Duration>,
+}
+
+impl StreamHead {
+    /// The status as a plain number: only the dialect knows what it means.
+    pub(crate) const fn code(self) -> u16 {
+        self.status
+    }
 }
 
 /// How streams may be used.
@@ -87,7 +104,7 @@ impl<T: Transport> Transport for &T {
     fn open(
         &self,
         request: Request,
-    ) -> impl Future<Output = Result<(u16, Self::Stream), FailureKind>> {
+    ) -> impl Future<Output = Result<(StreamHead, Self::Stream), FailureKind>> {
         (**self).open(request)
     }
 

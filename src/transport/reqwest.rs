@@ -13,7 +13,7 @@ use reqwest::header::{
     ACCEPT, AUTHORIZATION, AsHeaderName, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER,
 };
 
-use super::{Carried, Chunks, Streams, Transport, platform};
+use super::{Carried, Chunks, StreamHead, Streams, Transport, platform};
 use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
 
@@ -86,10 +86,11 @@ impl Transport for Reqwest {
 
     type Stream = ReqwestStream;
 
-    async fn open(&self, request: Request) -> Result<(u16, ReqwestStream), FailureKind> {
+    async fn open(&self, request: Request) -> Result<(StreamHead, ReqwestStream), FailureKind> {
         let response = self.ask(request, true).await?;
         let status = response.status().as_u16();
-        Ok((status, ReqwestStream(Box::new(Piped(Box::pin(response.bytes_stream()))))))
+        let head = StreamHead { status, retry_after: retry_after(response.headers()) };
+        Ok((head, ReqwestStream(Box::new(Piped(Box::pin(response.bytes_stream()))))))
     }
 
     fn streams(&self) -> Streams {

@@ -122,10 +122,15 @@ async fn a_script_that_is_unknown_to_redis_is_sent_whole_by_each_and_together() 
     assert!((6..20).contains(&requests), "{requests}");
 }
 
+/// A client that undoes nothing in the background, so that the requests are those of the test.
+fn bare_client(stand: &Stand) -> NativeClient {
+    Client::new(stand.gateway(), Reqwest::new(), TokioHost::new())
+}
+
 #[tokio::test]
 async fn whoever_goes_before_it_is_sent_is_left_out() {
     let stand = Stand::new().await;
-    let client = stand.client();
+    let client = bare_client(&stand);
     let [first, second, third] = [0, 1, 2].map(|number| try_for(client.clone(), number));
     let (mut first, mut second, mut third) = (Box::pin(first), Box::pin(second), Box::pin(third));
     assert!(poll_once(first.as_mut()).is_pending());
@@ -166,7 +171,7 @@ async fn whoever_goes_while_it_is_under_way_takes_nothing_from_the_others() {
         _ => Fault::none(),
     })
     .await;
-    let client = stand.client();
+    let client = bare_client(&stand);
     let mut tries: Vec<_> =
         (0..5).map(|number| tokio::spawn(try_for(client.clone(), number))).collect();
     until(async || stand.relay.count("lock_acquire") == 5).await;

@@ -182,3 +182,28 @@ async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
     assert_eq!(lease.eval(&count).await, Err(lost));
     assert_eq!(stand.relay.seen().len(), before);
 }
+
+#[tokio::test]
+async fn a_script_that_does_not_compile_is_told_in_redis_words() {
+    let stand = Stand::new().await;
+    let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    for (text, said) in [
+        ("return +", "unexpected symbol near '+'"),
+        ("if true then", "'end' expected (to close 'function' at line 1) near '<eof>'"),
+        ("local t = #", "unexpected symbol near 'end'"),
+        ("#", "unexpected symbol near '#'"),
+        ("x = 1 = 2", "unexpected symbol near '='"),
+        // A literal of the script is not told.
+        ("return 1 'canary'", "'end' expected"),
+        ("return 1 [[canary]]", "'end' expected"),
+        ("return \"canary", "unfinished string"),
+        ("return 1 314159", "'end' expected"),
+    ] {
+        let script = OwnScript::new(text, vec![], vec![]).unwrap();
+        let error = lease.eval(&script).await.unwrap_err();
+        let EvalError::ScriptFailed(reason) = &error else { panic!("{text}: {error:?}") };
+        assert!(reason.starts_with(said), "{text}: {reason}");
+        assert!(!reason.contains("canary") && !reason.contains("314159"), "{reason}");
+    }
+    lease.release().await.unwrap();
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use edgelatch::client::{AcquireOptions, Client, Lock};
-use edgelatch::error::{AcquireError, InvalidOption, RequestError};
+use edgelatch::error::{AcquireError, InvalidOption, Refusal, RefusalKind, RequestError};
 use edgelatch::host::TokioHost;
 use edgelatch::machine::Released;
 use edgelatch::protocol::gateway::Gateway;
@@ -13,6 +13,7 @@ use edgelatch::transport::Reqwest;
 
 use test_support::fake_host::{DullHost, FakeHost};
 use test_support::misbehaviour::Fault;
+use test_support::redis::TOKEN;
 use test_support::stand::Stand;
 
 const BAD_TIMES: [Duration; 5] = [
@@ -151,4 +152,46 @@ async fn without_entropy_nothing_is_sent() {
     assert_eq!(lock.inspect().await, Err(RequestError::NoEntropy));
     assert_eq!(lock.force_release().await, Err(RequestError::NoEntropy));
     assert!(stand.relay.seen().is_empty());
+}
+
+/// A gateway takes a path that is not its own for a command.
+#[tokio::test]
+async fn a_wrong_path_is_told_apart_from_a_redis_that_refuses() {
+    let stand = Stand::new().await;
+    let address = format!("http://{}/wrong", stand.redis.address());
+    let gateway = || Gateway::upstash(&address, TOKEN).unwrap();
+    let client = Client::connect(gateway());
+    let lock = client.lock("job").unwrap();
+    let is_wrong_path = |refusal: &Refusal| {
+        assert_eq!(refusal.kind(), RefusalKind::NotAGateway);
+        assert!(refusal.to_string().contains("check the URL and its path"), "{refusal}");
+    };
+    let refused = |error: RequestError| match error {
+        RequestError::Refused(refusal) => is_wrong_path(&refusal),
+        other => panic!("{other:?}"),
+    };
+    let replicated = AcquireOptions::new().replicas(1);
+    for error in [
+        lock.try_acquire().await.unwrap_err(),
+        lock.try_acquire_with(replicated).await.unwrap_err(),
+    ] {
+        let AcquireError::Refused(refusal) = error else { panic!("{error:?}") };
+        is_wrong_path(&refusal);
+    }
+    // Together, they are one request to a path below the wrong one.
+    let shared = Client::connect(gateway()).lock("job").unwrap();
+    let (first, second) = tokio::join!(shared.inspect(), shared.inspect());
+    refused(first.unwrap_err());
+    refused(second.unwrap_err());
+    assert_eq!(stand.redis.ask::<u64>(&["DBSIZE"]).await, 0);
+}
+
+#[test]
+fn an_address_with_the_path_of_a_command_is_refused() {
+    for path in ["/set/foo", "/pipeline", "/GET/foo/"] {
+        let address = ["https://gateway.example", path].concat();
+        named(&Gateway::upstash(&address, "token").unwrap_err(), "url");
+        // Webdis reads its commands from the body alone.
+        assert!(Gateway::webdis(&address, "").is_ok());
+    }
 }

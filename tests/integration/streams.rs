@@ -149,3 +149,21 @@ async fn a_stream_is_opened_anew_in_time_and_one_asks_for_all() {
     held.release().await.unwrap();
     waiting.join_next().await.unwrap().unwrap().release().await.unwrap();
 }
+
+/// S47.
+#[tokio::test]
+async fn a_stream_that_is_limited_is_not_asked_for_before_its_retry_after() {
+    let stand = Stand::new().await;
+    stand.relay.set_streaming(Streaming::Limited(40));
+    let held = stand.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
+    let (client, host) = stand.led_client();
+    let mut waiting = waiters([client.lock("job").unwrap()]);
+    until(async || stand.relay.streams().0 == 1).await;
+    stand.relay.set_streaming(Streaming::Passed);
+    let begun = host.now();
+    until_led(&stand, &host, STEP, || begun.until(host.now()) >= STEP * 39).await;
+    assert_eq!(stand.relay.streams().0, 1);
+    until_led(&stand, &host, STEP, || stand.relay.streams() == (2, 1)).await;
+    held.release().await.unwrap();
+    waiting.join_next().await.unwrap().unwrap().release().await.unwrap();
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{Chunks, Streams, Transport};
+use edgelatch::transport::{Chunks, StreamHead, Streams, Transport};
 
 use super::engine::{Sim, What};
 use super::fate::{Fate, Instead};
@@ -161,7 +161,7 @@ impl Transport for Wire {
         Sending { sim: Rc::clone(&self.sim), mailbox, is_gateway, is_left_out: false }
     }
 
-    async fn open(&self, request: Request) -> Result<(u16, Stream), FailureKind> {
+    async fn open(&self, request: Request) -> Result<(StreamHead, Stream), FailureKind> {
         let channel = channel_of(&request.url).ok_or(FailureKind::NotSent)?;
         let feed = Rc::new(Feed {
             host: self.host,
@@ -173,7 +173,8 @@ impl Transport for Wire {
         });
         self.sim.open.set(self.sim.open.get() + 1);
         self.sim.listens(&feed);
-        Ok((200, Stream { sim: Rc::clone(&self.sim), feed }))
+        let head = StreamHead { status: 200, retry_after: None };
+        Ok((head, Stream { sim: Rc::clone(&self.sim), feed }))
     }
 
     fn streams(&self) -> Streams {

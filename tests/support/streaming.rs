@@ -20,6 +20,8 @@ pub enum Streaming {
     Ended,
     /// It is answered with this status.
     Refused(u16),
+    /// It is answered with 429 and this `Retry-After` in seconds.
+    Limited(u64),
     /// Nothing is ever heard of it.
     Silent,
 }
@@ -76,6 +78,10 @@ impl Streams {
             Streaming::Refused(status) => {
                 format!("HTTP/1.1 {status} No\r\ncontent-length: 2\r\n\r\n{{}}").into()
             }
+            Streaming::Limited(seconds) => format!(
+                "HTTP/1.1 429 No\r\nretry-after: {seconds}\r\ncontent-length: 2\r\n\r\n{{}}"
+            )
+            .into(),
             Streaming::Silent => {
                 let _ = client.read(&mut [0]).await;
                 return;

@@ -8,6 +8,7 @@ use super::Waking;
 use crate::client::notice::Notice;
 use crate::protocol::gateway::Opened;
 use crate::time::{Instant, millis};
+use crate::transport::StreamHead;
 
 /// How long to rest after the first failure, at the most; each further one doubles it.
 const REST: Duration = Duration::from_secs(1);
@@ -53,7 +54,7 @@ pub(super) struct Health {
     hopeless: bool,
     failures: u32,
     hangs: u32,
-    rests_until: Option<Instant>,
+    retry_at: Option<Instant>,
     /// How far apart the signs of life are that it gives while nothing is published.
     beat: Option<Duration>,
     /// Where the jitter's generator stands.
@@ -74,7 +75,7 @@ impl Health {
     }
 
     pub(super) fn may_open(&self, now: Instant) -> bool {
-        !self.hopeless && self.rests_until.is_none_or(|until| now.has_reached(until))
+        !self.hopeless && self.retry_at.is_none_or(|until| now.has_reached(until))
     }
 
     /// A stream is asked for; what is drawn until the next begins with this seed.
@@ -83,11 +84,14 @@ impl Health {
     }
 
     /// Takes note of what a gateway answered; until when the stream may be kept if it is one.
-    pub(super) fn opened(&mut self, opened: Opened, now: Instant) -> Option<Instant> {
-        match opened {
+    pub(super) fn opened(&mut self, head: StreamHead, now: Instant) -> Option<Instant> {
+        match Opened::of(head.code()) {
             // Those of many clients that came together do not go together.
             Opened::Stream => return Some(now + AGE_MAX * 4 / 5 + self.jitter(AGE_MAX / 5)),
-            Opened::NotNow => self.failed(now),
+            Opened::NotNow => {
+                self.failed(now);
+                self.rest_at_least(head.retry_after, now);
+            }
             Opened::Never => {
                 self.hopeless = true;
                 self.polls();
@@ -101,7 +105,17 @@ impl Health {
         self.polls();
         self.failures = self.failures.saturating_add(1);
         let rest = REST.saturating_mul(1 << self.failures.saturating_sub(1).min(6)).min(REST_MAX);
-        self.rests_until = Some(now + rest / 2 + self.jitter(rest / 2));
+        self.retry_at = Some(now + rest / 2 + self.jitter(rest / 2));
+    }
+
+    /// The gateway wants no request for this time. Clients that it refused at the same time do not return at the same time.
+    fn rest_at_least(&mut self, retry_after: Option<Duration>, now: Instant) {
+        if let Some(rest) = retry_after.map(|rest| rest.min(REST_MAX)) {
+            let until = now + rest + self.jitter(REST);
+            self.retry_at = self
+                .retry_at
+                .map_or(Some(until), |at| Some(if at.has_reached(until) { at } else { until }));
+        }
     }
 
     /// The acknowledgement has not come.
@@ -113,7 +127,7 @@ impl Health {
 
     /// A subscription stands.
     pub(super) const fn stands(&mut self) {
-        (self.failures, self.hangs, self.rests_until) = (0, 0, None);
+        (self.failures, self.hangs, self.retry_at) = (0, 0, None);
         self.waking = Some(Waking::Stream);
     }
 

@@ -18,7 +18,6 @@ use std::sync::{Mutex, PoisonError};
 use super::link::Link;
 use crate::machine::{Input, Wake};
 use crate::protocol::calls::Topic;
-use crate::protocol::gateway::Opened;
 use crate::time::Instant;
 use crate::transport::{Streams, Transport};
 use crowd::{Crowds, Shared};
@@ -148,20 +147,25 @@ impl<'a, T: Transport> Listener<'a, T> {
     }
 
     /// Opens the stream, for all who wait at this subscription. Given up half-way, somebody else does. What is drawn for it
-    /// begins with `seed`.
-    pub(super) fn opening(&self, now: Instant, seed: u64) -> impl Future<Output = ()> + use<'a, T> {
+    /// begins with `seed`. `clock` reads the host's clocks.
+    pub(super) fn opening<C: Fn() -> Instant>(
+        &self,
+        clock: C,
+        seed: u64,
+    ) -> impl Future<Output = ()> + use<'a, T, C> {
         let (link, topic) = (self.link, self.topic.clone());
         // Before the first poll: it may never come to that.
         let opening = Opening(Arc::clone(&self.subscription));
         async move {
             let (request, frames) = link.gateway().listen(&topic);
+            let since = clock();
             let opened = link.transport().open(request).await;
             let until = link.subscriptions().health.with(|health| {
                 health.opens(seed);
                 match &opened {
-                    Ok((head, _)) => health.opened(Opened::of(*head), now),
+                    Ok((head, _)) => health.opened(*head, clock()),
                     Err(_) => {
-                        health.failed(now);
+                        health.failed(clock());
                         None
                     }
                 }
@@ -169,10 +173,10 @@ impl<'a, T: Transport> Listener<'a, T> {
             let open = opened.ok().zip(until).map(|((_, stream), until)| Open {
                 stream,
                 frames,
-                since: now,
+                since,
                 until,
                 stands: None,
-                heard_at: now,
+                heard_at: since,
             });
             opening.over(open);
         }

@@ -16,7 +16,41 @@ impl Address {
     pub(super) fn is_below(&self, domain: &str) -> bool {
         self.host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
     }
+
+    /// Whether the path begins with a command or an endpoint of Upstash's protocol, as in an example that was copied. A gateway would
+    /// execute such a command, with the body of each request as its last argument.
+    pub(super) fn names_command(&self) -> bool {
+        let path = self.base.split('/').nth(3).unwrap_or_default();
+        COMMANDS.iter().any(|command| command.eq_ignore_ascii_case(path))
+    }
 }
+
+/// The endpoints, and commands that one argument more than the path has would satisfy.
+const COMMANDS: [&str; 23] = [
+    "append",
+    "decr",
+    "del",
+    "echo",
+    "eval",
+    "evalsha",
+    "get",
+    "getset",
+    "incr",
+    "lpush",
+    "monitor",
+    "multi-exec",
+    "pipeline",
+    "psubscribe",
+    "publish",
+    "rpush",
+    "sadd",
+    "set",
+    "setex",
+    "setnx",
+    "subscribe",
+    "unlink",
+    "zadd",
+];
 
 pub(super) fn parse(url: &str, plain_http: bool) -> Result<Address, InvalidOption> {
     let refused = |accepted| Err(InvalidOption::new("url", accepted));
@@ -176,6 +210,18 @@ mod tests {
     fn plain_http_beyond_loopback_must_be_asked_for() {
         assert!(parse("http://gateway:8079", false).is_err());
         assert!(parse("http://gateway:8079", true).is_ok());
+    }
+
+    #[test]
+    fn a_path_that_begins_with_a_command_is_recognised() {
+        let names =
+            |host: &str, path| parse(&[host, path].concat(), false).unwrap().names_command();
+        for url in ["/set", "/SET/foo", "/pipeline/", "/multi-exec", "/get/key"] {
+            assert!(names("https://example.com", url), "{url}");
+        }
+        for url in ["", "/", "/redis", "/settings", "/redis/get"] {
+            assert!(!names("https://example.com:1", url), "{url}");
+        }
     }
 
     #[test]

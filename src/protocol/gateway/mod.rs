@@ -113,6 +113,11 @@ impl Gateway {
         plain_http: bool,
     ) -> Result<Self, InvalidOption> {
         let address = address::parse(url.trim(), plain_http)?;
+        if dialect == Dialect::Upstash && address.names_command() {
+            let accepted =
+                "the address of the gateway itself, without the path of a command such as /set";
+            return Err(InvalidOption::new("url", accepted));
+        }
         let authorization = match dialect {
             Dialect::Upstash => Some(bearer(token.trim())?),
             Dialect::Webdis => basic(token.trim())?,
@@ -236,10 +241,12 @@ impl Gateway {
 
     pub(crate) fn decode(&self, call: &ScriptCall, form: Form, response: &Response) -> Decoded {
         let Response { status, body, .. } = response;
+        // Behind the scheme and the host.
+        let path = self.url.splitn(4, '/').nth(3).unwrap_or_default();
         let decoded = match (self.dialect, call.replicas()) {
             (Dialect::Webdis, _) => webdis::decode(call, form, *status, body),
-            (Dialect::Upstash, None) => upstash::decode(*status, body),
-            (Dialect::Upstash, Some(_)) => upstash::decode_replicated(*status, body),
+            (Dialect::Upstash, None) => upstash::decode(*status, body, path),
+            (Dialect::Upstash, Some(_)) => upstash::decode_replicated(*status, body, path),
         };
         match decoded {
             Decoded::Indeterminate(kind) => Decoded::Indeterminate(response.told_of(kind)),
@@ -363,6 +370,8 @@ pub(crate) enum Decoded {
     HashesRefused(Refusal),
     /// The key-locking line is not understood.
     KeyLockingRefused(Refusal),
+    /// Redis could not compile the script, for this reason.
+    CompileError(Refusal, String),
     /// A clear no.
     Refused(Refusal),
     /// Nothing that tells what happened.

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use super::body::Body;
-use super::verdict::{failure, holds, is_page};
+use super::verdict::{failure, is_page, is_unknown_command};
 use super::{Dialect, Gateway, Memory, Request, Response};
 use crate::error::FailureKind;
 use crate::protocol::script::ScriptCall;
@@ -110,7 +110,8 @@ impl Memory {
             return Answers::All(Ok(response));
         }
         // No such path, or one that is taken for a command.
-        let is_command = |body| matches!(Body::read(body), Some(Body::Error(text)) if holds(&text, "unknown command"));
+        let is_command =
+            |body| matches!(Body::read(body), Some(Body::Error(text)) if is_unknown_command(&text));
         if matches!(status, 404 | 405 | 501) || is_command(body) {
             self.pipeline = Pipeline { singly: u32::MAX, ..Pipeline::default() };
             return Answers::NotTaken;

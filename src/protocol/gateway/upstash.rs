@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::body::Body;
-use super::verdict::{code, error, failure, holds, unreadable};
+use super::verdict::{UNKNOWN_COMMAND, code, error, failure, holds, is_about_path, unreadable};
 use super::{Decoded, Form};
 use crate::error::{Refusal, RefusalKind};
 use crate::protocol::reply::Cell;
@@ -39,29 +39,36 @@ pub(super) fn encode(call: &ScriptCall, form: Form) -> String {
 }
 
 /// The body decides before the status does; what is neither a result nor an error tells nothing.
-pub(super) fn decode(status: u16, body: &[u8]) -> Decoded {
-    decoded(status, body, Body::read(body), None)
+pub(super) fn decode(status: u16, body: &[u8], path: &str) -> Decoded {
+    decoded(status, body, Body::read(body), None, path)
 }
 
 /// The same for a script and the wait for its replicas, which does not count unless the script has run.
-pub(super) fn decode_replicated(status: u16, body: &[u8]) -> Decoded {
+pub(super) fn decode_replicated(status: u16, body: &[u8], path: &str) -> Decoded {
     if let Some([script, replicas]) = Body::read_two(body) {
-        return decoded(status, body, Some(script), acknowledged(&replicas));
+        return decoded(status, body, Some(script), acknowledged(&replicas), path);
     }
     match Body::read(body) {
         // No such path, or one that is taken for a command: only two commands in one request can be waited for.
-        Some(Body::Error(text)) if holds(&text, "unknown command") => unsupported(),
+        Some(Body::Error(text)) if is_about_path(&text, path) => error(status, &text, path),
+        Some(Body::Error(text)) if holds(&text, UNKNOWN_COMMAND) => unsupported(),
         _ if matches!(status, 404 | 405 | 501) => unsupported(),
-        Some(Body::Error(text)) => error(status, &text),
+        Some(Body::Error(text)) => error(status, &text, path),
         Some(Body::Result(_)) => Decoded::Indeterminate(failure(status)),
         None => unreadable(status, body),
     }
 }
 
-fn decoded(status: u16, body: &[u8], read: Option<Body>, acknowledged: Option<u32>) -> Decoded {
+fn decoded(
+    status: u16,
+    body: &[u8],
+    read: Option<Body>,
+    acknowledged: Option<u32>,
+    path: &str,
+) -> Decoded {
     let ok = (200..300).contains(&status);
     match read {
-        Some(Body::Error(text)) => error(status, &text),
+        Some(Body::Error(text)) => error(status, &text, path),
         Some(Body::Result(cells)) if ok => Decoded::Cells { cells, acknowledged },
         Some(Body::Result(_)) => Decoded::Indeterminate(failure(status)),
         None => unreadable(status, body),

@@ -43,7 +43,8 @@ fn element(body: &mut String, text: &str) {
 
 pub(super) fn decode(call: &ScriptCall, form: Form, status: u16, body: &[u8]) -> Decoded {
     match Body::read_of(verb(call, form), body) {
-        Some(Body::Error(text)) => error(status, &text),
+        // Webdis reads its commands from the body alone.
+        Some(Body::Error(text)) => error(status, &text, ""),
         Some(Body::Result(cells)) if status == 200 => Decoded::Cells { cells, acknowledged: None },
         // How it says that this verb is not for this user; nothing is in it then.
         None if status == 403 && body.is_empty() => {

@@ -8,7 +8,7 @@ use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::host::TokioHost;
 use edgelatch::machine::Released;
 use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{Reqwest, ReqwestStream, Streams, Transport};
+use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, Streams, Transport};
 
 use test_support::misbehaviour::{Fault, Said};
 use test_support::stand::Stand;
@@ -142,7 +142,7 @@ impl Transport for Hashes {
         }
     }
 
-    async fn open(&self, request: Request) -> Result<(u16, ReqwestStream), FailureKind> {
+    async fn open(&self, request: Request) -> Result<(StreamHead, ReqwestStream), FailureKind> {
         self.0.open(request).await
     }
 

@@ -72,8 +72,10 @@ fn assert_one_for_all(answers: &Answers, response: &Response) {
         }
         Answers::NotTaken => {
             let said = std::str::from_utf8(&response.body).ok().and_then(strict::upstash);
-            let unknown =
-                matches!(said, Some(Err(text)) if text.to_lowercase().contains("unknown command"));
+            let unknown = matches!(said, Some(Err(text)) if {
+                let text = text.to_lowercase();
+                text.contains("unknown command") || text.contains("command is not available")
+            });
             assert!(unknown || [404, 405, 501].contains(&status), "{status}");
         }
         Answers::All(Err(kind)) => {

@@ -11,7 +11,7 @@ use edgelatch::host::TokioHost;
 use edgelatch::protocol::gateway::{Gateway, Request, Response};
 use edgelatch::protocol::script::{Publish, scripts};
 use edgelatch::timing::AttemptTime;
-use edgelatch::transport::{Reqwest, ReqwestStream, Streams, Transport};
+use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, Streams, Transport};
 use edgelatch_gateway::{Config, Gateway as Door, RedisSource, Tokens};
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ impl Transport for Noted {
     type Sending = Pin<Box<dyn Future<Output = Result<Response, FailureKind>> + Send>>;
     type Stream = ReqwestStream;
 
-    async fn open(&self, request: Request) -> Result<(u16, ReqwestStream), FailureKind> {
+    async fn open(&self, request: Request) -> Result<(StreamHead, ReqwestStream), FailureKind> {
         self.transport.open(request).await
     }
 

@@ -43,13 +43,13 @@ async fn a_stream_is_asked_for_as_one_and_comes_to_its_end(
     transport: &impl Transport,
     around: &Surroundings<'_>,
 ) {
-    let (status, mut stream) = transport.open(request(around, "/mirror")).await.unwrap();
+    let (head, mut stream) = transport.open(request(around, "/mirror")).await.unwrap();
     let mut body = Vec::new();
     while let Some(piece) = poll_fn(|cx| stream.poll_next(cx)).await {
         body.extend(piece.unwrap());
     }
     let mirror: Value = serde_json::from_slice(&body).unwrap();
-    assert_eq!((status, &mirror["headers"]["accept"]), (200, &"text/event-stream".into()));
+    assert_eq!((head.status, &mirror["headers"]["accept"]), (200, &"text/event-stream".into()));
     assert_eq!(mirror["headers"]["authorization"], TOKEN);
 }
 
@@ -59,7 +59,7 @@ async fn a_stream_that_is_redirected_or_refused_says_so(
 ) {
     for status in [400, 404, 503] {
         let opened = transport.open(request(around, &format!("/says/{status}"))).await;
-        assert_eq!(opened.map(|(status, _)| status), Ok(status));
+        assert_eq!(opened.map(|(head, _)| head.status), Ok(status));
     }
     let mut nowhere = request(around, "/mirror");
     nowhere.url = around.nobody.into();
@@ -154,6 +154,8 @@ async fn a_gateway_says_for_how_long_it_wants_to_be_left_alone(
         let response = send(transport, around, &path).await.unwrap();
         let wanted = seconds.map(Duration::from_secs);
         assert_eq!((response.status, response.retry_after), (429, wanted), "{value}");
+        let (head, _) = transport.open(request(around, &path)).await.unwrap();
+        assert_eq!((head.status, head.retry_after), (429, wanted), "{value}");
     }
     let for_ever = send(transport, around, "/rests/1000000000000").await.unwrap();
     assert!(for_ever.retry_after.unwrap() >= Duration::from_secs(1_000_000_000));

@@ -1,6 +1,6 @@
 /** Writes that a stale lease cannot make, scripts that run only while a lease is held, and what becomes of one. */
 
-import { ok, rejects, same, throws, until } from "../check.mjs";
+import { ok, rejection, rejects, same, throws, until } from "../check.mjs";
 import { putForward } from "../watch.mjs";
 
 export const fencing = {
@@ -94,6 +94,8 @@ export const fencing = {
     same(await lease.eval("return { 1, 'two', false, { 3 } }"), [1, "two", null, [3]]);
     same(await lease.eval("return redis.call('GET', KEYS[1])", [key], [], { once: false }), "5");
     await rejects(lease.eval("return redis.call('NOSUCH')"), world.ScriptFailedError);
+    const uncompiled = await rejection(lease.eval("return +"));
+    ok(uncompiled instanceof world.ScriptFailedError && uncompiled.message.includes("unexpected symbol near '+'"), uncompiled.message);
     await rejects(lease.eval("return 1", ["elsewhere"]), world.InvalidOptionError, { option: "keys" });
     for (const [values, option] of [[[], "script"], [[""], "script"], [["return 1", "k"], "keys"], [["return 1", [], [5]], "args"]]) {
       await rejects(lease.eval(...values), world.InvalidOptionError, { option });

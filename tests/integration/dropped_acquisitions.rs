@@ -1,0 +1,179 @@
+//! Acquisitions whose future is dropped before it is ready: what they were granted is given back in the background.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use edgelatch::client::{AcquireOptions, Lease, Lock, ReadWriteSettings};
+use edgelatch::error::AcquireError;
+use edgelatch::host::TokioHost;
+use edgelatch::machine::SpinBackoff;
+use edgelatch::protocol::calls::FairSettings;
+use edgelatch::timing::PeerSkew;
+use edgelatch::transport::Reqwest;
+use tokio::sync::Notify;
+
+use test_support::misbehaviour::{Fault, Said};
+use test_support::stand::{NativeClient, Stand, until};
+
+type NativeLock = Lock<Reqwest, TokioHost>;
+type Make = fn(&NativeClient) -> NativeLock;
+type Taken = Result<Lease<Reqwest, TokioHost>, AcquireError>;
+
+const SKEW: PeerSkew = PeerSkew::DEFAULT;
+
+/// Far longer than a test lasts, so that a grant that nobody gives back is noticed.
+fn long() -> AcquireOptions {
+    AcquireOptions::new().lease(Duration::from_secs(600))
+}
+
+/// Answers no request for an object until it is told to: each is executed at once.
+fn answer_late(stand: &Stand, go_on: &Arc<Notify>) {
+    let go_on = Arc::clone(go_on);
+    stand.relay.plan(move |seen| match seen.script.ends_with("acquire") && seen.number == 1 {
+        true => Fault::after(Said::LateTruth(Arc::clone(&go_on))),
+        false => Fault::none(),
+    });
+}
+
+/// What each object takes, by its client.
+const OBJECTS: [(&str, Make); 11] = [
+    ("lock", |client| client.lock("job").unwrap()),
+    ("non-reentrant lock", |client| client.non_reentrant_lock("job").unwrap()),
+    ("spin lock", |client| client.spin_lock("job", SpinBackoff::default()).unwrap()),
+    ("fenced lock", |client| client.fenced_lock("job").unwrap()),
+    ("fair lock", |client| client.fair_lock("job", FairSettings::default()).unwrap()),
+    ("write side", |client| {
+        client.read_write_lock("job", ReadWriteSettings::default()).unwrap().write().clone()
+    }),
+    ("read side", |client| {
+        client.read_write_lock("job", ReadWriteSettings::default()).unwrap().read().clone()
+    }),
+    ("group", |client| client.group_lock("job", ["a", "b"], SKEW).unwrap()),
+    ("multi-lock", |client| {
+        let locks = ["job", "other"].map(|name| client.lock(name).unwrap());
+        client.multi_lock(locks).unwrap()
+    }),
+    ("semaphore", |client| client.semaphore("permits").unwrap().permits(1).unwrap()),
+    ("permit-expirable semaphore", |client| {
+        let semaphore = client.permit_expirable_semaphore("ids", SKEW).unwrap();
+        semaphore.permits(1).unwrap()
+    }),
+];
+
+/// One that excludes what the lock of this name takes.
+fn rival(name: &str, client: &NativeClient, lock: Make) -> NativeLock {
+    match name {
+        // Readers share.
+        "read side" => {
+            client.read_write_lock("job", ReadWriteSettings::default()).unwrap().write().clone()
+        }
+        _ => lock(client),
+    }
+}
+
+/// Polls the acquisition until Redis has granted it, and drops it while the answer is on its way.
+async fn drop_when_granted(stand: &Stand, acquiring: impl Future<Output = Taken>) {
+    let before = stand.redis.dump().await;
+    tokio::select! {
+        taken = acquiring => panic!("{:?}", taken.map(drop)),
+        () = until(async || !stand.redis.dump().await.keys().eq(before.keys())) => {}
+    }
+    stand.relay.plan(|_| Fault::none());
+}
+
+/// S59.
+// Slow: a Redis and a gateway for each of eleven objects.
+#[tokio::test]
+async fn what_a_dropped_acquisition_was_granted_is_given_back() {
+    for (name, lock) in OBJECTS {
+        println!("{name}");
+        let stand = Stand::new().await;
+        let client = stand.client();
+        client.semaphore("permits").unwrap().try_set_permits(1, None).await.unwrap();
+        let ids = client.permit_expirable_semaphore("ids", SKEW).unwrap();
+        ids.try_set_permits(1).await.unwrap();
+        let go_on = Arc::new(Notify::new());
+        answer_late(&stand, &go_on);
+        drop_when_granted(&stand, lock(&client).acquire_with(long())).await;
+        let other = rival(name, &stand.client(), lock);
+        other.acquire().await.unwrap().release().await.unwrap();
+        go_on.notify_waiters();
+    }
+}
+
+/// S59.
+#[tokio::test]
+async fn of_several_gateways_each_gets_back_what_it_granted() {
+    for is_red in [false, true] {
+        let stands = [Stand::new().await, Stand::new().await, Stand::new().await];
+        let clients: Vec<_> = stands.iter().map(Stand::client).collect();
+        let several = |clients: &[NativeClient]| {
+            let locks: Vec<_> = clients.iter().map(|client| client.lock("job").unwrap()).collect();
+            let (first, locks) = (&clients[0], locks.into_iter());
+            if is_red { first.red_lock(locks).unwrap() } else { first.multi_lock(locks).unwrap() }
+        };
+        let go_on = Arc::new(Notify::new());
+        stands.iter().for_each(|stand| answer_late(stand, &go_on));
+        drop_when_granted(&stands[0], several(&clients).acquire_with(long())).await;
+        for stand in &stands {
+            let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+            lease.release().await.unwrap();
+        }
+        go_on.notify_waiters();
+    }
+}
+
+/// S59.
+#[tokio::test]
+async fn a_timeout_and_an_aborted_task_leave_nothing_held() {
+    for is_aborted in [false, true] {
+        let stand = Stand::new().await;
+        let go_on = Arc::new(Notify::new());
+        answer_late(&stand, &go_on);
+        let lock = stand.client().lock("job").unwrap();
+        let acquiring = async move { lock.acquire_with(long()).await };
+        if is_aborted {
+            let task = tokio::spawn(acquiring);
+            until(async || stand.redis.ask::<u64>(&["EXISTS", "job"]).await == 1).await;
+            task.abort();
+            assert!(task.await.unwrap_err().is_cancelled());
+        } else {
+            tokio::time::timeout(Duration::from_millis(50), acquiring).await.unwrap_err();
+        }
+        let next = stand.client().lock("job").unwrap().acquire().await.unwrap();
+        next.release().await.unwrap();
+        go_on.notify_waiters();
+    }
+}
+
+/// S59.
+#[tokio::test]
+async fn a_waiter_of_a_fair_lock_that_is_dropped_leaves_the_queue() {
+    let stand = Stand::new().await;
+    let fair = || stand.client().fair_lock("job", FairSettings::default()).unwrap();
+    let held = fair().acquire_with(long()).await.unwrap();
+    let queue = async || stand.redis.ask::<u64>(&["LLEN", "redisson_lock_queue:{job}"]).await;
+    let waiting = fair();
+    tokio::select! {
+        taken = waiting.acquire() => panic!("{:?}", taken.map(drop)),
+        () = until(async || queue().await == 1) => {}
+    }
+    until(async || queue().await == 0).await;
+    held.release().await.unwrap();
+}
+
+#[test]
+fn without_a_runtime_nothing_is_undone_and_nothing_panics() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let stand = runtime.block_on(Stand::new());
+    let go_on = Arc::new(Notify::new());
+    answer_late(&stand, &go_on);
+    let lock = stand.client().lock("job").unwrap();
+    let mut acquiring: Pin<Box<dyn Future<Output = Taken>>> = Box::pin(lock.acquire_with(long()));
+    runtime.block_on(drop_when_granted(&stand, acquiring.as_mut()));
+    drop(acquiring);
+    assert_eq!(runtime.block_on(stand.redis.ask::<u64>(&["EXISTS", "job"])), 1);
+    let abandons = stand.relay.count("lock_release");
+    assert_eq!(abandons, 0);
+}
