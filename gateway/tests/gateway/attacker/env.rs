@@ -46,8 +46,9 @@ impl Env {
         for key in cluster.keys("node:") {
             let server = &cluster.servers()[cluster.places(&key).0];
             let client = redis::Client::open(server.info()).unwrap();
-            let connection = client.get_multiplexed_async_connection_with_config(&patient());
-            servers.push(connection.await.unwrap());
+            let connection =
+                client.get_multiplexed_async_connection_with_config(&patient()).await.unwrap();
+            servers.push(connection);
         }
         Self::new(cluster.url(), servers, true, None, Some(cluster)).await
     }
