@@ -93,6 +93,13 @@ impl Stand {
         (self.client_led_by(&host), host)
     }
 
+    /// A led client that gives an attempt up after so many virtual milliseconds.
+    pub fn led_client_within(&self, attempt_ms: u64) -> (LedClient, FakeHost) {
+        let attempt = AttemptTime::new(Duration::from_millis(attempt_ms)).unwrap();
+        let (gateway, host) = (self.gateway().request_timeout(attempt), FakeHost::new());
+        (Client::new(gateway, Reqwest::new(), host.clone()), host)
+    }
+
     /// A client in the time of this host.
     pub fn client_led_by(&self, host: &FakeHost) -> LedClient {
         Client::new(self.gateway(), Reqwest::new(), host.clone())
