@@ -151,9 +151,11 @@ async fn a_latch_opens_when_it_was_counted_down() {
     latch.wait().await.unwrap();
     assert!(latch.try_set_count(2).await.unwrap());
     assert!(!latch.try_set_count(9).await.unwrap());
+    let (client, host) = stand.led_client();
     let options = AcquireOptions::new().wait(Duration::from_millis(60));
-    let closed = latch.wait_with(options).await.unwrap_err();
-    assert_eq!(closed, AcquireError::Busy { remaining: None });
+    let waits = client.count_down_latch("gate").unwrap();
+    let closed = stand.in_virtual_time(&host, waits.wait_with(options)).await;
+    assert_eq!(closed, Err(AcquireError::Busy { remaining: None }));
     assert_eq!(latch.count_down().await, Ok(1));
     assert_eq!(latch.count().await, Ok(1));
     let (waited, left) = tokio::join!(latch.wait(), latch.count_down());
