@@ -22,7 +22,8 @@ pub(crate) const SHORT: Duration = Duration::from_millis(1_500);
 /// Java renews every third of this, unless the machine is too slow for that.
 pub(crate) const JAVA_LEASE: i64 = 2_400;
 /// The same for machines that are slower and slower. The slowest must manage to let Java renew in a third of the last.
-pub(crate) const JAVA_LEASES: [i64; 4] = [JAVA_LEASE, 2 * JAVA_LEASE, 4 * JAVA_LEASE, 8 * JAVA_LEASE];
+pub(crate) const JAVA_LEASES: [i64; 4] =
+    [JAVA_LEASE, 2 * JAVA_LEASE, 4 * JAVA_LEASE, 8 * JAVA_LEASE];
 
 pub(crate) async fn java_is_refused_while_we_hold<K: Exclusive>() {
     let both = Both::of::<K>().await;
@@ -47,9 +48,7 @@ pub(crate) async fn we_are_refused_while_java_holds<K: Exclusive>() {
     let waited = in_time(Duration::from_millis(60), async |time| {
         ours.acquire_with(AcquireOptions::new().wait(time)).await
     });
-    let AcquireError::Busy { remaining } = waited.await.unwrap_err() else {
-        panic!("it is held")
-    };
+    let AcquireError::Busy { remaining } = waited.await.unwrap_err() else { panic!("it is held") };
     assert!(remaining.is_some_and(|left| left <= Duration::from_secs(30)));
     java.get::<()>("unlock").await;
     let lease = ours.try_acquire().await.unwrap().unwrap();

@@ -12,7 +12,7 @@ use super::jvm::JVM;
 use test_support::stand::until;
 
 /// No test waits for this long unless it fails, contention beside.
-const AT_MOST: Duration = Duration::from_secs(60);
+const AT_MOST: Duration = Duration::from_secs(300);
 
 /// A Redisson client with its threads: one Java service among others. It may have further clients, of other Redis.
 #[derive(Clone)]

@@ -23,7 +23,7 @@ const TASKS: usize = 2;
 /// What a latch begins with: more than will be counted.
 const COUNT: u64 = 1 << 40;
 /// No test waits for this long unless it fails.
-const AT_MOST: Duration = Duration::from_secs(120);
+const AT_MOST: Duration = Duration::from_secs(300);
 
 /// What a failover may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

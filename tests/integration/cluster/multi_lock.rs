@@ -170,7 +170,7 @@ async fn orders_that_differ_do_not_stop_each_other_across_slots() {
             tokens
         });
     }
-    let bounded = tokio::time::timeout(Duration::from_secs(120), tasks.join_all());
+    let bounded = tokio::time::timeout(Duration::from_secs(300), tasks.join_all());
     let mut tokens = bounded.await.unwrap().concat();
     tokens.sort_unstable();
     tokens.dedup();

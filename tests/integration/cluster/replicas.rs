@@ -18,7 +18,7 @@ use test_support::servers::{Cluster, Sentinels};
 use test_support::slow_machine::is_too_slow;
 
 /// No test waits for this long unless it fails.
-const AT_MOST: Duration = Duration::from_secs(120);
+const AT_MOST: Duration = Duration::from_secs(300);
 
 fn with(replicas: u8) -> AcquireOptions {
     AcquireOptions::new().replicas(replicas)
