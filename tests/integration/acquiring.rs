@@ -66,9 +66,11 @@ async fn a_waiter_gets_the_lock_when_it_is_released() {
 async fn a_wait_that_is_over_is_busy_and_leaves_only_a_tombstone() {
     let stand = Stand::new().await;
     let held = stand.client().lock("job").unwrap().acquire().await.unwrap();
-    let lock = stand.client().lock("job").unwrap();
+    let (client, host) = stand.led_client();
+    let lock = client.lock("job").unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(100));
-    let error = lock.acquire_with(options).await.unwrap_err();
+    let waited = stand.in_virtual_time(&host, lock.acquire_with(options)).await;
+    let error = waited.unwrap_err();
     let AcquireError::Busy { remaining: Some(remaining) } = error else { panic!("{error:?}") };
     assert!(remaining <= Duration::from_secs(30));
     assert_eq!(held.release().await, Ok(Released::Released));
@@ -80,9 +82,11 @@ async fn a_wait_stays_within_its_budget() {
     let stand = Stand::new().await;
     let held = stand.client().lock("job").unwrap().acquire().await.unwrap();
     stand.relay.plan(|_| test_support::misbehaviour::Fault::none());
-    let lock = stand.client().lock("job").unwrap();
+    let (client, host) = stand.led_client();
+    let lock = client.lock("job").unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(400)).max_requests(3);
-    assert!(matches!(lock.acquire_with(options).await, Err(AcquireError::Busy { .. })));
+    let waited = stand.in_virtual_time(&host, lock.acquire_with(options)).await;
+    assert!(matches!(waited, Err(AcquireError::Busy { .. })), "{waited:?}");
     assert!(stand.relay.seen().len() <= 3);
     held.release().await.unwrap();
 }

@@ -10,6 +10,7 @@ use edgelatch::error::{AcquireError, LossReason};
 use edgelatch::machine::Released;
 use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
 use edgelatch::timing::{GuardMemory, PeerSkew};
+use test_support::slow_machine::{is_too_slow, longer_and_longer};
 use test_support::stand::Stand;
 use tokio::runtime::Runtime;
 
@@ -38,6 +39,15 @@ impl Drop for Beside {
         let _context = self.runtime.enter();
         drop(self.stand.take());
     }
+}
+
+/// The outcome of `call` with the first time in which the machine manages it.
+fn in_time<T>(
+    time: Duration,
+    call: impl Fn(Duration) -> Result<T, AcquireError>,
+) -> Result<T, AcquireError> {
+    let mut outcomes = longer_and_longer(time).map(call);
+    outcomes.find(|outcome| !outcome.as_ref().is_err_and(is_too_slow)).unwrap()
 }
 
 #[test]
@@ -70,8 +80,10 @@ fn a_lease_is_tried_waited_for_renewed_and_released() {
     let lock = beside.client.lock("job").unwrap();
     let lease = lock.try_acquire().unwrap().unwrap();
     assert!(lock.try_acquire().unwrap().is_none());
-    let options = AcquireOptions::new().wait(Duration::from_millis(30));
-    assert!(matches!(lock.acquire_with(options).unwrap_err(), AcquireError::Busy { .. }));
+    let waited = in_time(Duration::from_millis(30), |time| {
+        lock.acquire_with(AcquireOptions::new().wait(time))
+    });
+    assert!(matches!(waited.unwrap_err(), AcquireError::Busy { .. }));
     lease.renew(Some(Duration::from_secs(100))).unwrap();
     assert!(lease.remaining() > Duration::from_secs(90) && lease.is_held().unwrap());
     assert_eq!(lock.inspect().unwrap().last_token, lease.token().as_u64());
@@ -87,8 +99,10 @@ fn a_lease_is_tried_waited_for_renewed_and_released() {
 fn who_keeps_a_lease_is_told_of_its_loss_and_so_is_run() {
     let beside = Beside::new();
     let lock = beside.client.lock("job").unwrap();
-    let short = AcquireOptions::new().lease(Duration::from_millis(200));
-    let lease = lock.acquire_with(short).unwrap();
+    let lease = in_time(Duration::from_millis(200), |time| {
+        lock.acquire_with(AcquireOptions::new().lease(time))
+    });
+    let lease = lease.unwrap();
     assert_eq!(lease.keep(), LeaseEnd::Lost(LossReason::Expired));
     let outcome = lock.run(|_| beside.ask::<u64>(&["DEL", "job"]));
     assert!(matches!(outcome, Err(RunError::Lost(1))), "{outcome:?}");

@@ -154,8 +154,8 @@ async fn writes_of_one_lease_are_done_one_after_the_other() {
 #[tokio::test]
 async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
     let stand = Stand::new().await;
-    let lock = stand.client_within(300).lock("job").unwrap();
-    let lease = lock.acquire().await.unwrap();
+    let (client, host) = stand.led_client_within(300);
+    let lease = client.lock("job").unwrap().acquire().await.unwrap();
     stand.relay.plan(|seen| match seen.number {
         1 => Fault::after(Said::Silence),
         _ => Fault::none(),
@@ -164,7 +164,7 @@ async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
     let count =
         OwnScript::new("return redis.call('INCRBY', KEYS[1], ARGV[1])", keys(), vec!["5".into()]);
     let count = count.unwrap();
-    assert_eq!(lease.eval(&count).await, Ok("5".to_owned()));
+    assert_eq!(stand.in_virtual_time(&host, lease.eval(&count)).await, Ok("5".to_owned()));
     assert_eq!(lease.eval(&count).await, Ok("10".to_owned()));
     let table = OwnScript::new("return {1, 'two', false}", vec![], vec![]).unwrap();
     assert_eq!(lease.eval(&table).await, Ok(r#"[1,"two",null]"#.to_owned()));

@@ -157,8 +157,11 @@ async fn who_leaves_the_queue_is_gone_at_once() {
     let outcome = lock.acquire_cancellable(AcquireOptions::new(), queued).await.unwrap_err();
     assert_eq!(outcome, AcquireError::Cancelled { held_at_most: None });
     assert_eq!(stand.redis.ask::<usize>(&["LLEN", queue]).await, 0);
+    let (led, host) = stand.led_client();
+    let waits = led.fair_lock("job", FairSettings::default()).unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(50));
-    assert!(matches!(lock.acquire_with(options).await.unwrap_err(), AcquireError::Busy { .. }));
+    let waited = stand.in_virtual_time(&host, waits.acquire_with(options)).await;
+    assert!(matches!(waited, Err(AcquireError::Busy { .. })), "{waited:?}");
     assert_eq!(stand.redis.ask::<usize>(&["LLEN", queue]).await, 0);
     held.release().await.unwrap();
     stand.assert_nothing_is_held("left").await;

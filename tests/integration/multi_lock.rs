@@ -58,7 +58,7 @@ async fn if_one_is_held_none_is_taken() {
 #[tokio::test]
 async fn spin_locks_of_one_pace_are_waited_for_at_it_and_others_are_not() {
     let stand = Stand::new().await;
-    let client = stand.client();
+    let (client, host) = stand.led_client();
     let held = client.lock("b").unwrap().acquire().await.unwrap();
     let spin = |name| {
         let pace = SpinBackoff::Constant(Duration::from_secs(60));
@@ -69,7 +69,8 @@ async fn spin_locks_of_one_pace_are_waited_for_at_it_and_others_are_not() {
         [([spin("a"), spin("b")], true), ([spin("a"), client.lock("b").unwrap()], false)]
     {
         stand.relay.plan(|_| Fault::none());
-        let refused = client.multi_lock(members).unwrap().acquire_with(wait).await;
+        let multi = client.multi_lock(members).unwrap();
+        let refused = stand.in_virtual_time(&host, multi.acquire_with(wait)).await;
         assert!(matches!(refused, Err(AcquireError::Busy { .. })), "{refused:?}");
         // The first try and the one at the end of the wait; there is no other within a minute.
         assert_eq!(stand.relay.count("lock_acquire") == 2, paced);

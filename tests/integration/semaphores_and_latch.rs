@@ -50,8 +50,12 @@ async fn a_permit_without_a_lease_has_no_end_and_one_with_a_lease_has() {
     pool.try_set_permits(2, None).await.unwrap();
     let endless = pool.acquire(1).await.unwrap();
     assert!(endless.remaining() > Duration::from_secs(365 * 24 * 60 * 60));
-    let options = AcquireOptions::new().lease(Duration::from_millis(300));
-    let short = pool.permits(1).unwrap().acquire_with(options).await.unwrap();
+    // Redis ends it in real time. The holder's time stands still, so that no grant comes too late.
+    let (client, host) = stand.led_client();
+    let time = Duration::from_millis(300);
+    let permit = client.semaphore("pool").unwrap().permits(1).unwrap();
+    let short = permit.acquire_with(AcquireOptions::new().lease(time)).await.unwrap();
+    host.pass(time);
     assert_eq!(short.lost().await, edgelatch::error::LossReason::Expired);
     // Its permit comes back to whoever asks next.
     let waits = AcquireOptions::new().wait(Duration::from_secs(20));
@@ -78,27 +82,31 @@ async fn a_waiter_gets_what_another_gives_back() {
 #[tokio::test]
 async fn permits_that_are_added_are_added_once_however_often_the_request_comes() {
     let stand = Stand::new().await;
-    let pool = stand.client_within(200).semaphore("pool").unwrap();
-    pool.try_set_permits(1, None).await.unwrap();
+    let (client, host) = stand.led_client_within(200);
+    let pool = client.semaphore("pool").unwrap();
+    assert_eq!(pool.try_set_permits(1, None).await, Ok(true));
     // Done, but not answered: asked again under the same id.
-    stand.relay.plan(|seen| match seen.number {
-        1 => Fault::after(Said::Silence),
+    stand.relay.plan(|seen| match (seen.script, seen.number) {
+        ("semaphore_change", 1) => Fault::after(Said::Silence),
         _ => Fault::none(),
     });
-    assert_eq!(pool.add_permits(2).await, Ok(3));
+    assert_eq!(stand.in_virtual_time(&host, pool.add_permits(2)).await, Ok(3));
+    assert_eq!(stand.relay.count("semaphore_change"), 2);
     assert_eq!(pool.available_permits().await, Ok(3));
 }
 
 #[tokio::test]
 async fn what_was_never_heard_of_is_cancelled_and_proven_not_to_be_done() {
     let stand = Stand::new().await;
-    let pool = stand.client_within(200).semaphore("pool").unwrap();
-    pool.try_set_permits(1, None).await.unwrap();
+    let (client, host) = stand.led_client_within(200);
+    let pool = client.semaphore("pool").unwrap();
+    assert_eq!(pool.try_set_permits(1, None).await, Ok(true));
     stand.relay.plan(|seen| match seen.script {
         "semaphore_change" => Fault::instead(Said::Silence),
         _ => Fault::none(),
     });
-    assert!(matches!(pool.add_permits(2).await, Err(RequestError::NotExecuted(_))));
+    let outcome = stand.in_virtual_time(&host, pool.add_permits(2)).await;
+    assert!(matches!(outcome, Err(RequestError::NotExecuted(_))), "{outcome:?}");
     stand.relay.plan(|_| Fault::none());
     assert_eq!(pool.available_permits().await, Ok(1));
 }
@@ -143,9 +151,11 @@ async fn a_latch_opens_when_it_was_counted_down() {
     latch.wait().await.unwrap();
     assert!(latch.try_set_count(2).await.unwrap());
     assert!(!latch.try_set_count(9).await.unwrap());
+    let (client, host) = stand.led_client();
     let options = AcquireOptions::new().wait(Duration::from_millis(60));
-    let closed = latch.wait_with(options).await.unwrap_err();
-    assert_eq!(closed, AcquireError::Busy { remaining: None });
+    let waits = client.count_down_latch("gate").unwrap();
+    let closed = stand.in_virtual_time(&host, waits.wait_with(options)).await;
+    assert_eq!(closed, Err(AcquireError::Busy { remaining: None }));
     assert_eq!(latch.count_down().await, Ok(1));
     assert_eq!(latch.count().await, Ok(1));
     let (waited, left) = tokio::join!(latch.wait(), latch.count_down());
@@ -160,11 +170,14 @@ async fn a_latch_opens_when_it_was_counted_down() {
 #[tokio::test]
 async fn a_latch_is_not_open_because_the_gateway_is_silent_and_a_wait_can_be_cancelled() {
     let stand = Stand::with(|_| Fault::instead(Said::Silence)).await;
-    let latch = stand.client_within(100).count_down_latch("gate").unwrap();
+    let (client, host) = stand.led_client_within(100);
+    let latch = client.count_down_latch("gate").unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(10));
-    assert!(matches!(latch.wait_with(options).await, Err(AcquireError::Unreachable(_))));
-    let asked = until(async || stand.relay.seen().len() > 4);
+    let waited = stand.in_virtual_time(&host, latch.wait_with(options)).await;
+    assert!(matches!(waited, Err(AcquireError::Unreachable(_))), "{waited:?}");
+    let before = stand.relay.seen().len();
+    let asked = until(async || stand.relay.seen().len() > before + 1);
     let endless = AcquireOptions::new().wait_until_cancelled();
-    let outcome = latch.wait_cancellable(endless, asked).await;
+    let outcome = stand.in_virtual_time(&host, latch.wait_cancellable(endless, asked)).await;
     assert_eq!(outcome, Err(AcquireError::Cancelled { held_at_most: None }));
 }

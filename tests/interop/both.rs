@@ -13,7 +13,7 @@ use super::peer::{Object, Service};
 use super::port::Port;
 use test_support::fake_host::FakeHost;
 use test_support::redis::TOKEN;
-use test_support::stand::{NativeClient, Stand, until};
+use test_support::stand::{NativeClient, Stand, in_virtual_time, until};
 
 /// The object that a test is about; each test has a Redis of its own.
 pub(crate) const NAME: &str = "job";
@@ -102,6 +102,15 @@ impl Both {
         (K::ours(&self.stands().map(client).collect::<Vec<_>>(), NAME), host)
     }
 
+    /// Awaits `call` of such clients while their time passes: see [`in_virtual_time`].
+    pub(crate) async fn in_virtual_time<T>(
+        &self,
+        host: &FakeHost,
+        call: impl Future<Output = T>,
+    ) -> T {
+        in_virtual_time(host, || self.stands().all(|stand| stand.relay.is_idle()), call).await
+    }
+
     /// A plain lock of the test's name on each Redis.
     pub(crate) fn ours_of_each_node(&self) -> Vec<Ours> {
         self.clients().iter().map(|client| client.lock(NAME).unwrap()).collect()
@@ -142,16 +151,26 @@ impl Both {
         count
     }
 
-    /// Ends when what is left of the hold was seen to rise so often.
+    /// Ends when what is left of the hold was seen to rise so often, or when Redis has ended it, since its renewal came too late.
     pub(crate) async fn renewed(&self, times: u32) {
         let (mut renewals, mut last) = (0, self.pttl().await);
         until(async || {
             let now = self.pttl().await;
             renewals += u32::from(now > last);
             last = now;
-            renewals == times
+            renewals == times || self.has_expired().await
         })
         .await;
+    }
+
+    /// Whether a Redis has ended anything because its time was over.
+    pub(crate) async fn has_expired(&self) -> bool {
+        let mut has_expired = false;
+        for stand in self.stands() {
+            let told: String = stand.redis.ask(&["INFO", "stats"]).await;
+            has_expired |= !told.lines().any(|line| line == "expired_keys:0");
+        }
+        has_expired
     }
 
     fn clients(&self) -> Vec<NativeClient> {

@@ -89,7 +89,7 @@ impl Contest {
             tasks.spawn(contend(ours, section, Arc::clone(&over)));
         }
         let java = both.java.contend(self.question());
-        let java: Seen = java.value_within(time() * 2 + Duration::from_secs(60)).await;
+        let java: Seen = java.value_within(time() * 2 + Duration::from_secs(300)).await;
         over.store(true, Ordering::Relaxed);
         let ours = tasks.join_all().await.into_iter().fold(Seen::default(), Seen::and);
         println!("{}: {} sections of Java, {} of ours", self.gauge, java.sections, ours.sections);

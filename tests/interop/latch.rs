@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::both::{Both, NAME};
 use super::contention::time;
 use super::peer::{Object, ms};
+use test_support::slow_machine::in_time;
 use test_support::stand::until;
 
 fn gate(both: &Both) -> CountDownLatch<Reqwest, TokioHost> {
@@ -56,11 +57,12 @@ async fn a_wait_ends_on_each_side_while_it_is_closed() {
     let (ours, java) = (gate(&both), java(&both, "a"));
     ours.try_set_count(1).await.unwrap();
     assert!(!java.call("await", json!([ms(60)])).value::<bool>().await);
-    let short = AcquireOptions::new().wait(Duration::from_millis(60));
-    assert_eq!(ours.wait_with(short).await, Err(AcquireError::Busy { remaining: None }));
+    let short = Duration::from_millis(60);
+    let wait = async |time| ours.wait_with(AcquireOptions::new().wait(time)).await;
+    assert_eq!(in_time(short, wait).await, Err(AcquireError::Busy { remaining: None }));
     ours.count_down().await.unwrap();
     assert!(java.call("await", json!([ms(60)])).value::<bool>().await);
-    ours.wait_with(short).await.unwrap();
+    in_time(short, wait).await.unwrap();
 }
 
 #[tokio::test]

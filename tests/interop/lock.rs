@@ -183,7 +183,11 @@ async fn java_goes_on_with_what_it_has_lost_and_gives_back_nothing_of_ours() {
     let (mut last, mut renewals) = (left().await, 0);
     until(async || {
         let now = left().await;
-        renewals += u32::from(now > last);
+        if now < 0 {
+            // The machine was too slow for Java to renew it.
+            beside.get::<()>("lock").await;
+        }
+        renewals += u32::from(now > last && last > 0);
         last = now;
         renewals == 2
     })

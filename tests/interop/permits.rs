@@ -16,6 +16,7 @@ use super::both::{Both, NAME};
 use super::contention::Contest;
 use super::exclusive::{ENDLESS, JAVA_ENDLESS, SHORT};
 use super::peer::{Object, ms};
+use test_support::slow_machine::in_time;
 
 fn seats(both: &Both) -> PermitExpirableSemaphore<Reqwest, TokioHost> {
     both.stand.client().permit_expirable_semaphore(NAME, PeerSkew::DEFAULT).unwrap()
@@ -136,8 +137,11 @@ async fn a_wait_ends_on_each_side_while_the_other_holds_all() {
     lease.release().await.unwrap();
     let id: Option<String> = java.call("tryAcquire", json!([ms(60), ms(600_000)])).value().await;
     assert!(id.is_some());
-    let short = AcquireOptions::new().wait(Duration::from_millis(60));
-    let refused = ours.permits(1).unwrap().acquire_with(short).await.unwrap_err();
+    let permit = ours.permits(1).unwrap();
+    let refused = in_time(Duration::from_millis(60), async |time| {
+        permit.acquire_with(AcquireOptions::new().wait(time)).await
+    });
+    let refused = refused.await.unwrap_err();
     let AcquireError::Busy { remaining: Some(left) } = refused else { panic!("{refused:?}") };
     assert!(left > Duration::from_secs(500));
 }
@@ -194,8 +198,13 @@ async fn each_side_takes_over_when_a_permit_of_the_other_has_run_out() {
     let both = Both::start().await;
     let (ours, java) = made(&both, 1).await;
     let permit = ours.permits(1).unwrap();
-    let lease = permit.acquire_with(AcquireOptions::new().lease(SHORT)).await.unwrap();
+    let (client, host) = both.stand.led_client();
+    let led = client.permit_expirable_semaphore(NAME, PeerSkew::DEFAULT).unwrap();
+    let short = led.permits(1).unwrap();
+    let taking = short.acquire_with(AcquireOptions::new().lease(SHORT));
+    let lease = both.in_virtual_time(&host, taking).await.unwrap();
     let id: String = java.call("acquire", json!([ms(600)])).value().await;
+    host.pass(SHORT);
     assert_eq!(lease.lost().await, LossReason::Expired);
     assert_eq!(lease.release().await, Ok(Released::WasLost));
     let next = permit.acquire().await.unwrap();

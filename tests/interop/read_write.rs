@@ -1,8 +1,8 @@
 //! Readers and writers of both sides.
 
-use edgelatch::client::{AcquireOptions, ReadWriteLock, ReadWriteSettings};
+use edgelatch::client::{AcquireOptions, Client, ReadWriteLock, ReadWriteSettings};
 use edgelatch::error::LossReason;
-use edgelatch::host::TokioHost;
+use edgelatch::host::Host;
 use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 use serde_json::json;
@@ -11,10 +11,9 @@ use super::both::{Both, NAME};
 use super::contention::Contest;
 use super::exclusive::{ENDLESS, JAVA_ENDLESS};
 use super::peer::{Object, ms};
-use test_support::stand::NativeClient;
 
 /// Ours as `client` has it, for whom no Java reader renews: its reads may be long.
-pub(crate) fn shelf(client: &NativeClient) -> ReadWriteLock<Reqwest, TokioHost> {
+pub(crate) fn shelf<H: Host>(client: &Client<Reqwest, H>) -> ReadWriteLock<Reqwest, H> {
     client.read_write_lock(NAME, ReadWriteSettings::default().peer_watchdog(None)).unwrap()
 }
 

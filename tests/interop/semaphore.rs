@@ -13,6 +13,8 @@ use super::both::{Both, NAME};
 use super::contention::Contest;
 use super::exclusive::SHORT;
 use super::peer::{Object, ms};
+use test_support::slow_machine::in_time;
+use test_support::stand::until;
 
 fn pool(both: &Both) -> Semaphore<Reqwest, TokioHost> {
     both.stand.client().semaphore(NAME).unwrap()
@@ -60,9 +62,11 @@ async fn a_wait_ends_on_each_side_while_the_other_holds_all() {
     assert!(!java.call("tryAcquire", json!([1, ms(60)])).value::<bool>().await);
     lease.release().await.unwrap();
     assert!(java.call("tryAcquire", json!([1, ms(60)])).value::<bool>().await);
-    let short = AcquireOptions::new().wait(Duration::from_millis(60));
-    let refused = ours.permits(1).unwrap().acquire_with(short).await.unwrap_err();
-    assert_eq!(refused, AcquireError::Busy { remaining: None });
+    let permit = ours.permits(1).unwrap();
+    let refused = in_time(Duration::from_millis(60), async |time| {
+        permit.acquire_with(AcquireOptions::new().wait(time)).await
+    });
+    assert_eq!(refused.await.unwrap_err(), AcquireError::Busy { remaining: None });
 }
 
 #[tokio::test]
@@ -131,11 +135,17 @@ async fn a_permit_of_ours_whose_lease_has_run_out_comes_to_java_when_we_ask_next
     let (ours, java) = (pool(&both), java(&both, "a"));
     ours.try_set_permits(1, None).await.unwrap();
     let permit = ours.permits(1).unwrap();
-    let lease = permit.acquire_with(AcquireOptions::new().lease(SHORT)).await.unwrap();
+    let (client, host) = both.stand.led_client();
+    let short = client.semaphore(NAME).unwrap().permits(1).unwrap();
+    let taking = short.acquire_with(AcquireOptions::new().lease(SHORT));
+    let lease = both.in_virtual_time(&host, taking).await.unwrap();
+    let ends = redis_ms(&both).await + SHORT.as_millis();
     // In one go, so that the thread gives back what it got.
     let (taken, given) = (java.call("acquire", json!([])), java.call("release", json!([])));
     java.thread.waits().await;
+    host.pass(SHORT);
     assert_eq!(lease.lost().await, LossReason::Expired);
+    until(async || redis_ms(&both).await > ends).await;
     assert!(!taken.has_come());
     let next = permit.acquire_with(AcquireOptions::new().wait_until_cancelled()).await.unwrap();
     assert_eq!(next.release().await, Ok(Released::Released));
@@ -143,6 +153,12 @@ async fn a_permit_of_ours_whose_lease_has_run_out_comes_to_java_when_we_ask_next
     given.value::<()>().await;
     assert_eq!(lease.release().await, Ok(Released::WasLost));
     assert_eq!(ours.available_permits().await, Ok(1));
+}
+
+/// What time it is for Redis, in milliseconds.
+async fn redis_ms(both: &Both) -> u128 {
+    let [seconds, micros] = both.stand.redis.ask::<[u128; 2]>(&["TIME"]).await;
+    seconds * 1_000 + micros / 1_000
 }
 
 /// Redisson's weak point 20: what a dead holder of Java's had is lost, and nobody can tell. Adding it heals it.

@@ -22,6 +22,7 @@ pub mod redis;
 pub mod relay;
 pub mod script_model;
 pub mod servers;
+pub mod slow_machine;
 pub mod stand;
 pub mod streaming;
 pub mod webdis;

@@ -11,11 +11,13 @@ use edgelatch::Gateway;
 use edgelatch::timing::AttemptTime;
 
 use test_support::servers::{Folder, signal, until};
+use test_support::stand::ANSWERED_ATTEMPT;
 
 pub(crate) const TOKEN: &str = "the-token-of-tests";
 
-/// For how long a client waits for an answer: short, for what hangs here does so for longer.
-const ATTEMPT: Duration = Duration::from_millis(500);
+/// The time for an attempt of the load: short, since what hangs here does so for longer. A call may fail on a slow machine; the next
+/// one need not.
+const ATTEMPT: Duration = Duration::from_secs(1);
 
 /// A gateway in a process of its own; ends with the value.
 pub(crate) struct Door {
@@ -37,9 +39,18 @@ impl Door {
         format!("http://{}", self.address)
     }
 
-    /// What a client has to know of it.
+    /// What a client of the load has to know of it.
     pub(crate) fn gateway(&self) -> Gateway {
-        let attempt = AttemptTime::new(ATTEMPT).unwrap();
+        self.gateway_within(ATTEMPT)
+    }
+
+    /// The same for a client whose every attempt is answered, however slow the machine is.
+    pub(crate) fn answered_gateway(&self) -> Gateway {
+        self.gateway_within(ANSWERED_ATTEMPT)
+    }
+
+    fn gateway_within(&self, attempt: Duration) -> Gateway {
+        let attempt = AttemptTime::new(attempt).unwrap();
         Gateway::upstash(&self.url(), TOKEN).unwrap().request_timeout(attempt)
     }
 

@@ -10,6 +10,7 @@
     reason = "a test ends at the first surprise"
 )]
 
+mod counted;
 mod door;
 mod failover;
 mod forgotten;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use edgelatch::host::Host;
 use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
-use edgelatch::transport::Reqwest;
+use edgelatch::transport::Transport;
 use edgelatch::{Client, Lock};
 
 use test_support::history::{Ground, Share};
@@ -37,11 +37,11 @@ impl Object {
     }
 
     /// Every way to take it, and what of it that is. Of a name each has its own.
-    pub(crate) fn ways<H: Host>(
+    pub(crate) fn ways<T: Transport, H: Host>(
         self,
-        client: &Client<Reqwest, H>,
+        client: &Client<T, H>,
         tag: &str,
-    ) -> Vec<(Share, Lock<Reqwest, H>)> {
+    ) -> Vec<(Share, Lock<T, H>)> {
         let name = &self.name(tag);
         let alone = |lock| vec![(Share::Alone, lock)];
         match self {

@@ -10,7 +10,7 @@ use edgelatch::Lease;
 use edgelatch::error::{EvalError, FailureKind, LossReason, RequestError};
 use edgelatch::host::Host;
 use edgelatch::protocol::calls::OwnScript;
-use edgelatch::transport::Reqwest;
+use edgelatch::transport::Transport;
 use serde_json::{Value, json};
 
 use super::door::TOKEN;
@@ -45,10 +45,10 @@ impl Proofs {
     }
 
     /// Writes down that this acquisition holds, if it does.
-    pub(crate) async fn add<H: Host>(
+    pub(crate) async fn add<T: Transport, H: Host>(
         &self,
         take: usize,
-        lease: &Lease<Reqwest, H>,
+        lease: &Lease<T, H>,
     ) -> Result<(), EvalError> {
         if self.object == Object::Permits {
             return self.add_with_permit(take, lease).await;
@@ -57,10 +57,10 @@ impl Proofs {
         lease.eval(&script.unwrap().repeatable()).await.map(drop)
     }
 
-    async fn add_with_permit<H: Host>(
+    async fn add_with_permit<T: Transport, H: Host>(
         &self,
         take: usize,
-        lease: &Lease<Reqwest, H>,
+        lease: &Lease<T, H>,
     ) -> Result<(), EvalError> {
         if lease.remaining().is_zero() {
             return Err(RequestError::Lost(LossReason::Expired).into());

@@ -20,6 +20,9 @@ const FORGETS: &[&str] = &["--save", ""];
 /// At the most so many calls have no good end before a fault is over.
 const FAILURES: usize = 8;
 
+/// A lease that outlasts a test, however slow the machine is.
+const LONG: Duration = Duration::from_secs(3_600);
+
 /// So often at the most something hangs for a moment more.
 const FLUTTERS: usize = 6;
 /// No such moment is longer: by then some attempts were given up, and some were not.
@@ -159,10 +162,10 @@ async fn a_redis_that_is_full_refuses_who_comes_and_lets_renew_and_release() {
         async || Single::new(FORGETS),
         async |stand, load| {
             make_permits(&stand.door, "kept").await;
-            let client = Client::connect(stand.door.gateway());
+            let client = Client::connect(stand.door.answered_gateway());
             let mut kept = Vec::new();
             for object in Object::ALL {
-                let options = AcquireOptions::new().renewed();
+                let options = AcquireOptions::new().lease(LONG);
                 let (_, lock) = object.ways(&client, "kept").swap_remove(0);
                 kept.push(lock.acquire_with(options).await.unwrap());
             }

@@ -23,7 +23,7 @@ const TASKS: usize = 2;
 /// What a latch begins with: more than will be counted.
 const COUNT: u64 = 1 << 40;
 /// No test waits for this long unless it fails.
-const AT_MOST: Duration = Duration::from_secs(120);
+const AT_MOST: Duration = Duration::from_secs(300);
 
 /// What a failover may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ struct Watch {
 impl Load {
     /// Begins; all that is taken lies where this tag does.
     pub(crate) async fn begin(stand: &Stand, tag: &str, failover: Failover) -> Self {
-        let (client, stop) = (stand.quick_client(), Arc::new(AtomicBool::new(false)));
+        let (client, stop) = (stand.answered_client(), Arc::new(AtomicBool::new(false)));
         pool(&client, tag).try_set_permits(1, None).await.unwrap();
         seats(&client, tag).try_set_permits(1).await.unwrap();
         assert!(latch(&client, tag).try_set_count(COUNT).await.unwrap());
@@ -158,8 +158,8 @@ impl Watch {
     /// One round: takes it, counts in Redis while it is held, and lets it go.
     async fn take(&self, lock: &NotedLock, key: &str) {
         let before = *self.newest.lock().unwrap();
-        let options = AcquireOptions::new().lease(Duration::from_secs(3));
-        let lease = match lock.acquire_with(options.wait(Duration::from_secs(5))).await {
+        let options = AcquireOptions::new().lease(Duration::from_secs(6));
+        let lease = match lock.acquire_with(options.wait(Duration::from_secs(8))).await {
             Ok(lease) => lease,
             Err(error) => return assert!(is_documented(&error), "{}: {error:?}", self.kind),
         };

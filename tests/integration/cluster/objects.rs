@@ -39,9 +39,9 @@ pub(crate) async fn exclude(client: &NotedClient, name: &str) {
         assert!(state.is_locked && state.hold_count == 1, "{kind} {name}: {state:?}");
         assert_eq!(state.last_token, lease.token().as_u64(), "{kind} {name}");
         assert!(lease.is_held().await.unwrap(), "{kind} {name}");
-        lease.renew(Some(Duration::from_secs(60))).await.unwrap();
+        lease.renew(Some(Duration::from_secs(600))).await.unwrap();
         let state = rival.inspect().await.unwrap();
-        assert!(state.remaining.unwrap().as_secs() > 50, "{kind} {name}");
+        assert!(state.remaining.unwrap().as_secs() > 500, "{kind} {name}");
         let (next, released) = tokio::join!(rival.acquire(), lease.release());
         assert_eq!(released, Ok(Released::Released), "{kind} {name}");
         let next = next.unwrap();

@@ -38,7 +38,7 @@ impl Listener {
                 self.heard.push_str(str::from_utf8(&chunk).unwrap());
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), reading).await.unwrap()
+        tokio::time::timeout(Duration::from_secs(300), reading).await.unwrap()
     }
 }
 

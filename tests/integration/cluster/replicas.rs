@@ -8,12 +8,17 @@ use edgelatch::host::TokioHost;
 use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::AttemptTime;
 use tokio::task::block_in_place;
+use tokio::time::timeout;
 
 use super::load::{pool, seats, takes};
 use super::objects::NotedLock;
-use super::stand::{Noted, NotedClient, Stand};
+use super::stand::{Noted, NotedClient, NotedLease, Stand};
 use test_support::redis::TOKEN;
 use test_support::servers::{Cluster, Sentinels};
+use test_support::slow_machine::is_too_slow;
+
+/// No test waits for this long unless it fails.
+const AT_MOST: Duration = Duration::from_secs(300);
 
 fn with(replicas: u8) -> AcquireOptions {
     AcquireOptions::new().replicas(replicas)
@@ -31,6 +36,8 @@ async fn assert_free(client: &NotedClient, tag: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grant_that_too_few_replicas_have_is_given_back() {
     let sentinels = block_in_place(Sentinels::start);
+    // The master is not voted out, however busy the machine is.
+    sentinels.set_patience(Duration::from_secs(30));
     let stand = Stand::new(sentinels.url()).await;
     let (client, noted) = stand.client();
     pool(&client, "all").try_set_permits(1, None).await.unwrap();
@@ -38,8 +45,7 @@ async fn a_grant_that_too_few_replicas_have_is_given_back() {
     for (kind, lock) in takes(&client, "all") {
         // Known to Redis from here on.
         lock.acquire().await.unwrap().release().await.unwrap();
-        let before = noted.count();
-        let lease = lock.acquire_with(with(2)).await.unwrap();
+        let (before, lease) = acquire_noting(&lock, with(2), &noted).await;
         // One request, as the one that is refused and the one that releases it.
         assert!(lock.try_acquire_with(with(1)).await.unwrap().is_none(), "{kind}");
         lease.release().await.unwrap();
@@ -47,24 +53,66 @@ async fn a_grant_that_too_few_replicas_have_is_given_back() {
     }
     // There are two.
     let short = short(&stand);
-    let error = short.lock("three").unwrap().acquire_with(with(3)).await.unwrap_err();
-    assert_eq!(error, AcquireError::NotReplicated { acknowledged: 2 });
+    let three = short.lock("three").unwrap();
+    assert_acknowledged(2, "three", async || three.acquire_with(with(3)).await.unwrap_err()).await;
 
     let hanging = sentinels.replicas()[0];
     hanging.hang();
     for (kind, lock) in takes(&short, "all") {
-        lock.acquire_with(with(1)).await.unwrap().release().await.unwrap();
-        let error = lock.acquire_with(with(2)).await.unwrap_err();
-        assert_eq!(error, AcquireError::NotReplicated { acknowledged: 1 }, "{kind}");
-        let error = lock.try_acquire_with(with(2)).await.unwrap_err();
-        assert_eq!(error, AcquireError::NotReplicated { acknowledged: 1 }, "{kind}");
+        assert_acknowledged(1, kind, async || lock.acquire_with(with(2)).await.unwrap_err()).await;
+        assert_acknowledged(1, kind, async || lock.try_acquire_with(with(2)).await.unwrap_err())
+            .await;
+    }
+    for (_, lock) in takes(&client, "all") {
+        acquire(&lock, with(1)).await.release().await.unwrap();
     }
     assert_free(&client, "all").await;
     hanging.go_on();
     for (_, lock) in takes(&client, "all") {
-        lock.acquire_with(with(2)).await.unwrap().release().await.unwrap();
+        acquire(&lock, with(2)).await.release().await.unwrap();
     }
     assert_eq!(noted.complaints(), Vec::<String>::new());
+}
+
+/// Acquires it, again and again while its replicas are too slow for the second that Redis waits for them.
+pub(crate) async fn acquire(lock: &NotedLock, options: AcquireOptions) -> NotedLease {
+    acquire_noting(lock, options, &Noted::default()).await.1
+}
+
+/// The same; and how many requests were noted before the acquisition that was granted.
+async fn acquire_noting(
+    lock: &NotedLock,
+    options: AcquireOptions,
+    noted: &Noted,
+) -> (usize, NotedLease) {
+    let asking = async {
+        loop {
+            let before = noted.count();
+            match lock.acquire_with(options).await {
+                Ok(lease) => return (before, lease),
+                Err(AcquireError::NotReplicated { .. }) => {}
+                Err(error) => assert!(is_too_slow(&error), "{error:?}"),
+            }
+        }
+    };
+    timeout(AT_MOST, asking).await.unwrap()
+}
+
+/// So many replicas acknowledge what `refused` asks for, and no more. Asked again while the machine is too slow for the time that they
+/// have.
+async fn assert_acknowledged(most: u32, what: &str, refused: impl AsyncFn() -> AcquireError) {
+    let asking = async {
+        loop {
+            match refused().await {
+                AcquireError::NotReplicated { acknowledged } if acknowledged == most => return,
+                AcquireError::NotReplicated { acknowledged } => {
+                    assert!(acknowledged < most, "{what}: {acknowledged}");
+                }
+                error => assert!(is_too_slow(&error), "{what}: {error:?}"),
+            }
+        }
+    };
+    timeout(AT_MOST, asking).await.unwrap();
 }
 
 /// A client whose attempts are short, and so its waits for replicas.
@@ -82,20 +130,18 @@ async fn several_locks_in_several_slots_are_all_replicated_or_none_is_held() {
     let locks =
         || -> Vec<NotedLock> { names.iter().map(|name| client.lock(name).unwrap()).collect() };
     let all = client.multi_lock(locks()).unwrap();
-    all.acquire_with(with(1)).await.unwrap().release().await.unwrap();
-    let error = all.acquire_with(with(2)).await.unwrap_err();
-    assert_eq!(error, AcquireError::NotReplicated { acknowledged: 1 });
+    acquire(&all, with(1)).await.release().await.unwrap();
+    assert_acknowledged(1, "all", async || all.acquire_with(with(2)).await.unwrap_err()).await;
     let (_, replica) = cluster.places(&names[1]);
     cluster.servers()[replica].hang();
-    let error = all.acquire_with(with(1)).await.unwrap_err();
-    assert_eq!(error, AcquireError::NotReplicated { acknowledged: 0 });
+    assert_acknowledged(0, "all", async || all.acquire_with(with(1)).await.unwrap_err()).await;
     for lock in locks() {
         lock.try_acquire().await.unwrap().unwrap().release().await.unwrap();
     }
     // Where the others are, nothing is wrong.
-    client.lock(&names[0]).unwrap().acquire_with(with(1)).await.unwrap().release().await.unwrap();
+    acquire(&client.lock(&names[0]).unwrap(), with(1)).await.release().await.unwrap();
     cluster.servers()[replica].go_on();
-    all.acquire_with(with(1)).await.unwrap().release().await.unwrap();
+    acquire(&all, with(1)).await.release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

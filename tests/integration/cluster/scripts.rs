@@ -18,6 +18,7 @@ use edgelatch::transport::Transport as _;
 use tokio::task::block_in_place;
 
 use super::objects::{beside, count, exclude, kinds, open, protect, share};
+use super::replicas::acquire;
 use super::stand::{Noted, Stand, names};
 use test_support::calls;
 use test_support::redis::TOKEN;
@@ -116,7 +117,7 @@ async fn a_node_that_has_forgotten_its_scripts_is_sent_them_again() {
             lease.release().await.unwrap();
             let options = AcquireOptions::new().replicas(1);
             cluster.servers()[master].ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
-            lock.acquire_with(options).await.unwrap().release().await.unwrap();
+            acquire(&lock, options).await.release().await.unwrap();
         }
     }
     assert_eq!(noted.complaints(), Vec::<String>::new());

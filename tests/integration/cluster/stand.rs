@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use edgelatch::client::Client;
+use edgelatch::client::{Client, Lease};
 use edgelatch::error::FailureKind;
 use edgelatch::host::TokioHost;
 use edgelatch::protocol::gateway::{Gateway, Request, Response};
@@ -16,9 +16,12 @@ use edgelatch_gateway::{Config, Gateway as Door, RedisSource, Tokens};
 use serde_json::Value;
 
 use test_support::redis::TOKEN;
+use test_support::stand::ANSWERED_ATTEMPT;
 
 /// A client that keeps what it was told.
 pub(crate) type NotedClient = Client<Noted, TokioHost>;
+/// A lease of such a client.
+pub(crate) type NotedLease = Lease<Noted, TokioHost>;
 
 /// A gateway in front of a cluster or of what Sentinels name.
 pub(crate) struct Stand {
@@ -55,7 +58,16 @@ impl Stand {
 
     /// The same for a time in which Redis is away now and then.
     pub(crate) fn quick_client(&self) -> NotedClient {
-        let attempt = AttemptTime::new(Duration::from_millis(700)).unwrap();
+        self.client_within(Duration::from_secs(2))
+    }
+
+    /// The same for calls that the gateway answers, however slow the machine is.
+    pub(crate) fn answered_client(&self) -> NotedClient {
+        self.client_within(ANSWERED_ATTEMPT)
+    }
+
+    fn client_within(&self, attempt: Duration) -> NotedClient {
+        let attempt = AttemptTime::new(attempt).unwrap();
         self.client_with(|gateway| gateway.request_timeout(attempt)).0
     }
 }

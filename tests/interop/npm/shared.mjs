@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { rejection, until } from "../../runtimes/check.mjs";
 import { contended, rounds } from "./contention.mjs";
 import { ENDLESS, SHORT } from "./exclusive.mjs";
+import { inTime } from "./in_time.mjs";
 import { ms } from "./peer.mjs";
 import { wait } from "./wait.mjs";
 
@@ -75,7 +76,8 @@ export const semaphore = {
     await java.waits();
     assert.equal(await lease.release(), "released");
     await waiting;
-    assert.ok((await rejection(ours.acquire(1, { waitMs: 60 }))) instanceof edgelatch.WaitTimeoutError);
+    const ended = await rejection(inTime(60, (waitMs) => ours.acquire(1, { waitMs })));
+    assert.ok(ended instanceof edgelatch.WaitTimeoutError);
     const { acquired } = await wait(world, (object, options) => object.acquire(1, options));
     await java.call("release");
     assert.equal(await (await acquired).release(), "released");
@@ -116,7 +118,8 @@ export const permits = {
     await java.waits();
     assert.equal(await lease.release(), "released");
     const id = await waiting;
-    const { acquired } = await wait(world, (object, options) => object.acquire(1, { ...options, leaseMs: SHORT }));
+    const take = (object, options) => inTime(SHORT, (leaseMs) => object.acquire(1, { ...options, leaseMs }));
+    const { acquired } = await wait(world, take);
     await java.call("release", id);
     const short = await acquired;
     const next = await java.call("acquire", ms(SHORT));
@@ -146,7 +149,8 @@ export const latch = {
     await waiting;
 
     assert.equal(await ours.trySetCount(1), true);
-    assert.ok((await rejection(ours.wait({ waitMs: 60 }))) instanceof edgelatch.WaitTimeoutError);
+    const ended = await rejection(inTime(60, (waitMs) => ours.wait({ waitMs })));
+    assert.ok(ended instanceof edgelatch.WaitTimeoutError);
     const { acquired } = await wait(world, (object, options) => object.wait(options));
     await java.call("countDown");
     await acquired;

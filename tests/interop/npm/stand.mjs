@@ -31,7 +31,7 @@ export async function startStand() {
         seen.answers += 1;
         return response;
       };
-      const clients = nodes.map(({ url, token }) => edgelatch.connect({ url, token, fetch: counted }));
+      const clients = nodes.map(({ url, token }) => edgelatch.connect({ url, token, fetch: counted, requestTimeoutMs: 60_000 }));
       return { locks: clients[0], nodes: clients, seen };
     },
     /** A Java service on so many Redis, with few connections and threads, and what `config` says. */

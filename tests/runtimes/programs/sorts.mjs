@@ -4,6 +4,8 @@ import { inUse } from "./cycles.mjs";
 
 const LONG = { waitMs: 60_000 };
 const ENDING = { lifeMs: 60_000 };
+/** The lease of a redLock, of which a node has a tenth to answer. And the delay of its nodes, which is over soon after their start. */
+const RED_MS = 10_000;
 
 /** Goes through `rounds` of `together` for each sort, and answers what is in use after each. */
 export async function eachSort({ connect, url, token, name, rounds, together }) {
@@ -66,8 +68,8 @@ const sorts = {
   groupLock: held((locks, name) => locks.groupLock(name, ["a", "b"])),
   multiLock: held((locks, name) => locks.multiLock([locks.lock(`${name}:a`), locks.lock(`${name}:b`)])),
   async redLock({ locks, nodes }, name) {
-    const red = locks.redLock(nodes.map((node, number) => node.lock(`${name}:${number}`)), { rejoinDelayMs: 1_000 });
-    await (await red.acquire({ ...LONG, leaseMs: 1_000 })).release();
+    const red = locks.redLock(nodes.map((node, number) => node.lock(`${name}:${number}`)), { rejoinDelayMs: RED_MS });
+    await (await red.acquire({ ...LONG, leaseMs: RED_MS })).release();
   },
   async run({ locks }, name) {
     await locks.lock(name).run((lease) => lease.token);

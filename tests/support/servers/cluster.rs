@@ -37,11 +37,16 @@ impl Cluster {
         let servers: Vec<_> = (0..2 * MASTERS).map(|_| node(&folder)).collect();
         let cluster = Self { servers, _folder: folder };
         cluster.form();
+        cluster.set_patience(node_patience);
+        cluster
+    }
+
+    /// From now on a replica takes over when its master has not answered for so long.
+    pub fn set_patience(&self, node_patience: Duration) {
         let patience = node_patience.as_millis().to_string();
-        for server in &cluster.servers {
+        for server in &self.servers {
             server.ask::<()>(&["CONFIG", "SET", "cluster-node-timeout", &patience]).unwrap();
         }
-        cluster
     }
 
     /// The URL for a gateway. It names two nodes only; they know the others.

@@ -100,7 +100,7 @@ impl Sentinels {
         others.map(|(_, server)| server).collect()
     }
 
-    /// Makes the Sentinels name another master, and waits until most of them do.
+    /// Makes the Sentinels name another master, and waits until most of them do. The present one may be gone.
     pub fn fail_over(&self) {
         let former = self.master();
         // Refused while another one is under way.

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::PASSWORD;
 
 /// How often a server is asked before a test gives up, and how long it is left alone in between.
-const ASK: (usize, Duration) = (6000, Duration::from_millis(10));
+const ASK: (usize, Duration) = (30_000, Duration::from_millis(10));
 
 /// Ends the servers below a folder when its input ends, because the test's process has.
 const WARDEN: &str =
