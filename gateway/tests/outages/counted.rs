@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{Reqwest, ReqwestStream, Streams, Transport};
+use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, Streams, Transport};
 
 /// The usual transport, whose requests under way are counted. Clones share the count.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ impl Transport for CountedTransport {
         CountedRequest { sending: self.transport.send(request), under_way }
     }
 
-    async fn open(&self, request: Request) -> Result<(u16, ReqwestStream), FailureKind> {
+    async fn open(&self, request: Request) -> Result<(StreamHead, ReqwestStream), FailureKind> {
         self.transport.open(request).await
     }
 
