@@ -1,5 +1,6 @@
-// The public names. Everything is done in the WebAssembly module that a loader has set up: these classes give names to its
-// numbers, which are the places in the lists below, and pass on what they are given once options.js has checked it.
+// The public names. Everything is done in the WebAssembly module that a loader has set up: these
+// classes give names to its numbers, which are the places in the lists below, and pass on what they
+// are given once options.js has checked it.
 import { OBJECT, errorOf, fail, lossOf, waiting } from "./errors.js";
 import * as options from "./options.js";
 import { start } from "./start.js";
@@ -22,7 +23,10 @@ const UNREACHABLE = 6;
 /** In the order of `tell` in src/js/numbers.rs. */
 const FACTS = ["name", "token", "signal", "holdCount", "remaining", "permitIds", "tokenOf"];
 
-/** Whether the stack of an error that is made after an `await` still names the callers. In Bun it does not. */
+/**
+ * Whether the stack of an error that is made after an `await` still names the callers. In Bun it
+ * does not.
+ */
 const hasAsyncStacks = !globalThis.Bun;
 
 let aboutOf;
@@ -92,9 +96,15 @@ class Base {
   }
 }
 
-/** The runtime's own timers: those of a test's fake clock would never end, and would keep nothing running. */
+/**
+ * The runtime's own timers: those of a test's fake clock would never end, and would keep nothing
+ * running.
+ */
 const { clearInterval, setInterval } = globalThis;
-/** How many calls and callbacks are pending. While there are some, a program of Node, Deno or Bun keeps running. */
+/**
+ * How many calls and callbacks are pending. While there are some, a program of Node, Deno or Bun
+ * keeps running.
+ */
 let pending = 0;
 let timer;
 
@@ -107,7 +117,10 @@ function attend(change) {
 /** The questions whose answer is a lease. */
 const LEASED = ["acquire", "tryAcquire"];
 
-/** `using` without `await` would not wait for the release: it fails, and what was acquired is released. */
+/**
+ * `using` without `await` would not wait for the release: it fails, and what was acquired is
+ * released.
+ */
 function misused(acquired) {
   acquired.then((lease) => lease?.release()).catch(() => {});
   throw new TypeError("a lease is released asynchronously: write `await using lease = await lock.acquire()`");
@@ -125,7 +138,10 @@ function disposable(method) {
   }[name];
 }
 
-/** Gives the class a method for each of these questions, by how what it is given is read, and a property for each of these facts. */
+/**
+ * Gives the class a method for each of these questions, by how what it is given is read, and a
+ * property for each of these facts.
+ */
 function define({ prototype }, questions, facts) {
   for (const [question, read] of Object.entries(questions)) {
     // Classes have those of their own that do more.
@@ -139,7 +155,9 @@ function define({ prototype }, questions, facts) {
   }
 }
 
-/** Acquires, calls the work, and releases; what the work throws says more than how its lease ended. */
+/**
+ * Acquires, calls the work, and releases; what the work throws says more than how its lease ended.
+ */
 async function run(of, { run }, values, given, work) {
   if (typeof given === "function" && work === undefined) [given, work] = [undefined, given];
   const lease = await ask(of, "run", run, [...values, given, work]);
@@ -331,7 +349,9 @@ define(CountDownLatch, options.countDownLatch, ["name"]);
 define(Guard, options.guard(held), []);
 define(Lease, options.lease, ["name", "token", "holdCount"]);
 
-/** Makes the `connect` of an entry, which starts the module that `load` returns at its first call. */
+/**
+ * Makes the `connect` of an entry, which starts the module that `load` returns at its first call.
+ */
 export function clients(load) {
   const open = ({ module, redactNames }) => {
     start(load);

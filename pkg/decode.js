@@ -1,5 +1,6 @@
 // Reads the module from the text that `cargo xtask build` writes (xtask/src/inline.rs): each of the
-// commonest bytes is one letter, each other one two. Compressed, that is a fifth smaller than base64.
+// commonest bytes is one letter, each other one two. Compressed, that is a fifth smaller than
+// base64.
 
 /** The letters: printable ASCII that needs no escape in JavaScript, JSON or HTML. */
 const LETTERS = letters();
@@ -12,7 +13,10 @@ function letters() {
   return all;
 }
 
-/** Returns the `size` bytes of `text`; `order` has each byte in two hexadecimal digits, the commonest first. */
+/**
+ * Returns the `size` bytes of `text`; `order` has each byte in two hexadecimal digits, the
+ * commonest first.
+ */
 export function decode(text, order, size) {
   const digit = new Uint8Array(128);
   LETTERS.forEach((code, place) => (digit[code] = place));

@@ -1,4 +1,5 @@
-// Edge functions of Vercel and Next.js import the module compiled; `?module` is their way to say so.
+// Edge functions of Vercel and Next.js import the module compiled; `?module` is their way to say
+// so.
 import module from "./wasm/edgelatch_bg.wasm?module";
 import { clients } from "./api.js";
 

@@ -14,12 +14,16 @@ declare abstract class Base extends Error {
   readonly host?: string;
   /** The HTTP status of the response that could not be used, if there was one. */
   readonly status?: number;
-  /** The runtime's own error, if there is one; a `TimeoutError` when a request took longer than `requestTimeoutMs`. */
+  /**
+   * The runtime's own error, if there is one; a `TimeoutError` when a request took longer than
+   * `requestTimeoutMs`.
+   */
   readonly cause?: unknown;
 }
 /**
- * Every error of this package, except the reason of a signal of yours. `error instanceof EdgelatchError` and a comparison of
- * `error.code` narrow to one class; they hold across copies of the package.
+ * Every error of this package, except the reason of a signal of yours. `error instanceof
+ * EdgelatchError` and a comparison of `error.code` narrow to one class; they hold across copies of
+ * the package.
  */
 export type EdgelatchError =
   | InvalidOptionError
@@ -51,15 +55,19 @@ export class InvalidOptionError extends Base {
   /** What would be accepted. */
   readonly accepted: string;
 }
-/** Another client held the lock for the whole wait, too few permits were available, or the latch was closed. Nothing is held. */
+/**
+ * Another client held the lock for the whole wait, too few permits were available, or the latch was
+ * closed. Nothing is held.
+ */
 export class WaitTimeoutError extends Base {
   readonly code: "wait-timeout";
   /** Milliseconds until the present hold runs out; null when it has no end. */
   readonly remainingMs: number | null;
 }
 /**
- * There is no semaphore of this name (a latch that does not exist is open, as in Redisson): create it with `trySetPermits`. To wait until another client adds permits, as Redisson does,
- * create it with `addPermits(0)`. Nothing is held.
+ * There is no semaphore of this name (a latch that does not exist is open, as in Redisson): create
+ * it with `trySetPermits`. To wait until another client adds permits, as Redisson does, create it
+ * with `addPermits(0)`. Nothing is held.
  */
 export class NotSetUpError extends Base {
   readonly code: "not-set-up";
@@ -70,7 +78,9 @@ export class LeaseLostError extends Base {
   /** `expired`: no renewal was confirmed in time. `gone`: Redis says that the hold is not there. */
   readonly reason: "expired" | "gone";
 }
-/** This owner holds what it asks for in a way that does not let it take it again. Nothing was sent. */
+/**
+ * This owner holds what it asks for in a way that does not let it take it again. Nothing was sent.
+ */
 export class ReentrancyError extends Base {
   readonly code: "reentrancy";
   /** `held`: the lock is not re-entrant. `reads`: it reads, and would wait for itself to write. */
@@ -84,8 +94,8 @@ export class NotExecutedError extends Base {
 export class StaleTokenError extends Base {
   readonly code: "stale-token";
   /**
-   * `superseded`: a newer token was seen. `too-old`: older than the guard remembers. `token-ahead`: more than a minute ahead
-   * of Redis' clock.
+   * `superseded`: a newer token was seen. `too-old`: older than the guard remembers. `token-ahead`:
+   * more than a minute ahead of Redis' clock.
    */
   readonly reason: "superseded" | "too-old" | "token-ahead";
   /** The newest token that was seen, when a newer one was. */
@@ -96,9 +106,11 @@ export class ScriptFailedError extends Base {
   readonly code: "script-failed";
 }
 /**
- * The package has failed inside: its WebAssembly has trapped, or something of the runtime's that never throws has thrown. Nothing of it is used any more:
- * every call ends with this error, and so do those that were under way; signals of leases abort with it. What was held ends in
- * Redis with its lease. Load the package anew, that is, restart the program or reload the page. `cause` says what happened.
+ * The package has failed inside: its WebAssembly has trapped, or something of the runtime's that
+ * never throws has thrown. Nothing of it is used any more: every call ends with this error, and so
+ * do those that were under way; signals of leases abort with it. What was held ends in Redis with
+ * its lease. Load the package anew, that is, restart the program or reload the page. `cause` says
+ * what happened.
  */
 export class BrokenError extends Base {
   readonly code: "broken";
@@ -111,9 +123,10 @@ export class StartError extends Base {
   readonly code: "start-failed";
 }
 /**
- * The gateway or Redis answered no. Nothing was done. For two reasons what was granted was given back: `not-replicated`, and `token-regressed`,
- * where the fencing token is older than one that this client was granted before for the same name. Then Redis' clock was set back and its
- * tokens are lost, or another Redis answers, which is behind.
+ * The gateway or Redis answered no. Nothing was done. For two reasons what was granted was given
+ * back: `not-replicated`, and `token-regressed`, where the fencing token is older than one that
+ * this client was granted before for the same name. Then Redis' clock was set back and its tokens
+ * are lost, or another Redis answers, which is behind.
  */
 export class GatewayRefusedError extends Base {
   readonly code: "gateway-refused";
@@ -129,11 +142,17 @@ export class GatewayRefusedError extends Base {
     | "token-regressed"
     | "other";
 }
-/** No usable response came. After an acquisition nothing is held; a renewal or a forced release may have been applied. */
+/**
+ * No usable response came. After an acquisition nothing is held; a renewal or a forced release may
+ * have been applied.
+ */
 export class GatewayUnreachableError extends Base {
   readonly code: "gateway-unreachable";
 }
-/** The lock was granted, but too little of the lease was left when the response came. Nothing is held. */
+/**
+ * The lock was granted, but too little of the lease was left when the response came. Nothing is
+ * held.
+ */
 export class GatewayTooSlowError extends Base {
   readonly code: "gateway-too-slow";
 }
@@ -141,9 +160,10 @@ export class GatewayTooSlowError extends Base {
 export class OutcomeUnknownError extends Base {
   readonly code: "outcome-unknown";
   /**
-   * After this time, from now on, no hold of this call is left, and none can be granted any more: the time until Redis refuses
-   * what was asked, and the lease. Of a wait of 30 s up to some two and a half minutes, of one without an end up to 12 minutes and
-   * more; ten minutes and the lease where the client had not heard from this Redis before. While Redis' clock is not set back.
+   * After this time, from now on, no hold of this call is left, and none can be granted any more:
+   * the time until Redis refuses what was asked, and the lease. Of a wait of 30 s up to some two
+   * and a half minutes, of one without an end up to 12 minutes and more; ten minutes and the lease
+   * where the client had not heard from this Redis before. While Redis' clock is not set back.
    */
   readonly freeInMs: number;
 }

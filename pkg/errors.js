@@ -1,5 +1,5 @@
-// What the WebAssembly hands out and JavaScript alone can make in few bytes: errors, whose classes extend Error (errors.d.ts says what
-// they mean), and objects that do not change.
+// What the WebAssembly hands out and JavaScript alone can make in few bytes: errors, whose classes
+// extend Error (errors.d.ts says what they mean), and objects that do not change.
 
 /** Marks errors of every copy of the package in a process: `import` and `require` load one each. */
 const BRAND = Symbol.for("edgelatch.error");
@@ -23,7 +23,10 @@ export class EdgelatchError extends Error {
   }
 }
 
-/** As `new Error(message, { cause })` does: not enumerable, since whoever serializes an error need not be able to serialize what caused it. */
+/**
+ * As `new Error(message, { cause })` does: not enumerable, since whoever serializes an error need
+ * not be able to serialize what caused it.
+ */
 const setCause = (error, cause) => Object.defineProperty(error, "cause", { value: cause, writable: true, configurable: true });
 
 /** One kind of error: its code, and the names of what its constructor takes after the message. */
@@ -70,7 +73,10 @@ export const [
   GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError, StartError, NotSetUpError,
 ] = kinds;
 
-/** An error as the WebAssembly reports it; `errorOf` makes the error, where the caller can see from where it comes. */
+/**
+ * An error as the WebAssembly reports it; `errorOf` makes the error, where the caller can see from
+ * where it comes.
+ */
 class Failure {
   constructor(place, message, values) {
     Object.assign(this, { place, message, values });
@@ -83,9 +89,10 @@ export const fail = (place, message, ...values) => new Failure(place, message, v
 const OF_THE_NETWORK = ["gateway-unreachable", "outcome-unknown", "not-executed"];
 
 /**
- * The error for a failure, with the object that it is about: `{ kind, name, host }`. Anything else is handed on as it is, such as
- * the reason of the caller's own signal. The stack begins at the caller of `entry`, or is that of `caller`, an error that was made when
- * the call began; `cause` is the runtime's last error at this host.
+ * The error for a failure, with the object that it is about: `{ kind, name, host }`. Anything else
+ * is handed on as it is, such as the reason of the caller's own signal. The stack begins at the
+ * caller of `entry`, or is that of `caller`, an error that was made when the call began; `cause` is
+ * the runtime's last error at this host.
  */
 export function errorOf(failure, about, entry, cause, caller) {
   if (!(failure instanceof Failure)) return failure;
@@ -110,7 +117,10 @@ function where({ kind, name, host, redactNames }) {
   return parts.length ? ` (${parts.join(", ")})` : "";
 }
 
-/** In the order of `Snapshot` in src/js/counts.rs; a question mark stands behind what is true or false. */
+/**
+ * In the order of `Snapshot` in src/js/counts.rs; a question mark stands behind what is true or
+ * false.
+ */
 const snapshots = [
   ["locked?", "holdCount", "remainingMs", "lastToken"],
   ["available", "leases", "held"],
@@ -171,7 +181,10 @@ export class LossController extends AbortController {
   }
 }
 
-/** Whatever is thrown through the module leaves its memory half changed: nothing may touch that again, and whoever counts on it is told. */
+/**
+ * Whatever is thrown through the module leaves its memory half changed: nothing may touch that
+ * again, and whoever counts on it is told.
+ */
 function breaks(cause) {
   broken = new BrokenError("the package has failed inside and does nothing any more; what it held ends with its lease");
   setCause(broken, cause);

@@ -4,9 +4,10 @@
 /** How long a hold lasts. */
 export interface LeaseOptions {
   /**
-   * The lease, 100 to 86 400 000. When given, the hold ends after it unless you call {@link Lease.renew}. When not, it
-   * is 30 000 and is renewed every third of it until the release; but permits are then held until they are released, also when
-   * their holder dies. `"renewed"` is for them: renewed as locks are.
+   * The lease, 100 to 86 400 000. When given, the hold ends after it unless you call {@link
+   * Lease.renew}. When not, it is 30 000 and is renewed every third of it until the release; but
+   * permits are then held until they are released, also when their holder dies. `"renewed"` is for
+   * them: renewed as locks are.
    */
   leaseMs?: number | "renewed";
 }
@@ -14,9 +15,10 @@ export interface LeaseOptions {
 /** How a grant is to be kept safe beside its lease. */
 export interface GrantOptions extends LeaseOptions {
   /**
-   * Takes the grant only when this number of Redis' replicas have it, 1 to 8, so that a failover to one of them keeps it. Rejects
-   * with {@link GatewayRefusedError} otherwise (`not-replicated`, and nothing is held), also where the gateway has no `/pipeline`
-   * (`unsupported`). Default: none is waited for.
+   * Takes the grant only when this number of Redis' replicas have it, 1 to 8, so that a failover to
+   * one of them keeps it. Rejects with {@link GatewayRefusedError} otherwise (`not-replicated`, and
+   * nothing is held), also where the gateway has no `/pipeline` (`unsupported`). Default: none is
+   * waited for.
    */
   replicas?: number;
 }
@@ -26,14 +28,16 @@ export interface AcquireOptions extends GrantOptions {
   /** Longest wait, 1 to 86 400 000; default 30 000. `"until-aborted"` needs a `signal`. */
   waitMs?: number | "until-aborted";
   /**
-   * Ends the wait and undoes a grant that is still on its way. The promise rejects with the signal's reason, also when the
-   * undoing could not be confirmed; then the lease runs out by itself.
+   * Ends the wait and undoes a grant that is still on its way. The promise rejects with the
+   * signal's reason, also when the undoing could not be confirmed; then the lease runs out by
+   * itself.
    */
   signal?: AbortSignal;
   /**
-   * Most requests the wait may spend, 3 to 10 000; default 40 for a timed wait, none for `"until-aborted"`. A smaller
-   * one stretches the pauses between tries. (A Worker on the free plan has 50 for each request it serves.) One more is
-   * sent for each script that Redis does not know yet.
+   * Most requests the wait may spend, 3 to 10 000; default 40 for a timed wait, none for
+   * `"until-aborted"`. A smaller one stretches the pauses between tries. (A Worker on the free plan
+   * has 50 for each request it serves.) One more is sent for each script that Redis does not know
+   * yet.
    */
   maxRequests?: number;
 }
@@ -42,8 +46,8 @@ export interface AcquireOptions extends GrantOptions {
 export interface Lock {
   readonly name: string;
   /**
-   * Takes the lock if it is free, in one request. (With a gateway that does not respond it gives up after three attempts, and
-   * three more to undo them.)
+   * Takes the lock if it is free, in one request. (With a gateway that does not respond it gives up
+   * after three attempts, and three more to undo them.)
    *
    * @returns the lease, or null when another client holds the lock.
    * @throws {ReentrancyError} this owner may not take it now.
@@ -89,8 +93,9 @@ export interface ReadWriteLock {
 export interface LockState {
   readonly locked: boolean;
   /**
-   * The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free. For a side of a read-write lock it is
-   * the sum over all holders; from 1,000 holders on each counts once.
+   * The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free. For a
+   * side of a read-write lock it is the sum over all holders; from 1,000 holders on each counts
+   * once.
    */
   readonly holdCount: number;
   /** Until the hold runs out; null when the lock is free or its hold has no end. */
@@ -106,24 +111,38 @@ export interface Semaphore {
   acquire(permits?: number, options?: AcquireOptions): Promise<Lease>;
   /** Takes them if they are available, else returns null. @throws as {@link Lock.tryAcquire} */
   tryAcquire(permits?: number, options?: GrantOptions & { signal?: AbortSignal }): Promise<Lease | null>;
-  /** Acquires, calls `work`, gives back, and returns what `work` returned. @throws as {@link Lock.run} */
+  /**
+   * Acquires, calls `work`, gives back, and returns what `work` returned. @throws as {@link
+   * Lock.run}
+   */
   run<T>(permits: number | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
   run<T>(permits: number | undefined, options: AcquireOptions | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
-  /** Adds `permits`, or takes them away when negative; returns how many there are then. Makes the semaphore. */
+  /**
+   * Adds `permits`, or takes them away when negative; returns how many there are then. Makes the
+   * semaphore.
+   */
   addPermits(permits: number): Promise<number>;
-  /** Makes `permits` available that no lease here holds, default 1. (A {@link Lease} gives its own back by itself.) */
+  /**
+   * Makes `permits` available that no lease here holds, default 1. (A {@link Lease} gives its own
+   * back by itself.)
+   */
   release(permits?: number): Promise<void>;
   /** The same if the semaphore is there; false when it is not. */
   releaseIfExists(permits?: number): Promise<boolean>;
   /** Takes all permits that are available, for good; returns how many. */
   drainPermits(): Promise<number>;
-  /** Makes the semaphore, for `lifeMs` (1 to 315 360 000 000) or for ever; false when it is there already. */
+  /**
+   * Makes the semaphore, for `lifeMs` (1 to 315 360 000 000) or for ever; false when it is there
+   * already.
+   */
   trySetPermits(permits: number, options?: { lifeMs?: number }): Promise<boolean>;
   /** How many permits are available now. */
   availablePermits(): Promise<number>;
   /** What Redis says of it now. */
   inspect(): Promise<SemaphoreState>;
-  /** Gives back whatever leases of ours hold, whoever has them; returns whether there was something. */
+  /**
+   * Gives back whatever leases of ours hold, whoever has them; returns whether there was something.
+   */
   forceRelease(): Promise<boolean>;
 }
 
@@ -140,16 +159,25 @@ export interface SemaphoreState {
 /** A number of permits, each with an id, and with an end if it is given one. */
 export interface PermitExpirableSemaphore {
   readonly name: string;
-  /** Waits for `permits`, 1 to 1 000, default 1. Their ids are {@link Lease.permitIds}. @throws as {@link Lock.acquire} */
+  /**
+   * Waits for `permits`, 1 to 1 000, default 1. Their ids are {@link Lease.permitIds}. @throws as
+   * {@link Lock.acquire}
+   */
   acquire(permits?: number, options?: AcquireOptions): Promise<Lease>;
   /** Takes them if they are available, else returns null. @throws as {@link Lock.tryAcquire} */
   tryAcquire(permits?: number, options?: GrantOptions & { signal?: AbortSignal }): Promise<Lease | null>;
-  /** Acquires, calls `work`, gives back, and returns what `work` returned. @throws as {@link Lock.run} */
+  /**
+   * Acquires, calls `work`, gives back, and returns what `work` returned. @throws as {@link
+   * Lock.run}
+   */
   run<T>(permits: number | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
   run<T>(permits: number | undefined, options: AcquireOptions | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
   /** Gives permits back by their ids, whoever took them; returns how many of them were held. */
   release(ids: readonly string[]): Promise<number>;
-  /** Lets permits end after this time from now (100 to 86 400 000), `null`: never. False when one of them is not held. */
+  /**
+   * Lets permits end after this time from now (100 to 86 400 000), `null`: never. False when one of
+   * them is not held.
+   */
   updateLeaseTime(ids: readonly string[], leaseMs: number | null): Promise<boolean>;
   /** Makes the semaphore; false when it is there already. */
   trySetPermits(permits: number): Promise<boolean>;
@@ -173,7 +201,10 @@ export interface PermitsState {
   readonly acquired: number;
   /** Permits in all. */
   readonly total: number;
-  /** Of the ids that were asked for: until the first of them ends; null for no end, or when one is not held. */
+  /**
+   * Of the ids that were asked for: until the first of them ends; null for no end, or when one is
+   * not held.
+   */
   readonly remainingMs: number | null;
   /** Whether all ids that were asked for are held. */
   readonly areHeld: boolean;
@@ -182,13 +213,19 @@ export interface PermitsState {
 /** A gate that opens when it was counted down to nothing. Nobody holds it. */
 export interface CountDownLatch {
   readonly name: string;
-  /** Closes an open latch with this count, 1 to 9 000 000 000 000 000; false when it is closed already. */
+  /**
+   * Closes an open latch with this count, 1 to 9 000 000 000 000 000; false when it is closed
+   * already.
+   */
   trySetCount(count: number): Promise<boolean>;
   /** Counts down by one, once, whatever is resent; returns what is left. */
   countDown(): Promise<number>;
   /** What is left to count; 0 when it is open. */
   count(): Promise<number>;
-  /** Waits until it is open; a latch that was never set is open, as in Redisson. @throws {WaitTimeoutError} it was closed for the whole wait. @throws as {@link Lock.acquire} */
+  /**
+   * Waits until it is open; a latch that was never set is open, as in Redisson. @throws
+   * {WaitTimeoutError} it was closed for the whole wait. @throws as {@link Lock.acquire}
+   */
   wait(options?: Omit<AcquireOptions, "leaseMs" | "replicas">): Promise<void>;
   /** Opens it, whatever is left to count; false when it was open. */
   delete(): Promise<boolean>;
@@ -198,8 +235,8 @@ export interface CountDownLatch {
 export interface Guard {
   readonly key: string;
   /**
-   * `SET`, for `lifeMs` (1 to 315 360 000 000) or without an end. `name` says which of several locks that were taken together
-   * protects the key; the first unless said.
+   * `SET`, for `lifeMs` (1 to 315 360 000 000) or without an end. `name` says which of several
+   * locks that were taken together protects the key; the first unless said.
    *
    * @throws {StaleTokenError} a newer token has been seen. Nothing was written.
    * @throws {LeaseLostError} the lease has ended. Nothing was sent.
@@ -209,7 +246,10 @@ export interface Guard {
   set(lease: Lease, value: string, options?: { lifeMs?: number; name?: string }): Promise<void>;
   /** `DEL`. @throws as {@link Guard.set} */
   delete(lease: Lease, options?: { name?: string }): Promise<void>;
-  /** Writes nothing, but from now on no older token can. To be done before a read that a write depends on. @throws as {@link Guard.set} */
+  /**
+   * Writes nothing, but from now on no older token can. To be done before a read that a write
+   * depends on. @throws as {@link Guard.set}
+   */
   claim(lease: Lease, options?: { name?: string }): Promise<void>;
   /** The newest token that was seen; null when none is remembered. */
   newest(): Promise<number | null>;
@@ -218,21 +258,37 @@ export interface Guard {
 /**
  * A hold on a lock or on permits, for a time.
  *
- * Keep it for as long as you want the hold: one that nothing refers to any more is not renewed, and its hold runs out.
+ * Keep it for as long as you want the hold: one that nothing refers to any more is not renewed, and
+ * its hold runs out.
  */
 export interface Lease {
   readonly name: string;
-  /** The fencing token: rises with every grant of this name. Send it with each write that the lock protects. */
+  /**
+   * The fencing token: rises with every grant of this name. Send it with each write that the lock
+   * protects.
+   */
   readonly token: number;
-  /** The token of one of several locks that were taken together; null when no lock of this name is among them. */
+  /**
+   * The token of one of several locks that were taken together; null when no lock of this name is
+   * among them.
+   */
   tokenOf(name: string): number | null;
-  /** The ids of its permits, of a {@link PermitExpirableSemaphore}; none for others. An id is the right to give the permit back. */
+  /**
+   * The ids of its permits, of a {@link PermitExpirableSemaphore}; none for others. An id is the
+   * right to give the permit back.
+   */
   readonly permitIds: readonly string[];
-  /** Aborted with a {@link LeaseLostError} when the lease can no longer be trusted. Not aborted by a release. */
+  /**
+   * Aborted with a {@link LeaseLostError} when the lease can no longer be trusted. Not aborted by a
+   * release.
+   */
   readonly signal: AbortSignal;
   /** How many acquisitions of the same {@link Locks.owner} share this hold. */
   readonly holdCount: number;
-  /** Milliseconds for which the hold can still be trusted; 0 when it is lost or released. Asks nobody. */
+  /**
+   * Milliseconds for which the hold can still be trusted; 0 when it is lost or released. Asks
+   * nobody.
+   */
   remaining(): number;
   /**
    * Asks Redis whether the hold is still there.
@@ -248,10 +304,12 @@ export interface Lease {
    */
   renew(options?: { leaseMs?: number }): Promise<void>;
   /**
-   * Runs a Lua script of yours in Redis, in one atomic step with the question whether the lease is still held; returns its result,
-   * read from JSON. `KEYS` (in the lock's slot: `{name}:total`) and `ARGV` are its own.
+   * Runs a Lua script of yours in Redis, in one atomic step with the question whether the lease is
+   * still held; returns its result, read from JSON. `KEYS` (in the lock's slot: `{name}:total`) and
+   * `ARGV` are its own.
    *
-   * It runs once, whatever is resent, unless `once` is false. What it had done before it failed stays done.
+   * It runs once, whatever is resent, unless `once` is false. What it had done before it failed
+   * stays done.
    *
    * @throws {LeaseLostError} the lease is gone; it did not run.
    * @throws {ScriptFailedError} it failed, or its result is none that JSON can tell.
@@ -259,8 +317,9 @@ export interface Lease {
    */
   eval(script: string, keys?: readonly string[], args?: readonly string[], options?: { once?: boolean }): Promise<unknown>;
   /**
-   * What becomes of the lease, from its present state to its end. A lease that is listened to counts as in use: it is renewed until
-   * it ends or the loop is left. Listening does not keep a program running.
+   * What becomes of the lease, from its present state to its end. A lease that is listened to
+   * counts as in use: it is renewed until it ends or the loop is left. Listening does not keep a
+   * program running.
    */
   events(): AsyncGenerator<LeaseEvent, void, void>;
   /**
@@ -278,7 +337,10 @@ export interface Lease {
 
 /** What has become of a lease. */
 export interface LeaseEvent {
-  /** `unknown`: a renewal has no response yet, the lease runs on. `lost` and `released` are the last. */
+  /**
+   * `unknown`: a renewal has no response yet, the lease runs on. `lost` and `released` are the
+   * last.
+   */
   readonly type: "held" | "renewed" | "unknown" | "lost" | "released";
   /** Why it was lost, see {@link LeaseLostError}. */
   readonly reason?: "expired" | "gone" | undefined;

@@ -1,5 +1,6 @@
-// What callers hand in, checked once: everything behind this border is of the right kind and in range. What is not given stays
-// undefined here, and is NaN among the numbers that the WebAssembly gets; the defaults are there.
+// What callers hand in, checked once: everything behind this border is of the right kind and in
+// range. What is not given stays undefined here, and is NaN among the numbers that the WebAssembly
+// gets; the defaults are there.
 import { InvalidOptionError } from "./errors.js";
 
 const DAY = 86_400_000;
@@ -26,7 +27,10 @@ const MISPLACED = {
   maxRequests: "tryAcquire does not wait; use acquire",
 };
 
-/** An options object of these options, or its absence. Another option is an error: it would be ignored otherwise. */
+/**
+ * An options object of these options, or its absence. Another option is an error: it would be
+ * ignored otherwise.
+ */
 export const given = (value, ...known) => givenOf(value, known);
 
 function givenOf(value, known) {
@@ -319,7 +323,10 @@ function address(url, { allowHttp }) {
 /** The names that gateways' own documentation uses, the first that is there wins. */
 const NAMES = { URL: ["UPSTASH_REDIS_REST_URL", "KV_REST_API_URL"], TOKEN: ["UPSTASH_REDIS_REST_TOKEN", "KV_REST_API_TOKEN"] };
 
-/** What `connect.fromEnv` was given: address and token are in an environment, the process's where none is given. */
+/**
+ * What `connect.fromEnv` was given: address and token are in an environment, the process's where
+ * none is given.
+ */
 export function clientFromEnv(env, options) {
   const all = given(options, "prefix", ...CLIENT);
   const prefix = maybeText(all.prefix, "prefix") ?? "";

@@ -107,8 +107,9 @@ pub enum RefusalKind {
     TokenRange,
     /// Redis is loading, failing over, read-only or busy. It passes; a wait retries.
     Unavailable,
-    /// The address is not that of a gateway: HTTP 404, 405 or 410, or a gateway took the path of the URL for a command that does
-    /// not exist. Configuration, most likely a wrong path; or a deployment that is being replaced, so a wait tries again.
+    /// The address is not that of a gateway: HTTP 404, 405 or 410, or a gateway took the path of
+    /// the URL for a command that does not exist. Configuration, most likely a wrong path; or a
+    /// deployment that is being replaced, so a wait tries again.
     NotAGateway,
     /// The gateway cannot wait for replicas: it has no `/pipeline`, or no `WAIT`.
     Unsupported,
@@ -322,8 +323,8 @@ impl GuardError {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// The script does not compile, failed, or has a result that JSON cannot express; the text is Redis' own. The writes before
-    /// the failure remain; the script is not run again.
+    /// The script does not compile, failed, or has a result that JSON cannot express; the text is
+    /// Redis' own. The writes before the failure remain; the script is not run again.
     ScriptFailed(String),
     /// The request failed. With [`RequestError::Lost`] the script did not run.
     Request(RequestError),

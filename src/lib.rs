@@ -1,9 +1,9 @@
-//! Distributed locks over HTTP: for Cloudflare Workers, browsers, serverless functions, and any Rust
-//! program that reaches Redis through a REST gateway.
+//! Distributed locks over HTTP: for Cloudflare Workers, browsers, serverless functions, and any
+//! Rust program that reaches Redis through a REST gateway.
 //!
-//! The crate writes byte for byte what Java's Redisson writes, so a Java service that holds an `RLock`
-//! and a program with this crate exclude each other. Every grant carries a fencing token, requests are
-//! idempotent, and a holder is notified before its lease can pass to someone else.
+//! The crate writes byte for byte what Java's Redisson writes, so a Java service that holds an
+//! `RLock` and a program with this crate exclude each other. Every grant carries a fencing token,
+//! requests are idempotent, and a holder is notified before its lease can pass to someone else.
 //!
 //! ```no_run
 //! # #[cfg(all(feature = "reqwest", feature = "tokio"))]
@@ -25,11 +25,11 @@
 //!
 //! # The run loop
 //!
-//! The protocol's decisions are made by sans-I/O state machines ([machine]): each takes an input and
-//! the current time, and returns a call to send, a time to wait for, or its result. A machine has no
-//! clock, no socket and no randomness of its own. [`Client`] drives machines on a
-//! [`Host`](host::Host) (an event loop) and over a [`Transport`](transport::Transport). A program with
-//! a loop of its own can drive the same machines directly:
+//! The protocol's decisions are made by sans-I/O state machines ([machine]): each takes an input
+//! and the current time, and returns a call to send, a time to wait for, or its result. A machine
+//! has no clock, no socket and no randomness of its own. [`Client`] drives machines on a
+//! [`Host`](host::Host) (an event loop) and over a [`Transport`](transport::Transport). A program
+//! with a loop of its own can drive the same machines directly:
 //!
 //! ```
 //! use std::time::Duration;
@@ -81,9 +81,9 @@
 //!
 //! # Limits
 //!
-//! A lock in Redis is as reliable as that Redis. A server clock that is set forward, a failover that
-//! loses the last writes, or eviction can leave two clients that both believe in their lease. Fencing
-//! tokens protect a store that compares them.
+//! A lock in Redis is as reliable as that Redis. A server clock that is set forward, a failover
+//! that loses the last writes, or eviction can leave two clients that both believe in their lease.
+//! Fencing tokens protect a store that compares them.
 
 #![no_std]
 

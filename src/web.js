@@ -1,5 +1,5 @@
-// What a JavaScript runtime lends: timers, entropy, requests. Everything that is waited for is an object that says whether it is
-// over, and wakes who waits.
+// What a JavaScript runtime lends: timers, entropy, requests. Everything that is waited for is an
+// object that says whether it is over, and wakes who waits.
 
 /** What can go wrong on the way: places in `FAILURES` in src/transport/host_fetch.rs. */
 const [NOT_SENT, BROKEN, REDIRECTED, GARBLED, TOO_LARGE] = [0, 1, 2, 3, 4];
@@ -8,8 +8,8 @@ const [NOT_SENT, BROKEN, REDIRECTED, GARBLED, TOO_LARGE] = [0, 1, 2, 3, 4];
 const [PROGRAM, WORKER, PAGE, OLD_PAGE] = [0, 1, 2, 3];
 
 /**
- * How many streams all pages of an origin may have open at one gateway. A browser has six connections of HTTP/1.1 for a host, and
- * whatever else a page asks there wants some.
+ * How many streams all pages of an origin may have open at one gateway. A browser has six
+ * connections of HTTP/1.1 for a host, and whatever else a page asks there wants some.
  */
 const PLACES = 2;
 
@@ -24,7 +24,10 @@ export function runtime() {
 /** Whether this is a program that ends by itself once nothing is left to wait for. */
 export const isProgram = runtime() === PROGRAM;
 
-/** Whether timers keep a program running: yes, unless the embedder keeps it running while calls are pending (pkg/api.js). */
+/**
+ * Whether timers keep a program running: yes, unless the embedder keeps it running while calls are
+ * pending (pkg/api.js).
+ */
 let timersKeepRunning = true;
 
 export function unrefTimers() {
@@ -64,7 +67,10 @@ export function sleep(ms, wake) {
   return pending;
 }
 
-/** Hears a signal that is aborted; one that cannot be read (a Worker's, of another request) counts as such, by what it throws. */
+/**
+ * Hears a signal that is aborted; one that cannot be read (a Worker's, of another request) counts
+ * as such, by what it throws.
+ */
 export function heed(signal, wake) {
   const heard = () => wake?.();
   const pending = {
@@ -104,8 +110,8 @@ export function fill(bytes) {
 }
 
 /**
- * Carries one request, by this fetch function or by the runtime's. It is over when the body is there, of so many bytes at the most;
- * where a stream is accepted, with the head of the answer.
+ * Carries one request, by this fetch function or by the runtime's. It is over when the body is
+ * there, of so many bytes at the most; where a stream is accepted, with the head of the answer.
  */
 export function send(fetch, url, authorization, type, token, accept, body, most, wake) {
   const pending = new Pending(wake);
@@ -128,7 +134,8 @@ export function read({ reader }, most, wake) {
 
 async function carry(pending, fetch, url, init, most) {
   const abort = new AbortController();
-  // The URL of a stream contains the lock's name, and so does what some runtimes say of a failure: see `redactNames`.
+  // The URL of a stream contains the lock's name, and so does what some runtimes say of a failure:
+  // see `redactNames`.
   const failed = (error, failure) => {
     if (most && !abort.signal.aborted) networkErrors.set(new URL(url).host, error);
     return { failure };
@@ -158,7 +165,8 @@ async function carry(pending, fetch, url, init, most) {
     return failed(error, hasNotConnected(error) ? NOT_SENT : BROKEN);
   }
   if (networkErrors.size) networkErrors.delete(new URL(url).host);
-  // What a fetch function gives is taken for what it shows itself to be: it may be the caller's own.
+  // What a fetch function gives is taken for what it shows itself to be: it may be the caller's
+  // own.
   try {
     const status = Number.isInteger(answer.status) ? answer.status : 0;
     // A redirection that is not followed is shown as what it is, or by browsers as status 0.
@@ -168,7 +176,8 @@ async function carry(pending, fetch, url, init, most) {
     const reader = answer.body?.getReader();
     pending.giveUp = () => {
       stop();
-      // Deno leaves a connection open that is aborted at the moment when something comes; a caller's own fetch may not heed it at all.
+      // Deno leaves a connection open that is aborted at the moment when something comes; a
+      // caller's own fetch may not heed it at all.
       reader?.cancel().catch(() => {});
     };
     if (abort.signal.aborted) pending.giveUp();
@@ -179,12 +188,18 @@ async function carry(pending, fetch, url, init, most) {
   }
 }
 
-/** The last error of a request to each host, until a request to it gets a response: the `cause` of the package's errors. */
+/**
+ * The last error of a request to each host, until a request to it gets a response: the `cause` of
+ * the package's errors.
+ */
 export const networkErrors = new Map();
 
 const timedOut = () => new DOMException("the gateway sent no response within the request timeout", "TimeoutError");
 
-/** Codes of Node and Bun for a connection that was not made: no address, nobody there, a certificate that is not accepted. */
+/**
+ * Codes of Node and Bun for a connection that was not made: no address, nobody there, a certificate
+ * that is not accepted.
+ */
 const NOT_CONNECTED =
   /^(ECONNREFUSED|ConnectionRefused|FailedToOpenSocket|ENOTFOUND|EAI_\w+|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS_CERT_ALTNAME_INVALID|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_\w+)$/;
 /** The same in words: Deno, Node for ports that no browser would ask either, and Bun. */
@@ -201,14 +216,20 @@ function hasNotConnected(error) {
   }
 }
 
-/** For how many seconds the gateway wants to be left alone: it names a number, or a time by its own clock. */
+/**
+ * For how many seconds the gateway wants to be left alone: it names a number, or a time by its own
+ * clock.
+ */
 function restOf(headers) {
   const told = headers.get("retry-after");
   const seconds = /^\d+$/.test(told) ? Number(told) : (Date.parse(told) - Date.parse(headers.get("date"))) / 1000;
   return seconds >= 0 ? Math.min(Math.ceil(seconds), 1e9) : undefined;
 }
 
-/** Takes a place for a stream until it is given up, if one is free: what browsers call a lock, which all pages of an origin share. */
+/**
+ * Takes a place for a stream until it is given up, if one is free: what browsers call a lock, which
+ * all pages of an origin share.
+ */
 async function hasPlace(host, signal) {
   for (let number = 0; number < PLACES; number++) {
     const isFree = await new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
-//! What is waited for inside a JavaScript runtime. The work is done by `web.js`, since whatever crosses the border costs bytes and
-//! time; on this side there is one future for all of it.
+//! What is waited for inside a JavaScript runtime. The work is done by `web.js`, since whatever
+//! crosses the border costs bytes and time; on this side there is one future for all of it.
 
 use alloc::rc::Rc;
 use alloc::string::String;

@@ -1,4 +1,5 @@
-//! Gateways that misbehave: each wrong answer by itself, and the matrix of every object, operation and fault.
+//! Gateways that misbehave: each wrong answer by itself, and the matrix of every object, operation
+//! and fault.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

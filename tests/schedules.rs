@@ -1,6 +1,7 @@
-//! Random schedules: clients and Redisson's programs at one object, in virtual time, on a network that loses, delays and duplicates
-//! requests and replies. The scripts run in their model; invariants are checked after every event. A rule that is left out has to
-//! lead to a counter-example.
+//! Random schedules: clients and Redisson's programs at one object, in virtual time, on a network
+//! that loses, delays and duplicates requests and replies. The scripts run in their model;
+//! invariants are checked after every event. A rule that is left out has to lead to a
+//! counter-example.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

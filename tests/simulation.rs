@@ -1,5 +1,6 @@
-//! Simulation: the whole client on virtual hosts, a virtual network and virtual Redis, with real requests and replies as bytes,
-//! faults drawn by a seed, and what must hold compared after every step. See docs/reliability.md.
+//! Simulation: the whole client on virtual hosts, a virtual network and virtual Redis, with real
+//! requests and replies as bytes, faults drawn by a seed, and what must hold compared after every
+//! step. See docs/reliability.md.
 //!
 //! `cargo xtask sim` runs it; without flags it plays some schedules of each kind.
 

@@ -1,4 +1,5 @@
-//! Rules that no compiler checks: dependencies between modules, lengths, wording, and whether the documents match the tests.
+//! Rules that no compiler checks: dependencies between modules, lengths, wording, and whether the
+//! documents match the tests.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test ends at the first surprise")]

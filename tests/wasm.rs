@@ -1,4 +1,5 @@
-//! The Rust code inside a JavaScript runtime: the same suites as everywhere, over what `fetch` and the event loop lend.
+//! The Rust code inside a JavaScript runtime: the same suites as everywhere, over what `fetch` and
+//! the event loop lend.
 //!
 //! `cargo xtask test wasm-node wasm-chromium` runs them, by wasm-bindgen's own test runner.
 #![cfg(target_arch = "wasm32")]

@@ -1,14 +1,21 @@
-/** One contender, as the page knows it: the stream of its life, and what has become of it. No drawing here. */
+/**
+ * One contender, as the page knows it: the stream of its life, and what has become of it. No
+ * drawing here.
+ */
 
 /**
- * States: `ready`, `waiting`, `holding`, `released`; `killed` (its lease still runs), `expired` (killed, and the lease
- * ran out); `lost` (the lease ended under a living holder), `left` (it gave up waiting), `failed`.
+ * States: `ready`, `waiting`, `holding`, `released`; `killed` (its lease still runs), `expired`
+ * (killed, and the lease ran out); `lost` (the lease ended under a living holder), `left` (it gave
+ * up waiting), `failed`.
  */
 export class Contender {
   state = "ready";
   /** All moments are milliseconds of the Worker's clock. */
   waitFrom = null;
-  /** What it held, one after the other: `from`, `to` (null as long as it holds it) and `as`, which is `alone` or `shared`. */
+  /**
+   * What it held, one after the other: `from`, `to` (null as long as it holds it) and `as`, which
+   * is `alone` or `shared`.
+   */
   holds = [];
   leaseEnd = null;
   renewals = [];
@@ -57,7 +64,10 @@ export class Contender {
     return this.wasKilled ? this.leaseEnd : this.hold.to;
   }
 
-  /** Asks the Worker and hands on each event of the answer, until the stream ends or the contender is killed. */
+  /**
+   * Asks the Worker and hands on each event of the answer, until the stream ends or the contender
+   * is killed.
+   */
   async live(onEvent) {
     try {
       const response = await fetch(`/api/contend?${this.#query}`, { method: "POST", signal: this.#connection.signal });

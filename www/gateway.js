@@ -1,4 +1,7 @@
-/** The page's own way to the gateway: by a token that opens the names of one run for minutes, and nothing else. */
+/**
+ * The page's own way to the gateway: by a token that opens the names of one run for minutes, and
+ * nothing else.
+ */
 
 import { ask } from "./ask.js";
 

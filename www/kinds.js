@@ -1,4 +1,7 @@
-/** Who comes in a round of each kind. The page and the Worker read it: one asks, the other knows how many to expect. */
+/**
+ * Who comes in a round of each kind. The page and the Worker read it: one asks, the other knows how
+ * many to expect.
+ */
 
 /** Permits that there are. */
 export const PERMITS = 2;
@@ -9,7 +12,10 @@ export const COUNTS = 3;
 /** Covers the turns of all the others in a round, a few of them killed. */
 export const WAIT_MS = 60_000;
 
-/** `delay` and `hold` are parts of the time for which one holds; `after` is what the witness has to see before somebody comes. */
+/**
+ * `delay` and `hold` are parts of the time for which one holds; `after` is what the witness has to
+ * see before somebody comes.
+ */
 const CASTS = {
   lock: (count) => Array.from({ length: count }, (_, index) => ({ name: `Worker ${index + 1}`, role: "alone" })),
   readers: () => [
@@ -35,7 +41,10 @@ const CASTS = {
 
 export const KINDS = Object.keys(CASTS);
 
-/** How many come for the lock, unless somebody chose another number. The other kinds have a cast of their own. */
+/**
+ * How many come for the lock, unless somebody chose another number. The other kinds have a cast of
+ * their own.
+ */
 const COUNT = 4;
 
 /** The cast of a kind: the `name` and `role` of each, and when it comes. */
@@ -43,7 +52,10 @@ export function castOf(kind, count = COUNT) {
   return CASTS[kind](count);
 }
 
-/** The same as requests of one run: `name`, and the `query` that lets the Worker contend in its place. */
+/**
+ * The same as requests of one run: `name`, and the `query` that lets the Worker contend in its
+ * place.
+ */
 export function requestsOf(kind, { run, holdMs, leaseMs, count }) {
   return castOf(kind, count).map(({ name, role, delay = 0, hold = 1, after = ["joined", 0] }, index) => {
     const times = { holdMs: Math.round(hold * holdMs), delayMs: Math.round(delay * holdMs), leaseMs };

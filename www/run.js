@@ -9,7 +9,9 @@ import { wordsOf } from "./words.js";
 const LEASE_MS = 10_000;
 const HOLD_MS = 2_000;
 
-/** Fires `note` (with `text` and `tone`) for each line of the log, and `change` after each change. */
+/**
+ * Fires `note` (with `text` and `tone`) for each line of the log, and `change` after each change.
+ */
 export class Run extends EventTarget {
   name = randomName();
   started = false;
@@ -17,7 +19,10 @@ export class Run extends EventTarget {
   endedAt = null;
   /** What Redis saw: `isKept` and a `sentence`; null as long as nobody has asked. */
   verdict = null;
-  /** The Worker's clock minus ours. Each event bounds it from below; the quickest one is the closest. */
+  /**
+   * The Worker's clock minus ours. Each event bounds it from below; the quickest one is the
+   * closest.
+   */
   #clock = null;
 
   constructor(kind, { count, holdMs = HOLD_MS, leaseMs = LEASE_MS } = {}) {
@@ -66,7 +71,10 @@ export class Run extends EventTarget {
     this.changed();
   }
 
-  /** What can be done with a contender now: `kind`, `text`, `spoken`, `isReady` and `act()`; null for nothing. */
+  /**
+   * What can be done with a contender now: `kind`, `text`, `spoken`, `isReady` and `act()`; null
+   * for nothing.
+   */
   actionOn() {
     return null;
   }

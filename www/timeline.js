@@ -1,4 +1,7 @@
-/** Draws a run: one lane for each contender. Places are seconds in CSS variables; the style sheet scales them. */
+/**
+ * Draws a run: one lane for each contender. Places are seconds in CSS variables; the style sheet
+ * scales them.
+ */
 
 import { describe, secondsText, tokenParts } from "./words.js";
 
@@ -116,7 +119,10 @@ export class Timeline {
     setText(mark, lateWrite.accepted ? "accepted" : "refused");
   }
 
-  /** The rest of the lease: ahead of a living holder, behind the death of a killed one, nothing after a release. */
+  /**
+   * The rest of the lease: ahead of a living holder, behind the death of a killed one, nothing
+   * after a release.
+   */
   #drawLease(lane, now) {
     const { contender } = lane;
     if (!contender.isInside && !contender.wasKilled) {

@@ -95,7 +95,10 @@ export function describe(one, run, now) {
   }
 }
 
-/** Digits of a token that there is room for everywhere. It counts microseconds: these differ for a quarter of an hour. */
+/**
+ * Digits of a token that there is room for everywhere. It counts microseconds: these differ for a
+ * quarter of an hour.
+ */
 const TOKEN_END_DIGITS = 9;
 
 /** A token as text, cut in front of the digits that there is room for everywhere. */

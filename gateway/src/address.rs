@@ -11,8 +11,9 @@ pub(crate) const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarde
 pub(crate) struct Peer(pub(crate) IpAddr);
 
 impl Peer {
-    /// The address of the client behind this many reverse proxies, each of which has appended to `X-Forwarded-For` where its request
-    /// came from. What stands before these entries is the client's own text, and is not looked at.
+    /// The address of the client behind this many reverse proxies, each of which has appended to
+    /// `X-Forwarded-For` where its request came from. What stands before these entries is the
+    /// client's own text, and is not looked at.
     pub(crate) fn client(self, headers: &HeaderMap, proxies: usize) -> IpAddr {
         let forwarded = proxies.checked_sub(1).and_then(|behind| {
             let lines = headers.get_all(FORWARDED_FOR).iter().rev();
@@ -28,7 +29,8 @@ fn address(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()))
 }
 
-/// What counts as one address: of IPv6 the network of 64 bits, since a subscriber has all addresses of it (RFC 6177).
+/// What counts as one address: of IPv6 the network of 64 bits, since a subscriber has all addresses
+/// of it (RFC 6177).
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -12,8 +12,8 @@ use crate::limits::Admitted;
 /// The most bytes of an answer that are handed to the connection at once.
 const PART_MAX: usize = 16 * 1024;
 
-/// The body of an answer, in parts. hyper takes the next part when its client has read most of the earlier ones, so a client that
-/// does not read has its request under way all the while.
+/// The body of an answer, in parts. hyper takes the next part when its client has read most of the
+/// earlier ones, so a client that does not read has its request under way all the while.
 pub(crate) struct Answering {
     body: Body,
     /// What has come of the body and was not taken yet.

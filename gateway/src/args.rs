@@ -59,12 +59,14 @@ pub(crate) struct TokenArgs {
     #[arg(long, value_name = "TEXT")]
     guard_prefix: Option<String>,
 
-    /// What it may do: hold (acquire, renew, release, wait, inspect), count (count latches down), manage (set permits and
-    /// latches), guard (write to guarded keys), force (end holds of others) or majority (red locks); may be repeated.
+    /// What it may do: hold (acquire, renew, release, wait, inspect), count (count latches down),
+    /// manage (set permits and latches), guard (write to guarded keys), force (end holds of others)
+    /// or majority (red locks); may be repeated.
     #[arg(long = "right", value_name = "RIGHT", default_value = "hold", value_parser = right)]
     rights: Vec<Right>,
 
-    /// The name of an object that it may create without an end, such as a fenced lock; may be repeated.
+    /// The name of an object that it may create without an end, such as a fenced lock; may be
+    /// repeated.
     #[arg(long, value_name = "NAME")]
     lasting: Vec<String>,
 
@@ -72,7 +74,8 @@ pub(crate) struct TokenArgs {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     max_lease: Duration,
 
-    /// The clock skew of Redisson's clients that its group locks and permits have to allow for, like 1s; up to 60s.
+    /// The clock skew of Redisson's clients that its group locks and permits have to allow for,
+    /// like 1s; up to 60s.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     peer_skew: Duration,
 
@@ -250,14 +253,14 @@ pub(crate) struct Serve {
     body_memory: u32,
 
     /// Requests per second of one client with a scoped token, with bursts of four times as many.
-    /// Tokens with the same prefixes and the same `sub` are one client; one without `sub` is a client
-    /// of its own.
+    /// Tokens with the same prefixes and the same `sub` are one client; one without `sub` is a
+    /// client of its own.
     #[arg(long, value_name = "NUMBER", default_value = "100")]
     client_requests: NonZeroU32,
 
-    /// Commands per second of one client with a scoped token, with bursts of four times as many or one
-    /// request. Each 4 KiB of a body, each 64 words of a command, and each name beyond its first count as
-    /// one more.
+    /// Commands per second of one client with a scoped token, with bursts of four times as many or
+    /// one request. Each 4 KiB of a body, each 64 words of a command, and each name beyond its
+    /// first count as one more.
     #[arg(long, value_name = "NUMBER", default_value = "1000")]
     client_commands: NonZeroU32,
 
@@ -266,7 +269,8 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u32).range(1..))]
     client_concurrency: u32,
 
-    /// The most names of locks and other objects that one client with a scoped token may use in a day.
+    /// The most names of locks and other objects that one client with a scoped token may use in a
+    /// day.
     #[arg(long, value_name = "NUMBER", default_value = "10000",
           value_parser = value_parser!(u32).range(1..))]
     client_names: u32,
@@ -279,8 +283,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "NUMBER", default_value = "1000")]
     stream_limit: u32,
 
-    /// The most requests with a WAIT at once, each on a connection of its own; one client with a scoped
-    /// token has a sixteenth of them.
+    /// The most requests with a WAIT at once, each on a connection of its own; one client with a
+    /// scoped token has a sixteenth of them.
     #[arg(long, value_name = "NUMBER", default_value = "64")]
     wait_limit: u32,
 

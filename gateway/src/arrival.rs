@@ -68,7 +68,8 @@ impl Arrived {
     }
 }
 
-/// Reads a body, and makes room for each part of it as it comes: what was only announced takes no memory.
+/// Reads a body, and makes room for each part of it as it comes: what was only announced takes no
+/// memory.
 async fn read_body(
     shared: &Context,
     admitted: &Admitted,
@@ -88,8 +89,8 @@ async fn read_body(
     Ok((whole, room))
 }
 
-/// Reads what a client still sends that has been refused: if the connection were closed on it, it would not
-/// read why.
+/// Reads what a client still sends that has been refused: if the connection were closed on it, it
+/// would not read why.
 async fn discard(mut parts: BodyDataStream, max: usize) {
     let mut left = max;
     while let Some(Ok(part)) = parts.next().await {

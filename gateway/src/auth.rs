@@ -58,7 +58,8 @@ pub(crate) async fn guard(
     }
 }
 
-/// Stands before all routes, and before the layer that answers preflights: they have the rate of requests without a token.
+/// Stands before all routes, and before the layer that answers preflights: they have the rate of
+/// requests without a token.
 pub(crate) async fn count_preflights(
     State(shared): State<Shared>,
     Extension(peer): Extension<Peer>,
@@ -71,7 +72,8 @@ pub(crate) async fn count_preflights(
     Ok(next.run(request).await)
 }
 
-/// Looks at the token of a request, and counts the request: for its client, or as one without a token for its address.
+/// Looks at the token of a request, and counts the request: for its client, or as one without a
+/// token for its address.
 fn admit(
     shared: &Context,
     peer: Peer,
@@ -104,7 +106,8 @@ fn source(shared: &Context, access: &Access, peer: Peer, headers: &HeaderMap) ->
     Some(Source { client: scope.client().clone(), address })
 }
 
-/// Behind a reverse proxy that the gateway does not know of, all clients share the limits of one address.
+/// Behind a reverse proxy that the gateway does not know of, all clients share the limits of one
+/// address.
 fn warn_of_a_proxy() {
     static WARNED: Once = Once::new();
     WARNED.call_once(|| {
@@ -119,7 +122,8 @@ fn access(shared: &Context, headers: &HeaderMap, uri: &Uri) -> Result<Access, Fa
         && let Some(token) = path::token(uri)
     {
         cors::refuse_foreign(headers, &shared.origins)?;
-        // Scoped tokens are for pages, which can send a header; an address is kept in too many places.
+        // Scoped tokens are for pages, which can send a header; an address is kept in too many
+        // places.
         let is_known = shared.tokens.admit(&token);
         return is_known.then_some(Access::Full).ok_or(Failure::Unauthorized(Rejection::Unknown));
     }

@@ -69,7 +69,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Splits `[["SET", "key", 1], ["GET", "key"]]` into its commands, which are not read yet; `None` if they are more than `max`.
+/// Splits `[["SET", "key", 1], ["GET", "key"]]` into its commands, which are not read yet; `None`
+/// if they are more than `max`.
 pub(crate) fn split(commands: &str, max: usize) -> Result<Option<Vec<&RawValue>>, Malformed> {
     let (mut kept, mut number) = (Vec::new(), 0);
     let keep = |command| {
@@ -82,7 +83,8 @@ pub(crate) fn split(commands: &str, max: usize) -> Result<Option<Vec<&RawValue>>
     Ok((number <= max).then_some(kept))
 }
 
-/// Reads an array to its end, and nothing but an array. What it holds takes memory only where `on_element` keeps it.
+/// Reads an array to its end, and nothing but an array. What it holds takes memory only where
+/// `on_element` keeps it.
 fn each<'a>(array: &'a str, on_element: impl FnMut(&'a RawValue)) -> serde_json::Result<()> {
     let mut reader = serde_json::Deserializer::from_str(array);
     reader.deserialize_seq(Each(on_element))?;

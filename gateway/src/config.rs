@@ -24,20 +24,22 @@ pub struct Config {
     pub tokens: Tokens,
     /// The web origins whose pages may call the gateway. None by default.
     pub origins: Vec<Origin>,
-    /// The largest request body, in bytes. Default 10 MiB, as Upstash allows; a larger one is answered 413.
+    /// The largest request body, in bytes. Default 10 MiB, as Upstash allows; a larger one is
+    /// answered 413.
     pub body_limit: usize,
-    /// The largest request body of a client with a scoped token, in bytes. Default 1 MiB, and never more than
-    /// [`body_limit`](Self::body_limit); a larger one is answered 413.
+    /// The largest request body of a client with a scoped token, in bytes. Default 1 MiB, and never
+    /// more than [`body_limit`](Self::body_limit); a larger one is answered 413.
     pub client_body_limit: usize,
     /// The most commands in one pipeline or transaction. Default 1000; more are answered 413.
     pub pipeline_limit: usize,
     /// The most connections of clients at once. Default 4000; one more is closed with 503.
     pub connection_limit: usize,
-    /// How long a connection may be idle between an answer and the end of the next head. Default 60 s;
-    /// then it is closed. Behind a proxy that keeps connections, longer than it keeps them.
+    /// How long a connection may be idle between an answer and the end of the next head. Default 60
+    /// s; then it is closed. Behind a proxy that keeps connections, longer than it keeps them.
     pub idle_time: Duration,
-    /// How long the head of a request may take, from its first byte to its last; for the first request of a connection, from
-    /// the connection's begin. Default 10 s; then the connection is closed.
+    /// How long the head of a request may take, from its first byte to its last; for the first
+    /// request of a connection, from the connection's begin. Default 10 s; then the connection is
+    /// closed.
     pub head_time: Duration,
     /// How long a request may take from its headers to its answer. Default 10 s; also the most
     /// that a `WAIT` may ask for.
@@ -45,35 +47,42 @@ pub struct Config {
     /// How often an idle stream says that it lives. Default 15 s: proxies and clients give a
     /// silent stream up after 30 s or more.
     pub keep_alive: Duration,
-    /// The most connections of one address (of IPv6: a network of 64 bits) at once. Default 250; one more is closed with 503. Not
-    /// applied behind [`trusted_proxies`](Self::trusted_proxies).
+    /// The most connections of one address (of IPv6: a network of 64 bits) at once. Default 250;
+    /// one more is closed with 503. Not applied behind [`trusted_proxies`](Self::trusted_proxies).
     pub address_connections: usize,
-    /// As much as this many clients with scoped tokens may take, all of one address may together. Default 8. It applies to each
-    /// `client_…` limit; of [`body_memory`](Self::body_memory) and [`wait_limit`](Self::wait_limit) an address has half at most.
+    /// As much as this many clients with scoped tokens may take, all of one address may together.
+    /// Default 8. It applies to each `client_…` limit; of [`body_memory`](Self::body_memory) and
+    /// [`wait_limit`](Self::wait_limit) an address has half at most.
     pub address_clients: NonZeroU32,
-    /// The most bytes of request bodies in memory at once. Default 64 MiB; one client with a scoped token has a sixteenth of it. More
-    /// are answered 503, or 429 if it is the client's own limit.
+    /// The most bytes of request bodies in memory at once. Default 64 MiB; one client with a scoped
+    /// token has a sixteenth of it. More are answered 503, or 429 if it is the client's own limit.
     pub body_memory: usize,
-    /// Requests per second of one client with a scoped token, with bursts of four times as many. Default 100; one more is answered
+    /// Requests per second of one client with a scoped token, with bursts of four times as many.
+    /// Default 100; one more is answered
     /// 429. Tokens with the same prefixes and the same `sub` are one client; one without `sub` is a client of its own.
     pub client_requests: NonZeroU32,
-    /// Commands per second of one client with a scoped token, with bursts of four times as many or one request. Each 4 KiB of a body,
-    /// each 64 words of a command, and each name beyond its first count as one more. Default 1000; more are answered 429.
+    /// Commands per second of one client with a scoped token, with bursts of four times as many or
+    /// one request. Each 4 KiB of a body, each 64 words of a command, and each name beyond its
+    /// first count as one more. Default 1000; more are answered 429.
     pub client_commands: NonZeroU32,
-    /// The most requests of one client with a scoped token under way at once. Default 32; one more is answered 429.
+    /// The most requests of one client with a scoped token under way at once. Default 32; one more
+    /// is answered 429.
     pub client_concurrency: usize,
-    /// The most names of locks and other objects that one client with a scoped token may use in a day, since each that was locked
-    /// leaves a fencing token in Redis for as long. Default 10,000; a call about another one is answered 429.
+    /// The most names of locks and other objects that one client with a scoped token may use in a
+    /// day, since each that was locked leaves a fencing token in Redis for as long. Default 10,000;
+    /// a call about another one is answered 429.
     pub client_names: usize,
     /// The most streams of one client with a scoped token at once. Default 32; one more is answered 429.
     pub client_streams: usize,
     /// How many streams may be open at once; each costs Redis a connection. Default 1000.
     pub stream_limit: usize,
-    /// The most requests with a `WAIT` at once; each costs Redis a connection (on a cluster one per node). Default 64; one client
-    /// with a scoped token has a sixteenth of them. One more is answered 503, or 429 if it is the client's own limit.
+    /// The most requests with a `WAIT` at once; each costs Redis a connection (on a cluster one per
+    /// node). Default 64; one client with a scoped token has a sixteenth of them. One more is
+    /// answered 503, or 429 if it is the client's own limit.
     pub wait_limit: usize,
-    /// How many reverse proxies stand in front of the gateway, each of which appends its client's address to `X-Forwarded-For`.
-    /// Default 0: a client's address is that of its connection. Otherwise clients must not reach the gateway past these proxies.
+    /// How many reverse proxies stand in front of the gateway, each of which appends its client's
+    /// address to `X-Forwarded-For`. Default 0: a client's address is that of its connection.
+    /// Otherwise clients must not reach the gateway past these proxies.
     pub trusted_proxies: usize,
     /// Commands that delete everybody's data or stop what others run: none are allowed by default.
     pub allowed: Vec<AllowedCommand>,

@@ -41,10 +41,11 @@ pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
 
 /// Refuses what a browser sends for a page on an origin that is not allowed.
 ///
-/// A browser sends `GET` of an image, and `POST` of text, without a preflight. It asks before it sends the
-/// header `Authorization`, so only requests that have a use without this header need this check: those with
-/// their command or their token in the address. A page cannot change `Sec-Fetch-Site` or `Origin`; browsers
-/// that send neither are older than 2023, and other clients are no pages.
+/// A browser sends `GET` of an image, and `POST` of text, without a preflight. It asks before it
+/// sends the header `Authorization`, so only requests that have a use without this header need this
+/// check: those with their command or their token in the address. A page cannot change
+/// `Sec-Fetch-Site` or `Origin`; browsers that send neither are older than 2023, and other clients
+/// are no pages.
 pub(crate) fn refuse_foreign(headers: &HeaderMap, allowed: &[Origin]) -> Result<(), Failure> {
     let site = headers.get(SEC_FETCH_SITE).map(|site| site.as_bytes());
     if matches!(site, Some(b"same-origin" | b"none")) {

@@ -32,7 +32,8 @@ use crate::turns::Turns;
 
 /// After how many commands of a pipeline other requests get a turn on this thread.
 const YIELD_EVERY: usize = 64;
-/// Far more words than any call of the library has. A scoped token's longer command is refused, and its words are not kept.
+/// Far more words than any call of the library has. A scoped token's longer command is refused, and
+/// its words are not kept.
 const SCOPED_WORDS_MAX: usize = 4096;
 
 /// `POST /`: one command, `{"result": …}` or `{"error": …}`.
@@ -74,7 +75,8 @@ async fn run_path(
     admitted: &Arc<Admitted>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    // Scoped tokens are for pages, which have no use for it: there is nothing to refuse call by call.
+    // Scoped tokens are for pages, which have no use for it: there is nothing to refuse call by
+    // call.
     if matches!(access, Access::Scoped(_)) {
         return Err(Failure::Forbidden(Breach::Path));
     }
@@ -236,7 +238,8 @@ fn read<'a>(access: &Access, command: &'a str) -> Result<Option<Words<'a>>, Malf
     Words::parse(command, max)
 }
 
-/// A command of a pipeline, and how it travels; or why it does not. Adds to `names` what it is about.
+/// A command of a pipeline, and how it travels; or why it does not. Adds to `names` what it is
+/// about.
 fn step(
     shared: &Context,
     access: &Access,

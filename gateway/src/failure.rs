@@ -22,7 +22,8 @@ pub(crate) enum Failure {
     BadReply,
     /// The scoped token does not allow it. Nothing was sent.
     Forbidden(Breach),
-    /// A page on another origin sent it, in a way that the browser does not ask about. Nothing was sent.
+    /// A page on another origin sent it, in a way that the browser does not ask about. Nothing was
+    /// sent.
     Foreign,
     /// The client, or all clients together, have reached a limit. Nothing was sent.
     Exceeded(Exceeded),

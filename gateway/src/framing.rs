@@ -10,8 +10,9 @@ use crate::failure::Failure;
 
 /// Refuses a request with any transfer encoding but one `chunked`, and closes its connection.
 ///
-/// hyper reads `chunked, chunked` and `gzip, chunked` as chunks. A proxy in front of the gateway that reads them in another way finds
-/// the end of the request elsewhere, so what it takes for the rest of a body would be run as the next request (RFC 9112, 6.1).
+/// hyper reads `chunked, chunked` and `gzip, chunked` as chunks. A proxy in front of the gateway
+/// that reads them in another way finds the end of the request elsewhere, so what it takes for the
+/// rest of a body would be run as the next request (RFC 9112, 6.1).
 pub(crate) async fn guard(request: Request, next: Next) -> Response {
     if is_plain(request.headers()) {
         return next.run(request).await;

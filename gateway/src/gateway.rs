@@ -41,7 +41,8 @@ const HEAD_MAX: usize = 16 * 1024;
 const FORGET_EVERY: Duration = Duration::from_secs(10);
 /// The answer to a connection beyond the limits.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 41\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{\"error\":\"ERR too many open connections\"}";
-/// How many connections beyond the limits are told so at once, for how long at most, and how many bytes of each are read.
+/// How many connections beyond the limits are told so at once, for how long at most, and how many
+/// bytes of each are read.
 const FAREWELLS: usize = 64;
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
 const FAREWELL_BYTES: u64 = 64 * 1024;
@@ -234,8 +235,8 @@ impl Server {
     }
 }
 
-/// Tells a client that there is no room for its connection. A connection that is closed with unread bytes in it is reset, and
-/// then its client may not read why: so what it has sent is read first.
+/// Tells a client that there is no room for its connection. A connection that is closed with unread
+/// bytes in it is reset, and then its client may not read why: so what it has sent is read first.
 async fn refuse(mut stream: TcpStream) {
     if stream.write_all(FULL).await.is_ok() && stream.shutdown().await.is_ok() {
         let _: io::Result<u64> = copy(&mut stream.take(FAREWELL_BYTES), &mut sink()).await;

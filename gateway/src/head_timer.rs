@@ -1,7 +1,8 @@
 //! Bounds the time that the head of a request may take.
 //!
-//! hyper's own timer runs from the end of the previous answer, so it has to allow for idle connections. This one runs from the first
-//! byte of a head; for the first request of a connection, from the connection's begin.
+//! hyper's own timer runs from the end of the previous answer, so it has to allow for idle
+//! connections. This one runs from the first byte of a head; for the first request of a connection,
+//! from the connection's begin.
 
 use std::io;
 use std::pin::Pin;
@@ -62,8 +63,8 @@ impl Progress {
         Serving(self.clone())
     }
 
-    /// The number of heads that have been read, unless the last one is not answered yet: what comes then is a body, or the next
-    /// head of a client that does not wait.
+    /// The number of heads that have been read, unless the last one is not answered yet: what comes
+    /// then is a body, or the next head of a client that does not wait.
     fn awaits_head(&self) -> Option<usize> {
         let heads = self.0.heads.load(Ordering::Relaxed);
         (heads == self.0.answers.load(Ordering::Relaxed)).then_some(heads)

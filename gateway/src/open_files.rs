@@ -6,12 +6,12 @@ use edgelatch_gateway::Config;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::warn;
 
-/// Beside the connections that have a limit: those that are told that there is no room, the shared ones to Redis, and what the
-/// program has open itself.
+/// Beside the connections that have a limit: those that are told that there is no room, the shared
+/// ones to Redis, and what the program has open itself.
 const RESERVE: usize = 128;
 
-/// Raises the limit of this process as far as it may, and warns if the limits of `config` go beyond it: then clients that open
-/// connections keep the gateway from accepting others.
+/// Raises the limit of this process as far as it may, and warns if the limits of `config` go beyond
+/// it: then clients that open connections keep the gateway from accepting others.
 pub(crate) fn make_room(config: &Config) {
     let needed = needed(config);
     let limit = raise().unwrap_or(u64::MAX);

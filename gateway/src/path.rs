@@ -12,8 +12,8 @@ const TOKEN: &[u8] = b"_token";
 
 /// The segments of the path, then the body unless it is empty, then the parameters of the query.
 ///
-/// `POST /set/key?EX=100` with the body `value` is `SET key value EX 100`. An empty segment is an empty
-/// word; segments, parameters and the body may be any bytes.
+/// `POST /set/key?EX=100` with the body `value` is `SET key value EX 100`. An empty segment is an
+/// empty word; segments, parameters and the body may be any bytes.
 pub(crate) fn words<'a>(uri: &'a Uri, body: &'a [u8]) -> Result<Words<'a, [u8]>, Malformed> {
     let path = uri.path();
     let segments = path.strip_prefix('/').unwrap_or(path).split('/').map(decoded);

@@ -44,8 +44,8 @@ impl Refusal {
     }
 }
 
-/// A command that is refused unless the operator allows it: it deletes what belongs to everybody, or
-/// stops what others run.
+/// A command that is refused unless the operator allows it: it deletes what belongs to everybody,
+/// or stops what others run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllowedCommand(&'static str);
 

@@ -14,7 +14,8 @@ use crate::failure::Failure;
 /// How the result of a command is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// JSON with strings in base64, so that bytes that are no text survive. The status `OK` stays as it is.
+    /// JSON with strings in base64, so that bytes that are no text survive. The status `OK` stays
+    /// as it is.
     Base64,
     /// RESP2, as a client over TCP reads it.
     Resp2,

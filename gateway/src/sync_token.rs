@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderName, HeaderValue};
 
-/// A client sends the value of the last answer with its next request. The gateway ignores it there: it
-/// reads from the primary, which has every earlier write.
+/// A client sends the value of the last answer with its next request. The gateway ignores it there:
+/// it reads from the primary, which has every earlier write.
 pub(crate) const SYNC_TOKEN: HeaderName = HeaderName::from_static("upstash-sync-token");
 
 /// A value unlike any before. Random, because a count would tell one client how much others do.

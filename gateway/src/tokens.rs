@@ -6,7 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::{Choice, ConstantTimeEq as _};
 
-/// The fewest characters of a token. Random letters and digits have 95 bits then, far more than can be tried over a network.
+/// The fewest characters of a token. Random letters and digits have 95 bits then, far more than can
+/// be tried over a network.
 const TOKEN_CHARS_MIN: usize = 16;
 
 /// The bearer tokens a gateway accepts: at least one, each visible ASCII of 16 characters or more.

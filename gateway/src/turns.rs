@@ -16,15 +16,17 @@ use crate::link::too_late;
 use crate::policy::Lane;
 use crate::scoped::Rejection;
 
-/// For how long a portion keeps the next one of its client waiting. Redis takes milliseconds; where it does not answer at all, the
-/// client's other requests must not wait for the whole time of the first.
+/// For how long a portion keeps the next one of its client waiting. Redis takes milliseconds; where
+/// it does not answer at all, the client's other requests must not wait for the whole time of the
+/// first.
 const TURN_MAX: Duration = Duration::from_secs(1);
 
 /// What the commands of one request, or a portion of them, wait for before they are sent.
 ///
-/// A client with a scoped token has one turn: of all its requests at most one command or portion is under way on the shared
-/// connections, so that commands of another client wait for one portion of each client, however many requests it sends. A command
-/// on a connection of its own (`WAIT`) needs no turn: their number has a limit, and a turn would last for the whole wait.
+/// A client with a scoped token has one turn: of all its requests at most one command or portion is
+/// under way on the shared connections, so that commands of another client wait for one portion of
+/// each client, however many requests it sends. A command on a connection of its own (`WAIT`) needs
+/// no turn: their number has a limit, and a turn would last for the whole wait.
 pub(crate) struct Turns {
     deadline: Instant,
     /// The end of a scoped token.
@@ -62,7 +64,8 @@ impl Turns {
 
     /// Waits for the turn and sends.
     ///
-    /// What was sent keeps the turn until Redis has replied, also when its client does not wait for the reply.
+    /// What was sent keeps the turn until Redis has replied, also when its client does not wait for
+    /// the reply.
     pub(crate) async fn send<T: Send + 'static>(
         &self,
         lane: Lane,

@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A connection whose writes fail with [`io::ErrorKind::TimedOut`] when its other side takes no byte for too long.
+/// A connection whose writes fail with [`io::ErrorKind::TimedOut`] when its other side takes no
+/// byte for too long.
 pub(crate) struct WriteTimer<S> {
     stream: S,
     write_time: Duration,

@@ -70,7 +70,8 @@ impl Lock {
         Ok(Lease { inner, on: self.on.clone() })
     }
 
-    /// Acquires, does `work`, renews beside it from a thread that ends with it, releases, and answers what the work answered.
+    /// Acquires, does `work`, renews beside it from a thread that ends with it, releases, and
+    /// answers what the work answered.
     ///
     /// # Errors
     /// [`RunError`].
@@ -175,7 +176,8 @@ impl Lease {
         self.inner.state()
     }
 
-    /// Renews the hold in time until it ends, unless it was taken for a fixed lease: for a thread of its own.
+    /// Renews the hold in time until it ends, unless it was taken for a fixed lease: for a thread
+    /// of its own.
     pub fn keep(&self) -> LeaseEnd {
         self.on.wait(self.inner.keep())
     }

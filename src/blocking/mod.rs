@@ -1,8 +1,9 @@
-//! The same objects for programs without an event loop: each call blocks its thread until it is over.
+//! The same objects for programs without an event loop: each call blocks its thread until it is
+//! over.
 //!
-//! Nothing runs in the background. [`Lock::run`] renews from a thread that ends with it; a lease that was acquired otherwise is renewed while
-//! some thread is in [`Lease::keep`]. To end a wait from another thread, give it a time; to be cancelled at any moment, use the
-//! asynchronous client.
+//! Nothing runs in the background. [`Lock::run`] renews from a thread that ends with it; a lease
+//! that was acquired otherwise is renewed while some thread is in [`Lease::keep`]. To end a wait
+//! from another thread, give it a time; to be cancelled at any moment, use the asynchronous client.
 
 mod lock;
 mod permits;
@@ -27,7 +28,8 @@ use crate::transport::Reqwest;
 
 type Inner = client::Client<Reqwest, TokioHost>;
 
-/// A client of one gateway, for programs without an event loop. Clones share what it has learned, and may be used from many threads.
+/// A client of one gateway, for programs without an event loop. Clones share what it has learned,
+/// and may be used from many threads.
 #[derive(Clone)]
 pub struct Client {
     inner: Inner,
@@ -54,10 +56,12 @@ impl Client {
     /// A client of this gateway. Sends nothing.
     ///
     /// # Errors
-    /// What the operating system says when it does not give what waiting for sockets and timers takes.
+    /// What the operating system says when it does not give what waiting for sockets and timers
+    /// takes.
     ///
     /// # Panics
-    /// When the system's TLS cannot be set up. Calls panic inside of an asynchronous program: use the asynchronous client there.
+    /// When the system's TLS cannot be set up. Calls panic inside of an asynchronous program: use
+    /// the asynchronous client there.
     pub fn connect(gateway: Gateway) -> std::io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(Self { inner: Inner::connect(gateway), on: On(Arc::new(runtime)) })

@@ -1,7 +1,9 @@
-//! One alarm for all leases of a client: renewals that are due at the same time are asked for in the same turn.
+//! One alarm for all leases of a client: renewals that are due at the same time are asked for in
+//! the same turn.
 //!
-//! Each lease sleeps by a timer of its own, and timers that are due together may be turns apart: in JavaScript each is a turn. So
-//! the first whose timer goes off wakes the others that are due by then, and their calls travel with its own.
+//! Each lease sleeps by a timer of its own, and timers that are due together may be turns apart: in
+//! JavaScript each is a turn. So the first whose timer goes off wakes the others that are due by
+//! then, and their calls travel with its own.
 
 use alloc::vec::Vec;
 use core::future::poll_fn;

@@ -12,8 +12,8 @@ use crate::protocol::script::ScriptCall;
 use crate::transport::Transport;
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// A question that changes nothing, or that knows its own copies; `None` without entropy. Whatever it is, it is of one type, so
-    /// that there is one future for all of them.
+    /// A question that changes nothing, or that knows its own copies; `None` without entropy.
+    /// Whatever it is, it is of one type, so that there is one future for all of them.
     pub(crate) fn about(&self, call: impl FnOnce(RequestId) -> ScriptCall) -> Option<Question> {
         self.entropy().map(|entropy| Question::new(call, self.attempt(), entropy))
     }
@@ -23,7 +23,8 @@ impl<T: Transport, H: Host> Client<T, H> {
         self.question_or_copy(about).await.map(|(reply, _)| reply)
     }
 
-    /// The same; answers, too, whether an attempt before the one that was answered may have been done.
+    /// The same; answers, too, whether an attempt before the one that was answered may have been
+    /// done.
     pub(crate) async fn question_or_copy(
         &self,
         about: Option<Question>,

@@ -1,10 +1,10 @@
 //! Coalesces the calls of one event-loop turn into one request.
 //!
 //! A caller joins the open batch and yields once so that other calls of this event-loop turn can
-//! join. The first caller to be polled again sends the batch; a batch of one call is sent as a plain
-//! request. The request then belongs to all of its callers: each of them that is polled drives it, it
-//! outlives a caller that is dropped, and it is cancelled with the last one. The next batch does not
-//! wait for it.
+//! join. The first caller to be polled again sends the batch; a batch of one call is sent as a
+//! plain request. The request then belongs to all of its callers: each of them that is polled
+//! drives it, it outlives a caller that is dropped, and it is cancelled with the last one. The next
+//! batch does not wait for it.
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -43,7 +43,8 @@ pub(super) async fn join<T: Transport>(link: &Link<T>, request: Request) -> Join
     .await
 }
 
-/// The batches of a client at one gateway: the one that is open. Those that are under way belong to their members.
+/// The batches of a client at one gateway: the one that is open. Those that are under way belong to
+/// their members.
 pub(super) struct Batches<F>(Mutex<Arc<Batch<F>>>);
 
 impl<F> Default for Batches<F> {

@@ -52,7 +52,8 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         Ok(self.client.once(call).await?.code == Code::Done)
     }
 
-    /// Counts down by one, once, whatever is resent. Answers what is left: 0 opens it, and an open one stays so.
+    /// Counts down by one, once, whatever is resent. Answers what is left: 0 opens it, and an open
+    /// one stays so.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -82,7 +83,8 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     /// Waits until it is open, 30 s at most.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when it was closed for the whole wait, and the others that a wait can end with.
+    /// [`AcquireError::Busy`] when it was closed for the whole wait, and the others that a wait can
+    /// end with.
     pub async fn wait(&self) -> Result<(), AcquireError> {
         self.wait_with(AcquireOptions::new()).await
     }

@@ -43,7 +43,8 @@ where
     drive_until(machine, links, host, pin!(pending())).await
 }
 
-/// Moves a machine to its end. When `cancel` ends, the machine is told, once, and still moved to its end.
+/// Moves a machine to its end. When `cancel` ends, the machine is told, once, and still moved to
+/// its end.
 pub(super) async fn drive_until<M>(
     machine: &mut M,
     links: &[&Link<impl Transport>],
@@ -109,7 +110,8 @@ impl<T> Ended for Vec<T> {
     }
 }
 
-/// A machine, whatever it ends with: so there is one loop for all of them, and not one for each in the WebAssembly.
+/// A machine, whatever it ends with: so there is one loop for all of them, and not one for each in
+/// the WebAssembly.
 pub(super) trait Step: Send {
     fn tell(&mut self, input: Input, now: Instant);
     fn next(&mut self, now: Instant) -> Output<bool>;

@@ -13,10 +13,11 @@ use super::notice::{First, first};
 use super::{Client, Lease, Waking};
 use crate::transport::Transport;
 
-/// Each change of what is known of a hold, from how it stands when it is first looked at to its end.
+/// Each change of what is known of a hold, from how it stands when it is first looked at to its
+/// end.
 ///
-/// It only listens: renewals are made, and an expiry is noticed, while the lease is [kept](Lease::keep). Changes that come faster
-/// than they are looked at are told as one.
+/// It only listens: renewals are made, and an expiry is noticed, while the lease is
+/// [kept](Lease::keep). Changes that come faster than they are looked at are told as one.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Events {
     hold: Arc<Hold>,
@@ -58,18 +59,21 @@ impl Stream for Events {
 pub enum ClientEvent {
     /// How those who wait learn of releases, from now on.
     Waking(Waking),
-    /// Redis' clock shows less than it did: it was set back, or another Redis answers than before. What is held there, by whomever,
-    /// lasts longer by that time unless it is released; tokens still rise.
+    /// Redis' clock shows less than it did: it was set back, or another Redis answers than before.
+    /// What is held there, by whomever, lasts longer by that time unless it is released; tokens
+    /// still rise.
     ClockSetBack {
-        /// By how much at least. Less than a second is not told: clocks of which one takes over from another may be so far apart.
+        /// By how much at least. Less than a second is not told: clocks of which one takes over
+        /// from another may be so far apart.
         by: Duration,
     },
 }
 
 /// What a client notices, whenever there is something.
 ///
-/// How waits go on is not told before somebody has waited; clocks are looked at with each answer. There is no last event: what is wanted of
-/// them is taken. It only listens, and what comes faster than it is looked at is told as one.
+/// How waits go on is not told before somebody has waited; clocks are looked at with each answer.
+/// There is no last event: what is wanted of them is taken. It only listens, and what comes faster
+/// than it is looked at is told as one.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ClientEvents<T: Transport, H> {
     client: Client<T, H>,

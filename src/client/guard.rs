@@ -18,8 +18,9 @@ use crate::transport::Transport;
 
 /// A key that remembers the newest fencing token it has seen, and refuses writes with an older one.
 ///
-/// It need not be on the Redis where the lock is. One key is protected by locks of one name, since tokens of different names do not
-/// count on from each other. [`of_lock`](Self::of_lock) says which; otherwise the first write decides for this guard and its clones.
+/// It need not be on the Redis where the lock is. One key is protected by locks of one name, since
+/// tokens of different names do not count on from each other. [`of_lock`](Self::of_lock) says
+/// which; otherwise the first write decides for this guard and its clones.
 pub struct Guard<T: Transport, H> {
     client: Client<T, H>,
     calls: GuardCalls,
@@ -60,7 +61,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
         self.calls.key()
     }
 
-    /// A guard of the same key that accepts leases of the lock of this name alone, from its first write on.
+    /// A guard of the same key that accepts leases of the lock of this name alone, from its first
+    /// write on.
     ///
     /// # Errors
     /// [`InvalidOption`] when this is not the name of a lock, see [`LockName`].
@@ -80,15 +82,20 @@ impl<T: Transport, H: Host> Guard<T, H> {
         Err(InvalidOption::new("lease", texts.concat()))
     }
 
-    /// Does it, unless the lease has ended or a newer token was seen. Writes of one lease to one key are done one after the other.
+    /// Does it, unless the lease has ended or a newer token was seen. Writes of one lease to one
+    /// key are done one after the other.
     ///
-    /// One request; and one more before it where the client has not heard of that Redis yet, whose clock bounds it.
+    /// One request; and one more before it where the client has not heard of that Redis yet, whose
+    /// clock bounds it.
     ///
-    /// `name` says which of several locks that were taken together protects the key; `None` for the first.
+    /// `name` says which of several locks that were taken together protects the key; `None` for the
+    /// first.
     ///
     /// # Errors
-    /// [`GuardError`]; [`InvalidOption`] of `lease` for a lease of another lock than that which protects the key. What was not heard of, or refused for now ([`OutOfMemory`], [`Unavailable`], [`TokenAhead`]), a copy that the
-    /// network still has may do within a minute and a half, unless a newer write has come before it: whoever asks again makes one.
+    /// [`GuardError`]; [`InvalidOption`] of `lease` for a lease of another lock than that which
+    /// protects the key. What was not heard of, or refused for now ([`OutOfMemory`],
+    /// [`Unavailable`], [`TokenAhead`]), a copy that the network still has may do within a minute
+    /// and a half, unless a newer write has come before it: whoever asks again makes one.
     ///
     /// [`TokenAhead`]: GuardError::TokenAhead
     /// [`OutOfMemory`]: crate::error::RefusalKind::OutOfMemory
@@ -132,8 +139,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
         }
     }
 
-    /// Until when a copy of a write that is sent now may do it. Without an end, which takes Redis' clock, it could as long as no newer
-    /// write has come.
+    /// Until when a copy of a write that is sent now may do it. Without an end, which takes Redis'
+    /// clock, it could as long as no newer write has come.
     async fn bound(&self) -> Result<Bound, RequestError> {
         if self.client.link().clock().is_none() {
             self.newest().await?;
@@ -163,11 +170,13 @@ fn newest(text: &str) -> u64 {
 }
 
 impl<T: Transport, H: Host> Lease<T, H> {
-    /// Runs a script of the caller's in Redis, in one atomic step with the question whether the lease is still held; answers its
-    /// result as JSON. Once, whatever is resent, unless it is [`repeatable`](OwnScript::repeatable).
+    /// Runs a script of the caller's in Redis, in one atomic step with the question whether the
+    /// lease is still held; answers its result as JSON. Once, whatever is resent, unless it is
+    /// [`repeatable`](OwnScript::repeatable).
     ///
     /// # Errors
-    /// [`EvalError`]. What a script that failed has done until then stays done, since Redis undoes nothing.
+    /// [`EvalError`]. What a script that failed has done until then stays done, since Redis undoes
+    /// nothing.
     pub async fn eval(&self, script: &OwnScript) -> Result<String, EvalError> {
         self.check().map_err(|reason| EvalError::Request(RequestError::Lost(reason)))?;
         let part = self.only_part().ok_or_else(|| {

@@ -24,8 +24,9 @@ use crate::transport::Transport;
 
 /// The right to a lock for a time.
 ///
-/// Several share one hold when they were acquired through one [owner](super::Client::owner). Release each; the last one ends the
-/// hold. One that is dropped instead sends nothing: its hold is no longer renewed, runs out by itself, and counts as lost then.
+/// Several share one hold when they were acquired through one [owner](super::Client::owner).
+/// Release each; the last one ends the hold. One that is dropped instead sends nothing: its hold is
+/// no longer renewed, runs out by itself, and counts as lost then.
 #[must_use = "a lease that is dropped blocks the lock until it runs out; release it"]
 pub struct Lease<T: Transport, H> {
     clients: Clients<T, H>,
@@ -34,15 +35,17 @@ pub struct Lease<T: Transport, H> {
 }
 
 impl<T: Transport, H> Lease<T, H> {
-    /// The fencing token: rises with every grant of this name. Send it with each write that the lock protects.
+    /// The fencing token: rises with every grant of this name. Send it with each write that the
+    /// lock protects.
     ///
-    /// Of several locks that were taken together it is the token of the first; see [`token_of`](Self::token_of).
+    /// Of several locks that were taken together it is the token of the first; see
+    /// [`token_of`](Self::token_of).
     pub fn token(&self) -> FencingToken {
         self.hold.token()
     }
 
-    /// The token of one of several locks that were taken together: fence what a lock protects with that lock's token. `None`
-    /// when no lock of this name is among them.
+    /// The token of one of several locks that were taken together: fence what a lock protects with
+    /// that lock's token. `None` when no lock of this name is among them.
     pub fn token_of(&self, name: &str) -> Option<FencingToken> {
         self.hold.token_of(name)
     }
@@ -89,7 +92,8 @@ impl<T: Transport, H> Lease<T, H> {
 }
 
 impl<T: Transport, H: Host> Lease<T, H> {
-    /// How long the hold can still be trusted, by the holder's own clocks; nothing once it is lost or released.
+    /// How long the hold can still be trusted, by the holder's own clocks; nothing once it is lost
+    /// or released.
     pub fn remaining(&self) -> Duration {
         let now = self.client().host().now();
         if self.hold.stands() { self.hold.lease().remaining(now) } else { Duration::ZERO }
@@ -101,7 +105,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
         self.hold.state()
     }
 
-    /// Renews the hold in time for as long as it is polled, unless it was taken for a fixed lease; ends with the hold.
+    /// Renews the hold in time for as long as it is polled, unless it was taken for a fixed lease;
+    /// ends with the hold.
     ///
     /// Poll it beside your work, or spawn it. Of several at a time each renews; one is enough.
     pub fn keep(&self) -> impl Future<Output = LeaseEnd> + use<T, H> {
@@ -109,13 +114,14 @@ impl<T: Transport, H: Host> Lease<T, H> {
         async move { keep(&clients, &hold).await }
     }
 
-    /// What is known of the hold, once that is not what was seen: at once for `None`. Learns of renewals and of an expiry for as
-    /// long as the lease is [kept](Self::keep).
+    /// What is known of the hold, once that is not what was seen: at once for `None`. Learns of
+    /// renewals and of an expiry for as long as the lease is [kept](Self::keep).
     pub async fn news(&self, seen: Option<Situation>) -> Situation {
         self.hold.news(seen).await
     }
 
-    /// Ends when the lease is lost, at its expiry at the latest; never after a release. Renews nothing.
+    /// Ends when the lease is lost, at its expiry at the latest; never after a release. Renews
+    /// nothing.
     pub fn lost(&self) -> impl Future<Output = LossReason> + use<T, H> {
         let (client, hold) = (self.client().clone(), Arc::clone(&self.hold));
         async move { lost(&client, &hold).await }
@@ -190,7 +196,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
         Ok(held)
     }
 
-    /// Ends this lease, and with the last one the hold. Asked again it answers the same, or asks Redis again after an error.
+    /// Ends this lease, and with the last one the hold. Asked again it answers the same, or asks
+    /// Redis again after an error.
     ///
     /// # Errors
     /// [`ReleaseError`] when it is not known that the hold has ended. It ends by itself then.
@@ -280,7 +287,8 @@ async fn lost<T: Transport, H: Host>(client: &Client<T, H>, hold: &Hold) -> Loss
     }
 }
 
-/// Renewals that share what is known with their hold, before and after everything that happens to them.
+/// Renewals that share what is known with their hold, before and after everything that happens to
+/// them.
 struct SharedKeeping<'a> {
     hold: &'a Hold,
     keeping: Keeping,

@@ -19,8 +19,8 @@ use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
 use crate::transport::Transport;
 
-/// A gateway, the transport to it, and plain data. Nothing here belongs to a request, a task or a connection: a stream is its
-/// waiters', by whom others find it.
+/// A gateway, the transport to it, and plain data. Nothing here belongs to a request, a task or a
+/// connection: a stream is its waiters', by whom others find it.
 #[derive(Debug)]
 pub(super) struct Link<T: Transport> {
     gateway: Gateway,
@@ -30,8 +30,8 @@ pub(super) struct Link<T: Transport> {
     news: Notice,
     subscriptions: Subscriptions<T::Stream>,
     batches: Batches<T::Sending>,
-    /// `None` where each lease has to wait by itself, as in a Worker, where what one request waits for must not be done in the name of
-    /// another.
+    /// `None` where each lease has to wait by itself, as in a Worker, where what one request waits
+    /// for must not be done in the name of another.
     alarm: Option<Alarm>,
 }
 
@@ -41,7 +41,8 @@ pub(super) struct Learned {
     regress: Regress,
     /// It has refused what lies in two slots.
     is_cluster: bool,
-    /// A request has ended otherwise than unsent or with a web page, so a gateway may have executed it.
+    /// A request has ended otherwise than unsent or with a web page, so a gateway may have executed
+    /// it.
     may_be_gateway: bool,
 }
 
@@ -94,7 +95,8 @@ impl<T: Transport> Link<T> {
         self.learned(|learned| learned.regress.granted(target, token));
     }
 
-    /// By how much Redis' clock was set back, and how often it was by now, once that is another number than `seen`.
+    /// By how much Redis' clock was set back, and how often it was by now, once that is another
+    /// number than `seen`.
     pub(super) async fn set_back(&self, seen: u32) -> (u32, Duration) {
         self.news.until(|| self.learned(|learned| learned.regress.set_back(seen))).await
     }

@@ -26,15 +26,17 @@ use crate::transport::Transport;
 ///
 /// # Dropped acquisitions
 ///
-/// **A future of an acquisition that is dropped before it is ready (by `tokio::time::timeout`, `select!` or an aborted task) is undone in
-/// the background: a client from `Client::connect` or `Client::connect_with` spawns a task on the Tokio runtime in whose context the
-/// future is dropped.** The task gives back what may have been granted and leaves the queue of a fair lock. It ends when Redis has
-/// confirmed that, or after three attempts.
+/// **A future of an acquisition that is dropped before it is ready (by `tokio::time::timeout`,
+/// `select!` or an aborted task) is undone in the background: a client from `Client::connect` or
+/// `Client::connect_with` spawns a task on the Tokio runtime in whose context the future is
+/// dropped.** The task gives back what may have been granted and leaves the queue of a fair lock.
+/// It ends when Redis has confirmed that, or after three attempts.
 ///
-/// **Without a Tokio runtime in context, with a client from [`Client::new`], and when the runtime ends first, nothing is undone: a
-/// grant that was on its way blocks the lock until its lease ends.** On another runtime, [`Client::with_background`] says where to
-/// undo it. [`acquire_cancellable`](Self::acquire_cancellable) gives a wait up
-/// in the foreground on every host, and returns when the grant is undone.
+/// **Without a Tokio runtime in context, with a client from [`Client::new`], and when the runtime
+/// ends first, nothing is undone: a grant that was on its way blocks the lock until its lease
+/// ends.** On another runtime, [`Client::with_background`] says where to undo it.
+/// [`acquire_cancellable`](Self::acquire_cancellable) gives a wait up in the foreground on every
+/// host, and returns when the grant is undone.
 ///
 /// A [`Lease`] that is dropped is not released; it ends with its lease time.
 pub struct Lock<T: Transport, H> {
@@ -58,7 +60,8 @@ pub(super) struct Inner<T: Transport, H> {
 pub enum RunError<R> {
     /// The lock was not acquired; the work did not begin.
     Acquire(AcquireError),
-    /// The work ended with this, but the lease did not last until then: somebody else may have been at work too.
+    /// The work ended with this, but the lease did not last until then: somebody else may have been
+    /// at work too.
     Lost(R),
 }
 
@@ -128,7 +131,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
         }
     }
 
-    /// Waits for the lock, 30 s at most. The lease is renewed for as long as it is [kept](Lease::keep).
+    /// Waits for the lock, 30 s at most. The lease is renewed for as long as it is
+    /// [kept](Lease::keep).
     ///
     /// # Errors
     /// [`AcquireError`].
@@ -138,8 +142,9 @@ impl<T: Transport, H: Host> Lock<T, H> {
 
     /// Waits for the lock.
     ///
-    /// [Dropping](#dropped-acquisitions) the future before it is ready undoes the acquisition in the background where a Tokio runtime is
-    /// there, and nowhere else. [`acquire_cancellable`](Self::acquire_cancellable) undoes it in the foreground.
+    /// [Dropping](#dropped-acquisitions) the future before it is ready undoes the acquisition in
+    /// the background where a Tokio runtime is there, and nowhere else.
+    /// [`acquire_cancellable`](Self::acquire_cancellable) undoes it in the foreground.
     ///
     /// # Errors
     /// [`AcquireError`].
@@ -161,7 +166,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
 
     /// Acquires, does `work`, renews beside it, releases, and answers what the work answered.
     ///
-    /// Work that panics, and a future of this that is dropped after the acquisition, leave the hold to run out by itself.
+    /// Work that panics, and a future of this that is dropped after the acquisition, leave the hold
+    /// to run out by itself.
     ///
     /// # Errors
     /// [`RunError`].
@@ -190,7 +196,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
                 First::B(_) => work.await,
             }
         };
-        // Lost once is lost for ever, also when Redis has not yet ended the hold: the work was told to stop.
+        // Lost once is lost for ever, also when Redis has not yet ended the hold: the work was told
+        // to stop.
         let lasted = !matches!(lease.state(), LeaseState::Lost(_));
         match lease.release().await {
             Ok(Released::Released) if lasted => Ok(result),
@@ -209,7 +216,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
         Ok(client.once(target.force_release()).await?.code == Code::Done)
     }
 
-    /// What Redis says of the lock now; `is_held` is always false here, ask the [lease](Lease::is_held).
+    /// What Redis says of the lock now; `is_held` is always false here, ask the
+    /// [lease](Lease::is_held).
     ///
     /// # Errors
     /// [`RequestError`].
@@ -219,7 +227,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
         LockState::read(&client.question(about).await?)
     }
 
-    /// What is taken, and its client. Several locks as one are not ended by force or asked about: their members are, one by one.
+    /// What is taken, and its client. Several locks as one are not ended by force or asked about:
+    /// their members are, one by one.
     pub(crate) fn single(&self) -> Result<(&Client<T, H>, &Target), InvalidOption> {
         let Inner { clients, plan, .. } = &*self.inner;
         match plan.rule {
@@ -242,7 +251,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
         Ok(Lease::new(self.inner.clients.clone(), hold))
     }
 
-    /// An address that has returned nothing but web pages is not a gateway's, so nothing was done there.
+    /// An address that has returned nothing but web pages is not a gateway's, so nothing was done
+    /// there.
     fn explained(&self, error: AcquireError) -> AcquireError {
         match error {
             AcquireError::Unknown { cause: cause @ FailureKind::WebPage { .. }, .. }

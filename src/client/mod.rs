@@ -63,11 +63,13 @@ use undo::Background;
 
 /// A client of one gateway.
 ///
-/// It holds configuration and what it has learned about the gateway; no connection or timer, and no task but those that undo
-/// acquisitions whose future was dropped (see [`Lock`]). Clones share that, and may be used from everywhere at once.
+/// It holds configuration and what it has learned about the gateway; no connection or timer, and no
+/// task but those that undo acquisitions whose future was dropped (see [`Lock`]). Clones share
+/// that, and may be used from everywhere at once.
 ///
-/// What is asked in one turn of the event loop, by tasks or by futures that are polled together, is one request where the gateway
-/// has pipelines. When the answer to that is lost, nothing is known of any of them, and each asks again as it would have for itself.
+/// What is asked in one turn of the event loop, by tasks or by futures that are polled together, is
+/// one request where the gateway has pipelines. When the answer to that is lost, nothing is known
+/// of any of them, and each asks again as it would have for itself.
 pub struct Client<T: Transport, H> {
     inner: Arc<Inner<T, H>>,
     /// What it holds as an owner.
@@ -77,21 +79,24 @@ pub struct Client<T: Transport, H> {
 struct Inner<T: Transport, H> {
     link: Link<T>,
     host: H,
-    /// Where acquisitions are undone whose future was dropped; `None` where nothing runs beside the caller.
+    /// Where acquisitions are undone whose future was dropped; `None` where nothing runs beside the
+    /// caller.
     background: Option<Background<T, H>>,
 }
 
 impl<T: Transport, H> Client<T, H> {
     /// A client that reaches `gateway` over `transport`, and lives on `host`. Sends nothing.
     ///
-    /// It spawns nothing: an acquisition whose future is dropped leaves its grant until the lease ends. A client from `connect`,
-    /// `connect_with` or [`with_background`](Self::with_background) gives such a grant back.
+    /// It spawns nothing: an acquisition whose future is dropped leaves its grant until the lease
+    /// ends. A client from `connect`, `connect_with` or [`with_background`](Self::with_background)
+    /// gives such a grant back.
     pub fn new(gateway: Gateway, transport: T, host: H) -> Self {
         Self::make(gateway, transport, host, None)
     }
 
-    /// A client that calls `spawn` when an acquisition is dropped before it is ready (see [`Lock`]). `spawn` has
-    /// [`Undo::run`] run beside the caller, for example by `wasm_bindgen_futures::spawn_local`. It must not block.
+    /// A client that calls `spawn` when an acquisition is dropped before it is ready (see
+    /// [`Lock`]). `spawn` has [`Undo::run`] run beside the caller, for example by
+    /// `wasm_bindgen_futures::spawn_local`. It must not block.
     pub fn with_background(gateway: Gateway, transport: T, host: H, spawn: fn(Undo<T, H>)) -> Self {
         Self::make(gateway, transport, host, Some(spawn))
     }

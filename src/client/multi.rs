@@ -21,22 +21,26 @@ use crate::protocol::slot::slot;
 use crate::timing::LeaseTime;
 use crate::transport::Transport;
 
-/// For how long members are kept while another is waited for: the least of this and a quarter of the lease.
+/// For how long members are kept while another is waited for: the least of this and a quarter of
+/// the lease.
 pub(super) const KEPT_MAX: Duration = Duration::from_secs(1);
 /// The most members.
 const MEMBERS_MAX: usize = 100;
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// Several locks as one: Redisson's `getMultiLock(locks)`. All or none, of any kind, also of other clients.
+    /// Several locks as one: Redisson's `getMultiLock(locks)`. All or none, of any kind, also of
+    /// other clients.
     ///
-    /// Members of one gateway are taken in one request and one atomic step, except that a fair lock, a side of a read-write lock and a group
-    /// are asked for apart, and in a Redis Cluster each slot. While a spin lock is what is waited for, it is asked at its own pace, and
-    /// with others in one request if they are spin locks of that pace too. The order of `locks` does not matter: two multi-locks that name the
-    /// same locks in a different order do not stop each other.
+    /// Members of one gateway are taken in one request and one atomic step, except that a fair
+    /// lock, a side of a read-write lock and a group are asked for apart, and in a Redis Cluster
+    /// each slot. While a spin lock is what is waited for, it is asked at its own pace, and with
+    /// others in one request if they are spin locks of that pace too. The order of `locks` does not
+    /// matter: two multi-locks that name the same locks in a different order do not stop each
+    /// other.
     ///
     /// # Errors
-    /// [`InvalidOption`] unless they are 1 to 100 locks, none of them a redLock or permits, and no two of them of one name
-    /// but of different kinds.
+    /// [`InvalidOption`] unless they are 1 to 100 locks, none of them a redLock or permits, and no
+    /// two of them of one name but of different kinds.
     pub fn multi_lock(
         &self,
         locks: impl IntoIterator<Item = Lock<T, H>>,
@@ -125,8 +129,8 @@ fn clash(members: &[Share]) -> bool {
 }
 
 impl<T: Transport, H: Host> Clients<T, H> {
-    /// The members as parts: what one script can take is one. In the order that all who take several keep to, whatever else
-    /// they take: fair ones first, then by gateway, slot and name.
+    /// The members as parts: what one script can take is one. In the order that all who take
+    /// several keep to, whatever else they take: fair ones first, then by gateway, slot and name.
     fn parts(&self, members: &[Share], by_slot: bool) -> Vec<Share> {
         let mut parts: Vec<(Rank<'_>, usize, Pacing, Found<'_>)> = Vec::new();
         for Share { place, target, pacing } in members {

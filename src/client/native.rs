@@ -17,7 +17,8 @@ impl Client<Reqwest, TokioHost> {
         Self::connect_with(gateway, Reqwest::new())
     }
 
-    /// A client on tokio over a transport of your own, such as one [with proxies](Reqwest::with_client). Sends nothing.
+    /// A client on tokio over a transport of your own, such as one [with
+    /// proxies](Reqwest::with_client). Sends nothing.
     pub fn connect_with(gateway: Gateway, transport: Reqwest) -> Self {
         Self::with_background(gateway, transport, TokioHost::new(), spawn)
     }

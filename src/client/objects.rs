@@ -25,9 +25,10 @@ use crate::transport::Transport;
 impl<T: Transport, H: Host> Client<T, H> {
     /// The same client as one owner, that may hold a lock several times at once.
     ///
-    /// Acquisitions of one lock through one owner (or its clones) share one hold: the first takes it, further ones ask nobody
-    /// and have its token and its lease, and the last release ends it. Redisson's owner is a thread; there are no threads where
-    /// this crate runs, so an owner is asked for. Make one for each task (in a Worker, for each request): it is not for sharing.
+    /// Acquisitions of one lock through one owner (or its clones) share one hold: the first takes
+    /// it, further ones ask nobody and have its token and its lease, and the last release ends it.
+    /// Redisson's owner is a thread; there are no threads where this crate runs, so an owner is
+    /// asked for. Make one for each task (in a Worker, for each request): it is not for sharing.
     #[must_use]
     pub fn owner(&self) -> Self {
         Self { inner: Arc::clone(&self.inner), holds: Some(Arc::new(Holds::default())) }
@@ -41,8 +42,9 @@ impl<T: Transport, H: Host> Client<T, H> {
         self.bare_lock(name, true)
     }
 
-    /// A lock that an owner cannot take again while holding it: Redisson's `getNonReentrantLock(name)`. A second acquisition
-    /// through the same [`owner`](Self::owner) is refused with [`AcquireError::HeldAlready`](crate::error::AcquireError).
+    /// A lock that an owner cannot take again while holding it: Redisson's
+    /// `getNonReentrantLock(name)`. A second acquisition through the same [`owner`](Self::owner) is
+    /// refused with [`AcquireError::HeldAlready`](crate::error::AcquireError).
     ///
     /// # Errors
     /// [`InvalidOption`] when it is no name for a lock.
@@ -50,9 +52,11 @@ impl<T: Transport, H: Host> Client<T, H> {
         self.bare_lock(name, false)
     }
 
-    /// A lock whose waiters only poll, and at their own pace: Redisson's `getSpinLock(name, backoff)`.
+    /// A lock whose waiters only poll, and at their own pace: Redisson's `getSpinLock(name,
+    /// backoff)`.
     ///
-    /// The wait is never overrun by a pause, and a budget of requests stretches the pauses, unlike Redisson's.
+    /// The wait is never overrun by a pause, and a budget of requests stretches the pauses, unlike
+    /// Redisson's.
     ///
     /// # Errors
     /// [`InvalidOption`] when it is no name for a lock, or when the pauses are out of range.
@@ -63,7 +67,8 @@ impl<T: Transport, H: Host> Client<T, H> {
 
     /// A lock whose last fencing token Redis keeps for ever: Redisson's `getFencedLock(name)`.
     ///
-    /// Every kind has a fencing token; this one goes on counting where a Java `RFencedLock` has stopped, and the reverse.
+    /// Every kind has a fencing token; this one goes on counting where a Java `RFencedLock` has
+    /// stopped, and the reverse.
     ///
     /// # Errors
     /// [`InvalidOption`] when it is no name for a lock.
@@ -73,7 +78,8 @@ impl<T: Transport, H: Host> Client<T, H> {
         Ok(self.plain(Plan::one(Target::Lock(calls), Pacing::Jittered)))
     }
 
-    /// A lock that serves those who wait in the order of their arrival: Redisson's `getFairLock(name)`.
+    /// A lock that serves those who wait in the order of their arrival: Redisson's
+    /// `getFairLock(name)`.
     ///
     /// # Errors
     /// [`InvalidOption`] when it is no name for a lock, or when a setting is out of range.
@@ -85,7 +91,8 @@ impl<T: Transport, H: Host> Client<T, H> {
         self.queued_lock(name, settings, true)
     }
 
-    /// The same for an owner that cannot take it again while holding it: Redisson's `getNonReentrantFairLock(name)`.
+    /// The same for an owner that cannot take it again while holding it: Redisson's
+    /// `getNonReentrantFairLock(name)`.
     ///
     /// # Errors
     /// [`InvalidOption`] when it is no name for a lock, or when a setting is out of range.
@@ -97,7 +104,8 @@ impl<T: Transport, H: Host> Client<T, H> {
         self.queued_lock(name, settings, false)
     }
 
-    /// Two locks of one name, one for readers and one for writers: Redisson's `getReadWriteLock(name)`.
+    /// Two locks of one name, one for readers and one for writers: Redisson's
+    /// `getReadWriteLock(name)`.
     ///
     /// # Errors
     /// [`InvalidOption`] when it is no name for a lock.
@@ -120,7 +128,8 @@ impl<T: Transport, H: Host> Client<T, H> {
         })
     }
 
-    /// A set of values of a group as one lock: Redisson's `getMultiLock(group, values)`, whose client uses `StringCodec`.
+    /// A set of values of a group as one lock: Redisson's `getMultiLock(group, values)`, whose
+    /// client uses `StringCodec`.
     ///
     /// # Errors
     /// [`InvalidOption`] when the group is no name for a lock, or unless the values are 1 to 1000.
@@ -143,7 +152,8 @@ impl<T: Transport, H: Host> Client<T, H> {
         Ok(Semaphore::new(self.clone(), LockName::parse(name)?))
     }
 
-    /// The same with an id and an end for each permit: Redisson's `getPermitExpirableSemaphore(name)`.
+    /// The same with an id and an end for each permit: Redisson's
+    /// `getPermitExpirableSemaphore(name)`.
     ///
     /// # Errors
     /// [`InvalidOption`] when it is no name.
@@ -204,10 +214,10 @@ impl<T: Transport, H: Host> Client<T, H> {
 
 /// Two locks of one name: many may read, or one may write.
 ///
-/// Through one [`owner`](Client::owner) a writer may read as well, and goes on reading when it has released the writing side; a
-/// reader that asks for the writing side is refused with
-/// [`AcquireError::SelfDeadlock`](crate::error::AcquireError::SelfDeadlock). A reader's fencing token is above those of
-/// all writers before it, and the same for readers at the same time.
+/// Through one [`owner`](Client::owner) a writer may read as well, and goes on reading when it has
+/// released the writing side; a reader that asks for the writing side is refused with
+/// [`AcquireError::SelfDeadlock`](crate::error::AcquireError::SelfDeadlock). A reader's fencing
+/// token is above those of all writers before it, and the same for readers at the same time.
 #[derive(Debug)]
 pub struct ReadWriteLock<T: Transport, H> {
     read: Lock<T, H>,
@@ -248,19 +258,20 @@ impl Default for ReadWriteSettings {
 }
 
 impl ReadWriteSettings {
-    /// A writer that was refused keeps new readers of ours out for so long, or until it asks again. Unless set, readers always
-    /// join readers, so that writers can starve. Java's readers are not held back.
+    /// A writer that was refused keeps new readers of ours out for so long, or until it asks again.
+    /// Unless set, readers always join readers, so that writers can starve. Java's readers are not
+    /// held back.
     pub const fn prefers_writers(mut self, want: WantTime) -> Self {
         self.prefers_writers = Some(want);
         self
     }
 
-    /// The watchdog's time of the Java programs that read under this lock (`lockWatchdogTimeout`); `None` when there are none.
-    /// 30 s unless set.
+    /// The watchdog's time of the Java programs that read under this lock (`lockWatchdogTimeout`);
+    /// `None` when there are none. 30 s unless set.
     ///
-    /// A Java reader that renews sets the end of the whole lock to that time, also when ours should last for longer. So the
-    /// reading side is taken for so long at the most, and a longer hold is renewed until its end, for as long as it is
-    /// [kept](super::Lease::keep).
+    /// A Java reader that renews sets the end of the whole lock to that time, also when ours should
+    /// last for longer. So the reading side is taken for so long at the most, and a longer hold is
+    /// renewed until its end, for as long as it is [kept](super::Lease::keep).
     pub const fn peer_watchdog(mut self, time: Option<LeaseTime>) -> Self {
         self.lease_max = time;
         self

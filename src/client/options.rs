@@ -5,7 +5,8 @@ use core::time::Duration;
 use crate::error::InvalidOption;
 use crate::timing::{LeaseTime, Patience, Replicas, RequestBudget, WaitTime};
 
-/// How long to hold, how long to wait, and with what means. Checked when the acquisition begins, before anything is sent.
+/// How long to hold, how long to wait, and with what means. Checked when the acquisition begins,
+/// before anything is sent.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct AcquireOptions {
@@ -30,17 +31,18 @@ impl AcquireOptions {
         }
     }
 
-    /// Holds for exactly this time: 100 ms to 24 h in whole milliseconds. It is not renewed unless by
-    /// [`Lease::renew`](super::Lease::renew). Without it the lease is 30 s and is renewed every third of it, by
-    /// [`Lease::keep`](super::Lease::keep) or while [`run`](super::Lock::run) runs.
+    /// Holds for exactly this time: 100 ms to 24 h in whole milliseconds. It is not renewed unless
+    /// by [`Lease::renew`](super::Lease::renew). Without it the lease is 30 s and is renewed every
+    /// third of it, by [`Lease::keep`](super::Lease::keep) or while [`run`](super::Lock::run) runs.
     pub const fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self.renewed = false;
         self
     }
 
-    /// Holds for as long as it is [kept](super::Lease::keep), by a lease of 30 s that is renewed. This is what locks do anyway; permits
-    /// of semaphores are held until they are released unless this or a lease is asked for.
+    /// Holds for as long as it is [kept](super::Lease::keep), by a lease of 30 s that is renewed.
+    /// This is what locks do anyway; permits of semaphores are held until they are released unless
+    /// this or a lease is asked for.
     pub const fn renewed(mut self) -> Self {
         self.lease = None;
         self.renewed = true;
@@ -60,20 +62,23 @@ impl AcquireOptions {
         self
     }
 
-    /// Spends at most so many requests on the wait: 3 to 10 000. Unless set 40 for a timed wait, and any number for one that
-    /// lasts until it is cancelled.
+    /// Spends at most so many requests on the wait: 3 to 10 000. Unless set 40 for a timed wait,
+    /// and any number for one that lasts until it is cancelled.
     pub const fn max_requests(mut self, requests: u32) -> Self {
         self.requests_max = Some(requests);
         self
     }
 
-    /// Takes a grant only when so many replicas of Redis have it: 1 to 8; unless set none is waited for.
+    /// Takes a grant only when so many replicas of Redis have it: 1 to 8; unless set none is waited
+    /// for.
     ///
-    /// A failover to one of these replicas then keeps the grant. It costs each try a round to the replicas; where fewer have the
-    /// grant within a second (or half of an attempt, if that is shorter), it is given back, and the acquisition ends with
-    /// [`AcquireError::NotReplicated`](crate::error::AcquireError::NotReplicated). Renewals and releases wait for nobody, and
-    /// an owner that holds the lock already asks nobody. The gateway has to know `/pipeline` and `WAIT`, as `edgelatch-gateway`
-    /// does; one that does not is told by [`RefusalKind::Unsupported`](crate::error::RefusalKind::Unsupported).
+    /// A failover to one of these replicas then keeps the grant. It costs each try a round to the
+    /// replicas; where fewer have the grant within a second (or half of an attempt, if that is
+    /// shorter), it is given back, and the acquisition ends with
+    /// [`AcquireError::NotReplicated`](crate::error::AcquireError::NotReplicated). Renewals and
+    /// releases wait for nobody, and an owner that holds the lock already asks nobody. The gateway
+    /// has to know `/pipeline` and `WAIT`, as `edgelatch-gateway` does; one that does not is told
+    /// by [`RefusalKind::Unsupported`](crate::error::RefusalKind::Unsupported).
     pub const fn replicas(mut self, replicas: u8) -> Self {
         self.replicas = Some(replicas);
         self

@@ -18,13 +18,15 @@ use crate::transport::Transport;
 
 /// A number of permits that many share, each with an id and, if it is given one, an end of its own.
 ///
-/// Permits are taken as a [`Lease`], whose [`permit_ids`](Lease::permit_ids) may be handed on: who has an id may give the permit
-/// back. Without a lease time they are held until they are given back, as with Redisson.
+/// Permits are taken as a [`Lease`], whose [`permit_ids`](Lease::permit_ids) may be handed on: who
+/// has an id may give the permit back. Without a lease time they are held until they are given
+/// back, as with Redisson.
 ///
-/// **An acquisition whose future is dropped before it is ready is undone in the background where a Tokio runtime is in context, as for a
-/// [`Lock`](super::Lock#dropped-acquisitions). Elsewhere nothing is undone: permits that were on their way stay taken until their lease
-/// ends, and for ever when they have none.** [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of `permits(n)` undoes them
-/// in the foreground.
+/// **An acquisition whose future is dropped before it is ready is undone in the background where a
+/// Tokio runtime is in context, as for a [`Lock`](super::Lock#dropped-acquisitions). Elsewhere
+/// nothing is undone: permits that were on their way stay taken until their lease ends, and for
+/// ever when they have none.** [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of
+/// `permits(n)` undoes them in the foreground.
 pub struct PermitExpirableSemaphore<T: Transport, H> {
     client: Client<T, H>,
     name: LockName,
@@ -77,8 +79,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         self.permits(permits)?.try_acquire().await
     }
 
-    /// Gives permits back by their ids, whoever took them. Answers how many of them were held: an id that was given back before, or
-    /// has ended and was evicted, does not count.
+    /// Gives permits back by their ids, whoever took them. Answers how many of them were held: an
+    /// id that was given back before, or has ended and was evicted, does not count.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -87,8 +89,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         Ok(u64::try_from(number(&reply)?).unwrap_or(0))
     }
 
-    /// Lets permits end after this time from now, longer or shorter than before; `None` for no end. Answers whether all of them
-    /// are held.
+    /// Lets permits end after this time from now, longer or shorter than before; `None` for no end.
+    /// Answers whether all of them are held.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -111,7 +113,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         Ok(self.client.once(call).await?.code == Code::Done)
     }
 
-    /// Makes it have so many permits in all, those that are held included. Answers how many are available then.
+    /// Makes it have so many permits in all, those that are held included. Answers how many are
+    /// available then.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -120,7 +123,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         number(&self.client.once(call).await?)
     }
 
-    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there. Answers how many there are then.
+    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there.
+    /// Answers how many there are then.
     ///
     /// # Errors
     /// [`RequestError`].

@@ -26,20 +26,24 @@ pub struct RedLockSettings {
 }
 
 impl RedLockSettings {
-    /// A node whose Redis has started less than this ago has no vote: what Redlock calls *delayed restarts*.
+    /// A node whose Redis has started less than this ago has no vote: what Redlock calls *delayed
+    /// restarts*.
     ///
-    /// Unless set a node votes at once. That is right where each write is on disk before it is answered (`appendonly yes`,
-    /// `appendfsync always`), or where the operator keeps a node that has lost its data away for as long as the longest lease.
-    /// Otherwise a node that has forgotten a hold makes a majority with one that never had it: two believe that they hold,
-    /// and tokens may fall by as much as the nodes' clocks differ.
+    /// Unless set a node votes at once. That is right where each write is on disk before it is
+    /// answered (`appendonly yes`, `appendfsync always`), or where the operator keeps a node that
+    /// has lost its data away for as long as the longest lease. Otherwise a node that has forgotten
+    /// a hold makes a majority with one that never had it: two believe that they hold, and tokens
+    /// may fall by as much as the nodes' clocks differ.
     ///
-    /// All who take the lock should set the same. Redis is then never asked for a lease longer than the delay: a longer hold
-    /// is renewed until its end, for as long as it is [kept](super::Lease::keep), and [`renew`](super::Lease::renew) refuses a
-    /// longer one. A longer delay costs a node's vote after each restart, with or without its data: with two of three restarted
-    /// nobody gets the lock before it is over. A shorter one costs renewals.
+    /// All who take the lock should set the same. Redis is then never asked for a lease longer than
+    /// the delay: a longer hold is renewed until its end, for as long as it is
+    /// [kept](super::Lease::keep), and [`renew`](super::Lease::renew) refuses a longer one. A
+    /// longer delay costs a node's vote after each restart, with or without its data: with two of
+    /// three restarted nobody gets the lock before it is over. A shorter one costs renewals.
     ///
-    /// Each node must let scripts run `INFO`; one that does not refuses. It sees a start of the process only: not a failover
-    /// to a replica, against which there is [`replicas`](super::AcquireOptions::replicas), and not a `FLUSHALL`.
+    /// Each node must let scripts run `INFO`; one that does not refuses. It sees a start of the
+    /// process only: not a failover to a replica, against which there is
+    /// [`replicas`](super::AcquireOptions::replicas), and not a `FLUSHALL`.
     pub const fn rejoin_delay(mut self, delay: RejoinDelay) -> Self {
         self.rejoin_delay = Some(delay);
         self
@@ -47,11 +51,13 @@ impl RedLockSettings {
 }
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// One lock on several independent Redis, of which the majority decides: Redisson's `getRedLock(locks)`.
+    /// One lock on several independent Redis, of which the majority decides: Redisson's
+    /// `getRedLock(locks)`.
     ///
-    /// Unlike Redisson's it checks that enough of the lease is left, and undoes what it got where it did not get enough. The
-    /// members are plain or fenced locks of clients of different Redis; the same Redis behind two gateways must not be counted
-    /// twice. Waiters are jittered, also where a member is a spin lock. What a Redis that restarts without its data does to it:
+    /// Unlike Redisson's it checks that enough of the lease is left, and undoes what it got where
+    /// it did not get enough. The members are plain or fenced locks of clients of different Redis;
+    /// the same Redis behind two gateways must not be counted twice. Waiters are jittered, also
+    /// where a member is a spin lock. What a Redis that restarts without its data does to it:
     /// [`RedLockSettings::rejoin_delay`].
     ///
     /// # Errors

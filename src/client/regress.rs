@@ -1,4 +1,5 @@
-//! Detects rollbacks of two values that must only rise: Redis' clock, and the fencing tokens of a name.
+//! Detects rollbacks of two values that must only rise: Redis' clock, and the fencing tokens of a
+//! name.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -7,8 +8,8 @@ use crate::name::{FencingToken, LockName};
 use crate::protocol::calls::Target;
 use crate::protocol::reply::ServerClock;
 
-/// Clock skew tolerated between a failed primary and its replacement. Smaller backward steps are not
-/// reported.
+/// Clock skew tolerated between a failed primary and its replacement. Smaller backward steps are
+/// not reported.
 const APART: Duration = Duration::from_secs(1);
 /// The number of names whose newest token is remembered.
 const NAMES_MAX: usize = 64;
@@ -28,9 +29,11 @@ impl Regress {
         self.clock
     }
 
-    /// Its clock showed this in an answer to what was asked when `before` was known. Answers whether it was set back meanwhile.
+    /// Its clock showed this in an answer to what was asked when `before` was known. Answers
+    /// whether it was set back meanwhile.
     ///
-    /// Answers overtake each other, so it takes both: it was behind already when that was asked for, and nobody has noticed since.
+    /// Answers overtake each other, so it takes both: it was behind already when that was asked
+    /// for, and nobody has noticed since.
     pub(super) fn shows(&mut self, clock: ServerClock, before: Option<ServerClock>) -> bool {
         let behind = |known: Option<ServerClock>| known.and_then(|known| clock.behind(known));
         let by = behind(before).min(behind(self.clock)).filter(|by| *by > APART);
@@ -42,13 +45,14 @@ impl Regress {
         by.is_some()
     }
 
-    /// By how much it was set back last, and how often it was, once that is another number than `seen`.
+    /// By how much it was set back last, and how often it was, once that is another number than
+    /// `seen`.
     pub(super) fn set_back(&self, seen: u32) -> Option<(u32, Duration)> {
         self.set_back.filter(|(times, _)| *times != seen)
     }
 
-    /// The newest token of all that this takes, as far as it is remembered; of what is granted to one at a time. Grants to
-    /// several may be heard of in another order than they were made.
+    /// The newest token of all that this takes, as far as it is remembered; of what is granted to
+    /// one at a time. Grants to several may be heard of in another order than they were made.
     pub(super) fn newest(&self, target: &Target) -> Option<FencingToken> {
         let names = if target.is_exclusive() { target.names() } else { Vec::new() };
         let known = self.newest.iter().filter(|(name, _)| names.contains(&name));

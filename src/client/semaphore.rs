@@ -17,14 +17,16 @@ use crate::transport::Transport;
 
 /// A number of permits that many share. It is there once its permits were set or added.
 ///
-/// Permits are taken as a [`Lease`], which knows what is to be given back: released twice, or by a request that comes twice, they
-/// are given back once. Without a lease time they are held until they are released, as with Redisson, also when their holder
-/// dies; with one, or [renewed](AcquireOptions::renewed), others of ours get them back then.
+/// Permits are taken as a [`Lease`], which knows what is to be given back: released twice, or by a
+/// request that comes twice, they are given back once. Without a lease time they are held until
+/// they are released, as with Redisson, also when their holder dies; with one, or
+/// [renewed](AcquireOptions::renewed), others of ours get them back then.
 ///
-/// **An acquisition whose future is dropped before it is ready is undone in the background where a Tokio runtime is in context, as for a
-/// [`Lock`](super::Lock#dropped-acquisitions). Elsewhere nothing is undone: permits that were on their way stay taken until their lease
-/// ends, and for ever when they have none.** [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of `permits(n)` undoes them
-/// in the foreground.
+/// **An acquisition whose future is dropped before it is ready is undone in the background where a
+/// Tokio runtime is in context, as for a [`Lock`](super::Lock#dropped-acquisitions). Elsewhere
+/// nothing is undone: permits that were on their way stay taken until their lease ends, and for
+/// ever when they have none.** [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of
+/// `permits(n)` undoes them in the foreground.
 pub struct Semaphore<T: Transport, H> {
     client: Client<T, H>,
     name: LockName,
@@ -76,7 +78,8 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         self.permits(permits)?.try_acquire().await
     }
 
-    /// Makes the semaphore with so many permits, for a time or for ever. `false` when it is there already.
+    /// Makes the semaphore with so many permits, for a time or for ever. `false` when it is there
+    /// already.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -90,7 +93,8 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         Ok(self.client.once(call).await?.code == Code::Done)
     }
 
-    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there. Answers how many there are then.
+    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there.
+    /// Answers how many there are then.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -142,8 +146,8 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         SemaphoreState::read(&self.client.question(self.client.about(ask)).await?)
     }
 
-    /// Gives back whatever leases of ours hold, whoever has them. Answers whether there was something; what Java holds is not
-    /// known.
+    /// Gives back whatever leases of ours hold, whoever has them. Answers whether there was
+    /// something; what Java holds is not known.
     ///
     /// # Errors
     /// [`RequestError`].

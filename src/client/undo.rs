@@ -1,4 +1,5 @@
-//! Acquisitions whose future was dropped half-way: what they may have been granted is given back in the background.
+//! Acquisitions whose future was dropped half-way: what they may have been granted is given back in
+//! the background.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,7 +13,8 @@ use crate::transport::Transport;
 
 /// Runs an [`Undo`] beside the program, or drops it where nothing can run.
 ///
-/// A function of the concrete client, since only that knows whether its futures may move to another thread.
+/// A function of the concrete client, since only that knows whether its futures may move to another
+/// thread.
 pub(super) type Background<T, H> = fn(Undo<T, H>);
 
 /// The undoing of an acquisition whose future was dropped before it was ready.
@@ -30,7 +32,8 @@ impl<T: Transport, H> fmt::Debug for Undo<T, H> {
 }
 
 impl<T: Transport, H: Host> Undo<T, H> {
-    /// Cancels the acquisition. Ends when Redis has confirmed that nothing is held, or after three attempts.
+    /// Cancels the acquisition. Ends when Redis has confirmed that nothing is held, or after three
+    /// attempts.
     pub async fn run(mut self) {
         let links = self.clients.links(self.places.iter().copied());
         let cancelled = AtomicBool::new(true);
@@ -38,7 +41,8 @@ impl<T: Transport, H: Host> Undo<T, H> {
     }
 }
 
-/// The machine of an acquisition, which is undone if this is dropped before [`finish`](Self::finish).
+/// The machine of an acquisition, which is undone if this is dropped before
+/// [`finish`](Self::finish).
 pub(super) struct UndoOnDrop<'a, M, T, H>
 where
     M: Step + Clone + 'static,

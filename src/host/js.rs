@@ -23,11 +23,12 @@ extern "C" {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsHost;
 
-/// The longest timer that is set at once: timers do not run while the machine sleeps, and after it has woken a lease that
-/// has run out is noticed within this time.
+/// The longest timer that is set at once: timers do not run while the machine sleeps, and after it
+/// has woken a lease that has run out is noticed within this time.
 const TIMER_MAX: Duration = Duration::from_secs(5);
 
-/// What is further away than anything that is waited for never comes, and needs no timer: a program may end before it.
+/// What is further away than anything that is waited for never comes, and needs no timer: a program
+/// may end before it.
 const NEVER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl Host for JsHost {

@@ -14,20 +14,21 @@ use crate::time::Instant;
 
 /// Lends time, sleep and entropy.
 ///
-/// No `Send` bound, and it spawns nothing: the caller polls each operation. (A client from `Client::connect` spawns the undoing of an
-/// acquisition that was dropped.)
+/// No `Send` bound, and it spawns nothing: the caller polls each operation. (A client from
+/// `Client::connect` spawns the undoing of an acquisition that was dropped.)
 pub trait Host {
     /// Reads both clocks: one that never goes back, and one that goes on while the machine sleeps.
     fn now(&self) -> Instant;
 
-    /// Ends when `deadline` is reached, or earlier: whoever sleeps looks at the clock again. Dropping the future ends its
-    /// timer.
+    /// Ends when `deadline` is reached, or earlier: whoever sleeps looks at the clock again.
+    /// Dropping the future ends its timer.
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()>;
 
     /// 256 fresh bits of a cryptographic source.
     ///
     /// # Errors
-    /// [`NoEntropy`] when there is no such source (yet). Anything weaker in its place would let owners be guessed or shared.
+    /// [`NoEntropy`] when there is no such source (yet). Anything weaker in its place would let
+    /// owners be guessed or shared.
     fn entropy(&self) -> Result<[u8; 32], NoEntropy>;
 }
 

@@ -6,14 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::{Host, NoEntropy};
 use crate::time::{Instant, millis};
 
-/// The longest sleep at once: timers do not run while the machine sleeps, and after it has woken a lease that has run out is
-/// noticed within this time.
+/// The longest sleep at once: timers do not run while the machine sleeps, and after it has woken a
+/// lease that has run out is noticed within this time.
 const SLEEP_MAX: Duration = Duration::from_secs(5);
 
 /// Time and sleep from tokio, entropy from the operating system.
 ///
-/// Its monotonic clock is tokio's, so a paused one (`tokio::time::pause`) is obeyed. Its instants are of use to itself and its
-/// copies only, since they count from when it was made.
+/// Its monotonic clock is tokio's, so a paused one (`tokio::time::pause`) is obeyed. Its instants
+/// are of use to itself and its copies only, since they count from when it was made.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioHost {
     epoch: ::tokio::time::Instant,

@@ -97,7 +97,8 @@ fn unknown(message: &str, held_at_most: Duration, cause: FailureKind) -> JsValue
     new(OUTCOME_UNKNOWN, message, &as_ms(held_at_most).into(), &status(cause))
 }
 
-/// `reason` is the reason of the caller's signal, which a cancelled wait rejects with; `busy` is what a wait that was too short found.
+/// `reason` is the reason of the caller's signal, which a cancelled wait rejects with; `busy` is
+/// what a wait that was too short found.
 pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsValue {
     let again = |reason: &str| new(REENTRANCY, &error.message(), &reason.into(), &NONE);
     let given_back = || [&error.message(), NOTHING_HELD].concat();

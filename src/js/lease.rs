@@ -142,7 +142,8 @@ impl Held {
                 Ok(lease.eval(&script).await.map_err(|error| error::eval(&error))?.into())
             }
             _ => {
-                // Lost once is lost for ever, also when Redis has not yet ended the hold: the work was told to stop.
+                // Lost once is lost for ever, also when Redis has not yet ended the hold: the work
+                // was told to stop.
                 let lasted = !matches!(lease.state(), LeaseState::Lost(_));
                 let released = lease.release().await;
                 if what == ask::END {
@@ -162,7 +163,8 @@ impl Held {
     /// An error when the lease did not last until here.
     fn end(&self, lasted: bool, released: Option<Released>) -> Result<JsValue, JsValue> {
         match released {
-            // Whether it has ended is not known when there is no answer, but it lasted; Redis ends it by itself.
+            // Whether it has ended is not known when there is no answer, but it lasted; Redis ends
+            // it by itself.
             Some(Released::Released) | None if lasted => Ok(JsValue::UNDEFINED),
             _ => Err(error::lost(match self.lease.state() {
                 LeaseState::Lost(reason) => reason,

@@ -1,10 +1,10 @@
-//! The JavaScript door: what the npm package is made of. It has no rule of its own; what everything means stands in
-//! `pkg/index.d.ts` and in `objects.d.ts` and `errors.d.ts` beside it. Type declarations are written there alone; none are made of
-//! this code.
+//! The JavaScript door: what the npm package is made of. It has no rule of its own; what everything
+//! means stands in `pkg/index.d.ts` and in `objects.d.ts` and `errors.d.ts` beside it. Type
+//! declarations are written there alone; none are made of this code.
 //!
-//! Few functions come out of here, since each costs bytes on both sides: a [`Thing`] is any object of the package, and is
-//! made, asked and told of by numbers, to which `pkg/api.js` gives names. No method holds a borrow across an `await`, so calls
-//! may overlap.
+//! Few functions come out of here, since each costs bytes on both sides: a [`Thing`] is any object
+//! of the package, and is made, asked and told of by numbers, to which `pkg/api.js` gives names. No
+//! method holds a borrow across an `await`, so calls may overlap.
 
 mod ask;
 mod counts;

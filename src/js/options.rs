@@ -1,4 +1,5 @@
-//! What JavaScript hands in, which `pkg/options.js` has checked: numbers, NaN where nothing was given. The defaults are here.
+//! What JavaScript hands in, which `pkg/options.js` has checked: numbers, NaN where nothing was
+//! given. The defaults are here.
 
 use alloc::string::String;
 use core::time::Duration;

@@ -16,7 +16,8 @@ use crate::timing::{AttemptTime, Patience, RequestBudget};
 /// Attempts at the last question.
 const ATTEMPTS: u8 = 3;
 
-/// The machine that waits until a latch is open. It is so only when Redis says it: a gateway's silence opens nothing.
+/// The machine that waits until a latch is open. It is so only when Redis says it: a gateway's
+/// silence opens nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Awaiting {
     calls: CountDownLatchCalls,

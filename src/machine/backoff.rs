@@ -13,7 +13,8 @@ const FIRST: Duration = Duration::from_millis(50);
 const FIRST_OF_UNDOING: Duration = Duration::from_millis(500);
 /// The largest step by itself: a waiter asks once a second in the mean.
 const STEP_MAX: Duration = Duration::from_secs(2);
-/// For how long a gateway is left alone that asks for it, at the most: it may name any time, and a wait may have no end.
+/// For how long a gateway is left alone that asks for it, at the most: it may name any time, and a
+/// wait may have no end.
 const REST_MAX: Duration = Duration::from_secs(60);
 /// The shortest pause: jitter may come out as nothing, and nobody is helped by asking at once.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -32,12 +33,14 @@ pub(super) struct Backoff {
 /// How a refused try is followed by the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pacing {
-    /// After a pause of anything up to a step that doubles from 50 ms to 2 s, or when the holder's lease runs out.
+    /// After a pause of anything up to a step that doubles from 50 ms to 2 s, or when the holder's
+    /// lease runs out.
     #[default]
     Jittered,
     /// After a pause of its own choosing, whatever is known of the holder: Redisson's spin lock.
     Spin(SpinBackoff),
-    /// After four fifths or more of the time that the queue tells: who stays away longer loses its place.
+    /// After four fifths or more of the time that the queue tells: who stays away longer loses its
+    /// place.
     Queue,
 }
 
@@ -46,7 +49,8 @@ pub enum Pacing {
 pub enum SpinBackoff {
     /// The same pause each time.
     Constant(Duration),
-    /// Growing pauses: `first`, then each time `factor` times the last and a little by chance, `max` at the most.
+    /// Growing pauses: `first`, then each time `factor` times the last and a little by chance,
+    /// `max` at the most.
     Exponential {
         /// The first pause.
         first: Duration,
@@ -71,8 +75,8 @@ impl SpinBackoff {
     /// Checks a policy.
     ///
     /// # Errors
-    /// [`InvalidOption`] unless pauses are 1 ms to 60 s in whole milliseconds, the longest not shorter than the first, and
-    /// the factor is 1 to 1000.
+    /// [`InvalidOption`] unless pauses are 1 ms to 60 s in whole milliseconds, the longest not
+    /// shorter than the first, and the factor is 1 to 1000.
     pub fn check(self) -> Result<Self, InvalidOption> {
         let is_pause = |pause: Duration| {
             (ms(1)..=ms(60_000)).contains(&pause) && pause.subsec_nanos().is_multiple_of(1_000_000)
@@ -103,7 +107,8 @@ impl Backoff {
         Self { step: FIRST_OF_UNDOING, ..Self::new(Pacing::Jittered) }
     }
 
-    /// The next pause. `stretch` is a step that must at least be taken, so that a budget lasts for the whole wait.
+    /// The next pause. `stretch` is a step that must at least be taken, so that a budget lasts for
+    /// the whole wait.
     pub(super) fn next(&mut self, stretch: Duration, ids: &mut Ids) -> Duration {
         self.taken = self.taken.saturating_add(1);
         if let Pacing::Spin(policy) = self.pacing {
@@ -119,13 +124,15 @@ impl Backoff {
         ids.jitter(step).max(PAUSE_MIN)
     }
 
-    /// The pause that a queue has told: four fifths of it or more, so that those who were told the same do not come together.
+    /// The pause that a queue has told: four fifths of it or more, so that those who were told the
+    /// same do not come together.
     pub(super) fn told(told: Duration, ids: &mut Ids) -> Duration {
         (told * 4 / 5 + ids.jitter(told / 5)).max(PAUSE_MIN)
     }
 }
 
-/// The step whose mean makes so many tries last until the wait is over; nothing where either has no end.
+/// The step whose mean makes so many tries last until the wait is over; nothing where either has no
+/// end.
 pub(super) fn stretch(over: Option<Instant>, tries: Option<u32>, now: Instant) -> Duration {
     over.zip(tries).map_or(Duration::ZERO, |(over, tries)| now.until(over) * 2 / tries.max(1))
 }
@@ -169,7 +176,8 @@ pub(super) fn next_try(
     (until, why)
 }
 
-/// When to ask again: after the pause, or when the hold that is in the way ends, but not beyond the end of the wait.
+/// When to ask again: after the pause, or when the hold that is in the way ends, but not beyond the
+/// end of the wait.
 fn ask_again(
     pause: Duration,
     remaining: Option<Duration>,

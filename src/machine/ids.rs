@@ -55,8 +55,8 @@ impl Ids {
         }
     }
 
-    /// For whatever ends what this owner has: the same whenever it is asked for, since it ends only once. Half of its bits stay a
-    /// secret of whoever sees a request.
+    /// For whatever ends what this owner has: the same whenever it is asked for, since it ends only
+    /// once. Half of its bits stay a secret of whoever sees a request.
     pub(super) fn of(owner: OwnerId) -> Self {
         let (high, low) = Uuid::from_bytes(owner.entropy()).as_u64_pair();
         let mixed = high ^ low;

@@ -7,10 +7,12 @@ use super::{Input, Lease, LeaseState, Machine, Output, Renewal};
 use crate::error::LossReason;
 use crate::time::Instant;
 
-/// The machine that watches over a hold until it is lost or its holder has had enough: one [`Renewal`] for each part.
+/// The machine that watches over a hold until it is lost or its holder has had enough: one
+/// [`Renewal`] for each part.
 ///
-/// The hold stands for as long as `quorum` of its parts do: the only one of a lock, all of a multi-lock, the majority of a
-/// redLock. Ends with the reason of the loss, or with `None` when it was [cancelled](Input::Cancelled).
+/// The hold stands for as long as `quorum` of its parts do: the only one of a lock, all of a
+/// multi-lock, the majority of a redLock. Ends with the reason of the loss, or with `None` when it
+/// was [cancelled](Input::Cancelled).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Keeping {
     renewals: Together<Renewal>,
@@ -73,7 +75,8 @@ impl Machine for Keeping {
     }
 }
 
-/// What is known of a hold by what is known of its parts: its lease is that of the part with which the quorum ends.
+/// What is known of a hold by what is known of its parts: its lease is that of the part with which
+/// the quorum ends.
 pub(crate) fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Lease> {
     let mut leases: Vec<Lease> = leases.collect();
     let mut whole: Option<Lease> = None;

@@ -20,8 +20,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The lease that a reply confirms. It counts from when the request was *sent*: the reply may have been long under
-    /// way, and Redis' own count began no sooner than that.
+    /// The lease that a reply confirms. It counts from when the request was *sent*: the reply may
+    /// have been long under way, and Redis' own count began no sooner than that.
     pub fn confirmed(time: LeaseTime, sent_at: Instant) -> Self {
         Self { time, sent_at, expires_at: sent_at + time.get().saturating_sub(time.drift()) }
     }
@@ -51,8 +51,9 @@ impl Lease {
         self.sent_at + self.time.renewal_interval()
     }
 
-    /// The same a little sooner, by a quarter of the interval at the most: at a step that leases of one client have in common, so that
-    /// their renewals travel together. Once on a step a lease stays there.
+    /// The same a little sooner, by a quarter of the interval at the most: at a step that leases of
+    /// one client have in common, so that their renewals travel together. Once on a step a lease
+    /// stays there.
     pub(super) fn renew_together_at(&self) -> Instant {
         self.renew_at().on_the_step(self.time.renewal_interval() / 4)
     }
@@ -64,11 +65,12 @@ impl Lease {
         Self { time: self.time.min(other.time), sent_at, expires_at }
     }
 
-    /// Takes over what a later reply confirmed: never shortens, and the lease that is renewed for stays as it was granted.
+    /// Takes over what a later reply confirmed: never shortens, and the lease that is renewed for
+    /// stays as it was granted.
     #[must_use]
     pub fn extended_by(&self, other: &Self) -> Self {
-        // What lasts longer by both clocks; else the newer, whichever of the two that is, so that a clock that was set back does not
-        // leave its mark.
+        // What lasts longer by both clocks; else the newer, whichever of the two that is, so that a
+        // clock that was set back does not leave its mark.
         let is_longer = |one: &Self, two: &Self| !two.expires_at.until(one.expires_at).is_zero();
         let is_newer = self.sent_at.is_later(other.sent_at);
         let keeps = is_longer(self, other) || is_newer && !is_longer(other, self);

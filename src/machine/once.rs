@@ -8,7 +8,8 @@
 //!                                                               never will be; or nothing that tells
 //! ```
 //!
-//! No lease heals what is done too late or twice, so nothing is done without a bound, and its answer is recorded.
+//! No lease heals what is done too late or twice, so nothing is done without a bound, and its
+//! answer is recorded.
 
 use core::time::Duration;
 
@@ -26,9 +27,11 @@ use crate::timing::AttemptTime;
 
 /// Attempts at each request.
 const ATTEMPTS: u8 = 3;
-/// Ids: one that learns the server's clock if need be, one under which it is done, one more should that come late.
+/// Ids: one that learns the server's clock if need be, one under which it is done, one more should
+/// that come late.
 const IDS: u8 = 3;
-/// What the bound leaves for the pauses between the attempts, and for a clock that was read too early.
+/// What the bound leaves for the pauses between the attempts, and for a clock that was read too
+/// early.
 const SLACK: Duration = Duration::from_secs(5);
 
 /// The machine that has something done once. Ends with what the script answered.
@@ -47,7 +50,8 @@ pub struct Once {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Doing(Errand),
-    /// Whether it was done is not known, or it may still be: why, and what is told once it is certain that it never will be.
+    /// Whether it was done is not known, or it may still be: why, and what is told once it is
+    /// certain that it never will be.
     Cancelling(Errand, FailureKind, RequestError),
     Over(Result<Reply, RequestError>),
 }
@@ -164,7 +168,8 @@ impl Machine for Once {
 }
 
 fn bound(attempt: AttemptTime, clock: Option<ServerClock>, now: Instant) -> Bound {
-    // All attempts are over before the bound is. Not longer: what is done late is done to what stands there by then.
+    // All attempts are over before the bound is. Not longer: what is done late is done to what
+    // stands there by then.
     let wait = attempt.get() * u32::from(ATTEMPTS) + SLACK;
     Bound { not_after: clock.map(|clock| clock.after(wait, now)), keep: wait }
 }

@@ -127,7 +127,8 @@ impl Machine for Renew {
     }
 }
 
-/// What a verdict without a reply means to the caller of a question. `unsure`: an earlier attempt may have been done.
+/// What a verdict without a reply means to the caller of a question. `unsure`: an earlier attempt
+/// may have been done.
 pub(super) fn no_answer(verdict: Verdict, unsure: bool) -> RequestError {
     match verdict {
         Verdict::Answered(..) => garbled(),

@@ -14,7 +14,8 @@ use crate::protocol::reply::{Code, ServerClock};
 use crate::time::Instant;
 use crate::timing::AttemptTime;
 
-/// Attempts: more than for anything else, since every failure costs the others the rest of the lease.
+/// Attempts: more than for anything else, since every failure costs the others the rest of the
+/// lease.
 const ATTEMPTS: u8 = 5;
 
 /// What became of the hold.
@@ -42,8 +43,8 @@ pub struct Release {
 }
 
 impl Release {
-    /// Ends the hold that was granted with `grant`. `reach`: of all that was asked for it, renewals too. `clock` is what is known of
-    /// Redis' clock.
+    /// Ends the hold that was granted with `grant`. `reach`: of all that was asked for it, renewals
+    /// too. `clock` is what is known of Redis' clock.
     pub fn new(
         target: &Target,
         grant: &Grant,
@@ -67,8 +68,8 @@ impl Release {
         }
     }
 
-    /// What the reads that go on where this write was have from now on: its own is that of a write that has ended (R6). `None`
-    /// as long as that has not been heard, and where nobody reads.
+    /// What the reads that go on where this write was have from now on: its own is that of a write
+    /// that has ended (R6). `None` as long as that has not been heard, and where nobody reads.
     pub const fn handed_on(&self) -> Option<FencingToken> {
         self.handed_on
     }
@@ -113,16 +114,17 @@ impl Machine for Release {
     }
 }
 
-/// For how long the other nodes of a redLock are heard once a majority has said that the hold has ended.
+/// For how long the other nodes of a redLock are heard once a majority has said that the hold has
+/// ended.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The machine that ends a hold of one or several parts: one [`Release`] for each.
 ///
-/// Parts may have been asked for that do not count for the hold: their ends are asked for as well, but say nothing of it. What is
-/// recorded there may be the end of an earlier try.
+/// Parts may have been asked for that do not count for the hold: their ends are asked for as well,
+/// but say nothing of it. What is recorded there may be the end of an earlier try.
 ///
-/// Of a redLock, whose quorum is not all of its parts, it does not wait for silent nodes: what a minority still holds blocks
-/// nobody, and runs out by itself.
+/// Of a redLock, whose quorum is not all of its parts, it does not wait for silent nodes: what a
+/// minority still holds blocks nobody, and runs out by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseAll {
     releases: Together<Release>,
@@ -134,14 +136,15 @@ pub struct ReleaseAll {
 }
 
 impl ReleaseAll {
-    /// Runs these side by side, each with whether its part counts for the hold. That was held until here if `quorum` of the
-    /// parts that count were.
+    /// Runs these side by side, each with whether its part counts for the hold. That was held until
+    /// here if `quorum` of the parts that count were.
     pub fn new(releases: impl IntoIterator<Item = (Release, bool)>, quorum: usize) -> Self {
         let (releases, counts): (Vec<_>, Vec<_>) = releases.into_iter().unzip();
         Self { releases: Together::new(releases), counts, quorum, heard_until: None }
     }
 
-    /// What the reads that go on have from now on, of whichever part is a write around some: see [`Release::handed_on`].
+    /// What the reads that go on have from now on, of whichever part is a write around some: see
+    /// [`Release::handed_on`].
     pub fn handed_on(&self) -> Option<FencingToken> {
         self.releases.iter().find_map(Release::handed_on)
     }

@@ -17,7 +17,8 @@ use crate::timing::{AttemptTime, LeaseTime};
 /// What a renewal's bound leaves for clocks that were read a little too early.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// A renewal of its own bound: one that comes later than its attempt could wait for is not done. And what its copies may do.
+/// A renewal of its own bound: one that comes later than its attempt could wait for is not done.
+/// And what its copies may do.
 pub(super) fn call(
     target: &Target,
     grant: &Grant,
@@ -34,8 +35,9 @@ pub(super) fn call(
 
 /// The machine that watches over a hold until it is lost or its holder has had enough.
 ///
-/// Ends with the reason of the loss, or with `None` when it was [cancelled](Input::Cancelled), as it is by a release. What it
-/// knows of the lease meanwhile is [`lease`](Self::lease) and [`state`](Self::state).
+/// Ends with the reason of the loss, or with `None` when it was [cancelled](Input::Cancelled), as
+/// it is by a release. What it knows of the lease meanwhile is [`lease`](Self::lease) and
+/// [`state`](Self::state).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renewal {
     target: Target,
@@ -195,7 +197,8 @@ impl Renewal {
                 _ => {}
             }
         }
-        // Late, refused or unheard of: not lost, but not known either. Ask again, for as long as the lease lasts.
+        // Late, refused or unheard of: not lost, but not known either. Ask again, for as long as
+        // the lease lasts.
         self.lease_state = LeaseState::Unknown;
         let rest = match verdict {
             Verdict::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
@@ -219,7 +222,8 @@ impl Machine for Renewal {
             self.state = State::Over(None);
             return;
         }
-        // A reply that confirms the lease counts before the clock does: it may have been here before the end.
+        // A reply that confirms the lease counts before the clock does: it may have been here
+        // before the end.
         match &mut self.state {
             State::Asking { errand } => {
                 if let Some(verdict) = errand.handle(input, now, &mut self.ids) {

@@ -11,8 +11,9 @@ use crate::protocol::reply::{Code, Reply};
 pub struct LockState {
     /// Whether anybody holds it.
     pub is_locked: bool,
-    /// The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free. For a side of a read-write lock it
-    /// is the sum over all holders; from 1,000 holders on each counts once.
+    /// The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free.
+    /// For a side of a read-write lock it is the sum over all holders; from 1,000 holders on each
+    /// counts once.
     pub hold_count: u64,
     /// Until the hold runs out; `None` when the lock is free or its hold has no end.
     pub remaining: Option<Duration>,
@@ -42,7 +43,8 @@ pub struct PermitsState {
     pub acquired: u64,
     /// How many there are in all.
     pub total: i64,
-    /// Of the ids that were asked for: until the first of them ends, `None` for no end or when one is not held.
+    /// Of the ids that were asked for: until the first of them ends, `None` for no end or when one
+    /// is not held.
     pub remaining: Option<Duration>,
     /// Whether all of the ids that were asked for are held.
     pub are_held: bool,

@@ -1,7 +1,8 @@
-//! One call, brought to an answer: the same script by its hash, as a whole, or without the key-locking line.
+//! One call, brought to an answer: the same script by its hash, as a whole, or without the
+//! key-locking line.
 //!
-//! No attempt of an exchange is a repetition that the script could notice: an error that asks for another form says that
-//! nothing was run. Repeating after a failure is the machine's business.
+//! No attempt of an exchange is a repetition that the script could notice: an error that asks for
+//! another form says that nothing was run. Repeating after a failure is the machine's business.
 
 use crate::error::{FailureKind, Refusal, RefusalKind};
 use crate::protocol::gateway::{Decoded, Form, Gateway, Memory, Request, Response};
@@ -34,7 +35,8 @@ pub struct Exchange<'a> {
     gateway: &'a Gateway,
     call: &'a ScriptCall,
     form: Form,
-    /// Whether an earlier form of it has left. It was not run, but a copy of it may be, once Redis knows the script.
+    /// Whether an earlier form of it has left. It was not run, but a copy of it may be, once Redis
+    /// knows the script.
     has_left: bool,
 }
 
@@ -52,7 +54,8 @@ impl<'a> Exchange<'a> {
 
     /// Goes on with what came of the last request.
     ///
-    /// Ends after three requests at the most: each further one is in a form that has not been sent before.
+    /// Ends after three requests at the most: each further one is in a form that has not been sent
+    /// before.
     pub fn answered(&mut self, result: Result<Response, FailureKind>, memory: &mut Memory) -> Step {
         let response = match result {
             Ok(response) => response,

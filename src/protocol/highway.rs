@@ -101,7 +101,8 @@ impl State {
     }
 }
 
-/// The bytes of each pair of lanes in another order: what `ZipperMerge` is called where the hash comes from.
+/// The bytes of each pair of lanes in another order: what `ZipperMerge` is called where the hash
+/// comes from.
 fn zipped([a, b, c, d]: Lanes) -> Lanes {
     let pair = |low: u64, high: u64| {
         let [l0, l1, l2, l3, l4, l5, l6, l7] = low.to_le_bytes();

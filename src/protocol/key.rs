@@ -66,7 +66,8 @@ pub(crate) fn write_field(owner: OwnerId) -> String {
     owner.to_text() + ":write"
 }
 
-/// What lives for as long as the first entry of a read hold, and a hold of ours has but one: Redisson's.
+/// What lives for as long as the first entry of a read hold, and a hold of ours has but one:
+/// Redisson's.
 pub(crate) fn read_timeout(name: &LockName, owner: OwnerId) -> String {
     read_timeouts(name) + ":" + &owner.to_text() + FIRST_READ_TIMEOUT
 }
@@ -117,8 +118,8 @@ pub(crate) fn own_token(name: &LockName) -> String {
     prefixed(OURS, name) + ":token"
 }
 
-/// The channel of a count-down latch: Redisson's, which puts braces around any name. One with braces has its own, so the
-/// channel lies in another slot: it is no key.
+/// The channel of a count-down latch: Redisson's, which puts braces around any name. One with
+/// braces has its own, so the channel lies in another slot: it is no key.
 pub(crate) fn count_down_channel(name: &LockName) -> String {
     [COUNT_DOWN_CHANNEL, name.as_str(), "}"].concat()
 }

@@ -23,12 +23,13 @@ pub struct Reply {
     pub code: Code,
     /// Decimal text whose meaning depends on script and code: a token, a count, a number of a lock.
     pub value: String,
-    /// Milliseconds whose meaning depends on script and code: a remaining time. -1 for no end, -2 for not there.
+    /// Milliseconds whose meaning depends on script and code: a remaining time. -1 for no end, -2
+    /// for not there.
     pub ms: i64,
     /// Redis' clock when the script ran, in milliseconds since 1970.
     pub server_ms: u64,
-    /// How many replicas had what the script wrote when the wait for them ended. `None` when nobody was to wait for them, or the
-    /// gateway refused to.
+    /// How many replicas had what the script wrote when the wait for them ended. `None` when nobody
+    /// was to wait for them, or the gateway refused to.
     pub acknowledged: Option<u32>,
 }
 
@@ -59,7 +60,8 @@ pub enum Code {
     Superseded = -7,
     /// -8: the token is older than a guard remembers.
     TooOld = -8,
-    /// -9: the token is further ahead of Redis' clock than a guard, or a node of a majority, believes.
+    /// -9: the token is further ahead of Redis' clock than a guard, or a node of a majority,
+    /// believes.
     TokenAhead = -9,
     /// -10: a node of a quorum is too young to vote.
     TooYoung = -10,
@@ -68,8 +70,8 @@ pub enum Code {
 }
 
 impl Reply {
-    /// Reads the five elements. `None` when it is no reply to `request`: another length, another kind of element, an
-    /// unknown code, no echo.
+    /// Reads the five elements. `None` when it is no reply to `request`: another length, another
+    /// kind of element, an unknown code, no echo.
     pub fn read(cells: &[Cell], request: RequestId) -> Option<Self> {
         let [code, value, ms, server_ms, echo] = cells else { return None };
         if text(echo)? != request.to_text() {
@@ -89,7 +91,8 @@ impl Reply {
         u64::try_from(self.ms).ok().map(Duration::from_millis)
     }
 
-    /// Of who was refused by a queue: its place, and when the queue wants to hear of it. The first numbers of the value.
+    /// Of who was refused by a queue: its place, and when the queue wants to hear of it. The first
+    /// numbers of the value.
     pub(crate) fn place_in_queue(&self) -> Option<(u64, Duration)> {
         let mut numbers = self.value.split(',').map(|number| number.parse().ok());
         Some((numbers.next()??, Duration::from_millis(numbers.next()??)))
@@ -153,13 +156,14 @@ impl ServerClock {
         earlier.server_ms.checked_sub(self.server_ms).map(Duration::from_millis)
     }
 
-    /// What Redis' clock will show `later` from now, in milliseconds: never more than a reply's way too little.
+    /// What Redis' clock will show `later` from now, in milliseconds: never more than a reply's way
+    /// too little.
     pub(crate) fn after(self, later: Duration, now: Instant) -> u64 {
         self.server_ms.saturating_add(millis(now.since(self.seen_at).saturating_add(later)))
     }
 
-    /// How long it takes from now until Redis' clock shows `server_ms`, at the most: by that much of the time since the last reply
-    /// as has surely passed.
+    /// How long it takes from now until Redis' clock shows `server_ms`, at the most: by that much
+    /// of the time since the last reply as has surely passed.
     pub(crate) fn until(self, server_ms: u64, now: Instant) -> Duration {
         let passed = now.surely_since(self.seen_at);
         let passed = passed.saturating_sub(drift(passed));

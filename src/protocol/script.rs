@@ -11,7 +11,8 @@ use crate::protocol::reply::ServerClock;
 use crate::time::{Instant, millis};
 use crate::timing::{FIRST_HORIZON, HORIZON, Replicas};
 
-/// A program that Redis runs. Its file under `scripts/` says what it takes, what it answers and why it may be sent twice.
+/// A program that Redis runs. Its file under `scripts/` says what it takes, what it answers and why
+/// it may be sent twice.
 #[derive(Debug)]
 pub struct Script {
     /// The file's name without its ending.
@@ -43,7 +44,8 @@ impl Script {
         source + self.own
     }
 
-    /// Whether it touches keys that the caller cannot declare. It then never asks for key locking, which would refuse them.
+    /// Whether it touches keys that the caller cannot declare. It then never asks for key locking,
+    /// which would refuse them.
     pub const fn computes_keys(&self) -> bool {
         self.computes_keys
     }
@@ -84,10 +86,12 @@ pub enum Publish {
     Both,
 }
 
-/// Until when a request may be done, and for how long it is remembered: one for all requests of one id (rule C8).
+/// Until when a request may be done, and for how long it is remembered: one for all requests of one
+/// id (rule C8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
-    /// Redis' time in milliseconds after which it must not be done; `None` before the client has seen that clock.
+    /// Redis' time in milliseconds after which it must not be done; `None` before the client has
+    /// seen that clock.
     pub not_after: Option<u64>,
     /// For how long it is remembered at least.
     pub keep: Duration,
@@ -97,7 +101,8 @@ impl Bound {
     /// Of what only asks: nothing is remembered.
     pub(crate) const NONE: Self = Self { not_after: None, keep: Duration::ZERO };
 
-    /// So much later than now by what is known of Redis' clock; without that there is none, and it is remembered for longer (C3).
+    /// So much later than now by what is known of Redis' clock; without that there is none, and it
+    /// is remembered for longer (C3).
     pub(crate) fn after(later: Duration, clock: Option<ServerClock>, now: Instant) -> Self {
         match clock {
             Some(clock) => Self { not_after: Some(clock.after(later, now)), keep: HORIZON },
@@ -106,7 +111,8 @@ impl Bound {
     }
 }
 
-/// One run of a script: what to run, on which keys, with which arguments. All that is needed to send it again.
+/// One run of a script: what to run, on which keys, with which arguments. All that is needed to
+/// send it again.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ScriptCall {
     /// What ties the reply to it.
@@ -200,8 +206,8 @@ impl ScriptCall {
         [line, "local function own(KEYS,ARGV) ", text, "\nend\n", &script].concat()
     }
 
-    /// The SHA-1 of that text; `None` for a caller's, which is always sent whole: hashing it would cost the npm package more
-    /// than it saves anybody.
+    /// The SHA-1 of that text; `None` for a caller's, which is always sent whole: hashing it would
+    /// cost the npm package more than it saves anybody.
     pub fn sha1(&self, key_locking: bool) -> Option<&'static str> {
         self.parts.callers.is_none().then(|| self.parts.script.sha1(key_locking))
     }

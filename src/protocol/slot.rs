@@ -1,6 +1,7 @@
 //! In which slot of a Redis Cluster a key lies: what one script touches has to lie in one.
 
-/// The slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or of the whole key when it has none.
+/// The slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or of the whole key when it has
+/// none.
 pub fn slot(key: &str) -> u16 {
     tag(key).unwrap_or(key).bytes().fold(0, crc16) % 16_384
 }

@@ -28,7 +28,8 @@ const NO_STREAMS: Streams = Streams { most: 0, shared: true };
 const STREAMS: [Streams; 4] = [
     // A program of its own: Node, Deno, Bun.
     Streams { most: 64, shared: true },
-    // A Worker: each request has six connections of its own, and nobody else may touch what is one's.
+    // A Worker: each request has six connections of its own, and nobody else may touch what is
+    // one's.
     Streams { most: 4, shared: false },
     // A page: two for all clients and tabs together, which is seen to in `web.js`.
     Streams { most: 2, shared: true },

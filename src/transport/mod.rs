@@ -28,15 +28,17 @@ type Carried = Result<Response, FailureKind>;
 
 /// Carries requests.
 ///
-/// No `Send` bound: the future of a native transport is `Send` by itself, that of a JavaScript one is not.
+/// No `Send` bound: the future of a native transport is `Send` by itself, that of a JavaScript one
+/// is not.
 pub trait Transport {
-    /// One request on its way. It carries the calls of all who share it, and is polled by any of them.
+    /// One request on its way. It carries the calls of all who share it, and is polled by any of
+    /// them.
     type Sending: Future<Output = Carried> + Unpin;
 
     /// Carries one request: a POST to `request.url` with exactly the headers that it names.
     ///
-    /// Once. It does not repeat, redirect, wait, cache or read the body for meaning; a status of any kind is a response.
-    /// Dropping the future gives the request up.
+    /// Once. It does not repeat, redirect, wait, cache or read the body for meaning; a status of
+    /// any kind is a response. Dropping the future gives the request up.
     ///
     /// # Errors
     /// * [`FailureKind::NotSent`] when it certainly did not leave,
@@ -48,8 +50,9 @@ pub trait Transport {
     /// The body of a response that goes on for long. Dropping it closes it.
     type Stream: Chunks + Unpin;
 
-    /// Carries one request whose response goes on for long, with `accept: text/event-stream`: returns its
-    /// head as soon as that is there, and its body. As careful as [`send`](Self::send) otherwise.
+    /// Carries one request whose response goes on for long, with `accept: text/event-stream`:
+    /// returns its head as soon as that is there, and its body. As careful as [`send`](Self::send)
+    /// otherwise.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -81,9 +84,11 @@ impl StreamHead {
 /// How streams may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streams {
-    /// How many may be open at a time for one gateway: requests need connections too. 0 where none should be.
+    /// How many may be open at a time for one gateway: requests need connections too. 0 where none
+    /// should be.
     pub most: usize,
-    /// Whether all who wait in a client may share one. Not where a stream belongs to the request that a program serves.
+    /// Whether all who wait in a client may share one. Not where a stream belongs to the request
+    /// that a program serves.
     pub shared: bool,
 }
 

@@ -19,8 +19,8 @@ use crate::protocol::gateway::{Request, Response};
 
 /// Carries requests by a `reqwest` client.
 ///
-/// On wasm32 the runtime's `fetch` follows redirections by itself (without the token, as the fetch standard has it), which
-/// is then noticed and reported; `HostFetch` is stricter there.
+/// On wasm32 the runtime's `fetch` follows redirections by itself (without the token, as the fetch
+/// standard has it), which is then noticed and reported; `HostFetch` is stricter there.
 #[derive(Clone, Debug)]
 pub struct Reqwest {
     client: reqwest::Client,
@@ -35,8 +35,8 @@ impl Reqwest {
         Self { client: platform::client() }
     }
 
-    /// Wraps a client of your own, with its pool and its proxies. It must not follow redirections: one that does hands the
-    /// names of your locks to wherever a redirection points.
+    /// Wraps a client of your own, with its pool and its proxies. It must not follow redirections:
+    /// one that does hands the names of your locks to wherever a redirection points.
     pub const fn with_client(client: reqwest::Client) -> Self {
         Self { client }
     }
@@ -135,7 +135,8 @@ where
     }
 }
 
-/// For how long the gateway wants to be left alone (RFC 9110, section 10.2.3): so many seconds, or until a time by its own clock.
+/// For how long the gateway wants to be left alone (RFC 9110, section 10.2.3): so many seconds, or
+/// until a time by its own clock.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let told = text(headers, RETRY_AFTER)?;
     let time = |text: &str| httpdate::parse_http_date(text).ok();

@@ -1,4 +1,5 @@
-// What a program that takes a lock weighs once it is bundled: ours and the peers', by the same tool with the same settings.
+// What a program that takes a lock weighs once it is bundled: ours and the peers', by the same tool
+// with the same settings.
 //
 //   node bundle.mjs FOLDER      FOLDER is emptied of nothing and written to; prints bytes as a line of JSON
 import { execFileSync } from "node:child_process";

@@ -3,7 +3,10 @@ import { randomUUID } from "node:crypto";
 
 import { pair } from "./subjects.mjs";
 
-/** Microseconds of processor time per pair, and for the same requests when nothing but the transport sends them; in turns. */
+/**
+ * Microseconds of processor time per pair, and for the same requests when nothing but the transport
+ * sends them; in turns.
+ */
 export async function cpu(subject, { rounds, pairs }) {
   const { wire, client } = await subject();
   const lock = client().lock(`bench:${randomUUID()}`);

@@ -4,7 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { randomly } from "./random.mjs";
 
-/** Of a hold: longer than it takes to join those who wait, and not in step with those who ask at intervals. */
+/**
+ * Of a hold: longer than it takes to join those who wait, and not in step with those who ask at
+ * intervals.
+ */
 const HOLD_MS = [20, 40];
 /** Until those who wait have found their place. */
 const SETTLE_MS = 400;
@@ -12,8 +15,9 @@ const WARM_UP = 2;
 const PINGS = 100;
 
 /**
- * `waiters` wait, and one more holds. Who has released waits again once the next one runs, so that nobody takes what it has just
- * given back. Ends after so many hand-offs, or when the time is over and there was one.
+ * `waiters` wait, and one more holds. Who has released waits again once the next one runs, so that
+ * nobody takes what it has just given back. Ends after so many hand-offs, or when the time is over
+ * and there was one.
  */
 export async function handoff(subject, { waiters, apart, handoffs, seconds }) {
   const { wire, client } = await subject();

@@ -1,5 +1,6 @@
-// Takes one measurement of one subject, in a process of its own, and prints it as a line of JSON. `cargo xtask bench` runs it
-// and says how often. Nothing is asserted of a time: figures are for people to judge.
+// Takes one measurement of one subject, in a process of its own, and prints it as a line of JSON.
+// `cargo xtask bench` runs it and says how often. Nothing is asserted of a time: figures are for
+// people to judge.
 //
 //   node [--expose-gc] --experimental-import-meta-resolve measure.mjs SUBJECT MEASUREMENT '{"how":"much"}'
 import { subjects } from "./subjects.mjs";

@@ -6,14 +6,23 @@ import { pair } from "./subjects.mjs";
 
 /** So many requests at a time, so that it is not connections that are measured. */
 const TOGETHER = 50;
-/** Between two tries of those who only poll: thousands at their own pace are more than a gateway bears. */
+/**
+ * Between two tries of those who only poll: thousands at their own pace are more than a gateway
+ * bears.
+ */
 const CALM_MS = 60_000;
 const SETTLE_MS = 300;
-/** How often what is under way is looked at, and until when those who begin to wait do so in small groups. */
+/**
+ * How often what is under way is looked at, and until when those who begin to wait do so in small
+ * groups.
+ */
 const LOOK_MS = 2;
 const MOST_MS = 30_000;
 
-/** Bytes for each of so many, all of one client: `held` of different locks, or waiting for the same one. */
+/**
+ * Bytes for each of so many, all of one client: `held` of different locks, or waiting for the same
+ * one.
+ */
 export async function memory(subject, { count, what }) {
   const { wire, client } = await subject();
   const made = client();

@@ -1,6 +1,8 @@
-//! The crate's part of `cargo xtask bench`: what `throughput.mjs` measures of npm packages, with the same figures.
+//! The crate's part of `cargo xtask bench`: what `throughput.mjs` measures of npm packages, with
+//! the same figures.
 //!
-//! `native '{"tasks":4,"seconds":1}'` prints a line of JSON. Where the gateway is stands in its environment.
+//! `native '{"tasks":4,"seconds":1}'` prints a line of JSON. Where the gateway is stands in its
+//! environment.
 
 use std::convert::Infallible;
 use std::env;

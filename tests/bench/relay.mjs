@@ -1,4 +1,5 @@
-// A relay on loopback that counts the bytes of both directions: HTTP with its headers, or Redis' protocol.
+// A relay on loopback that counts the bytes of both directions: HTTP with its headers, or Redis'
+// protocol.
 import { connect, createServer } from "node:net";
 
 /** Relays to the address; answers its own address, the counts so far, and how to end it. */

@@ -1,4 +1,5 @@
-// What is compared. Each subject answers clients of its own kind, whose locks have the same few methods:
+// What is compared. Each subject answers clients of its own kind, whose locks have the same few
+// methods:
 //
 //   tryAcquire()     what is held, or null when somebody else has it
 //   acquire(ms)      waits without an end: at the subject's own pace, or with so long between tries if it only polls
@@ -132,7 +133,9 @@ export async function pair(lock) {
 
 const tool = (name) => from(process.env.EDGELATCH_TOOLS, name);
 
-/** Imports a package as a module in that folder would. Wants `--experimental-import-meta-resolve`. */
+/**
+ * Imports a package as a module in that folder would. Wants `--experimental-import-meta-resolve`.
+ */
 function from(folder, name) {
   return import(import.meta.resolve(name, pathToFileURL(join(folder, "index.mjs"))));
 }

@@ -2,7 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** From the moment at which all begin to wait, each in a client of its own, until the time is over and nobody has been let in. */
+/**
+ * From the moment at which all begin to wait, each in a client of its own, until the time is over
+ * and nobody has been let in.
+ */
 export async function waiting(subject, { waiters, seconds }, stand) {
   // Before the subject is there, which counts what is fetched.
   const commands = watch(stand);

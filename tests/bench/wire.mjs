@@ -1,4 +1,5 @@
-// What leaves this process: counted, and recorded so that it can be sent again without the library that made it.
+// What leaves this process: counted, and recorded so that it can be sent again without the library
+// that made it.
 
 /** What a new connection says by itself. */
 const GREETING = new Set(["hello", "client", "info", "select"]);

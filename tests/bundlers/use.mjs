@@ -1,4 +1,7 @@
-/** What every environment does with the package: a lock is taken, refused to another client, and released. */
+/**
+ * What every environment does with the package: a lock is taken, refused to another client, and
+ * released.
+ */
 export async function use({ connect, EdgelatchError, InvalidOptionError }, { url, token, name }) {
   const lock = connect({ url, token }).lock(name);
   const lease = await lock.acquire({ waitMs: 20_000 });

@@ -1,4 +1,7 @@
-/** A folder with the tools and the packed package installed, as a monorepo has them, and projects below it. */
+/**
+ * A folder with the tools and the packed package installed, as a monorepo has them, and projects
+ * below it.
+ */
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -32,7 +35,8 @@ export class Workshop {
     if (withTools) {
       const tools = required("EDGELATCH_BUNDLERS");
       for (const file of ["package.json", "package-lock.json"]) await cp(join(dirname(tools), file), join(folder, file));
-      // Hard links, since some bundlers follow no link out of the project. Where there are none, copies.
+      // Hard links, since some bundlers follow no link out of the project. Where there are none,
+      // copies.
       await start("cp", ["-al", tools, folder]).catch(() => start("cp", ["-a", tools, folder]));
     }
     await mkdir(unpacked, { recursive: true });
@@ -61,7 +65,10 @@ export class Workshop {
     return folder;
   }
 
-  /** An empty folder far from the packages, with what was built: nothing that a bundle has left behind is found by luck. */
+  /**
+   * An empty folder far from the packages, with what was built: nothing that a bundle has left
+   * behind is found by luck.
+   */
   async apart(built, name) {
     const folder = join(this.folder, "apart", name);
     await mkdir(folder, { recursive: true });

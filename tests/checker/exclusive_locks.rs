@@ -81,7 +81,8 @@ fn answers_may_come_in_another_order_than_the_grants() {
     past.passes();
 }
 
-/// No two are certain at a time here, and yet there is no order in which all three could have had it.
+/// No two are certain at a time here, and yet there is no order in which all three could have had
+/// it.
 #[test]
 fn grants_that_find_no_room_by_the_order_of_their_tokens_are_refused() {
     let mut past = Past::default();

@@ -1,9 +1,9 @@
 /**
  * The demo as a visitor meets it: the Worker's answers, and the page in a browser.
  *
- * Environment: EDGELATCH_DEMO_URL (where the demo runs), EDGELATCH_TOOLS (a `node_modules` with playwright-core),
- * CHROMIUM (the browser's program), EDGELATCH_SCREENSHOTS (a folder, if pictures are wanted), EDGELATCH_TEST_URL and
- * EDGELATCH_TEST_TOKEN (the gateway that the Worker uses).
+ * Environment: EDGELATCH_DEMO_URL (where the demo runs), EDGELATCH_TOOLS (a `node_modules` with
+ * playwright-core), CHROMIUM (the browser's program), EDGELATCH_SCREENSHOTS (a folder, if pictures
+ * are wanted), EDGELATCH_TEST_URL and EDGELATCH_TEST_TOKEN (the gateway that the Worker uses).
  *
  * Waits for what must happen, never for time to pass; says nothing about how long anything takes.
  */

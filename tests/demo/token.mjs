@@ -1,4 +1,6 @@
-/** What the page has of the gateway: a token for the names of its run, for minutes, and no other. */
+/**
+ * What the page has of the gateway: a token for the names of its run, for minutes, and no other.
+ */
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";

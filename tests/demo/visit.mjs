@@ -12,7 +12,10 @@ const gateway = new URL(required("EDGELATCH_TEST_URL")).origin;
 const { chromium } = createRequire(join(required("EDGELATCH_TOOLS"), "resolve-from-here.js"))("playwright-core");
 const pictures = process.env.EDGELATCH_SCREENSHOTS;
 
-/** Longest time for one thing to happen on a slow machine: a lease, a hold and a few requests fit in many times. */
+/**
+ * Longest time for one thing to happen on a slow machine: a lease, a hold and a few requests fit in
+ * many times.
+ */
 const PATIENCE_MS = 90_000;
 
 let browser;
@@ -37,7 +40,10 @@ before(async () => {
 
 after(() => browser?.close());
 
-/** Opens the page; `end` closes it and checks that it complained of nothing and asked nobody else for anything. */
+/**
+ * Opens the page; `end` closes it and checks that it complained of nothing and asked nobody else
+ * for anything.
+ */
 export async function open({ name, ...options }) {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(PATIENCE_MS);
@@ -78,7 +84,9 @@ export async function noSidewaysScroll(page) {
   assert.equal(tight, 0, "everything in the head of a lane fits");
 }
 
-/** The holds as they are drawn, in the order of time. A killed one lasts until its lease is over. */
+/**
+ * The holds as they are drawn, in the order of time. A killed one lasts until its lease is over.
+ */
 export async function drawnHolds(page) {
   const holds = await page.locator(".lane").evaluateAll((lanes) =>
     lanes.flatMap((lane) => {

@@ -1,4 +1,7 @@
-/** The witness in Redis: what is right it lets pass, and each promise that is broken it sees. It needs no Worker. */
+/**
+ * The witness in Redis: what is right it lets pass, and each promise that is broken it sees. It
+ * needs no Worker.
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-//! Acquisitions whose future is dropped before it is ready: what they were granted is given back in the background.
+//! Acquisitions whose future is dropped before it is ready: what they were granted is given back in
+//! the background.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! A client at a limit of our gateway: it pauses for as long as `Retry-After` says, and is served when there is room again.
+//! A client at a limit of our gateway: it pauses for as long as `Retry-After` says, and is served
+//! when there is room again.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -50,7 +51,8 @@ async fn status(address: SocketAddr, token: &str) -> String {
     String::from_utf8_lossy(&start).into_owned()
 }
 
-/// Another request with this token takes the memory for bodies, so that the gateway answers with `refused`.
+/// Another request with this token takes the memory for bodies, so that the gateway answers with
+/// `refused`.
 async fn assert_heeded(config: Config, token: &str, refused: &str) {
     let door = Door::start(config).await.unwrap();
     let address = door.address();

@@ -1,4 +1,5 @@
-//! Messages that are forged, old, or too many: a hint, and nothing else. The waiters' time stands still.
+//! Messages that are forged, old, or too many: a hint, and nothing else. The waiters' time stands
+//! still.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -22,7 +23,8 @@ async fn a_forged_or_an_old_message_changes_nothing() {
     settled(&stand, "lock_acquire", 3, 1).await;
     let before = values(&stand).await;
     let endless = "9".repeat(100_000);
-    // That it is free, which it was once; who has it, for a second or for a day; and nothing of the kind.
+    // That it is free, which it was once; who has it, for a second or for a day; and nothing of the
+    // kind.
     let forged =
         ["0", "1", "1000001", "86400000001", "0\ndata: x", "message,other,0", "", "-1", &endless];
     for message in forged {
@@ -61,7 +63,8 @@ async fn messages_that_never_end_cause_tries_in_a_measured_pace() {
         while !over.get() {
             let at = host.now();
             stand.redis.ask::<u64>(&["PUBLISH", CHANNEL, "0"]).await;
-            // One in each millisecond: more would be no more tries, and would only keep the stream busy.
+            // One in each millisecond: more would be no more tries, and would only keep the stream
+            // busy.
             while host.now() == at && !over.get() {
                 tokio::task::yield_now().await;
             }

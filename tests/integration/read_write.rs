@@ -123,14 +123,16 @@ async fn a_reader_that_died_does_not_hold_a_writer_up() {
     let client = stand.client();
     let short = AcquireOptions::new().lease(Duration::from_millis(200));
     let long = AcquireOptions::new().lease(Duration::from_secs(25));
-    // Redis ends it in real time. The reader's time stands still, so that its grant does not come too late.
+    // Redis ends it in real time. The reader's time stands still, so that its grant does not come
+    // too late.
     let (dying, _host) = stand.led_client();
     let dying = dying.read_write_lock("shelf", ReadWriteSettings::default()).unwrap();
     let dead = dying.read().acquire_with(short).await.unwrap();
     let alive = shelf(&client).read().acquire_with(long).await.unwrap();
     drop(dead);
     alive.release().await.unwrap();
-    // The hash was prolonged by the reader that is gone; what counts is the end of the dead one's own hold.
+    // The hash was prolonged by the reader that is gone; what counts is the end of the dead one's
+    // own hold.
     let options = AcquireOptions::new().wait(Duration::from_secs(20));
     shelf(&client).write().acquire_with(options).await.unwrap().release().await.unwrap();
 }

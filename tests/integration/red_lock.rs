@@ -1,8 +1,9 @@
-//! One lock on three Redis, of which two decide; also when their clocks differ, and when one forgets everything.
+//! One lock on three Redis, of which two decide; also when their clocks differ, and when one
+//! forgets everything.
 //!
-//! T2, T6, T7 and T8 are the schedules by which models of other schemes hand out tokens that fall; here they meet the scripts,
-//! the gateway and the client as they are. What time it is on a node, and since when it runs, is told to its scripts by the
-//! relay.
+//! T2, T6, T7 and T8 are the schedules by which models of other schemes hand out tokens that fall;
+//! here they meet the scripts, the gateway and the client as they are. What time it is on a node,
+//! and since when it runs, is told to its scripts by the relay.
 
 use std::time::Duration;
 
@@ -169,7 +170,8 @@ async fn a_majority_that_is_lost_is_told() {
     assert_eq!(nodes.run(lease.release()).await, Ok(Released::WasLost));
 }
 
-/// T2: the clock that is ahead is not in the second majority, which would hand out less than the first.
+/// T2: the clock that is ahead is not in the second majority, which would hand out less than the
+/// first.
 #[tokio::test]
 async fn tokens_rise_although_the_clock_that_is_ahead_is_not_in_the_next_majority() {
     // A node refuses a token that is more than a minute ahead of its clock.
@@ -178,7 +180,8 @@ async fn tokens_rise_although_the_clock_that_is_ahead_is_not_in_the_next_majorit
         let known = nodes.lock();
         let mut last = None;
         for without in [2, 0, 1, 0, 2, 1] {
-            // By a program that knows no clock, and by one that knows them all and proposes by the one that is ahead.
+            // By a program that knows no clock, and by one that knows them all and proposes by the
+            // one that is ahead.
             for lock in [&nodes.lock(), &known] {
                 let token = nodes.hand_out(without, lock).await;
                 assert!(Some(token) > last, "{ahead:?} without {without}: {token:?} {last:?}");
@@ -222,7 +225,8 @@ async fn no_token_comes_twice_when_a_node_has_lost_its_data_and_the_clocks_agree
     }
 }
 
-/// T7: what no scheme without a delay prevents. The token was stored on the fast node and on the one that has forgotten it.
+/// T7: what no scheme without a delay prevents. The token was stored on the fast node and on the
+/// one that has forgotten it.
 #[tokio::test]
 async fn tokens_fall_when_the_node_that_knew_the_last_one_forgets_it_and_votes_at_once() {
     let mut nodes = Nodes::ahead_by([20, 0, 0]).await;

@@ -44,7 +44,8 @@ async fn leases_of_about_the_same_age_are_renewed_by_one_request() {
     let (late, _late) = keep(&client, 20..40).await;
     let before = stand.relay.requests();
     for round in 1..=3_usize {
-        // Ten seconds after the elder ones began, and then every ten seconds; one timer is enough for all.
+        // Ten seconds after the elder ones began, and then every ten seconds; one timer is enough
+        // for all.
         host.pass_for_one(Duration::from_millis(if round == 1 { 7_600 } else { 10_000 }));
         until(async || stand.relay.count("lock_renew") == 40 * round).await;
         assert_eq!(stand.relay.requests(), before + round);

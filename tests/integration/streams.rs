@@ -1,4 +1,5 @@
-//! What becomes of waits when streams do not come, break, or get old. The waiters' time stands still.
+//! What becomes of waits when streams do not come, break, or get old. The waiters' time stands
+//! still.
 
 use std::future::poll_fn;
 use std::pin::Pin;

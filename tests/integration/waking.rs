@@ -1,4 +1,5 @@
-//! Who waits is woken by a stream. The waiters' time stands still: nobody gets anywhere by asking again.
+//! Who waits is woken by a stream. The waiters' time stands still: nobody gets anywhere by asking
+//! again.
 
 use std::time::Duration;
 
@@ -129,7 +130,8 @@ async fn of_those_who_wait_in_one_client_one_wakes() {
     let held = stand.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
     let (client, _) = stand.led_client();
     let mut waiting = waiters((0..20).map(|_| client.lock("job").unwrap()));
-    // Each has asked; the first has heard that the subscription stands, and has asked once more, for all.
+    // Each has asked; the first has heard that the subscription stands, and has asked once more,
+    // for all.
     settled(&stand, "lock_acquire", 22, 1).await;
     let mut lease = held;
     lease.release().await.unwrap();
@@ -304,7 +306,8 @@ async fn webdis_wakes_too() {
         let lease = held.acquire_with(long()).await.unwrap();
         let mut waiting = waiters([wanted]);
         let channels = async |passing: Duration| -> usize {
-            // Webdis closes connections as it likes: what is asked through one is asked again a little later.
+            // Webdis closes connections as it likes: what is asked through one is asked again a
+            // little later.
             host.pass(passing);
             stand.redis.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.len()
         };

@@ -1,4 +1,5 @@
-//! A Redis with both sides on it: ours through a gateway, and Java. Several Redis, for what lies on several.
+//! A Redis with both sides on it: ours through a gateway, and Java. Several Redis, for what lies on
+//! several.
 
 use std::iter;
 
@@ -151,7 +152,8 @@ impl Both {
         count
     }
 
-    /// Ends when what is left of the hold was seen to rise so often, or when Redis has ended it, since its renewal came too late.
+    /// Ends when what is left of the hold was seen to rise so often, or when Redis has ended it,
+    /// since its renewal came too late.
     pub(crate) async fn renewed(&self, times: u32) {
         let (mut renewals, mut last) = (0, self.pttl().await);
         until(async || {
@@ -187,8 +189,8 @@ fn direct_client(stand: &Stand) -> NativeClient {
     Client::connect(Gateway::upstash(&address, TOKEN).unwrap())
 }
 
-/// Redisson clients with few connections and threads, one for each port, and what `config` says. Values are encoded as plain
-/// text, which only values of groups show.
+/// Redisson clients with few connections and threads, one for each port, and what `config` says.
+/// Values are encoded as plain text, which only values of groups show.
 async fn service(ports: &[Port], config: &Value) -> Service {
     let configs = ports.iter().map(|port| {
         let mut whole = json!({

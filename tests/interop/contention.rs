@@ -80,7 +80,8 @@ pub(crate) async fn contended<K: Exclusive>(both: &Both) -> Seen {
 }
 
 impl Contest {
-    /// Has both sides contend; answers what they saw, which was right. Of ours each has one that `ours` makes.
+    /// Has both sides contend; answers what they saw, which was right. Of ours each has one that
+    /// `ours` makes.
     pub(crate) async fn run(&self, both: &Both, ours: impl Fn() -> Ours) -> Seen {
         let over = Arc::new(AtomicBool::new(false));
         let mut tasks = JoinSet::new();
@@ -159,8 +160,8 @@ struct Section {
 }
 
 impl Section {
-    /// Counts itself in and out, and the turns one up in two steps. Answers whether it met nobody whom it should not meet, and
-    /// its turn.
+    /// Counts itself in and out, and the turns one up in two steps. Answers whether it met nobody
+    /// whom it should not meet, and its turn.
     async fn pass(&mut self) -> (bool, Option<u64>) {
         let inside = self.ask(&["INCR", self.gauge]).await;
         let mut right = inside.is_some_and(|inside| inside <= self.most);

@@ -17,11 +17,13 @@ use test_support::stand::until;
 pub(crate) const ENDLESS: Duration = Duration::from_secs(24 * 60 * 60);
 /// The same for Java, in milliseconds.
 pub(crate) const JAVA_ENDLESS: i64 = 86_400_000;
-/// A lease that is waited for in Redis. Our time stands still beside it, so that no grant comes too late.
+/// A lease that is waited for in Redis. Our time stands still beside it, so that no grant comes too
+/// late.
 pub(crate) const SHORT: Duration = Duration::from_millis(1_500);
 /// Java renews every third of this, unless the machine is too slow for that.
 pub(crate) const JAVA_LEASE: i64 = 2_400;
-/// The same for machines that are slower and slower. The slowest must manage to let Java renew in a third of the last.
+/// The same for machines that are slower and slower. The slowest must manage to let Java renew in a
+/// third of the last.
 pub(crate) const JAVA_LEASES: [i64; 4] =
     [JAVA_LEASE, 2 * JAVA_LEASE, 4 * JAVA_LEASE, 8 * JAVA_LEASE];
 

@@ -41,7 +41,8 @@ async fn so_many_wait(both: &Both, count: usize) {
     until(async || queue(both).await.len() == count).await;
 }
 
-/// A Java thread waits for a while, and stands alone in the queue now: for twice the time whenever it had left before it was seen.
+/// A Java thread waits for a while, and stands alone in the queue now: for twice the time whenever
+/// it had left before it was seen.
 async fn java_waits_for_a_while(both: &Both, method: &str, mut wait: i64) -> Answer {
     loop {
         let left = java(both, "leaver").call(method, json!([ms(wait), ms(-1)]));
@@ -142,8 +143,8 @@ async fn who_leaves_of_java_lets_us_move_up() {
     assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
 }
 
-/// Redisson's weak point 16: who leaves by its asynchronous way takes 300 s off everybody behind, whom the next to come
-/// then takes for dead. Ours keep their seats.
+/// Redisson's weak point 16: who leaves by its asynchronous way takes 300 s off everybody behind,
+/// whom the next to come then takes for dead. Ours keep their seats.
 #[tokio::test]
 async fn who_leaves_of_java_by_its_asynchronous_way_costs_us_no_place() {
     let both = Both::start().await;

@@ -80,7 +80,8 @@ async fn our_forced_release_ends_a_hold_of_java_and_wakes_it() {
     assert!(holder.call("unlock", json!([])).thrown().await.is_not_the_holder());
 }
 
-/// Redisson's weak point 11: it says that it has not done what it did for two values, and stumbles over one that is free.
+/// Redisson's weak point 11: it says that it has not done what it did for two values, and stumbles
+/// over one that is free.
 #[tokio::test]
 async fn a_forced_release_of_java_is_done_whatever_it_says() {
     let both = Both::start().await;
@@ -95,7 +96,8 @@ async fn a_forced_release_of_java_is_done_whatever_it_says() {
     assert_eq!(ours(&both, &["free"]).force_release().await, Ok(false));
 }
 
-/// Redisson's weak point 11: of a single value it says to anybody that he holds it, as soon as the group is there.
+/// Redisson's weak point 11: of a single value it says to anybody that he holds it, as soon as the
+/// group is there.
 #[tokio::test]
 async fn java_believes_that_it_holds_what_we_hold_and_cannot_give_it_back() {
     let both = Both::start().await;
@@ -107,7 +109,8 @@ async fn java_believes_that_it_holds_what_we_hold_and_cannot_give_it_back() {
     assert_eq!(lease.release().await, Ok(Released::Released));
 }
 
-/// Redisson's weak point 11: of two sets of one group in one service only the first is renewed. The other comes to us.
+/// Redisson's weak point 11: of two sets of one group in one service only the first is renewed. The
+/// other comes to us.
 #[tokio::test]
 async fn a_second_set_of_java_is_not_renewed_and_comes_to_us() {
     for java_lease in JAVA_LEASES {

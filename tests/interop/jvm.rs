@@ -13,7 +13,8 @@ use std::thread;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-/// Port of 127.0.0.1 at which `Peer --listen` runs. If it is unset, each test process starts a JVM of its own.
+/// Port of 127.0.0.1 at which `Peer --listen` runs. If it is unset, each test process starts a JVM
+/// of its own.
 const PORT: &str = "EDGELATCH_PEER_PORT";
 /// Folder with the classes and libraries of the Java side.
 const FOLDER: &str = "EDGELATCH_PEER";
@@ -81,7 +82,8 @@ impl Jvm {
         Self { commands: Mutex::new(Box::new(commands)), pending, next_id: AtomicU64::new(1) }
     }
 
-    /// Sends a command. Returns it with its id, and the receiver of its answer, which fails if the session ends first.
+    /// Sends a command. Returns it with its id, and the receiver of its answer, which fails if the
+    /// session ends first.
     pub(super) fn send(&self, mut command: Value) -> (Value, oneshot::Receiver<Value>) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         command["id"] = json!(id);

@@ -114,8 +114,8 @@ async fn a_latch_that_we_delete_lets_everybody_go_on() {
     assert_eq!(mine.await.unwrap(), Ok(()));
 }
 
-/// Redisson's weak point 14: it tells those who wait that the gate is closed when it deletes it. Ours ask, and go on; its own
-/// sleep until the next latch of that name is open.
+/// Redisson's weak point 14: it tells those who wait that the gate is closed when it deletes it.
+/// Ours ask, and go on; its own sleep until the next latch of that name is open.
 #[tokio::test]
 async fn a_latch_that_java_deletes_lets_us_go_on_and_its_own_wait() {
     let both = Both::start().await;
@@ -132,7 +132,8 @@ async fn a_latch_that_java_deletes_lets_us_go_on_and_its_own_wait() {
     theirs.value::<()>().await;
 }
 
-/// Everybody of both sides counts each latch down once and waits at it; Redis has to count each of them once.
+/// Everybody of both sides counts each latch down once and waits at it; Redis has to count each of
+/// them once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_sides_count_down_together_and_nobody_is_counted_twice() {
     const EACH: u64 = 3;

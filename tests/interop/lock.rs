@@ -52,7 +52,8 @@ async fn kinds_that_redisson_keeps_in_the_same_hash_exclude_each_other() {
     }
 }
 
-/// Redisson's own locks do neither: it takes a hash without `mode` for a free one. Our release leaves its hold alone.
+/// Redisson's own locks do neither: it takes a hash without `mode` for a free one. Our release
+/// leaves its hold alone.
 #[tokio::test]
 async fn a_java_write_lock_does_not_see_our_lock_of_its_name_and_outlives_it() {
     let both = Both::start().await;
@@ -104,7 +105,8 @@ async fn of_several_java_services_that_wait_each_has_its_turn() {
     both.stand.assert_nothing_is_held("several").await;
 }
 
-/// Redisson's weak point 9: it takes -1 for a token of its own when the lock has no end. Ours always has one, the longest too.
+/// Redisson's weak point 9: it takes -1 for a token of its own when the lock has no end. Ours
+/// always has one, the longest too.
 #[tokio::test]
 async fn java_does_not_take_our_longest_lease_for_a_grant() {
     let both = Both::start().await;
@@ -121,7 +123,8 @@ async fn java_does_not_take_our_longest_lease_for_a_grant() {
     assert!(lease.is_held().await.unwrap());
 }
 
-/// Redisson's weak point 9: `lockAndGetToken` with a lease takes no notice of it, and `tryLockAndGetToken` waits.
+/// Redisson's weak point 9: `lockAndGetToken` with a lease takes no notice of it, and
+/// `tryLockAndGetToken` waits.
 #[tokio::test]
 async fn java_holds_a_fenced_lock_for_other_than_it_was_told() {
     let both = Both::with(json!({ "lockWatchdogTimeout": 60_000 })).await;
@@ -155,7 +158,8 @@ async fn our_tokens_rise_although_the_last_one_was_deleted() {
     assert!(ours.acquire().await.unwrap().token() > lease.token());
 }
 
-/// Redisson's weak point 25: data of another kind under the lock's name. Both sides refuse, and neither touches it.
+/// Redisson's weak point 25: data of another kind under the lock's name. Both sides refuse, and
+/// neither touches it.
 #[tokio::test]
 async fn data_of_the_name_of_a_lock_stays_as_it_is() {
     let both = Both::start().await;
@@ -168,7 +172,8 @@ async fn data_of_the_name_of_a_lock_stays_as_it_is() {
     assert_eq!(both.stand.redis.ask::<String>(&["GET", NAME]).await, "data");
 }
 
-/// Redisson's weak point 3: nobody tells a Java thread that its lock was lost before it gives it back. Ours are told.
+/// Redisson's weak point 3: nobody tells a Java thread that its lock was lost before it gives it
+/// back. Ours are told.
 #[tokio::test]
 async fn java_goes_on_with_what_it_has_lost_and_gives_back_nothing_of_ours() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;

@@ -49,7 +49,8 @@ async fn a_member_that_we_hold_keeps_java_from_all() {
     java.get::<()>("unlock").await;
 }
 
-/// Redisson's weak point 12: it stops giving back at the first member that it has lost. Ours give all of it back.
+/// Redisson's weak point 12: it stops giving back at the first member that it has lost. Ours give
+/// all of it back.
 #[tokio::test]
 async fn java_keeps_the_rest_when_it_has_lost_one_member_and_we_do_not() {
     let both = Both::start().await;

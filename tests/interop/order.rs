@@ -20,7 +20,8 @@ pub(crate) struct Watch(JoinHandle<Turns>);
 #[derive(Default, Debug)]
 pub(crate) struct Turns {
     queue: VecDeque<String>,
-    /// Who was last taken off its front, and whether by the way in which Redisson also takes off who is late.
+    /// Who was last taken off its front, and whether by the way in which Redisson also takes off
+    /// who is late.
     called: Option<(String, bool)>,
     /// Everybody who was granted it.
     pub(crate) granted: Vec<String>,

@@ -14,7 +14,8 @@ use test_support::stand::until;
 /// No test waits for this long unless it fails, contention beside.
 const AT_MOST: Duration = Duration::from_secs(300);
 
-/// A Redisson client with its threads: one Java service among others. It may have further clients, of other Redis.
+/// A Redisson client with its threads: one Java service among others. It may have further clients,
+/// of other Redis.
 #[derive(Clone)]
 pub(crate) struct Service(Arc<[Opened]>);
 
@@ -91,7 +92,8 @@ pub(crate) fn ms(ms: i64) -> Value {
 }
 
 impl Service {
-    /// Connects clients that are configured like this, in Redisson's words. The first has the threads.
+    /// Connects clients that are configured like this, in Redisson's words. The first has the
+    /// threads.
     pub(crate) async fn open(configs: impl Iterator<Item = Value>) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut clients = Vec::new();
@@ -175,7 +177,8 @@ impl Object {
         }))
     }
 
-    /// Gives back what it holds, unless Redis has ended that before, since the machine was too slow for its time.
+    /// Gives back what it holds, unless Redis has ended that before, since the machine was too slow
+    /// for its time.
     pub(crate) async fn unlock_unless_ended(&self) {
         if let Err(thrown) = self.call("unlock", json!([])).outcome().await {
             assert!(thrown.is_not_the_holder(), "{thrown:?}");

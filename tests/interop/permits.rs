@@ -214,8 +214,8 @@ async fn each_side_takes_over_when_a_permit_of_the_other_has_run_out() {
     assert_eq!(counts(&java).await, [1, 0, 1]);
 }
 
-/// Redisson's weak point 20: it takes everything out in one command, which Redis refuses from some thousands on. Ours take it
-/// out in slices, and then it works for both.
+/// Redisson's weak point 20: it takes everything out in one command, which Redis refuses from some
+/// thousands on. Ours take it out in slices, and then it works for both.
 #[tokio::test]
 async fn so_many_dead_permits_that_java_stumbles_are_taken_out_by_ours() {
     let both = Both::start().await;

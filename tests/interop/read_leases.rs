@@ -59,7 +59,8 @@ async fn both_sides_renew_their_reads_and_neither_loses_its_own() {
     panic!("one of them renews too late");
 }
 
-/// Both sides read until each has renewed so often that its first lease is over; what was wrong then.
+/// Both sides read until each has renewed so often that its first lease is over; what was wrong
+/// then.
 async fn renew_beside_each_other(both: &Both, java_lease: i64) -> Result<(), String> {
     let java = reader(both, "a");
     java.get::<()>("lock").await;
@@ -120,8 +121,9 @@ async fn our_renewals_do_not_shorten_a_read_of_java() {
     assert!(java.get::<bool>("isHeldByCurrentThread").await);
 }
 
-/// A renewal of Redisson's read sets the end of the whole lock, also below that of others. So our reads are never trusted for
-/// longer than `peer_watchdog`, unless nobody is expected to renew, as here.
+/// A renewal of Redisson's read sets the end of the whole lock, also below that of others. So our
+/// reads are never trusted for longer than `peer_watchdog`, unless nobody is expected to renew, as
+/// here.
 #[tokio::test]
 async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
@@ -145,7 +147,8 @@ async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
     assert_eq!(lease.lost().await, LossReason::Gone);
 }
 
-/// Redisson's weak point 10: its read inside of its write takes the write's renewal away when it ends.
+/// Redisson's weak point 10: its read inside of its write takes the write's renewal away when it
+/// ends.
 #[tokio::test]
 async fn a_java_writer_that_has_ended_a_read_is_renewed_no_more_and_we_take_over() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;

@@ -130,7 +130,8 @@ async fn java_reads_twice_and_writes_twice_while_we_wait() {
 }
 
 /// S91. The writer that waits is of another service: in one, the message wakes both sides through one Java semaphore, and a
-/// writer that is refused and waits again may have the reader's wake-up as well, if the reader's thread is slow to run.
+/// writer that is refused and waits again may have the reader's wake-up as well, if the reader's
+/// thread is slow to run.
 #[tokio::test]
 async fn our_writer_that_goes_on_reading_wakes_the_readers_of_java_only() {
     let both = Both::start().await;
@@ -156,7 +157,8 @@ async fn our_writer_that_goes_on_reading_wakes_the_readers_of_java_only() {
     write.value::<()>().await;
 }
 
-/// Redisson's weak point 14: a downgrade of its own tells nobody. Ours ask, and come in; Redisson's readers sleep.
+/// Redisson's weak point 14: a downgrade of its own tells nobody. Ours ask, and come in; Redisson's
+/// readers sleep.
 #[tokio::test]
 async fn a_java_writer_that_goes_on_reading_lets_our_readers_in_and_leaves_its_own_asleep() {
     let both = Both::start().await;

@@ -128,7 +128,8 @@ async fn permits_that_java_gives_back_are_ours() {
     assert_eq!(java.get::<i64>("availablePermits").await, 2);
 }
 
-/// Redisson knows of no leases of permits, so it gets one back that ended when the next of ours looks for one.
+/// Redisson knows of no leases of permits, so it gets one back that ended when the next of ours
+/// looks for one.
 #[tokio::test]
 async fn a_permit_of_ours_whose_lease_has_run_out_comes_to_java_when_we_ask_next() {
     let both = Both::start().await;
@@ -161,7 +162,8 @@ async fn redis_ms(both: &Both) -> u128 {
     seconds * 1_000 + micros / 1_000
 }
 
-/// Redisson's weak point 20: what a dead holder of Java's had is lost, and nobody can tell. Adding it heals it.
+/// Redisson's weak point 20: what a dead holder of Java's had is lost, and nobody can tell. Adding
+/// it heals it.
 #[tokio::test]
 async fn permits_of_a_java_service_that_dies_are_lost_until_they_are_added() {
     let both = Both::start().await;
@@ -178,7 +180,8 @@ async fn permits_of_a_java_service_that_dies_are_lost_until_they_are_added() {
     waiting.await.unwrap().release().await.unwrap();
 }
 
-/// Redisson's weak point 20: its `addPermits` and `drainPermits` take the semaphore's end away, ours leave it.
+/// Redisson's weak point 20: its `addPermits` and `drainPermits` take the semaphore's end away,
+/// ours leave it.
 #[tokio::test]
 async fn the_end_of_a_semaphore_stays_with_us_and_goes_with_java() {
     let both = Both::start().await;

@@ -1,4 +1,5 @@
-//! Which cases each kind is put to: a kind's line here, and its line in `kinds.rs`, are all that a new kind needs.
+//! Which cases each kind is put to: a kind's line here, and its line in `kinds.rs`, are all that a
+//! new kind needs.
 
 /// One test for each case, in a module for each kind.
 macro_rules! table {

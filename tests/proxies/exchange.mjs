@@ -1,4 +1,7 @@
-/** Requests as bytes, in forms that two readers could take for different ones, and the answers to them, read strictly. */
+/**
+ * Requests as bytes, in forms that two readers could take for different ones, and the answers to
+ * them, read strictly.
+ */
 
 import { connect } from "node:net";
 
@@ -15,7 +18,10 @@ export function post(words, ...headers) {
   return `${head("POST / HTTP/1.1", [...headers, `Content-Length: ${body.length}`])}${body}`;
 }
 
-/** Requests whose end is not the same for everybody. Behind one end stands a request that the proxy does not let pass. */
+/**
+ * Requests whose end is not the same for everybody. Behind one end stands a request that the proxy
+ * does not let pass.
+ */
 export function ambiguous() {
   const ends = `0\r\n\r\n${head(`GET ${CLOSED}/executed HTTP/1.1`, [])}`;
   const whole = `Content-Length: ${ends.length}`;

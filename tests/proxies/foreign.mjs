@@ -16,7 +16,10 @@ async function servePage(host) {
   return { origin: `http://${host}:${server.address().port}`, close: () => (server.closeAllConnections(), server.close()) };
 }
 
-/** Passes everything on to the gateway, and tells how it answered: a browser says little of what it keeps from a page. */
+/**
+ * Passes everything on to the gateway, and tells how it answered: a browser says little of what it
+ * keeps from a page.
+ */
 async function openRelay(gateway) {
   const told = new Map();
   const server = createServer((incoming, outgoing) => {
@@ -146,7 +149,8 @@ function refusedPage(env, where, server) {
       assert.equal(await answered, 403, name);
     }
     assert.equal(await env.gateway.run("DBSIZE"), 0);
-    // It is the browser's word that keeps them out: the same request of another program is executed.
+    // It is the browser's word that keeps them out: the same request of another program is
+    // executed.
     assert.equal((await fetch(`${env.relay.url}/set/evil/none?_token=${TOKEN}`)).status, 200);
     assert.equal(await env.gateway.run("DEL", "evil"), 1);
   });

@@ -1,8 +1,9 @@
 /**
- * The gateway behind nginx and Caddy as Debian has them, and called by pages on other origins in Chromium.
+ * The gateway behind nginx and Caddy as Debian has them, and called by pages on other origins in
+ * Chromium.
  *
- * Environment: EDGELATCH_GATEWAY (the program), EDGELATCH_TOOLS (a `node_modules` with `@upstash/redis` and playwright-core),
- * CHROMIUM (the browser).
+ * Environment: EDGELATCH_GATEWAY (the program), EDGELATCH_TOOLS (a `node_modules` with
+ * `@upstash/redis` and playwright-core), CHROMIUM (the browser).
  */
 
 import assert from "node:assert/strict";
@@ -103,7 +104,8 @@ function streams(env) {
 function ambiguity(env) {
   test("a request that two readers take for different ones runs nothing that was not asked for", async () => {
     for (const [form, bytes] of Object.entries(ambiguous())) {
-      // The last one closes the connection, if the first one has not. The first may swallow some, so there are several.
+      // The last one closes the connection, if the first one has not. The first may swallow some,
+      // so there are several.
       const last = post(["ECHO", "last"], "Connection: close");
       const answers = await talk(env.proxy.port, bytes + last.repeat(8));
       // At most those to the first, to the one behind it, and to the last.

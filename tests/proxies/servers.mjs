@@ -1,4 +1,6 @@
-/** The gateway, nginx and Caddy: each a process of its own in a folder of its own, ended by its id. */
+/**
+ * The gateway, nginx and Caddy: each a process of its own in a folder of its own, ended by its id.
+ */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

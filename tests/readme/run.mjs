@@ -1,6 +1,6 @@
 /**
- * Runs the programs of both READMEs, as they stand there, on an empty Redis. The Rust program is a binary of `tests/`; the SQL is that of
- * `docs/fencing.md`, which `tests/recipes` runs.
+ * Runs the programs of both READMEs, as they stand there, on an empty Redis. The Rust program is a
+ * binary of `tests/`; the SQL is that of `docs/fencing.md`, which `tests/recipes` runs.
  *
  * Environment: as `tests/runtimes/run.mjs`.
  */

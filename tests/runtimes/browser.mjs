@@ -13,7 +13,8 @@ const TYPES = { ".html": "text/html", ".js": "text/javascript", ".mjs": "text/ja
 const STRICT = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
 
 /**
- * Ways to the package. `loads` is what a page is seen to call at load: with `slim` the fetch of the module, which is the page's own.
+ * Ways to the package. `loads` is what a page is seen to call at load: with `slim` the fetch of the
+ * module, which is the page's own.
  */
 export const ways = [
   { name: "import map", map: "/node_modules/edgelatch/index.js", loads: [] },
@@ -23,8 +24,8 @@ export const ways = [
 ];
 
 /**
- * Runs the suite, or the way's own program, on a page that gets to the package in this way. Calls `report` with each event, and returns
- * `{ complaints, stored }` at its end.
+ * Runs the suite, or the way's own program, on a page that gets to the package in this way. Calls
+ * `report` with each event, and returns `{ complaints, stored }` at its end.
  */
 export async function runPage(browser, way, { url, token, only, report }) {
   const folder = await newProject();

@@ -3,7 +3,10 @@
 /** Texts that no error may show; programs add the gateway's token. */
 export const secrets = new Set();
 
-/** The longest time for one thing to happen on a slow machine. Not a promise: past it a test hangs, and says where. */
+/**
+ * The longest time for one thing to happen on a slow machine. Not a promise: past it a test hangs,
+ * and says where.
+ */
 const PATIENCE_MS = 180_000;
 
 const CODES = {
@@ -26,7 +29,10 @@ const CODES = {
 /** Owner ids are UUIDs of version 8, unlike any other that is about here. */
 const OWNER = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-/;
 
-/** Whether the package asks a gateway for this path. Of a name it holds no more than one part, in which nothing has a meaning. */
+/**
+ * Whether the package asks a gateway for this path. Of a name it holds no more than one part, in
+ * which nothing has a meaning.
+ */
 export const isOfOurs = (path) => /^\/(?:pipeline|s?subscribe\/[\w~%-]+)?$/.test(path);
 
 export function ok(value, what) {
@@ -38,7 +44,10 @@ export function same(actual, expected, what = "values") {
   if (left !== right) throw new Error(`${what} differ: ${left}, expected ${right}`);
 }
 
-/** The error that the promise rejects with, which has to be of this class of the package and have these fields. */
+/**
+ * The error that the promise rejects with, which has to be of this class of the package and have
+ * these fields.
+ */
 export async function rejects(promise, Class, fields = {}) {
   let value;
   try {

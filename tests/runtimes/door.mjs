@@ -1,4 +1,7 @@
-/** What the doors before the gateway have in common: a server, the body of a request, and the way on. */
+/**
+ * What the doors before the gateway have in common: a server, the body of a request, and the way
+ * on.
+ */
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -6,8 +9,9 @@ import { createServer } from "node:http";
 import { isOfOurs } from "./check.mjs";
 
 /**
- * Opens a door; `handle` gets each request, its response, and a signal that says when whoever asked has gone. Requests for paths that
- * neither the package knows nor `knows` are passed on to nobody, and stand in `strays`.
+ * Opens a door; `handle` gets each request, its response, and a signal that says when whoever asked
+ * has gone. Requests for paths that neither the package knows nor `knows` are passed on to nobody,
+ * and stand in `strays`.
  */
 export async function openDoor(handle, knows = () => false) {
   const strays = [];

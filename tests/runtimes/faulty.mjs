@@ -1,6 +1,8 @@
 /**
- * A door before the gateway that fails as a lock's name says, `fault:<action>:<operation>:<anything>`: what is done to the first
- * request of that operation about that lock. A request for `/copies/<name>` delivers what was kept of it, and is told whether that was met.
+ * A door before the gateway that fails as a lock's name says,
+ * `fault:<action>:<operation>:<anything>`: what is done to the first request of that operation
+ * about that lock. A request for `/copies/<name>` delivers what was kept of it, and is told whether
+ * that was met.
  */
 
 import { createHash } from "node:crypto";
@@ -13,7 +15,10 @@ const page = (status) => ({ status, body: "<!doctype html><title>Sorry</title>",
 const json = (body, status = 200) => ({ status, body, type: "application/json" });
 const half = ({ status, body, type }) => ({ status, body: body.slice(0, -20), type, length: body.length });
 
-/** How often the request is executed, what is said, and whether a copy is kept. Nothing said: the connection is closed. */
+/**
+ * How often the request is executed, what is said, and whether a copy is kept. Nothing said: the
+ * connection is closed.
+ */
 export const ACTIONS = {
   "lost-before": { executions: 0 },
   "lost-before-and-late": { executions: 0, isKept: true },

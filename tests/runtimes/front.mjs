@@ -1,4 +1,7 @@
-/** A door before the gateway: lets pages of any origin in, with no more headers than needed, and sees who asks. */
+/**
+ * A door before the gateway: lets pages of any origin in, with no more headers than needed, and
+ * sees who asks.
+ */
 
 import { bodyOf, carry, openDoor, passOn } from "./door.mjs";
 

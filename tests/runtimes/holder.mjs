@@ -6,7 +6,10 @@ import { createInterface } from "node:readline";
 
 import { newProject } from "./project.mjs";
 
-/** Starts it; it holds when this answers. `heard` is what it said, `ask` has it say what it finds now. */
+/**
+ * Starts it; it holds when this answers. `heard` is what it said, `ask` has it say what it finds
+ * now.
+ */
 export async function startHolder(env, name, leaseMs) {
   const cwd = await newProject();
   const variables = { PATH: process.env.PATH, HOLDER_NAME: name, HOLDER_LEASE_MS: leaseMs, ...env };

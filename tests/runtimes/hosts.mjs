@@ -1,6 +1,7 @@
 /**
- * The packed npm package in hosts that are frozen, stopped, killed or evicted while it holds or waits: pages, Workers, processes.
- * And the recipes of docs/fencing.md, which keep out what such a host writes too late.
+ * The packed npm package in hosts that are frozen, stopped, killed or evicted while it holds or
+ * waits: pages, Workers, processes. And the recipes of docs/fencing.md, which keep out what such a
+ * host writes too late.
  *
  * Environment: as of tests/runtimes/run.mjs, without EDGELATCH_TEST_SCOPE_KEY and EDGELATCH_EXTENT.
  */
@@ -83,7 +84,8 @@ function requestsOfWorker() {
     const name = `outlives:${crypto.randomUUID()}`;
     await (await get(`/outlives?name=${name}:gone`)).json();
     await (await get(`/outlives?name=${name}:stays&stays`)).json();
-    // Sooner than after the minute of the lease. Without renewals `stays` would be free by then, too.
+    // Sooner than after the minute of the lease. Without renewals `stays` would be free by then,
+    // too.
     const next = await locks.readWriteLock(`${name}:gone`).write.acquire({ waitMs: 30_000 });
     assert.equal(await next.release(), "released");
     assert.equal(await locks.readWriteLock(`${name}:stays`).write.tryAcquire(), null);

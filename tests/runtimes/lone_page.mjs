@@ -1,6 +1,6 @@
 /**
- * A page of Chromium's that playwright does not keep awake: it tells every page of its own that it is looked at, and a page that is
- * looked at is never frozen.
+ * A page of Chromium's that playwright does not keep awake: it tells every page of its own that it
+ * is looked at, and a page that is looked at is never frozen.
  */
 
 import { serve, ways } from "./browser.mjs";

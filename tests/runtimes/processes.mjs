@@ -1,4 +1,7 @@
-/** Programs that Node, Deno and Bun each run in a process of its own, since they end it, fail it, or load the package twice. */
+/**
+ * Programs that Node, Deno and Bun each run in a process of its own, since they end it, fail it, or
+ * load the package twice.
+ */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

@@ -48,12 +48,18 @@ export async function removeProjects() {
   await Promise.all(made.map((folder) => rm(folder, { recursive: true, force: true })));
 }
 
-/** Runs a file with a program of this machine; returns what the file prints as JSON, once the program has ended by itself. */
+/**
+ * Runs a file with a program of this machine; returns what the file prints as JSON, once the
+ * program has ended by itself.
+ */
 export async function runProgram(program, args, env, file) {
   return JSON.parse(await runFile(program, args, env, file, () => {}));
 }
 
-/** Runs the suite, or only one case of it, with a program of this machine. Calls `report` with each event as it arrives. */
+/**
+ * Runs the suite, or only one case of it, with a program of this machine. Calls `report` with each
+ * event as it arrives.
+ */
 export async function runSuite(program, args, env, { report, only }) {
   const variables = { ...env, ...(only && { EDGELATCH_ONLY: only }) };
   await runFile(program, args, variables, "process.mjs", (line) => report(JSON.parse(line)));

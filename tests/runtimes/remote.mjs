@@ -1,4 +1,7 @@
-/** Cases that run in another program, as tests of this one: each test ends when the result of its case arrives. */
+/**
+ * Cases that run in another program, as tests of this one: each test ends when the result of its
+ * case arrives.
+ */
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -7,10 +10,12 @@ import { after, before, describe, test } from "node:test";
 const ONLY = process.env.EDGELATCH_ONLY?.split(" > ").at(-1);
 
 /**
- * Declares a test for each of `cases` in the block that is being described, so that its time is that of its case.
+ * Declares a test for each of `cases` in the block that is being described, so that its time is
+ * that of its case.
  *
- * `run(report, only)` starts the other program, calls `report` with each of its events, and resolves when the program has ended. An
- * event is `{ begun }` or the result of a case, `{ name, error }`. `only` is the one case to run; without it all are run.
+ * `run(report, only)` starts the other program, calls `report` with each of its events, and
+ * resolves when the program has ended. An event is `{ begun }` or the result of a case, `{ name,
+ * error }`. `only` is the one case to run; without it all are run.
  *
  * Returns a function that waits for the end and returns what `run` has returned.
  */

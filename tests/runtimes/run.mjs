@@ -1,11 +1,12 @@
 /**
  * The suite of cases of the packed npm package, in every runtime that it is for.
  *
- * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_TEST_URL and EDGELATCH_TEST_TOKEN (a gateway),
- * EDGELATCH_TEST_SCOPE_KEY (by which it knows scoped tokens),
- * EDGELATCH_TOOLS (a `node_modules` with deno, bun, wrangler, esbuild and playwright-core), CHROMIUM (the browser),
- * EDGELATCH_EXTENT (`quick`: once in each runtime; `full`, the default: also by each way to the package and with each setting of Node),
- * EDGELATCH_ONLY (the one case to run in the runtimes that Node's `--test-name-pattern` leaves).
+ * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_TEST_URL and
+ * EDGELATCH_TEST_TOKEN (a gateway), EDGELATCH_TEST_SCOPE_KEY (by which it knows scoped tokens),
+ * EDGELATCH_TOOLS (a `node_modules` with deno, bun, wrangler, esbuild and playwright-core),
+ * CHROMIUM (the browser), EDGELATCH_EXTENT (`quick`: once in each runtime; `full`, the default:
+ * also by each way to the package and with each setting of Node), EDGELATCH_ONLY (the one case to
+ * run in the runtimes that Node's `--test-name-pattern` leaves).
  */
 
 import assert from "node:assert/strict";

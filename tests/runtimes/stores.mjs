@@ -28,7 +28,9 @@ export async function startStores() {
   };
   const statement = (title, values) => numbered(recipe(page, "sql", `-- ${title}`), values);
   return {
-    /** Executes recipes together, `[title, values]` each; answers how many rows each has changed. */
+    /**
+     * Executes recipes together, `[title, values]` each; answers how many rows each has changed.
+     */
     sql: async (...recipes) => {
       const results = await ask({ statements: recipes.map(([title, values = {}]) => statement(title, values)) });
       return results.map(({ changes }) => changes);

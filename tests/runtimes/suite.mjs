@@ -1,7 +1,8 @@
 /**
  * What the packed npm package has to do, in every runtime the same.
  *
- * A case is a function of the world: `{ edgelatch, url, token, … }`. It throws when something is not so.
+ * A case is a function of the world: `{ edgelatch, url, token, … }`. It throws when something is
+ * not so.
  */
 
 import { abort } from "./cases/abort.mjs";
@@ -31,7 +32,10 @@ const groups = {
   replicas, hostile, quiet,
 };
 
-/** Their cases run concurrently, since most of them wait. None of them moves a clock or replaces a global. */
+/**
+ * Their cases run concurrently, since most of them wait. None of them moves a clock or replaces a
+ * global.
+ */
 const CONCURRENT = ["replicas", "hostile"];
 
 const cases = Object.entries(groups).flatMap(([group, members]) =>
@@ -45,12 +49,15 @@ const OF_ANY_DIALECT = ["lock", "waking", "quiet"];
 const casesFor = ({ dialect = "upstash", faulty }) =>
   cases.filter(({ group }) => (dialect === "upstash" || OF_ANY_DIALECT.includes(group)) && (group !== "faults" || faulty));
 
-/** All cases of such a world in the order in which they run, so that the program that starts a runtime notices a missing one. */
+/**
+ * All cases of such a world in the order in which they run, so that the program that starts a
+ * runtime notices a missing one.
+ */
 export const list = (of = {}) => casesFor(of).map(({ name, group }) => ({ name, isConcurrent: CONCURRENT.includes(group) }));
 
 /**
- * Runs the cases, or only the one of this name. Calls `report` first with `{ begun: true }`, and at the end of each case with
- * `{ name, error }`, without an `error` if it passed.
+ * Runs the cases, or only the one of this name. Calls `report` first with `{ begun: true }`, and at
+ * the end of each case with `{ name, error }`, without an `error` if it passed.
  */
 export async function run({ edgelatch, url, token, loads, faulty, dialect = "upstash", only, report }) {
   secrets.add(token);
@@ -100,8 +107,8 @@ class World {
   }
 
   /**
-   * A client of the gateway, and what it has sent. Its request timeout is the longest there is: the gateway always answers, but a
-   * machine under load may take longer than the default of 5 s.
+   * A client of the gateway, and what it has sent. Its request timeout is the longest there is: the
+   * gateway always answers, but a machine under load may take longer than the default of 5 s.
    */
   client(options = {}) {
     const sent = [];

@@ -1,7 +1,9 @@
 /**
- * Watches what a module does to its runtime. Imported before the package, so that it sees what the package does at load.
+ * Watches what a module does to its runtime. Imported before the package, so that it sees what the
+ * package does at load.
  *
- * It also lends a clock that can be put forward: what would take ten seconds happens at once, in its order.
+ * It also lends a clock that can be put forward: what would take ten seconds happens at once, in
+ * its order.
  */
 
 const GLOBALS = ["fetch", "setInterval", "setTimeout"];
@@ -59,7 +61,10 @@ WebAssembly.Module = function (...values) {
 WebAssembly.Module.prototype = Module.prototype;
 Object.assign(WebAssembly.Module, { customSections: Module.customSections, exports: Module.exports, imports: Module.imports });
 
-/** What the package's module exports, if it was instantiated at once, as it is done wherever no page waits for it. Node has other modules. */
+/**
+ * What the package's module exports, if it was instantiated at once, as it is done wherever no page
+ * waits for it. Node has other modules.
+ */
 let wasm;
 WebAssembly.Instance = function (...values) {
   if (counting) calls.push("WebAssembly.Instance");
@@ -68,12 +73,16 @@ WebAssembly.Instance = function (...values) {
   return instance;
 };
 
-/** The least that an allocator of WebAssembly gives: with the four bytes that it keeps before each piece, sixteen. */
+/**
+ * The least that an allocator of WebAssembly gives: with the four bytes that it keeps before each
+ * piece, sixteen.
+ */
 const [ASKED, PIECE, ALIGNED] = [12, 16, 4];
 
 /**
- * How large the memory of WebAssembly has become, and how much of it is in use, to the piece. It never shrinks: its size tells
- * of the fullest moment that there was, not of what is kept. Whatever can still be had of it before it grows is not in use.
+ * How large the memory of WebAssembly has become, and how much of it is in use, to the piece. It
+ * never shrinks: its size tells of the fullest moment that there was, not of what is kept. Whatever
+ * can still be had of it before it grows is not in use.
  */
 export function memory() {
   const { memory, __wbindgen_malloc: allocate, __wbindgen_free: free } = wasm;
@@ -128,7 +137,10 @@ export function moveClocks({ monotonic = 0, wall = 0 }) {
   ahead.wall += wall;
 }
 
-/** Which of the prototypes that everybody shares have members that were added, taken away or replaced. */
+/**
+ * Which of the prototypes that everybody shares have members that were added, taken away or
+ * replaced.
+ */
 export function changedPrototypes() {
   const now = membersOfAll();
   return Object.keys(prototypes).filter((name) => {

@@ -1,6 +1,6 @@
 /**
- * A Worker bundled by wrangler, as users do it, and served by workerd alone: `wrangler dev` would stand between, and keep
- * from the Worker that its client has gone.
+ * A Worker bundled by wrangler, as users do it, and served by workerd alone: `wrangler dev` would
+ * stand between, and keep from the Worker that its client has gone.
  */
 
 import { execFile, spawn } from "node:child_process";
@@ -18,10 +18,16 @@ const DATE = "2026-04-01";
 /** Without it a Worker does not learn that its client has gone. */
 const FLAG = "enable_request_signal";
 
-/** The modules that wrangler makes of the suite's Worker: once in each process, since bindings are no part of them. */
+/**
+ * The modules that wrangler makes of the suite's Worker: once in each process, since bindings are
+ * no part of them.
+ */
 let bundled;
 
-/** Starts the suite's Worker, its engine with these flags; returns its address, the folder of its project, and how to end it. */
+/**
+ * Starts the suite's Worker, its engine with these flags; returns its address, the folder of its
+ * project, and how to end it.
+ */
 export function startWorker(bindings, flags = []) {
   bundled ??= newProject().then((folder) => bundle(folder, "tests/programs/worker.mjs"));
   return startBundled(bundled, bindings, flags);

@@ -1,4 +1,5 @@
-//! What came up in schedules, counted: an invariant that holds because nothing happened shows nothing.
+//! What came up in schedules, counted: an invariant that holds because nothing happened shows
+//! nothing.
 
 use std::collections::BTreeMap;
 

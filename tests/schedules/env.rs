@@ -1,4 +1,5 @@
-//! The environment of one schedule: virtual time, Redis, the network, and the events to come, all drawn from one seed.
+//! The environment of one schedule: virtual time, Redis, the network, and the events to come, all
+//! drawn from one seed.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -95,7 +96,8 @@ impl<T: Copy + Ord> Env<T> {
         }
     }
 
-    /// Sends a request, and returns its number. The network may lose it, delay it, and deliver copies of it.
+    /// Sends a request, and returns its number. The network may lose it, delay it, and deliver
+    /// copies of it.
     pub(crate) fn send(&mut self, client: usize, call: ScriptCall) -> usize {
         let (number, sent_at) = (self.requests, self.now);
         self.requests += 1;

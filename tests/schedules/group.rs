@@ -1,4 +1,5 @@
-//! A group of values: clients of ours and of Redisson's, each with one set of values after the other.
+//! A group of values: clients of ours and of Redisson's, each with one set of values after the
+//! other.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -190,7 +191,8 @@ impl Scenario for Group {
         }
     }
 
-    /// Ours hold what they rely on, so no two of them rely on one value; and nothing is held by an owner that has ended.
+    /// Ours hold what they rely on, so no two of them rely on one value; and nothing is held by an
+    /// owner that has ended.
     fn check(&mut self) -> Check {
         let holders = self.holders();
         for (value, us) in self.leases.valid(self.env.now).filter(|(_, one)| !is_java(one)) {
@@ -253,7 +255,8 @@ impl Group {
         Ok(())
     }
 
-    /// One of Redisson's clients does something. It may take values from another one of Redisson's (FM7), but not from ours.
+    /// One of Redisson's clients does something. It may take values from another one of Redisson's
+    /// (FM7), but not from ours.
     fn act_as_java(&mut self, java: usize) -> Check {
         let before = self.holders();
         let Env { rng, model, now, coverage, .. } = &mut self.env;

@@ -1,4 +1,5 @@
-//! Guarded writes: holders come one after the other, each with a few writes, whose copies arrive at any time later.
+//! Guarded writes: holders come one after the other, each with a few writes, whose copies arrive at
+//! any time later.
 
 use edgelatch::name::GuardKey;
 use edgelatch::protocol::calls::{GuardCalls, GuardedWrite, Stamp};
@@ -39,7 +40,8 @@ struct Guard {
     settings: Settings,
     calls: GuardCalls,
     owners: Owners,
-    /// The holder that writes now: its number, its token, how often it has written and will write still.
+    /// The holder that writes now: its number, its token, how often it has written and will write
+    /// still.
     holder: u8,
     token: u64,
     writes: u64,

@@ -1,4 +1,5 @@
-//! A count-down latch, which Redisson uses too: whatever the network does, each count is counted once.
+//! A count-down latch, which Redisson uses too: whatever the network does, each count is counted
+//! once.
 
 use edgelatch::name::LockName;
 use edgelatch::protocol::calls::{CountDownLatchCalls, LatchCount};

@@ -1,4 +1,5 @@
-//! Bookkeeping of a schedule: grants and ends of owners, tokens, leases, and requests that may be executed once.
+//! Bookkeeping of a schedule: grants and ends of owners, tokens, leases, and requests that may be
+//! executed once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,7 +104,8 @@ impl Requests {
         }
     }
 
-    /// A client knows the outcome of one call, which it has sent under these ids: the reply, or `None` when it was not done.
+    /// A client knows the outcome of one call, which it has sent under these ids: the reply, or
+    /// `None` when it was not done.
     pub(crate) fn close(
         &mut self,
         sent: BTreeSet<String>,

@@ -1,4 +1,5 @@
-//! Clients that are driven by the real machines: each acquires, holds and releases again and again, or makes calls that are done once.
+//! Clients that are driven by the real machines: each acquires, holds and releases again and again,
+//! or makes calls that are done once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -184,7 +185,8 @@ impl Machines {
         self.env.set_timer(Timer::Work(client), work);
     }
 
-    /// One client in ten crashes instead of a release, but for those with an endless hold, which would never end.
+    /// One client in ten crashes instead of a release, but for those with an endless hold, which
+    /// would never end.
     fn end_work(&mut self, client: usize) {
         let Some(Job::Hold(hold)) = &self.clients[client].job else { return };
         let grant = hold.grant.clone();

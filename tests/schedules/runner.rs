@@ -1,4 +1,5 @@
-//! Plays the schedules of a scenario, one seed after the other, and searches them for counter-examples.
+//! Plays the schedules of a scenario, one seed after the other, and searches them for
+//! counter-examples.
 
 use edgelatch::protocol::reply::Reply;
 
@@ -137,7 +138,8 @@ fn play_events<S: Scenario>(scenario: &mut S) -> Check {
     scenario.finish()
 }
 
-/// Plays one schedule for each seed below `seeds`, and fails if one breaks an invariant. Returns what came up in them.
+/// Plays one schedule for each seed below `seeds`, and fails if one breaks an invariant. Returns
+/// what came up in them.
 pub(crate) fn assert_all_hold<S: Scenario>(
     seeds: u64,
     plan: impl Fn(u64) -> Plan<S::Settings>,
@@ -152,8 +154,8 @@ pub(crate) fn assert_all_hold<S: Scenario>(
     sum
 }
 
-/// Fails unless one of the schedules below `seeds` breaks an invariant, and one whose error contains one of these texts. Other
-/// violations do not count.
+/// Fails unless one of the schedules below `seeds` breaks an invariant, and one whose error
+/// contains one of these texts. Other violations do not count.
 pub(crate) fn assert_violated<S: Scenario>(
     what: &str,
     seeds: u64,

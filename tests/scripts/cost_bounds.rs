@@ -1,5 +1,6 @@
-//! Every call of the library costs a bounded number of commands, whatever is stored under its names. `cost.rs` has the calls whose cost
-//! depends on what they name: a thousand values or permits.
+//! Every call of the library costs a bounded number of commands, whatever is stored under its
+//! names. `cost.rs` has the calls whose cost depends on what they name: a thousand values or
+//! permits.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +17,11 @@ use super::limits::{
     fill_queue_until, fill_values,
 };
 
-/// The most commands of one call. A group that is full is swept from a random place on, so its number differs from run to run. A
-/// writer, and the last of the readers, look at the timeout keys of up to 256 holds, and of 256 fields of a larger hash before that;
-/// a new reader of a full lock at 256. One look at a queue takes out up to 128 dead heads, at six commands each, and a full one forgets
-/// up to 64 dead waiters.
+/// The most commands of one call. A group that is full is swept from a random place on, so its
+/// number differs from run to run. A writer, and the last of the readers, look at the timeout keys
+/// of up to 256 holds, and of 256 fields of a larger hash before that; a new reader of a full lock
+/// at 256. One look at a queue takes out up to 128 dead heads, at six commands each, and a full one
+/// forgets up to 64 dead waiters.
 const BOUNDS: [(&str, u64); 36] = [
     ("cancel", 5),
     ("fair_acquire", 1_400),
@@ -170,7 +172,8 @@ async fn no_call_of_any_script_takes_more_commands_than_its_bound() {
             here.ask::<u64>(&["COPY", key, key, "DB", "1"]).await;
         }
         let is_of = |known: &&Known| world.kind().is_none() || known.kind == world.kind();
-        // Those that are remembered for ten minutes have no bound: what is done once is refused without one.
+        // Those that are remembered for ten minutes have no bound: what is done once is refused
+        // without one.
         let has_bound = |known: &&Known| known.call.args()[2] != "600000";
         for known in calls.iter().filter(is_of).filter(has_bound) {
             let taken = cost(&redis, known, here.now_ms().await).await;
@@ -194,5 +197,6 @@ async fn no_call_of_any_script_takes_more_commands_than_its_bound() {
     }
 }
 
-/// The scripts that `every_call` does not have: their callers bring what they run, or one machine alone makes the call.
+/// The scripts that `every_call` does not have: their callers bring what they run, or one machine
+/// alone makes the call.
 const UNKNOWN: [&str; 2] = ["eval", "lock_raise"];

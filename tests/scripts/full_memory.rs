@@ -1,4 +1,5 @@
-//! A Redis that is full and evicts nothing: nothing new begins, and everything that ends a hold passes (rule C5).
+//! A Redis that is full and evicts nothing: nothing new begins, and everything that ends a hold
+//! passes (rule C5).
 
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::ScriptCall;

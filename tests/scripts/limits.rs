@@ -125,7 +125,8 @@ async fn assert_only_holders_go_on(redis: &Redis, calls: &Calls, others: &Calls,
     assert_eq!(redis.run(&take(redis, others, 2).await).await.code, Code::Done);
 }
 
-/// H2 of an attack on the gateway: groups grew without end, and what reads them blocked Redis for seconds.
+/// H2 of an attack on the gateway: groups grew without end, and what reads them blocked Redis for
+/// seconds.
 #[tokio::test]
 async fn a_group_that_is_full_takes_no_more_values() {
     let redis = Redis::start().await;
@@ -279,7 +280,8 @@ pub(super) async fn queue(count: u32) -> (Redis, Fair) {
     (redis, lock)
 }
 
-/// Low finding of an attack on the gateway: a queue grew without end, and so did the time for a poll.
+/// Low finding of an attack on the gateway: a queue grew without end, and so did the time for a
+/// poll.
 #[tokio::test]
 async fn a_queue_that_is_full_is_joined_by_none_and_left_by_none() {
     let (redis, lock) = queue(WAITERS - 2).await;

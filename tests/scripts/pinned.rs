@@ -53,7 +53,8 @@ fn a_text_that_is_sent_has_no_comments_and_only_ascii() {
     for script in scripts::ALL {
         let source = script.source(false);
         assert!(source.is_ascii() && !source.contains("--"), "{}", script.name);
-        // A poll of the fair lock's queue has to do all that its rules ask for at once: it is one request.
+        // A poll of the fair lock's queue has to do all that its rules ask for at once: it is one
+        // request.
         let most = if script.name == "fair_acquire" { 8_000 } else { 5_120 };
         assert!(source.len() < most, "{}: {} bytes", script.name, source.len());
     }

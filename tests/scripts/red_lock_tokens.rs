@@ -1,5 +1,5 @@
-//! What a node of a majority is asked beyond a plain lock: to store a token that was proposed, to raise it, and not to vote while
-//! it is young. On a real Redis, and compared with the model.
+//! What a node of a majority is asked beyond a plain lock: to store a token that was proposed, to
+//! raise it, and not to vote while it is young. On a real Redis, and compared with the model.
 
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ fn node() -> LockCalls {
     LockCalls::new(LockName::parse("job").unwrap(), Publish::Plain)
 }
 
-/// A vote of three nodes and its first calls. Each vote by `who` has the same owners; the clock that it knows makes its proposal.
+/// A vote of three nodes and its first calls. Each vote by `who` has the same owners; the clock
+/// that it knows makes its proposal.
 fn vote(who: u8, node: LockCalls, clock_ms: Option<u64>) -> (Majority, Vec<(CallId, ScriptCall)>) {
     let spec = MajoritySpec::new(vec![node; 3], Patience::Once);
     let clocks = vec![clock_ms.map(|ms| ServerClock::new(ms, START)); 3];

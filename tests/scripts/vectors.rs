@@ -1,4 +1,5 @@
-//! `tests/vectors/lock.json`, and the bench for those of the other objects: our scripts and Redisson's behaviour on the same keys, byte for byte.
+//! `tests/vectors/lock.json`, and the bench for those of the other objects: our scripts and
+//! Redisson's behaviour on the same keys, byte for byte.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ async fn every_call_leaves_what_its_vector_says() {
     check_all(VECTORS, &JAVA, |step| calls::lock(step["lock"].as_str().unwrap_or("myLock"))).await;
 }
 
-/// Runs all vectors of a document. `java` are the scripts of Redisson's by their names, `target` is what a call of ours is about.
+/// Runs all vectors of a document. `java` are the scripts of Redisson's by their names, `target` is
+/// what a call of ours is about.
 pub(crate) async fn check_all(
     document: &str,
     java: &'static [(&'static str, &'static str)],
@@ -206,7 +208,8 @@ impl Bench {
     }
 }
 
-/// `$new` is any token that Redis' clock allows, between before the call and its own reading; it is `$T` then.
+/// `$new` is any token that Redis' clock allows, between before the call and its own reading; it is
+/// `$T` then.
 fn with_new_token(reply: &Value, answer: &Value, before_ms: u64) -> Value {
     if reply.get(1) != Some(&json!("$new")) {
         return reply.clone();

@@ -29,8 +29,8 @@ pub(crate) struct Belief {
 
 /// How late a timer may be that is exact, in microseconds: clocks are read in whole milliseconds.
 pub(crate) const LATE_MAX: u64 = 2_500;
-/// The same where the clock that timers go by has stood still, or another has run ahead of it: as long as the longest sleep.
-/// By a clock that is slow by a tenth.
+/// The same where the clock that timers go by has stood still, or another has run ahead of it: as
+/// long as the longest sleep. By a clock that is slow by a tenth.
 const DISTURBED: u64 = SLEEP_MAX_MS * 1_112 + LATE_MAX;
 
 impl Belief {

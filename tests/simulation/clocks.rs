@@ -2,7 +2,8 @@
 
 use edgelatch::time::Instant;
 
-/// What a host's clocks are like. Times are in microseconds since the schedule began, by a clock that is always right.
+/// What a host's clocks are like. Times are in microseconds since the schedule began, by a clock
+/// that is always right.
 #[derive(Clone, Debug)]
 pub(crate) struct Clocks {
     monotonic_base: u64,

@@ -1,4 +1,5 @@
-//! Virtual time: what is due when, and who goes on then. One thread, one queue, and nothing that a seed does not say.
+//! Virtual time: what is due when, and who goes on then. One thread, one queue, and nothing that a
+//! seed does not say.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;

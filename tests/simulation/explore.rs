@@ -19,7 +19,8 @@ pub(crate) struct Explored {
 /// So many seeds are taken at a time.
 const CHUNK: u64 = 256;
 
-/// Plays the schedules of these seeds, up to the first that breaks a promise: of all that are found, the one with the least seed.
+/// Plays the schedules of these seeds, up to the first that breaks a promise: of all that are
+/// found, the one with the least seed.
 pub(crate) fn explore(kind: Kind, limits: Limits, seed: u64, schedules: u64) -> Explored {
     let (next, played) = (AtomicU64::new(0), AtomicU64::new(0));
     let found: Mutex<Option<(u64, String)>> = Mutex::new(None);

@@ -66,7 +66,8 @@ impl Fate {
     }
 
     fn meet(&mut self, fault: Fault, plan: &Plan, rng: &mut Rng) {
-        // From a moment to beyond what the request is about, each order of magnitude as often as the others.
+        // From a moment to beyond what the request is about, each order of magnitude as often as
+        // the others.
         let span =
             |rng: &mut Rng, longest_ms: u64| rng.u64(0..longest_ms * 1_000) >> rng.u32(0..12);
         let lease = plan.lease * 5 / 4;

@@ -95,7 +95,8 @@ impl Faults {
         Fault::ALL.iter().copied().filter(move |fault| self.has(*fault))
     }
 
-    /// A swarm: some classes are on, and most are not, so that each has schedules in which nothing hides it.
+    /// A swarm: some classes are on, and most are not, so that each has schedules in which nothing
+    /// hides it.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let share = [0, 10, 25, 50][rng.usize(0..4)];
         Fault::ALL.iter().fold(Self::NONE, |on, fault| {

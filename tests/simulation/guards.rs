@@ -1,4 +1,5 @@
-//! What is written beside what is held, by a guard or by a script of the caller's; and what must not become of it.
+//! What is written beside what is held, by a guard or by a script of the caller's; and what must
+//! not become of it.
 
 use std::mem;
 use std::time::Duration;
@@ -22,8 +23,8 @@ use super::wire::Wire;
 
 /// The shortest memory that there is: fences are forgotten within a schedule.
 const SHORT: Duration = Duration::from_secs(60);
-/// For so long copies of a write may do it of which its writer has not heard, in microseconds: a minute and a half, by a clock
-/// that is known within a hundredth.
+/// For so long copies of a write may do it of which its writer has not heard, in microseconds: a
+/// minute and a half, by a clock that is known within a hundredth.
 const COPIES: u64 = 91_000_000;
 
 /// What a caller has run: no other may have counted there.
@@ -143,7 +144,8 @@ impl Writes {
         self.all.len() - 1
     }
 
-    /// I2, I6 and I10: what is newer stays, and what is done is done once, and not after its writer was told that it is not.
+    /// I2, I6 and I10: what is newer stays, and what is done is done once, and not after its writer
+    /// was told that it is not.
     pub(crate) fn executed(
         &mut self,
         sim: &Sim,
@@ -207,7 +209,8 @@ impl Writes {
     }
 }
 
-/// A fence or a record that was lost is not missed, and one that has run out is, when the clock goes back to where it stood.
+/// A fence or a record that was lost is not missed, and one that has run out is, when the clock
+/// goes back to where it stood.
 const fn remembers(node: &Node) -> bool {
     !node.has_lost && !node.went_back
 }

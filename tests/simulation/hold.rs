@@ -48,7 +48,8 @@ impl Hold {
         }
     }
 
-    /// Whether all of it is there, whether or not its lease has run out: what nobody has taken since is given back all the same.
+    /// Whether all of it is there, whether or not its lease has run out: what nobody has taken
+    /// since is given back all the same.
     pub(crate) fn is_there(&self, node: &Node, now: u64) -> bool {
         match self {
             Self::Members { set, members } => {

@@ -15,7 +15,8 @@ use super::engine::{Sim, What};
 use super::faults::Fault;
 use super::plan::Tooth;
 
-/// The longest sleep at once, in milliseconds: as `src/host` has it, so that clocks are looked at again after a host has stood still.
+/// The longest sleep at once, in milliseconds: as `src/host` has it, so that clocks are looked at
+/// again after a host has stood still.
 pub(crate) const SLEEP_MAX_MS: u64 = 5_000;
 
 /// A machine that runs clients.
@@ -90,7 +91,8 @@ impl Host for Place {
         Sleep { place: self, deadline, alarm: None }
     }
 
-    /// A number in front that tells owners apart, so that a history can speak of them, and chance behind it.
+    /// A number in front that tells owners apart, so that a history can speak of them, and chance
+    /// behind it.
     fn entropy(&self) -> Result<[u8; 32], NoEntropy> {
         let mut bytes = [0; 32];
         self.sim.machines.borrow_mut()[self.host].rng.fill(&mut bytes);

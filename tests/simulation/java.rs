@@ -1,4 +1,5 @@
-//! A client of Redisson's: takes a lock when it is free, by its own script's rules, and leaves it some time later.
+//! A client of Redisson's: takes a lock when it is free, by its own script's rules, and leaves it
+//! some time later.
 
 use std::collections::BTreeMap;
 

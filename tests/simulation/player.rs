@@ -1,4 +1,5 @@
-//! What a client does: takes, works, renews, releases, by the crate's own front door; and what is compared with what it is told.
+//! What a client does: takes, works, renews, releases, by the crate's own front door; and what is
+//! compared with what it is told.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -129,7 +130,8 @@ impl Player {
             Ok(lease) => {
                 sim.tell(|| format!("host {} holds it, token {}", self.host, lease.token()));
                 sim.is_told_held(take, &lease);
-                // Of a reading side longer leases are asked for piece by piece; an owner may have had it for a while.
+                // Of a reading side longer leases are asked for piece by piece; an owner may have
+                // had it for a while.
                 let (left, least) = (lease.remaining(), time.min(Duration::from_secs(30)) / 2);
                 if left < least && sim.plan.kind != Kind::Owner {
                     sim.broken(|| {
@@ -164,7 +166,8 @@ impl Player {
         }
     }
 
-    /// What a client is told that has not got anything: nothing is held, or not for longer than that.
+    /// What a client is told that has not got anything: nothing is held, or not for longer than
+    /// that.
     fn told(&self, operation: u32, error: &AcquireError) {
         let (sight, held_at_most) = match error {
             // After a Redis has lost its data there is no semaphore until somebody makes it anew.
@@ -336,7 +339,8 @@ impl Sim {
     fn released(&self, operation: u32, parts: usize, verdict: Released) {
         let has_lost = self.has_lost();
         let mut witness = self.witness.borrow_mut();
-        // What was given back before the hold began, or granted too late to count for it, says nothing of it.
+        // What was given back before the hold began, or granted too late to count for it, says
+        // nothing of it.
         let held = witness.owners_of(operation).filter(|owner| owner.held).count();
         let freed = witness.owners_of(operation).filter(|owner| owner.held && owner.freed).count();
         match verdict {
@@ -356,7 +360,8 @@ impl Sim {
         }
     }
 
-    /// A caller was told that nothing of an operation is there, or not for longer than this by its clocks.
+    /// A caller was told that nothing of an operation is there, or not for longer than this by its
+    /// clocks.
     fn over(&self, operation: u32, host: usize, held_at_most: Option<Duration>) {
         let now = self.now();
         let over_at = match held_at_most {

@@ -35,7 +35,8 @@ impl Sim {
     /// Redis may have lost something, and perhaps with it what its tokens rise by.
     pub(crate) fn loses(&self, tokens: bool) {
         let (now, ground) = (self.now(), &mut self.history.borrow_mut().ground);
-        // Permits that are brought anew are more than there were, once those are given back that were taken before.
+        // Permits that are brought anew are more than there were, once those are given back that
+        // were taken before.
         let to = if ground.permits.is_some() { NEVER } else { now };
         ground.losses.push(Loss { from: now, to });
         if !tokens {
@@ -107,7 +108,8 @@ impl Sim {
         self.history.borrow_mut().is_told_of_release(self.now(), take, answer);
     }
 
-    /// Somebody begins something about a latch, that may have been done if it is never heard of again.
+    /// Somebody begins something about a latch, that may have been done if it is never heard of
+    /// again.
     pub(crate) fn counts(&self, act: Act) -> usize {
         let counts = &mut self.history.borrow_mut().counts;
         counts.push(Count { name: 0, invoked: self.now(), completed: NEVER, act });

@@ -17,8 +17,8 @@ use test_support::script_model::{Latches, ScriptModel};
 
 /// What its clock shows when a schedule begins, in microseconds since 1970.
 const EPOCH: u64 = 1_700_000_000_000_000;
-/// Of requests without a bound copies are reckoned with for so long, in microseconds: `FIRST_HORIZON` from the first request of a
-/// wait, and no wait here lasts for more than 90 s.
+/// Of requests without a bound copies are reckoned with for so long, in microseconds:
+/// `FIRST_HORIZON` from the first request of a wait, and no wait here lasts for more than 90 s.
 const REMEMBERED: u64 = 510_000_000;
 /// So many answers are kept, to be mistaken for others.
 const RECENT: usize = 4;
@@ -33,7 +33,8 @@ pub(crate) struct Node {
     pub(crate) full_until: u64,
     /// What a replica has that lags behind.
     pub(crate) replica: Option<ScriptModel>,
-    /// Whether something was lost that it had acknowledged; whether its clock was ever set, and whether back.
+    /// Whether something was lost that it had acknowledged; whether its clock was ever set, and
+    /// whether back.
     pub(crate) has_lost: bool,
     pub(crate) was_set: bool,
     pub(crate) went_back: bool,
@@ -75,7 +76,8 @@ impl Node {
         self.micros(now) / 1000
     }
 
-    /// Another process takes over, with what it has: nothing, or what a replica had. Scripts are no part of that.
+    /// Another process takes over, with what it has: nothing, or what a replica had. Scripts are no
+    /// part of that.
     pub(crate) fn forgets(&mut self, replica: Option<ScriptModel>) {
         let Self { model, known, has_lost, .. } = self;
         let mut empty = ScriptModel::new(model.latches());
@@ -91,7 +93,8 @@ impl Node {
         self.known >> script.0 & 1 == 1
     }
 
-    /// Runs a script. Without memory whatever would be written first by a command that takes some is refused: nothing is done.
+    /// Runs a script. Without memory whatever would be written first by a command that takes some
+    /// is refused: nothing is done.
     fn run(&mut self, run: &Run<'_>, now: u64) -> Result<Vec<Cell>, &'static str> {
         let (name, micros) = (run.script.script().name, self.micros(now));
         let kept = (now < self.full_until && takes_memory(name)).then(|| self.model.clone());
@@ -117,7 +120,8 @@ impl Node {
     }
 }
 
-/// Whether its first write is one that Redis refuses when it is full. All others begin by a deletion, or prolong.
+/// Whether its first write is one that Redis refuses when it is full. All others begin by a
+/// deletion, or prolong.
 fn takes_memory(script: &str) -> bool {
     script.ends_with("_acquire") || matches!(script, "guard_write" | "eval")
 }

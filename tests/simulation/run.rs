@@ -67,7 +67,8 @@ fn faults(names: &str) -> Option<Faults> {
         .try_fold(Faults::NONE, |all, name| Some(all.with(of_name(Fault::ALL, Fault::name, name)?)))
 }
 
-/// How many schedules the tests play of all kinds together, unless `EDGELATCH_SCHEDULES` says otherwise.
+/// How many schedules the tests play of all kinds together, unless `EDGELATCH_SCHEDULES` says
+/// otherwise.
 const SCHEDULES: u64 = 12_000;
 /// How many schedules of each kind are enough for everything to come up that the simulation can do.
 const UNTIL_ALL_CAME_UP: u64 = 4_000;

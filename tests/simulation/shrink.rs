@@ -7,7 +7,8 @@ use super::schedule::play;
 /// So many seeds are tried of each smaller kind of schedule.
 const SEEDS: u64 = 400;
 
-/// Takes away clients, rounds and faults for as long as the same promise is broken: by the same seed, or by one close to it.
+/// Takes away clients, rounds and faults for as long as the same promise is broken: by the same
+/// seed, or by one close to it.
 pub(crate) fn shrink(kind: Kind, limits: Limits, seed: u64, what: &str) -> Plan {
     let mut smallest = Plan::draw(seed, kind, &limits);
     while let Some(smaller) =

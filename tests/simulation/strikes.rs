@@ -148,7 +148,8 @@ impl Sim {
         tasks.into_iter().for_each(|task| self.wake(task));
     }
 
-    /// A machine that is like another was a moment ago: the same clocks, and what it draws is fresh.
+    /// A machine that is like another was a moment ago: the same clocks, and what it draws is
+    /// fresh.
     fn clones(self: &Rc<Self>, host: usize) {
         let mut machines = self.machines.borrow_mut();
         if machines[host].is_dead || machines.len() > 2 * self.plan.clients {
@@ -210,14 +211,16 @@ impl Sim {
         }
         drop(nodes);
         if !claims {
-            // Readers that join take the token of those who are there: after a failover, of those who were.
+            // Readers that join take the token of those who are there: after a failover, of those
+            // who were.
             let shared = self.plan.kind == Kind::ReadWrite && self.has_lost();
             self.loses(!(shared || self.tokens_may_fall()));
         }
         self.witness.borrow_mut().claims &= claims;
     }
 
-    /// Whether a token may be older than one before: something was lost, and a clock was set back or tokens are of several clocks.
+    /// Whether a token may be older than one before: something was lost, and a clock was set back
+    /// or tokens are of several clocks.
     pub(crate) fn tokens_may_fall(&self) -> bool {
         let several = self.plan.nodes > 1;
         self.nodes.borrow().iter().any(|node| node.has_lost && (node.went_back || several))

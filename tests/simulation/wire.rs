@@ -1,4 +1,5 @@
-//! The transport of the clients: a network that loses, doubles, delays and mixes up, with the bytes that a real one would carry.
+//! The transport of the clients: a network that loses, doubles, delays and mixes up, with the bytes
+//! that a real one would carry.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -64,8 +65,9 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// A web page with a status of success, as long as nothing else has come, is from an address that is not a gateway's, where
-    /// nothing is executed. A proxy of a gateway says that it failed.
+    /// A web page with a status of success, as long as nothing else has come, is from an address
+    /// that is not a gateway's, where nothing is executed. A proxy of a gateway says that it
+    /// failed.
     fn returned(&mut self, outcome: Outcome) -> Outcome {
         let is_page =
             |response: &Response| response.status == 200 && response.body.starts_with(b"<");

@@ -1,4 +1,5 @@
-//! Who stands beside Redis and sees everything: what was granted to whom, what has ended, and what must not have happened.
+//! Who stands beside Redis and sees everything: what was granted to whom, what has ended, and what
+//! must not have happened.
 
 use edgelatch::protocol::reply::Cell;
 
@@ -17,7 +18,8 @@ pub(crate) struct Witness {
     /// Which operation each task is at.
     pub(crate) operations: Vec<u32>,
     begun: u32,
-    /// The operation in which each piece of entropy was drawn, and when its caller was told that it has ended.
+    /// The operation in which each piece of entropy was drawn, and when its caller was told that it
+    /// has ended.
     drawn: Vec<(u32, [u8; 32])>,
     pub(crate) owners: Vec<Owner>,
     /// The newest token of each name on each Redis, and whether it was a reader's.
@@ -71,7 +73,8 @@ impl Witness {
         self.begun
     }
 
-    /// Entropy is drawn by a task: its number. The same bytes are the same entropy, wherever they were drawn.
+    /// Entropy is drawn by a task: its number. The same bytes are the same entropy, wherever they
+    /// were drawn.
     pub(crate) fn draws(&mut self, task: usize, bytes: &[u8; 32]) -> u32 {
         let known = self.drawn.iter().position(|(_, drawn)| drawn == bytes);
         let number = known.unwrap_or_else(|| {
@@ -214,7 +217,8 @@ impl Witness {
             return Some(format!("I6 {latch} is granted twice"));
         }
         let (names, shared) = (owner.hold.names(run), run.script.script().name == "read_acquire");
-        // Readers that join take the token of those who are there: after a failover, of those who were.
+        // Readers that join take the token of those who are there: after a failover, of those who
+        // were.
         let excused = node.has_lost && (node.went_back || sim.plan.nodes > 1 || shared);
         names.iter().find_map(|name| self.rises(place, name, token, shared, excused))
     }

@@ -1,8 +1,9 @@
 /**
- * Nothing is collected: the packed package in Node and in workerd goes through many cycles, and what is in use stays as it is.
+ * Nothing is collected: the packed package in Node and in workerd goes through many cycles, and
+ * what is in use stays as it is.
  *
- * Environment: as of tests/runtimes/run.mjs; EDGELATCH_SOAK_CYCLES, at least so many in each (100,000), and
- * EDGELATCH_SOAK_MINUTES, for at least so long (0).
+ * Environment: as of tests/runtimes/run.mjs; EDGELATCH_SOAK_CYCLES, at least so many in each
+ * (100,000), and EDGELATCH_SOAK_MINUTES, for at least so long (0).
  */
 
 import assert from "node:assert/strict";
@@ -20,17 +21,29 @@ const CYCLES = Number(process.env.EDGELATCH_SOAK_CYCLES ?? 100_000);
 const MINUTES = Number(process.env.EDGELATCH_SOAK_MINUTES ?? 0);
 /** In one request of the Worker. */
 const PART = 10_000;
-/** The least that is ever kept of a thing in WebAssembly's memory is sixteen. After a collection nothing of a cycle is. */
+/**
+ * The least that is ever kept of a thing in WebAssembly's memory is sixteen. After a collection
+ * nothing of a cycle is.
+ */
 const WASM_BYTES_PER_CYCLE = 1;
-/** JavaScript's heap breathes. What is kept of each cycle, be it the smallest object with something in it, would be more than this. */
+/**
+ * JavaScript's heap breathes. What is kept of each cycle, be it the smallest object with something
+ * in it, would be more than this.
+ */
 const HEAP_BYTES_PER_CYCLE = 32;
-/** Of each sort there are few, and the tables of those who wait are one size or the next, up to twenty thousand apart. */
+/**
+ * Of each sort there are few, and the tables of those who wait are one size or the next, up to
+ * twenty thousand apart.
+ */
 const SORTS = { rounds: 6, together: 100, bytesPerCycle: 64 };
 /** Of those who had to do with something last; each ends by itself. */
 const MOST_TIMERS = 1_000;
 /** So many locks are there, as programs/cycles.mjs has them. */
 const LANES = 64;
-/** The longest that anything of a cycle stays in Redis: the tombstone of a client that had not yet seen its clock. */
+/**
+ * The longest that anything of a cycle stays in Redis: the tombstone of a client that had not yet
+ * seen its clock.
+ */
 const LONGEST_MS = 15 * 60_000;
 
 after(removeProjects);
@@ -105,7 +118,10 @@ function check(parts, knowsHeap) {
   assert.ok(heap < HEAP_BYTES_PER_CYCLE * cycles, `the heap grows by ${heap} bytes in ${cycles} cycles`);
 }
 
-/** The first part warms up: engines compile and pools fill. What is in use afterwards breathes, and the least at the end is compared. */
+/**
+ * The first part warms up: engines compile and pools fill. What is in use afterwards breathes, and
+ * the least at the end is compared.
+ */
 function grown(parts, of) {
   const [warm, ...rest] = parts.map(of);
   return Math.min(...rest.slice(-2)) - warm;

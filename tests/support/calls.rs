@@ -120,7 +120,8 @@ impl Calls {
     }
 }
 
-/// The first try of a lock by owner 1, under the request id of this number, which waits for so many replicas.
+/// The first try of a lock by owner 1, under the request id of this number, which waits for so many
+/// replicas.
 pub fn replicated(number: u64, name: &str, replicas: u8) -> ScriptCall {
     let mut bytes = [1; 32];
     bytes[16..24].copy_from_slice(&number.wrapping_sub(1).to_le_bytes());

@@ -275,7 +275,8 @@ fn of_guard(key: &str) -> Vec<Known> {
     all
 }
 
-/// Every call about these names: objects of the first, what takes both, and a guarded key called like the first.
+/// Every call about these names: objects of the first, what takes both, and a guarded key called
+/// like the first.
 pub fn every_call(one: &str, two: &str, publish: Publish) -> Vec<Known> {
     let mut calls: Vec<Known> = targets(one, two, publish).iter().flat_map(of_target).collect();
     calls.extend(of_objects(one, publish));

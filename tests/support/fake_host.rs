@@ -8,8 +8,8 @@ use std::time::Duration;
 use edgelatch::host::{Host, NoEntropy, TokioHost};
 use edgelatch::time::Instant;
 
-/// A host whose clocks stand still until the test moves them: however slow the machine is, nothing times out by itself. Its
-/// entropy is a counter.
+/// A host whose clocks stand still until the test moves them: however slow the machine is, nothing
+/// times out by itself. Its entropy is a counter.
 #[derive(Clone)]
 pub struct FakeHost(Arc<Mutex<State>>);
 
@@ -41,7 +41,8 @@ impl FakeHost {
         self.0.lock().unwrap().drawn = drawn;
     }
 
-    /// Moves both clocks on and wakes one of those who sleep: timers that are due together go off one after the other.
+    /// Moves both clocks on and wakes one of those who sleep: timers that are due together go off
+    /// one after the other.
     pub fn pass_for_one(&self, time: Duration) {
         let sleeper = {
             let mut state = self.0.lock().unwrap();

@@ -36,7 +36,8 @@ impl Mail {
         Ok(())
     }
 
-    /// What somebody's commands have published since that was asked last, or since the last of them began.
+    /// What somebody's commands have published since that was asked last, or since the last of them
+    /// began.
     pub(super) fn take(&mut self, whose: usize) -> Vec<Message> {
         self.heard.remove(&whose).unwrap_or_default()
     }

@@ -100,7 +100,8 @@ impl Redis {
         self.dump_sha1 = Some(self.ask(&["SCRIPT", "LOAD", DUMP]).await);
     }
 
-    /// Listens to these channels, and to those of shards of the same names, besides to all that is published otherwise.
+    /// Listens to these channels, and to those of shards of the same names, besides to all that is
+    /// published otherwise.
     pub async fn listen(&mut self, channels: &[String]) {
         for channel in channels {
             self.connection.subscribe(channel).await.unwrap();

@@ -102,7 +102,8 @@ impl Relay {
         *self.shared.to_pipelines.lock().unwrap() = Some(said);
     }
 
-    /// How many requests came so far, however many commands were in each; those for streams not counted.
+    /// How many requests came so far, however many commands were in each; those for streams not
+    /// counted.
     pub fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::SeqCst)
     }
@@ -137,14 +138,15 @@ impl Relay {
         self.shared.seen.lock().unwrap().clone()
     }
 
-    /// Whether Redis has done all that was asked since the last plan was made, if nothing was silenced or under way then, and
-    /// the gateway has answered for each stream.
+    /// Whether Redis has done all that was asked since the last plan was made, if nothing was
+    /// silenced or under way then, and the gateway has answered for each stream.
     pub fn is_quiet(&self) -> bool {
         self.shared.streams.are_answered()
             && self.shared.answered.load(Ordering::SeqCst) >= self.shared.seen.lock().unwrap().len()
     }
 
-    /// Whether every request that was read has its whole answer, or gets none, and the gateway has answered for each stream.
+    /// Whether every request that was read has its whole answer, or gets none, and the gateway has
+    /// answered for each stream.
     pub fn is_idle(&self) -> bool {
         self.shared.streams.are_answered() && self.shared.in_progress.load(Ordering::SeqCst) == 0
     }
@@ -255,7 +257,8 @@ impl Shared {
         answer
     }
 
-    /// What is done with a request: of several commands in one, what is done with the first for which there is anything.
+    /// What is done with a request: of several commands in one, what is done with the first for
+    /// which there is anything.
     fn fault(&self, commands: &[Vec<String>]) -> Fault {
         let plan = Arc::clone(&self.plan.lock().unwrap());
         let faults: Vec<Fault> =
@@ -263,7 +266,8 @@ impl Shared {
         faults.into_iter().find(|fault| !fault.is_none()).unwrap_or_else(Fault::none)
     }
 
-    /// The same request with the first of its commands, so many, whose scripts read the clocks as they were set.
+    /// The same request with the first of its commands, so many, whose scripts read the clocks as
+    /// they were set.
     fn to_pass_on(
         &self,
         raw: Vec<u8>,

@@ -1,4 +1,5 @@
-//! Calls whose times pass in reality: they are repeated with longer times until the machine is fast enough for them.
+//! Calls whose times pass in reality: they are repeated with longer times until the machine is fast
+//! enough for them.
 
 use std::iter;
 use std::time::Duration;

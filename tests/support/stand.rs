@@ -20,11 +20,13 @@ pub type LedClient = Client<Reqwest, FakeHost>;
 
 /// No test waits for this long unless it fails.
 const AT_MOST: Duration = Duration::from_secs(300);
-/// The time for an attempt that a gateway answers: far more than a busy machine needs, so that no answer comes too late.
+/// The time for an attempt that a gateway answers: far more than a busy machine needs, so that no
+/// answer comes too late.
 pub const ANSWERED_ATTEMPT: Duration = Duration::from_secs(25);
 /// By how much virtual time advances at once: little beside the time for any attempt.
 const STEP: Duration = Duration::from_millis(10);
-/// For how many turns of the event loop nothing is under way before virtual time advances: what was answered is read by then.
+/// For how many turns of the event loop nothing is under way before virtual time advances: what was
+/// answered is read by then.
 const IDLE_TURNS: u32 = 50;
 
 pub struct Stand {
@@ -126,8 +128,8 @@ impl Stand {
     }
 }
 
-/// Asks again and again until it is so, with time that passes in such steps whenever nothing is under way. What was silenced is
-/// under way for ever.
+/// Asks again and again until it is so, with time that passes in such steps whenever nothing is
+/// under way. What was silenced is under way for ever.
 pub async fn until_led(
     stand: &Stand,
     host: &FakeHost,
@@ -146,8 +148,9 @@ pub async fn until_led(
     .await;
 }
 
-/// Awaits `call`. Virtual time advances whenever no gateway has anything left to do, as `is_idle` tells: so pauses and attempts
-/// without an answer end at once, and no answer comes too late, however slow the machine is.
+/// Awaits `call`. Virtual time advances whenever no gateway has anything left to do, as `is_idle`
+/// tells: so pauses and attempts without an answer end at once, and no answer comes too late,
+/// however slow the machine is.
 pub async fn in_virtual_time<T>(
     host: &FakeHost,
     is_idle: impl Fn() -> bool,

@@ -83,6 +83,7 @@ async fn comes_up(process: &mut Child, address: SocketAddr) -> bool {
         up || process.try_wait().unwrap().is_some()
     })
     .await;
-    // One that could not listen has ended by now, or is about to: whoever answered is somebody else.
+    // One that could not listen has ended by now, or is about to: whoever answered is somebody
+    // else.
     up && process.try_wait().unwrap().is_none()
 }

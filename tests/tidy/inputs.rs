@@ -1,4 +1,5 @@
-//! Random tests draw from a fixed seed: `support/random.rs` has it, and no test draws from another source.
+//! Random tests draw from a fixed seed: `support/random.rs` has it, and no test draws from another
+//! source.
 
 use super::files::{File, below};
 
@@ -9,7 +10,8 @@ const SOURCE: &str = "tests/support/random.rs";
 /// This file, which spells the words that it forbids.
 const HERE: &str = "tests/tidy/inputs.rs";
 
-/// Draws from a generator whose seed is random, or from the system. Product code outside of tests may name `getrandom`.
+/// Draws from a generator whose seed is random, or from the system. Product code outside of tests
+/// may name `getrandom`.
 const UNSEEDED: [&str; 10] = [
     "Rng::new(",
     "fastrand::bool(",

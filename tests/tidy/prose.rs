@@ -1,6 +1,6 @@
-//! Wording that a machine can check. Two counts of each top-level folder may not rise: words without
-//! a referent, and comments of more than 100 columns. When a change lowers a count, lower its row to
-//! the count that `--no-capture` prints.
+//! Wording that a machine can check. Two counts of each top-level folder may not rise: words
+//! without a referent, and comments of more than 100 columns. When a change lowers a count, lower
+//! its row to the count that `--no-capture` prints.
 
 use std::collections::BTreeMap;
 
@@ -31,13 +31,13 @@ struct Counts {
 
 const MOST: [(&str, Counts); 8] = [
     (".", Counts { vague_words: 2, wide_comments: 0 }),
-    ("docs", Counts { vague_words: 11, wide_comments: 0 }),
-    ("gateway", Counts { vague_words: 62, wide_comments: 166 }),
-    ("pkg", Counts { vague_words: 21, wide_comments: 129 }),
-    ("src", Counts { vague_words: 134, wide_comments: 699 }),
-    ("tests", Counts { vague_words: 303, wide_comments: 549 }),
-    ("www", Counts { vague_words: 29, wide_comments: 51 }),
-    ("xtask", Counts { vague_words: 18, wide_comments: 105 }),
+    ("docs", Counts { vague_words: 10, wide_comments: 0 }),
+    ("gateway", Counts { vague_words: 62, wide_comments: 3 }),
+    ("pkg", Counts { vague_words: 17, wide_comments: 6 }),
+    ("src", Counts { vague_words: 132, wide_comments: 243 }),
+    ("tests", Counts { vague_words: 303, wide_comments: 22 }),
+    ("www", Counts { vague_words: 29, wide_comments: 0 }),
+    ("xtask", Counts { vague_words: 18, wide_comments: 0 }),
 ];
 
 /// Whether `text` has a letter, a digit or an underscore at this side of a match: part of a longer

@@ -9,7 +9,8 @@ const SCENARIOS: u32 = 95;
 /// What says which tests show something.
 const PAPERS: [&str; 3] = ["docs/reliability.md", "docs/security.md", "docs/threat-model.md"];
 
-/// The layer of the tests in each folder; the first folder that a path begins with counts. In the order of the table of layers.
+/// The layer of the tests in each folder; the first folder that a path begins with counts. In the
+/// order of the table of layers.
 const LAYERS: [(&str, &str); 19] = [
     ("src/", "unit"),
     ("xtask/", "unit"),

@@ -36,7 +36,8 @@ fn no_function_is_too_long() {
     }
 }
 
-/// Whether a block of a function begins in this line, as the formatters of all our languages lay it out.
+/// Whether a block of a function begins in this line, as the formatters of all our languages lay it
+/// out.
 fn begins_a_function(line: &str) -> bool {
     let bare = line.trim_start();
     let is_comment = bare.starts_with("//") || bare.starts_with("--") || bare.starts_with('*');

@@ -1,4 +1,5 @@
-// Mistakes. None of them may compile; a line that does is reported, since nothing is left to expect.
+// Mistakes. None of them may compile; a line that does is reported, since nothing is left to
+// expect.
 
 import { connect } from "edgelatch";
 import type {

@@ -1,7 +1,8 @@
 /**
  * The packed npm package as TypeScript sees it, by both ways that it resolves packages.
  *
- * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_TOOLS (a `node_modules` with typescript).
+ * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_TOOLS (a `node_modules` with
+ * typescript).
  */
 
 import assert from "node:assert/strict";

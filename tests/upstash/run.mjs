@@ -1,8 +1,10 @@
 /**
- * The official clients of Upstash, unchanged, against our gateway; and our own package beside them on the same Redis.
+ * The official clients of Upstash, unchanged, against our gateway; and our own package beside them
+ * on the same Redis.
  *
- * Environment: EDGELATCH_TEST_URL and EDGELATCH_TEST_TOKEN (the gateway), EDGELATCH_TOOLS (a `node_modules` with
- * `@upstash/redis` and `@upstash/lock`), EDGELATCH_TARBALL (what `npm pack` made).
+ * Environment: EDGELATCH_TEST_URL and EDGELATCH_TEST_TOKEN (the gateway), EDGELATCH_TOOLS (a
+ * `node_modules` with `@upstash/redis` and `@upstash/lock`), EDGELATCH_TARBALL (what `npm pack`
+ * made).
  */
 
 import assert from "node:assert/strict";

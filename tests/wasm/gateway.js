@@ -1,4 +1,5 @@
-// A fetch function that answers scripts of the lock as Redis would: one hold in memory, and the frame of every reply.
+// A fetch function that answers scripts of the lock as Redis would: one hold in memory, and the
+// frame of every reply.
 //
 // A function body. `refusals`: how many tries find the lock held before it is granted.
 

@@ -1,6 +1,8 @@
-// A fetch function whose paths say what it does: the peer of the transport's conformance suite, without a server.
+// A fetch function whose paths say what it does: the peer of the transport's conformance suite,
+// without a server.
 //
-// A function body. `shown` tells whether a redirection is shown as it is, as Node does, or hidden, as browsers do.
+// A function body. `shown` tells whether a redirection is shown as it is, as Node does, or hidden,
+// as browsers do.
 
 const counts = new Map();
 const add = (what) => counts.set(what, (counts.get(what) ?? 0) + 1);

@@ -1,4 +1,5 @@
-//! The rooms without I/O, with numbers of 32 bits: names, times, and one conversation with a machine.
+//! The rooms without I/O, with numbers of 32 bits: names, times, and one conversation with a
+//! machine.
 
 use std::time::Duration;
 

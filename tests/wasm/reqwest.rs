@@ -1,5 +1,5 @@
-//! `reqwest` on top of `fetch`. It follows redirections before anybody can say no, so the transport's suite is not for it as
-//! a whole; what it can keep to stands here.
+//! `reqwest` on top of `fetch`. It follows redirections before anybody can say no, so the
+//! transport's suite is not for it as a whole; what it can keep to stands here.
 
 use edgelatch::error::FailureKind;
 use edgelatch::host::JsHost;

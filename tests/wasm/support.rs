@@ -13,7 +13,8 @@ pub(super) const PEER: &str = "https://peer.example";
 /// An address where nobody listens.
 pub(super) const NOBODY: &str = "https://nobody.example";
 
-/// The peer of the transport's suite. `shown`: a redirection is seen as it is, as in Node, and not hidden, as in browsers.
+/// The peer of the transport's suite. `shown`: a redirection is seen as it is, as in Node, and not
+/// hidden, as in browsers.
 pub(super) fn peer(shown: bool) -> Function {
     made("shown", include_str!("peer.js"), shown)
 }

@@ -39,7 +39,8 @@ const BODIES: [&str; 3] = [
     r#"{~"x"~:~{~"x"~:~[~1~]~}~,~"error"~:~"ERR"~}"#,
 ];
 
-/// Pieces to put in between. The space keeps digits from an exponent: the other reader has no room for 1e312, wherever it stands.
+/// Pieces to put in between. The space keeps digits from an exponent: the other reader has no room
+/// for 1e312, wherever it stands.
 const PIECES: &str = concat!(
     r#"{~}~[~]~,~:~"result"~"error"~"x"~null~true~1~-1~12~01~1.5~1e3 ~9223372036854775807~"#,
     r#"9223372036854775808~"\u0041"~"\ud83d\ude00"~"\ud83d"~"\x"~"é"~"NOSCRIPT"~"ERR no"~ ~"#,
@@ -60,7 +61,8 @@ fn shuffled() -> impl Strategy<Value = Vec<&'static str>> {
     })
 }
 
-/// The one answer in a body, as another reader of JSON understands it: cells, or the text of an error.
+/// The one answer in a body, as another reader of JSON understands it: cells, or the text of an
+/// error.
 fn reference(pieces: &[&str]) -> Option<Result<Vec<Cell>, String>> {
     let body: Value = serde_json::from_str(&whole(pieces)).ok()?;
     // That reader takes the last of two fields of one name, and says nothing.

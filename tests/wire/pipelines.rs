@@ -1,4 +1,5 @@
-//! Several calls in one request, and the answer of each: `pipelines` of `tests/vectors/upstash.json`.
+//! Several calls in one request, and the answer of each: `pipelines` of
+//! `tests/vectors/upstash.json`.
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::calls::OwnScript;

@@ -39,7 +39,8 @@ fn answer(status: u16, body: impl Into<Vec<u8>>) -> Answer {
     })
 }
 
-/// The hash was not known when it came. A copy of that request may come once it is, so it is not as if nothing had left.
+/// The hash was not known when it came. A copy of that request may come once it is, so it is not as
+/// if nothing had left.
 #[test]
 fn a_second_form_that_does_not_leave_leaves_the_first_behind() {
     let mut asked = 0;

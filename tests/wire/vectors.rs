@@ -60,7 +60,8 @@ pub(crate) fn call(name: &str, lock: &str, publish: Publish) -> ScriptCall {
     }
 }
 
-/// The call of a vector: one of a conversation asks for the lock's state unless it is to wait for replicas.
+/// The call of a vector: one of a conversation asks for the lock's state unless it is to wait for
+/// replicas.
 pub(crate) fn call_of(vector: &Value) -> ScriptCall {
     let name = vector["call"].as_str().unwrap_or("inspect");
     let lock = vector["lock"].as_str().unwrap_or("invoice:42");

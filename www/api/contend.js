@@ -10,8 +10,9 @@ import { Story } from "./story.js";
 import { Witness } from "./witness.js";
 
 /**
- * `POST /api/contend?kind=…&role=…&run=<name>&id=<name>&holdMs=<number>&leaseMs=<number>`, and, where they are wanted,
- * `after` and `number` (what the witness has to see before it comes) and `delayMs` (how much later): answers a stream of JSON lines.
+ * `POST /api/contend?kind=…&role=…&run=<name>&id=<name>&holdMs=<number>&leaseMs=<number>`, and,
+ * where they are wanted, `after` and `number` (what the witness has to see before it comes) and
+ * `delayMs` (how much later): answers a stream of JSON lines.
  */
 export function contend({ request, env, context, query }) {
   const roles = ROLES[query.oneOf("kind", Object.keys(ROLES))];
@@ -32,7 +33,8 @@ export function contend({ request, env, context, query }) {
     witness: new Witness(env, run, id),
     story: new Story(request.signal),
   };
-  // Keeps the Worker going for a moment after its client left, so that a waiter can still undo its request.
+  // Keeps the Worker going for a moment after its client left, so that a waiter can still undo its
+  // request.
   context.waitUntil(live(contender, roles[role]));
   return new Response(contender.story.readable, {
     headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" },

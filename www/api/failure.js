@@ -17,7 +17,8 @@ export function describe(error) {
     const status = { "wait-timeout": 409, "invalid-option": 500 }[error.code] ?? 502;
     return { status, code: error.code, message: error.message };
   }
-  // Whatever else it is, it is a fault of this Worker: its text is for the log and not for the client.
+  // Whatever else it is, it is a fault of this Worker: its text is for the log and not for the
+  // client.
   console.error(error);
   return { status: 500, code: "internal", message: "The Worker failed." };
 }

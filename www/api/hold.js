@@ -1,8 +1,9 @@
 /**
  * Waits for something, holds it for a while, and releases it.
  *
- * The page kills a holder by cutting its connection. A holder that loses its client stops where it stands, as one that crashed
- * would: no more renewals and no release, so that its lease runs out by itself. A waiter that loses its client leaves.
+ * The page kills a holder by cutting its connection. A holder that loses its client stops where it
+ * stands, as one that crashed would: no more renewals and no release, so that its lease runs out by
+ * itself. A waiter that loses its client leaves.
  */
 
 import { EdgelatchError, LeaseLostError } from "edgelatch";
@@ -11,10 +12,11 @@ import { WAIT_MS } from "../kinds.js";
 import { pause } from "./story.js";
 
 /**
- * Lives through its steps, one after the other; each is acquired before the one before it is released.
+ * Lives through its steps, one after the other; each is acquired before the one before it is
+ * released.
  *
- * A step has `acquire(options)`, the `mode` (`alone` or `shared`), `limit`, `places` and `isOrdered` that the witness shall see, and
- * what is done first when it is held: `begin(lease)`.
+ * A step has `acquire(options)`, the `mode` (`alone` or `shared`), `limit`, `places` and
+ * `isOrdered` that the witness shall see, and what is done first when it is held: `begin(lease)`.
  */
 export async function hold(contender, steps) {
   const { story, witness, after, delayMs } = contender;
@@ -47,7 +49,9 @@ async function take(contender, step, before) {
   }
 }
 
-/** Keeps the lease for `holdMs`, renewing it at a third of its time, or until the client has left. */
+/**
+ * Keeps the lease for `holdMs`, renewing it at a third of its time, or until the client has left.
+ */
 async function work(lease, { holdMs, leaseMs, story, witness }, step) {
   const until = Date.now() + holdMs;
   for (;;) {
@@ -60,7 +64,8 @@ async function work(lease, { holdMs, leaseMs, story, witness }, step) {
       await witness.stay(lease, step);
     } catch (error) {
       if (error instanceof LeaseLostError || !(error instanceof EdgelatchError)) throw error;
-      // The hold stands as it was: try again at the next turn, until `lease.signal` says that it is over.
+      // The hold stands as it was: try again at the next turn, until `lease.signal` says that it is
+      // over.
     }
   }
 }
@@ -72,7 +77,10 @@ async function giveBack({ story, witness }, lease) {
   story.tell(await lease.release());
 }
 
-/** Without the witness nothing is released: it would take the next one for an intruder. The lease runs out by itself. */
+/**
+ * Without the witness nothing is released: it would take the next one for an intruder. The lease
+ * runs out by itself.
+ */
 async function giveUp({ witness }, leases) {
   await witness.leave();
   for (const lease of leases) await lease?.release();

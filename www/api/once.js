@@ -1,4 +1,7 @@
-/** The main job: read, change and write a counter under a lock. Without the lock, updates would get lost. */
+/**
+ * The main job: read, change and write a counter under a lock. Without the lock, updates would get
+ * lost.
+ */
 
 import { connect } from "edgelatch";
 
@@ -9,7 +12,10 @@ const COUNTER = "demo:counter";
 /** Long enough for a few dozen requests that all want the lock at once. */
 const WAIT_MS = 30_000;
 
-/** Time between reading and writing: wide enough that two at a time would surely read the same number. */
+/**
+ * Time between reading and writing: wide enough that two at a time would surely read the same
+ * number.
+ */
 const WORK_MS = 5;
 
 /** `POST /api/once?id=<name>`: adds 1 to the counter, alone. */

@@ -1,4 +1,7 @@
-/** Standing in line for the fair lock: who comes after whom has to be certain, or the order of grants would say nothing. */
+/**
+ * Standing in line for the fair lock: who comes after whom has to be certain, or the order of
+ * grants would say nothing.
+ */
 
 import { castOf } from "../kinds.js";
 import { command } from "./redis.js";
@@ -13,7 +16,9 @@ export const CROWD = castOf("fair").length;
 /** The reason of a wait that was given up; not an error. */
 export class LeftError extends Error {}
 
-/** Acquires the lock, and joins when Redis has this one in its queue, so that the next one may come. */
+/**
+ * Acquires the lock, and joins when Redis has this one in its queue, so that the next one may come.
+ */
 export async function inLine(contender, lock, options) {
   const { env, story, witness } = contender;
   const before = new Set(await queueOf(env, lock));

@@ -7,7 +7,10 @@ import { CROWD, inLine } from "./queue.js";
 import { KEY_LIFE_SECONDS } from "./redis.js";
 import { guardedWrite } from "./store.js";
 
-/** How long the fair lock believes in a waiter of which it hears nothing. It shows itself three times as often. */
+/**
+ * How long the fair lock believes in a waiter of which it hears nothing. It shows itself three
+ * times as often.
+ */
 const FAIR_LIFE_MS = 3_000;
 
 export const ROLES = {

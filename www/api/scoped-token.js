@@ -1,7 +1,8 @@
 // The same lines as in docs/scoped-tokens.md.
 /**
- * Signs a token; `key` is a line of the gateway's `--scope-key-file`. `claims` has at least `maxLeaseMs` and `prefix`, the beginning
- * of the names of locks; the gateway's README lists the others.
+ * Signs a token; `key` is a line of the gateway's `--scope-key-file`. `claims` has at least
+ * `maxLeaseMs` and `prefix`, the beginning of the names of locks; the gateway's README lists the
+ * others.
  */
 export async function scopedToken(key, { livesSeconds, ...claims }) {
   const exp = Math.floor(Date.now() / 1000) + livesSeconds;

@@ -1,14 +1,17 @@
 /**
- * A store that is guarded by fencing tokens: it remembers the newest token it has seen and refuses every older one.
+ * A store that is guarded by fencing tokens: it remembers the newest token it has seen and refuses
+ * every older one.
  *
- * This is what makes a lock safe against a holder that was stopped, lost its lease, and comes back without knowing it.
+ * This is what makes a lock safe against a holder that was stopped, lost its lease, and comes back
+ * without knowing it.
  */
 
 import { command, KEY_LIFE_SECONDS } from "./redis.js";
 
 /**
- * KEYS[1] the store, a hash of `token` and `value`; ARGV: token, value, seconds to keep it. Compares and writes in one
- * atomic step. Replies 1 or 0 (written or refused) and the newest token. Sent twice it writes the same again.
+ * KEYS[1] the store, a hash of `token` and `value`; ARGV: token, value, seconds to keep it.
+ * Compares and writes in one atomic step. Replies 1 or 0 (written or refused) and the newest token.
+ * Sent twice it writes the same again.
  */
 const GUARDED_WRITE = `
 local newest = redis.call('HGET', KEYS[1], 'token')

@@ -1,6 +1,9 @@
 /** What a request tells of itself while it lasts, and whether somebody still listens. */
 
-/** How often an empty line is sent: on some ways a lost connection is noticed only when something is sent. */
+/**
+ * How often an empty line is sent: on some ways a lost connection is noticed only when something is
+ * sent.
+ */
 const PULSE_MS = 100;
 
 /** A stream of events, one line of JSON each. */

@@ -1,4 +1,6 @@
-/** What the page may ask the gateway for itself: a token for the names of one run, and for minutes. */
+/**
+ * What the page may ask the gateway for itself: a token for the names of one run, and for minutes.
+ */
 
 import { pageKey, pagePrefix } from "./names.js";
 import { scopedToken } from "./scoped-token.js";

@@ -3,7 +3,10 @@
 import { COUNTS, KINDS, PERMITS, requestsOf } from "../kinds.js";
 import { recordOf } from "./witness.js";
 
-/** `GET /api/cast?kind=…&run=<name>&holdMs=<number>&leaseMs=<number>`: who is to contend, as queries of `/api/contend`. */
+/**
+ * `GET /api/cast?kind=…&run=<name>&holdMs=<number>&leaseMs=<number>`: who is to contend, as queries
+ * of `/api/contend`.
+ */
 export function cast({ query }) {
   const kind = query.oneOf("kind", KINDS);
   const settings = {
@@ -14,7 +17,10 @@ export function cast({ query }) {
   return Response.json({ cast: requestsOf(kind, settings) });
 }
 
-/** `GET /api/verdict?kind=…&run=<name>`: whether the promise held, how many entered, and both in words. */
+/**
+ * `GET /api/verdict?kind=…&run=<name>`: whether the promise held, how many entered, and both in
+ * words.
+ */
 export async function verdict({ env, query }) {
   const kind = query.oneOf("kind", KINDS);
   const record = await recordOf(env, query.name("run"));

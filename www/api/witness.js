@@ -1,8 +1,9 @@
 /**
- * What Redis sees of a run, beside the locks: who is inside, who stands in line, how far it was counted.
+ * What Redis sees of a run, beside the locks: who is inside, who stands in line, how far it was
+ * counted.
  *
- * It knows nothing of edgelatch and believes no Worker: whether somebody entered who should not have is decided in Redis, in the
- * same step that lets him in.
+ * It knows nothing of edgelatch and believes no Worker: whether somebody entered who should not
+ * have is decided in Redis, in the same step that lets him in.
  */
 
 import { WAIT_MS } from "../kinds.js";
@@ -10,8 +11,8 @@ import { command, KEY_LIFE_SECONDS } from "./redis.js";
 import { pause } from "./story.js";
 
 /**
- * KEYS: who is inside (by id: `<end in ms> <mode> <places>`), the record of the run, who stands in line. ARGV: what is done, and
- * its arguments. Replies Redis' time in ms, and what came of it.
+ * KEYS: who is inside (by id: `<end in ms> <mode> <places>`), the record of the run, who stands in
+ * line. ARGV: what is done, and its arguments. Replies Redis' time in ms, and what came of it.
  */
 const SEEN = `
 local inside, record, line = KEYS[1], KEYS[2], KEYS[3]
@@ -88,7 +89,10 @@ export class Witness {
     this.#id = id;
   }
 
-  /** Says that this one is inside, as long as its lease can be trusted: to be said when the lock is held. */
+  /**
+   * Says that this one is inside, as long as its lease can be trusted: to be said when the lock is
+   * held.
+   */
   enter(lease, { mode, limit = 1_000, isOrdered = false, places = [] }) {
     return this.#do("enter", this.#id, this.#end(lease), mode, limit, isOrdered ? 1 : 0, spelt(places));
   }
@@ -123,7 +127,10 @@ export class Witness {
     return this.#do("pass", this.#id, counts);
   }
 
-  /** Waits until so many have joined, or have entered `alone` or `shared`. It learns Redis' time, so it comes before a hold. */
+  /**
+   * Waits until so many have joined, or have entered `alone` or `shared`. It learns Redis' time, so
+   * it comes before a hold.
+   */
   async sees(what, number, signal) {
     for (let looks = 0; (await this.#do("look", what)) < number; looks += 1) {
       if (looks * LOOK_MS > WAIT_MS) throw new NoShowError("Not all who belong to this round have come.");
@@ -132,7 +139,10 @@ export class Witness {
     }
   }
 
-  /** Never later than the end of the lease by Redis' own clock, so that nobody is accused who waited for it. */
+  /**
+   * Never later than the end of the lease by Redis' own clock, so that nobody is accused who waited
+   * for it.
+   */
   #end(lease) {
     return Math.floor(Date.now() + lease.remaining() + this.#ahead);
   }
@@ -153,7 +163,10 @@ export async function recordOf(env, run) {
   return record;
 }
 
-/** Places as one text with a space on both sides of each. Whoever names none is at the one that all share. */
+/**
+ * Places as one text with a space on both sides of each. Whoever names none is at the one that all
+ * share.
+ */
 function spelt(places) {
   return ` ${places.length > 0 ? places.join(" ") : "here"} `;
 }

@@ -1,4 +1,7 @@
-/** `node notes.mjs <version>`: prints the section of `CHANGELOG.md` about this version, or fails if there is none. */
+/**
+ * `node notes.mjs <version>`: prints the section of `CHANGELOG.md` about this version, or fails if
+ * there is none.
+ */
 
 import { readFileSync } from "node:fs";
 

@@ -1,6 +1,7 @@
 /**
- * `node weigh.mjs <folder> <tarball>`: weighs each file of the installed package, raw and compressed, then what a runtime loads of each
- * entry, and the tarball. Prints the figures as JSON. Used by `cargo xtask size`.
+ * `node weigh.mjs <folder> <tarball>`: weighs each file of the installed package, raw and
+ * compressed, then what a runtime loads of each entry, and the tarball. Prints the figures as JSON.
+ * Used by `cargo xtask size`.
  */
 
 import { readdirSync, readFileSync, statSync } from "node:fs";

@@ -15,8 +15,9 @@ use crate::progress::{output_of, quiet, run};
 use crate::stamp::{self, Digest};
 pub(crate) use module::{builds_std, is_reproducible};
 
-/// The whole workspace, whatever of it is built: cargo gives a dependency the features that the chosen packages want of it, so
-/// another choice would build the dependencies again. `tests` wants of them what any test does.
+/// The whole workspace, whatever of it is built: cargo gives a dependency the features that the
+/// chosen packages want of it, so another choice would build the dependencies again. `tests` wants
+/// of them what any test does.
 pub(crate) const WORKSPACE: [&str; 1] = ["--workspace"];
 /// The package with the integration tests, which alone is built for release.
 pub(crate) const TESTS: &str = "edgelatch-tests";
@@ -67,7 +68,8 @@ const WASM_PASSES: &[&str] = &[
     "--always-inline-max-function-size=2",
     "--one-caller-inline-max-function-size=0",
 ];
-/// White space and syntax go; names stay and lines are short, so that a stack trace can be read: Node prints the line of an error.
+/// White space and syntax go; names stay and lines are short, so that a stack trace can be read:
+/// Node prints the line of an error.
 const SCRIPT_FLAGS: &[&str] = &[
     "--minify-whitespace",
     "--minify-syntax",
@@ -99,8 +101,8 @@ const APART: [&str; 3] =
 const DECLARATIONS: [&str; 4] = ["errors", "index", "objects", "slim"];
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Builds the gateway for demos and tests, in the profile and with the features of the tests, so that neither builds again what
-/// the other has built. Returns the program.
+/// Builds the gateway for demos and tests, in the profile and with the features of the tests, so
+/// that neither builds again what the other has built. Returns the program.
 pub(crate) fn gateway(place: &Place) -> Result<PathBuf> {
     let mut command = place.command("cargo");
     command.arg("build").args(WORKSPACE).args(["--bin", GATEWAY]);
@@ -108,8 +110,8 @@ pub(crate) fn gateway(place: &Place) -> Result<PathBuf> {
     Ok(place.target.join("debug").join(GATEWAY))
 }
 
-/// Builds the gateway in the profile and with the features of the tests that a full run builds for release, so that neither builds
-/// the dependencies again. Returns the program.
+/// Builds the gateway in the profile and with the features of the tests that a full run builds for
+/// release, so that neither builds the dependencies again. Returns the program.
 pub(crate) fn fast_gateway(place: &Place) -> Result<PathBuf> {
     let mut command = place.command("cargo");
     command.args(["build", "--release", "--package", TESTS, "--package", GATEWAY]);
@@ -162,8 +164,9 @@ pub(crate) fn package(place: &Place) -> Result<()> {
     stamp::set(&stamp, &digest)
 }
 
-/// The glue imports copies of our scripts from folders of its own. `errors.js` has to be the package's, since a copy of its
-/// classes would be others; what is the glue's alone is put beside it.
+/// The glue imports copies of our scripts from folders of its own. `errors.js` has to be the
+/// package's, since a copy of its classes would be others; what is the glue's alone is put beside
+/// it.
 fn use_package_s_own(wasm: &Path) -> Result<()> {
     let (glue, copies) = (wasm.join("edgelatch.js"), wasm.join("snippets"));
     let text = fs::read_to_string(&glue).context("wasm-bindgen wrote no glue")?;
@@ -233,7 +236,8 @@ fn name_repository(manifest: &Path) -> Result<()> {
         .context("cannot write the manifest")
 }
 
-/// Installs the tarball into a folder below target, as a user would into a project; answers the folder.
+/// Installs the tarball into a folder below target, as a user would into a project; answers the
+/// folder.
 pub(crate) fn consumer(place: &Place, name: &str) -> Result<PathBuf> {
     let tarball = tarball(place)?;
     let folder = place.folder(name)?;
@@ -268,7 +272,8 @@ pub(crate) fn npm_version(place: &Place) -> Result<String> {
         .context("pkg/package.json has no version")
 }
 
-/// Numbers what wasm-bindgen has put a hash behind, on both sides: hashes cannot be compressed, and numbers of the same length do.
+/// Numbers what wasm-bindgen has put a hash behind, on both sides: hashes cannot be compressed, and
+/// numbers of the same length do.
 fn shorten_names(module: &Path, glue: &Path) -> Result<()> {
     let mut bytes = fs::read(module)?;
     let mut text = fs::read_to_string(glue)?;
@@ -296,8 +301,8 @@ fn hashes(glue: &str) -> BTreeSet<String> {
     ends.filter(is_hash).map(str::to_owned).collect()
 }
 
-/// Puts all that the entries share into one file, since each further one takes a runtime time to find and to read, and adds what
-/// `require` finds.
+/// Puts all that the entries share into one file, since each further one takes a runtime time to
+/// find and to read, and adds what `require` finds.
 fn join_scripts(place: &Place, folder: &Path) -> Result<()> {
     let bundle = |entries: &[&str], flags: &[&str]| {
         let mut esbuild = place.command("esbuild");

@@ -1,5 +1,5 @@
-//! The costs of the npm package in `docs/environments.md`: the sizes that `cargo xtask size --record` has kept, and the time of a start
-//! that `cargo xtask bench` has measured.
+//! The costs of the npm package in `docs/environments.md`: the sizes that `cargo xtask size
+//! --record` has kept, and the time of a start that `cargo xtask bench` has measured.
 
 use std::fs;
 

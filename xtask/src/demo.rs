@@ -29,7 +29,8 @@ impl Stack {
         let project = build::consumer(place, "demo")?;
         let port = if port == 0 { free_port()? } else { port };
         let gateway = step("starting a private redis-server and the gateway", || {
-            // The page asks it too, and comes from the Worker's port; by which name of this machine, the browser says.
+            // The page asks it too, and comes from the Worker's port; by which name of this
+            // machine, the browser says.
             let origin = format!("http://127.0.0.1:{port}");
             let also = format!("http://localhost:{port}");
             let pages = ["--allow-origin", &origin, "--allow-origin", &also];

@@ -1,5 +1,6 @@
-//! The WebAssembly module as text, for entries that cannot rely on a file: each of the commonest bytes is one letter, each other
-//! one two. With gzip this is a fifth smaller than base64, whose letters do not line up with bytes. pkg/decode.js reads it.
+//! The WebAssembly module as text, for entries that cannot rely on a file: each of the commonest
+//! bytes is one letter, each other one two. With gzip this is a fifth smaller than base64, whose
+//! letters do not line up with bytes. pkg/decode.js reads it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,7 +11,8 @@ fn letters() -> Vec<char> {
     (' '..='~').filter(|letter| !"\"$'<\\`".contains(*letter)).collect()
 }
 
-/// A JavaScript module that exports `text`, `order` (each byte in hexadecimal digits, the commonest first) and `size`.
+/// A JavaScript module that exports `text`, `order` (each byte in hexadecimal digits, the commonest
+/// first) and `size`.
 pub(crate) fn module(bytes: &[u8]) -> String {
     let order = by_frequency(bytes);
     let mut digits = String::new();

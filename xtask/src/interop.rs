@@ -1,4 +1,5 @@
-//! Redisson itself, in a JVM: what the crate and the npm package are tested beside, on the same Redis.
+//! Redisson itself, in a JVM: what the crate and the npm package are tested beside, on the same
+//! Redis.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

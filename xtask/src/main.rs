@@ -1,6 +1,8 @@
-//! `cargo xtask NAME`: everything that is done to this repository, on a user's machine and in CI alike.
+//! `cargo xtask NAME`: everything that is done to this repository, on a user's machine and in CI
+//! alike.
 //!
-//! Each task makes sure of what it needs first, so none has to be prepared by hand; a second run finds it there.
+//! Each task makes sure of what it needs first, so none has to be prepared by hand; a second run
+//! finds it there.
 
 mod bench;
 mod build;
@@ -63,9 +65,11 @@ enum Task {
     },
     /// Run the tests that a change has to pass, in minutes; `--full` runs everything
     Test(test::Selection),
-    /// Play schedules in virtual time, with faults drawn by a seed; a failure prints the smallest one that shows it
+    /// Play schedules in virtual time, with faults drawn by a seed; a failure prints the smallest
+    /// one that shows it
     Sim(sim::Schedules),
-    /// Have the npm package take and give back for a long time, in Node and in workerd, and see that nothing is collected
+    /// Have the npm package take and give back for a long time, in Node and in workerd, and see
+    /// that nothing is collected
     Soak {
         /// For how long; at least 100,000 cycles of each
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_080))]

@@ -1,4 +1,5 @@
-//! `cargo xtask demo --once`: the main job, done once and checked, and a round of each kind of object.
+//! `cargo xtask demo --once`: the main job, done once and checked, and a round of each kind of
+//! object.
 
 mod rounds;
 

@@ -44,7 +44,8 @@ impl Place {
         Ok(place)
     }
 
-    /// The list of the programs from npm, and of what tests import: wrangler, deno, the Upstash clients.
+    /// The list of the programs from npm, and of what tests import: wrangler, deno, the Upstash
+    /// clients.
     pub(crate) fn npm_folder(&self) -> PathBuf {
         self.root.join("xtask/tools")
     }
@@ -54,8 +55,9 @@ impl Place {
         &self.node_modules
     }
 
-    /// What setup installs, shared by all checkouts of this user: below `EDGELATCH_CACHE`, `XDG_CACHE_HOME` or `~/.cache`. Each
-    /// entry is named by version or content, so that nothing in it has to be updated.
+    /// What setup installs, shared by all checkouts of this user: below `EDGELATCH_CACHE`,
+    /// `XDG_CACHE_HOME` or `~/.cache`. Each entry is named by version or content, so that nothing
+    /// in it has to be updated.
     pub(crate) fn cache(&self) -> &Path {
         &self.cache
     }
@@ -79,8 +81,9 @@ impl Place {
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).env("PATH", self.search_path()).stdin(Stdio::null());
-        // `cargo run` tells these to us; they are not meant for the programs that we start. Its library path in
-        // particular would be searched by compilers other than the one it belongs to.
+        // `cargo run` tells these to us; they are not meant for the programs that we start. Its
+        // library path in particular would be searched by compilers other than the one it belongs
+        // to.
         command.env_remove("LD_LIBRARY_PATH").env_remove("CARGO");
         for (name, _) in env::vars_os() {
             let ours = ["CARGO_PKG_", "CARGO_MANIFEST_"];
@@ -111,7 +114,8 @@ fn cache() -> Result<PathBuf> {
         .context("none of EDGELATCH_CACHE, XDG_CACHE_HOME and HOME is set")
 }
 
-/// Moves a folder that is complete to where others look for it. Another checkout may have been faster: then its copy stays.
+/// Moves a folder that is complete to where others look for it. Another checkout may have been
+/// faster: then its copy stays.
 pub(crate) fn publish(from: &Path, to: &Path) -> Result<()> {
     let parent = to.parent().context("a folder in the cache has a parent")?;
     let partial = parent.join(format!("partial-{}", std::process::id()));

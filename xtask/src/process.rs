@@ -31,7 +31,8 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// From now on Ctrl-C, SIGTERM and SIGHUP end what is waited for with [`Interrupted`], so that every `Drop` runs.
+/// From now on Ctrl-C, SIGTERM and SIGHUP end what is waited for with [`Interrupted`], so that
+/// every `Drop` runs.
 pub(crate) fn watch_signals() -> Result<()> {
     adopt_orphans();
     ctrlc::set_handler(|| STOP.store(true, Ordering::SeqCst)).context("cannot watch for signals")
@@ -109,7 +110,8 @@ impl Group {
     }
 
     fn is_empty(&mut self) -> bool {
-        // The program itself first, through the standard library, which keeps account of it; then what it left to us.
+        // The program itself first, through the standard library, which keeps account of it; then
+        // what it left to us.
         if let Ok(Some(_)) = self.ended() {
             let group = Pid::from_raw(-self.pid().as_raw());
             while waitpid(group, Some(WaitPidFlag::WNOHANG)).is_ok_and(|s| s.pid().is_some()) {}
@@ -129,7 +131,8 @@ impl Drop for Group {
     }
 }
 
-/// Makes what a child leaves behind our own child, so that its end can be seen; in a container nobody else may look.
+/// Makes what a child leaves behind our own child, so that its end can be seen; in a container
+/// nobody else may look.
 #[cfg(target_os = "linux")]
 fn adopt_orphans() {
     // Where the kernel refuses, ending takes the whole grace time and nothing else changes.

@@ -1,4 +1,5 @@
-//! What a task says while it works: a line when a step starts, one when it ends, and a sign of life between.
+//! What a task says while it works: a line when a step starts, one when it ends, and a sign of life
+//! between.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -116,7 +117,8 @@ pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<ExitStatus> {
     })
 }
 
-/// Runs a program with its output in a file. `meanwhile` is told how long it has run, and ends it by an error.
+/// Runs a program with its output in a file. `meanwhile` is told how long it has run, and ends it
+/// by an error.
 pub(crate) fn kept(
     title: &str,
     command: &mut Command,
@@ -141,7 +143,8 @@ pub(crate) fn output_of(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What a log says of a failure: first the places that name one, which may stand anywhere, then the end. Node collects them there itself.
+/// What a log says of a failure: first the places that name one, which may stand anywhere, then the
+/// end. Node collects them there itself.
 pub(crate) fn tail(log: &Path) -> String {
     excerpt(&read(log))
 }

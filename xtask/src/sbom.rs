@@ -1,4 +1,5 @@
-//! `cargo xtask sbom`: what the crates and the npm package are made of, as CycloneDX, and the checksums of what is published.
+//! `cargo xtask sbom`: what the crates and the npm package are made of, as CycloneDX, and the
+//! checksums of what is published.
 
 use std::fs;
 

@@ -64,7 +64,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Puts the Worker into a folder that has the packed npm package installed, and serves it by wrangler.
+    /// Puts the Worker into a folder that has the packed npm package installed, and serves it by
+    /// wrangler.
     pub(crate) fn start(
         place: &Place,
         folder: &Path,
@@ -167,7 +168,8 @@ impl Part {
     }
 }
 
-/// Makes the folder a user's project: the Worker, its configuration and its secrets, beside the package.
+/// Makes the folder a user's project: the Worker, its configuration and its secrets, beside the
+/// package.
 fn stage(place: &Place, folder: &Path, gateway: &Gateway) -> Result<()> {
     copy_folder(&place.root.join("www"), &emptied(folder.join("www"))?)?;
     fs::copy(place.root.join("wrangler.toml"), folder.join("wrangler.toml"))

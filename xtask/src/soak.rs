@@ -1,4 +1,5 @@
-//! `cargo xtask soak`: the npm package acquires and releases for a long time, and its memory must not grow.
+//! `cargo xtask soak`: the npm package acquires and releases for a long time, and its memory must
+//! not grow.
 
 use std::process::ExitCode;
 

@@ -22,8 +22,8 @@ impl Digest {
         self
     }
 
-    /// Adds a file, or each file below a folder, with its name. Where the folder lies makes no difference, so that two checkouts
-    /// with the same files share what is kept for them.
+    /// Adds a file, or each file below a folder, with its name. Where the folder lies makes no
+    /// difference, so that two checkouts with the same files share what is kept for them.
     pub(crate) fn path(self, path: &Path) -> Result<Self> {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         if !path.is_dir() {

@@ -1,4 +1,5 @@
-//! How many connections there are, in all and of each address. They count before anything is known of who opens them.
+//! How many connections there are, in all and of each address. They count before anything is known
+//! of who opens them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,8 +1,9 @@
 //! What clients may take, so that one of them does not keep the gateway or Redis from the others.
 //!
-//! Clients with a scoped token may be anybody, so each of them has a share, and so has each address they come from: a rate, and what
-//! it may have at once. Clients with a full token are trusted with more. What needs no token, such as health checks, has
-//! a rate for each address. Memory for bodies, streams, and connections for `WAIT` are bounded for all of them together, and a quarter
+//! Clients with a scoped token may be anybody, so each of them has a share, and so has each address
+//! they come from: a rate, and what it may have at once. Clients with a full token are trusted with
+//! more. What needs no token, such as health checks, has a rate for each address. Memory for
+//! bodies, streams, and connections for `WAIT` are bounded for all of them together, and a quarter
 //! of that is for full tokens alone.
 
 mod admitted;
@@ -32,7 +33,8 @@ use crate::failure::Failure;
 
 /// So many bytes of a body count as one more command: reading them takes time as well.
 const BYTES_PER_COMMAND: usize = 4096;
-/// As how many commands one command may count, whatever the limit of a pipeline: more than a call with the most names does.
+/// As how many commands one command may count, whatever the limit of a pipeline: more than a call
+/// with the most names does.
 const COMMAND_MAX: usize = 128;
 /// When to come back where there is no room: requests and waits end within seconds.
 pub(crate) const NO_ROOM: Duration = Duration::from_secs(1);
@@ -134,7 +136,8 @@ impl Limits {
         self.health_checks.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
     }
 
-    /// Counts a request without a valid token, or a preflight. An address may make as many as its clients may send requests.
+    /// Counts a request without a valid token, or a preflight. An address may make as many as its
+    /// clients may send requests.
     pub(crate) fn stranger(&self, address: IpAddr) -> Result<(), Exceeded> {
         self.strangers.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
     }
@@ -153,7 +156,8 @@ impl Limits {
         self.addresses.commands(&source.address, number).map_err(Exceeded::Client)
     }
 
-    /// Counts commands with many names or words, which were counted once each, as `weight` commands in all.
+    /// Counts commands with many names or words, which were counted once each, as `weight` commands
+    /// in all.
     pub(crate) fn weight(
         &self,
         admitted: &Admitted,

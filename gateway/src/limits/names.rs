@@ -1,4 +1,5 @@
-//! How many names clients use in a day. A name that was locked leaves its last fencing token in Redis for as long.
+//! How many names clients use in a day. A name that was locked leaves its last fencing token in
+//! Redis for as long.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hash, RandomState};
@@ -10,7 +11,8 @@ use tokio::time::Instant;
 /// For how long the last fencing token of a name stays.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The names that each client, or each address, has used. Of clients and names only hashes are kept, under a key of this process.
+/// The names that each client, or each address, has used. Of clients and names only hashes are
+/// kept, under a key of this process.
 pub(super) struct Names {
     max: usize,
     hasher: RandomState,
@@ -29,7 +31,8 @@ impl Names {
         Self { max, hasher: RandomState::new(), days: Mutex::default() }
     }
 
-    /// Counts names, or returns after which time new ones may come. Names that it has used already count once.
+    /// Counts names, or returns after which time new ones may come. Names that it has used already
+    /// count once.
     pub(super) fn take(
         &self,
         client: &impl Hash,

@@ -27,7 +27,8 @@ impl Pool {
         Self { all: semaphore(all), scoped: semaphore(scoped_part(all).max(min)) }
     }
 
-    /// Takes from the shares of client and address first, so that a client without room takes nothing from the others.
+    /// Takes from the shares of client and address first, so that a client without room takes
+    /// nothing from the others.
     pub(super) fn take(
         &self,
         shares: Option<&[Arc<Share>; 2]>,
@@ -55,7 +56,8 @@ impl Room {
     }
 }
 
-/// What clients with scoped tokens may take together of what all share: the rest is for full tokens.
+/// What clients with scoped tokens may take together of what all share: the rest is for full
+/// tokens.
 fn scoped_part(all: usize) -> usize {
     all - all / 4
 }

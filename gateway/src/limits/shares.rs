@@ -1,4 +1,5 @@
-//! What each client, or each address, may take: a rate of requests and commands, and what it may have at once.
+//! What each client, or each address, may take: a rate of requests and commands, and what it may
+//! have at once.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -39,7 +40,8 @@ pub(super) struct Shares<K: Hash + Eq + Clone> {
 }
 
 impl<K: Hash + Eq + Clone> Shares<K> {
-    /// Rates are per second. A request that counts as `max_commands` is within a burst, whatever the rate.
+    /// Rates are per second. A request that counts as `max_commands` is within a burst, whatever
+    /// the rate.
     pub(super) fn new(
         requests: NonZeroU32,
         commands: NonZeroU32,

@@ -26,8 +26,9 @@ pub(crate) use self::target::Target;
 use crate::policy::Lane;
 use crate::turns::Turns;
 
-/// The most commands of a pipeline that Redis runs before it runs those of other requests: one on an object at its limits takes it
-/// about a millisecond. A command with many words counts as several.
+/// The most commands of a pipeline that Redis runs before it runs those of other requests: one on
+/// an object at its limits takes it about a millisecond. A command with many words counts as
+/// several.
 const PORTION_MAX: usize = 16;
 /// As many words of a command (names, ids, fields) take Redis about as long as one more command.
 const WORDS_PER_COMMAND: usize = 64;
@@ -42,7 +43,8 @@ pub(crate) struct Step {
     pub(crate) weight: usize,
 }
 
-/// As how many commands one of so many words counts, which is about so many names: locks are taken one by one.
+/// As how many commands one of so many words counts, which is about so many names: locks are taken
+/// one by one.
 pub(crate) fn weight(words: usize, names: usize) -> usize {
     (1 + words / WORDS_PER_COMMAND).max(names)
 }
@@ -84,7 +86,8 @@ impl Link {
     /// Answers each command in its place, Redis' errors included. What is lost with one node of
     /// a cluster is not lost with the others.
     ///
-    /// A long pipeline goes to each node in portions, each in its turn: the commands of other requests run between them.
+    /// A long pipeline goes to each node in portions, each in its turn: the commands of other
+    /// requests run between them.
     pub(crate) async fn pipeline(
         &self,
         steps: Vec<Step>,
@@ -145,7 +148,8 @@ impl Link {
         }
     }
 
-    /// Watches over the shared connections until the future is dropped. `servers` names Redis in the log.
+    /// Watches over the shared connections until the future is dropped. `servers` names Redis in
+    /// the log.
     pub(crate) async fn keep(self: Arc<Self>, servers: String) {
         let mut ticks = interval(CHECK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -170,12 +174,13 @@ impl Link {
         }
     }
 
-    /// Whoever runs a Redis that may evict locks is to know. Of a cluster one node is asked; one that may not be asked has said
-    /// no.
+    /// Whoever runs a Redis that may evict locks is to know. Of a cluster one node is asked; one
+    /// that may not be asked has said no.
     async fn warn_of_eviction(&self) {
         let mut memory = redis::cmd("INFO");
         memory.arg("memory");
-        // A connection that has fallen silent answers this neither, and whoever waits for it replaces none.
+        // A connection that has fallen silent answers this neither, and whoever waits for it
+        // replaces none.
         let asked = timeout(PATIENCE, self.command(&memory, Lane::Shared)).await;
         let Ok(Ok(told)) = asked else { return };
         if let Ok(told) = redis::from_redis_value::<String>(told)
@@ -195,7 +200,8 @@ fn evicts(told: &str) -> bool {
         && field("maxmemory_policy:").is_some_and(|policy| policy != "noeviction")
 }
 
-/// Sends one portion after the other. When one is lost, or the connection, the time or the token is over, the rest is not sent.
+/// Sends one portion after the other. When one is lost, or the connection, the time or the token is
+/// over, the rest is not sent.
 async fn in_portions<F>(
     mut steps: Vec<Step>,
     turns: &Turns,
@@ -222,8 +228,9 @@ where
     replies
 }
 
-/// How many commands each part of a pipeline has, so that none counts as more than [`PORTION_MAX`], unless a single command does. A `WAIT` stays with what it
-/// waits for, since both need one connection.
+/// How many commands each part of a pipeline has, so that none counts as more than [`PORTION_MAX`],
+/// unless a single command does. A `WAIT` stays with what it waits for, since both need one
+/// connection.
 fn portions<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<usize> {
     let mut sizes: Vec<usize> = Vec::new();
     let mut weight = 0;

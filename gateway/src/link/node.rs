@@ -29,7 +29,8 @@ pub(crate) struct Node {
     client: Client,
     shared: Vec<RwLock<ConnectionManager>>,
     next: AtomicUsize,
-    /// Something went wrong here: whoever knows other nodes should ask whether this is the right one.
+    /// Something went wrong here: whoever knows other nodes should ask whether this is the right
+    /// one.
     doubted: AtomicBool,
     retired: CancellationToken,
 }

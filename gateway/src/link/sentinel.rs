@@ -22,9 +22,9 @@ const SEARCH: Duration = Duration::from_secs(5);
 
 /// The present master, and whom to ask for the next.
 ///
-/// The Sentinels are asked every second, so that a master that was voted out and does not know it yet
-/// is left soon; and before the next command whenever something went wrong with the present one.
-/// What it names must say itself that it is a master, or it is not used.
+/// The Sentinels are asked every second, so that a master that was voted out and does not know it
+/// yet is left soon; and before the next command whenever something went wrong with the present
+/// one. What it names must say itself that it is a master, or it is not used.
 pub(crate) struct Sentinel {
     gate: Gate,
     sentinels: Mutex<SentinelClient>,

@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a scoped token allows, and for how long.
 ///
-/// [`ScopedToken::new`] fills in the least: to hold locks below one prefix, and nothing else. Any library for JSON Web Tokens can
-/// sign the same claims by HS256; the gateway's README lists them.
+/// [`ScopedToken::new`] fills in the least: to hold locks below one prefix, and nothing else. Any
+/// library for JSON Web Tokens can sign the same claims by HS256; the gateway's README lists them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ScopedToken {
@@ -20,23 +20,27 @@ pub struct ScopedToken {
     pub names: ScopedNames,
     /// What it may do. Default [`Right::Hold`] alone.
     pub rights: Vec<Right>,
-    /// Objects that it may create without an end: fenced locks, permits, latches, guarded keys. None by default.
+    /// Objects that it may create without an end: fenced locks, permits, latches, guarded keys.
+    /// None by default.
     pub lasting: Vec<String>,
     /// The longest lease that it may ask for: 100 ms to 24 h.
     pub max_lease: Duration,
-    /// The clock skew of Redisson's clients that its group locks and permits have to allow for: 0 to 60 s. Default 1 s, as in
-    /// the clients.
+    /// The clock skew of Redisson's clients that its group locks and permits have to allow for: 0
+    /// to 60 s. Default 1 s, as in the clients.
     pub peer_skew: Duration,
-    /// Whose token it is, the claim `sub`: tokens with the same names and subject are one client, whose limits they share. `None` by
-    /// default: the token is a client of its own.
+    /// Whose token it is, the claim `sub`: tokens with the same names and subject are one client,
+    /// whose limits they share. `None` by default: the token is a client of its own.
     pub subject: Option<String>,
-    /// For how long it is valid from now, in whole seconds. A gateway accepts at most 24 h unless configured otherwise.
+    /// For how long it is valid from now, in whole seconds. A gateway accepts at most 24 h unless
+    /// configured otherwise.
     pub lives: Duration,
 }
 
-/// How the names begin that a token may be used for, by kind of object; `None` allows no object of that kind.
+/// How the names begin that a token may be used for, by kind of object; `None` allows no object of
+/// that kind.
 ///
-/// No prefix may begin with another one, so that no name belongs to two kinds: in Redis a latch looks like a semaphore.
+/// No prefix may begin with another one, so that no name belongs to two kinds: in Redis a latch
+/// looks like a semaphore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScopedNames {
     /// Locks of all sorts.
@@ -87,7 +91,8 @@ impl ScopedToken {
     }
 }
 
-/// The claims as they are signed. Claims that are not here are refused: one that is misspelt must not be taken for one that is absent.
+/// The claims as they are signed. Claims that are not here are refused: one that is misspelt must
+/// not be taken for one that is absent.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Claims {
@@ -116,7 +121,8 @@ pub(super) struct Claims {
     #[serde(default, skip_serializing)]
     #[expect(dead_code, reason = "accepted without effect")]
     force: Option<bool>,
-    /// Registered claims (RFC 7519, 4.1) that restrict nothing. `aud` is refused: it may mean another gateway.
+    /// Registered claims (RFC 7519, 4.1) that restrict nothing. `aud` is refused: it may mean
+    /// another gateway.
     #[serde(default, skip_serializing)]
     #[expect(dead_code, reason = "accepted without effect")]
     iss: Option<IgnoredAny>,
@@ -132,7 +138,8 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// Reads a JSON object. `None` for anything else, such as an array with the claims in their order.
+    /// Reads a JSON object. `None` for anything else, such as an array with the claims in their
+    /// order.
     pub(super) fn parse(json: &str) -> Option<Self> {
         serde_json::from_str::<Object<Self>>(json).ok().map(|object| object.0)
     }

@@ -22,7 +22,8 @@ const TOKEN_BYTES_MAX: usize = 4096;
 /// As many bytes as HS256 has bits to offer.
 const KEY_BYTES_MIN: usize = 32;
 
-/// The keys that scoped tokens are signed with: the first signs, each may have signed what comes in.
+/// The keys that scoped tokens are signed with: the first signs, each may have signed what comes
+/// in.
 ///
 /// They are never part of the debug output.
 #[derive(Clone)]
@@ -32,12 +33,13 @@ pub struct ScopeKeys {
 }
 
 impl ScopeKeys {
-    /// Takes the keys as they come from a file or the environment: white space around a key is dropped, and so are empty entries.
-    /// A key is the bytes of its text.
+    /// Takes the keys as they come from a file or the environment: white space around a key is
+    /// dropped, and so are empty entries. A key is the bytes of its text.
     ///
     /// # Errors
     ///
-    /// [`ScopeKeyError::None`] if no key is left, [`ScopeKeyError::Short`] if one of them has less than 32 bytes.
+    /// [`ScopeKeyError::None`] if no key is left, [`ScopeKeyError::Short`] if one of them has less
+    /// than 32 bytes.
     pub fn new<T: AsRef<str>>(keys: impl IntoIterator<Item = T>) -> Result<Self, ScopeKeyError> {
         let mut first = None;
         let mut all = Vec::new();
@@ -60,7 +62,8 @@ impl ScopeKeys {
     ///
     /// # Errors
     ///
-    /// [`ScopeKeyError::Token`] for claims that no gateway accepts, [`ScopeKeyError::Long`] for a token of more than 4096 bytes.
+    /// [`ScopeKeyError::Token`] for claims that no gateway accepts, [`ScopeKeyError::Long`] for a
+    /// token of more than 4096 bytes.
     pub fn sign(&self, token: &ScopedToken) -> Result<String, ScopeKeyError> {
         let now = now();
         let claims = token.claims(now);
@@ -132,8 +135,9 @@ fn scope(claims: &Claims, ends: SystemTime, client: ClientKey) -> Result<Scope, 
     })
 }
 
-/// The client that limits are counted for: a user who gets many tokens for the same names is one client if they have the same `sub`.
-/// Without `sub` each token is a client of its own, told apart by its claims as they were signed: others may have the same prefixes.
+/// The client that limits are counted for: a user who gets many tokens for the same names is one
+/// client if they have the same `sub`. Without `sub` each token is a client of its own, told apart
+/// by its claims as they were signed: others may have the same prefixes.
 fn client(claims: &Claims, signed: &str) -> ClientKey {
     let Claims { prefix, semaphore_prefix, permit_prefix, latch_prefix, guard_prefix, sub, .. } =
         claims;
@@ -141,7 +145,8 @@ fn client(claims: &Claims, signed: &str) -> ClientKey {
         return ClientKey::new(signed);
     }
     let parts = [prefix, semaphore_prefix, permit_prefix, latch_prefix, guard_prefix, sub];
-    // No prefix has a control character, `sub` comes last, and no signed object begins with a line break: no two clients have one key.
+    // No prefix has a control character, `sub` comes last, and no signed object begins with a line
+    // break: no two clients have one key.
     let parts = parts.map(|part| part.as_deref().unwrap_or_default());
     ClientKey::new(&format!("\n{}", parts.join("\n")))
 }

@@ -16,7 +16,8 @@ use crate::limits::ClientKey;
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 /// The largest value of a guarded key, in bytes.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
-/// The most replicas that the library waits for behind an acquisition, and for how many milliseconds.
+/// The most replicas that the library waits for behind an acquisition, and for how many
+/// milliseconds.
 const REPLICAS_MAX: u64 = 8;
 const REPLICAS_WAIT_MAX: u64 = 1000;
 
@@ -92,7 +93,8 @@ impl Scope {
         &self.client
     }
 
-    /// Checks a command, letter by letter what Redis would be sent. Returns the names that it is about.
+    /// Checks a command, letter by letter what Redis would be sent. Returns the names that it is
+    /// about.
     pub(crate) fn command(
         &self,
         words: &[Cow<'_, str>],

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use edgelatch::protocol::script::{Script, scripts};
 
-/// By what a command names them: the digest, or the whole text, each with and without the line for key locking.
+/// By what a command names them: the digest, or the whole text, each with and without the line for
+/// key locking.
 static KNOWN: LazyLock<HashMap<String, &'static Script>> = LazyLock::new(|| {
     let named = scripts::ALL.into_iter().flat_map(|script| {
         [true, false].into_iter().flat_map(move |key_locking| {

@@ -1,4 +1,5 @@
-//! Attacks with a scoped token that once succeeded: each is refused by its rule, and Redis stays as it was.
+//! Attacks with a scoped token that once succeeded: each is refused by its rule, and Redis stays as
+//! it was.
 
 use std::io;
 
@@ -91,7 +92,8 @@ async fn h3_no_kind_of_object_reaches_the_names_of_another() {
     }
 }
 
-/// H4: a token that was kept too short let the next one fall; one of the future locked everybody out.
+/// H4: a token that was kept too short let the next one fall; one of the future locked everybody
+/// out.
 #[tokio::test]
 async fn h4_tokens_neither_fall_nor_run_ahead() {
     let rights = [Right::Hold, Right::Guard, Right::Majority];
@@ -205,7 +207,8 @@ async fn m2_what_stays_for_ever_is_named_by_the_token() {
     assert!(status == 200 && body.starts_with(r#"{"result":[1,"#), "{body}");
 }
 
-/// A queue that is left behind is an object as well: the attacker of `attacker/` found one without an end.
+/// A queue that is left behind is an object as well: the attacker of `attacker/` found one without
+/// an end.
 #[tokio::test]
 async fn m2_the_queue_of_a_fair_lock_ends_when_nobody_waits() {
     let mut scene = Scene::new().await;
@@ -225,8 +228,9 @@ async fn m2_the_queue_of_a_fair_lock_ends_when_nobody_waits() {
     }
 }
 
-/// Where a request ends has to be the same for the gateway and for a proxy in front of it. hyper takes `chunked, chunked` for chunks,
-/// so the request behind the last of them was executed. The attacker of `http_attacker/` found it.
+/// Where a request ends has to be the same for the gateway and for a proxy in front of it. hyper
+/// takes `chunked, chunked` for chunks, so the request behind the last of them was executed. The
+/// attacker of `http_attacker/` found it.
 #[tokio::test]
 async fn what_stands_behind_an_ambiguous_request_is_no_request() {
     let stand = Stand::new().await;

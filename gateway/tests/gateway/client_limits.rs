@@ -1,4 +1,5 @@
-//! What one client, and one address, may take: beyond it, they are told when to come back, and the others are served.
+//! What one client, and one address, may take: beyond it, they are told when to come back, and the
+//! others are served.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;

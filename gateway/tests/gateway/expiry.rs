@@ -31,7 +31,8 @@ async fn until_ended(ends: u64) {
     until(async || (now() >= ends).then_some(())).await;
 }
 
-/// Sends the head of a request, and returns once the gateway asks for its body: by then it has looked at the token.
+/// Sends the head of a request, and returns once the gateway asks for its body: by then it has
+/// looked at the token.
 async fn admitted(stand: &Stand, token: &str, length: usize) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
     let head = format!(
@@ -82,7 +83,8 @@ async fn no_portion_of_a_pipeline_is_sent_after_its_token_s_end() {
     join_all(looks).await;
 }
 
-/// Lets a token end while Redis runs the first portion of its pipeline; `None` if the machine was too slow for that.
+/// Lets a token end while Redis runs the first portion of its pipeline; `None` if the machine was
+/// too slow for that.
 async fn assert_rest_stays(peer: &Peer, address: &str) -> Option<()> {
     let before = peer.seen("EVALSHA");
     let let_go = Arc::new(Notify::new());

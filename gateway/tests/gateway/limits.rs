@@ -45,7 +45,8 @@ async fn a_body_beyond_the_limit_is_refused() {
     assert!(chunked.contains("ERR max request size exceeded"), "{chunked}");
 }
 
-/// A client that sent for longer than it was listened to had its connection reset, and never read why.
+/// A client that sent for longer than it was listened to had its connection reset, and never read
+/// why.
 #[tokio::test]
 async fn whoever_sends_too_much_is_told_so_and_may_go_on() {
     let stand = Stand::with(|config| config.body_limit = 2 << 20).await;
@@ -140,7 +141,8 @@ async fn a_pipeline_beyond_the_limit_is_refused_whole() {
     }
 }
 
-/// Each command was read, into many times the memory of the body, before their number was looked at.
+/// Each command was read, into many times the memory of the body, before their number was looked
+/// at.
 #[tokio::test]
 async fn the_commands_of_a_pipeline_are_counted_before_they_are_read() {
     let Stand { client, gateway: _gateway, redis: _redis } =

@@ -56,7 +56,8 @@ async fn a_connection_that_falls_silent_is_replaced() {
             gateway(url.clone(), |config| config.request_time = Duration::from_millis(300)).await;
         let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
         until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
-        // On a slow machine the time may be over before the command is sent: then another one is tried, by a name of its own.
+        // On a slow machine the time may be over before the command is sent: then another one is
+        // tried, by a name of its own.
         let mut sent = 0;
         until(async || {
             let name = format!("STALL{sent}");

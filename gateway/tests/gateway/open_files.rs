@@ -22,7 +22,8 @@ async fn log_under(limit: &str, connections: &str) -> String {
     Running::start(command).await.kill().await
 }
 
-/// The usual soft limit is 1024, which clients of one address could use up: nobody else was let in then.
+/// The usual soft limit is 1024, which clients of one address could use up: nobody else was let in
+/// then.
 #[tokio::test]
 async fn the_limit_of_open_files_is_raised_or_warned_of() {
     // 200 connections need more than 256 files with all else, 100 do not.

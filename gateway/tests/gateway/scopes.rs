@@ -21,8 +21,9 @@ pub(crate) fn with_scopes(config: &mut Config) {
     config.scope_keys = Some(ScopeKeys::new([KEY]).unwrap());
 }
 
-/// A token with these rights, for leases of a minute and for every kind of object: locks whose names begin with `app:`, and others
-/// with prefixes of their own. It may create a few of them without an end.
+/// A token with these rights, for leases of a minute and for every kind of object: locks whose
+/// names begin with `app:`, and others with prefixes of their own. It may create a few of them
+/// without an end.
 pub(crate) fn scoped(rights: &[Right]) -> String {
     let prefix = |text: &str| Some(text.to_owned());
     let names = ScopedNames {

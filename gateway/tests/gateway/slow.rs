@@ -10,7 +10,8 @@ use tokio::time::timeout;
 
 use crate::support::{AT_MOST, Stand, TOKEN, until};
 
-/// What the gateway says until it closes the connection; a connection that it resets has nothing more to say.
+/// What the gateway says until it closes the connection; a connection that it resets has nothing
+/// more to say.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut said = Vec::new();
     let reading = async {
@@ -67,7 +68,8 @@ async fn whoever_sends_no_head_in_time_is_hung_up_on() {
     assert!(rest(&mut answered).await.ends_with("PONG\"}"));
 }
 
-/// A time that requests do not keep to. A machine that is too slow for one that should is given another try.
+/// A time that requests do not keep to. A machine that is too slow for one that should is given
+/// another try.
 const SHORT: Duration = Duration::from_millis(100);
 
 /// A connection whose first request is being answered.
@@ -138,7 +140,8 @@ async fn one_connection_more_than_there_is_room_for_is_closed() {
         assert_eq!(&start, b"HTTP/1.1 200");
         open.push(stream);
     }
-    // It has sent a request by then, which nobody reads: were the connection closed on it, it would be reset, and the answer lost.
+    // It has sent a request by then, which nobody reads: were the connection closed on it, it would
+    // be reset, and the answer lost.
     let mut beyond = connect(address, &whole.repeat(9)).await;
     let answer = rest(&mut beyond).await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");

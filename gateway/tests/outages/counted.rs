@@ -1,4 +1,5 @@
-//! A transport that knows whether any of its requests is under way, so that virtual time advances only while none is.
+//! A transport that knows whether any of its requests is under way, so that virtual time advances
+//! only while none is.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -15,8 +15,8 @@ use test_support::stand::ANSWERED_ATTEMPT;
 
 pub(crate) const TOKEN: &str = "the-token-of-tests";
 
-/// The time for an attempt of the load: short, since what hangs here does so for longer. A call may fail on a slow machine; the next
-/// one need not.
+/// The time for an attempt of the load: short, since what hangs here does so for longer. A call may
+/// fail on a slow machine; the next one need not.
 const ATTEMPT: Duration = Duration::from_secs(1);
 
 /// A gateway in a process of its own; ends with the value.

@@ -57,7 +57,8 @@ async fn what_a_lost_master_had_told_no_replica_is_lost_tokens_rise_and_the_olde
         let former = stand.sentinels.master();
         stand.sentinels.server(former).kill();
         stand.link.cut();
-        // By order: Sentinels that are impatient enough to find it out by themselves vote out who is only slow, too.
+        // By order: Sentinels that are impatient enough to find it out by themselves vote out who
+        // is only slow, too.
         stand.sentinels.fail_over();
         load.has_lost(from);
         load.goes_on(1).await;

@@ -59,8 +59,8 @@ impl Forgotten {
         Self { host, transport, held }
     }
 
-    /// Redis has forgotten them: others get newer tokens beside them, they can do nothing there, and they hear of it with the first
-    /// renewal that is answered, if not before.
+    /// Redis has forgotten them: others get newer tokens beside them, they can do nothing there,
+    /// and they hear of it with the first renewal that is answered, if not before.
     pub(crate) async fn are_told(self, door: &Door) {
         make_permits(door, TAG).await;
         let client = Client::connect(door.answered_gateway());

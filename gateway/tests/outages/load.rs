@@ -127,7 +127,8 @@ impl Load {
         self.watches.iter().map(|watch| watch.judge_proofs(redis)).sum()
     }
 
-    /// Ends; judges what everybody was told, and what Redis has noted. Tells how often what was told.
+    /// Ends; judges what everybody was told, and what Redis has noted. Tells how often what was
+    /// told.
     pub(crate) async fn ends(mut self, redis: &Server) -> Tally {
         self.stop.store(true, Ordering::Relaxed);
         let ending = async {

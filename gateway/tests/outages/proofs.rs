@@ -1,8 +1,10 @@
-//! The check inside Redis: holders write themselves down there, by scripts that do so only while their hold stands.
+//! The check inside Redis: holders write themselves down there, by scripts that do so only while
+//! their hold stands.
 //!
-//! What Redis has then is the order of things as it saw them itself, by nobody's clock. Whatever is lost of it, in a crash or a failover, is lost
-//! together with the holds that it tells of, so what is left must always be right: between two entries of one holder there is none of
-//! another whom it excludes, and tokens rise.
+//! What Redis has then is the order of things as it saw them itself, by nobody's clock. Whatever is
+//! lost of it, in a crash or a failover, is lost together with the holds that it tells of, so what
+//! is left must always be right: between two entries of one holder there is none of another whom it
+//! excludes, and tokens rise.
 
 use std::time::Duration;
 

@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use crate::error::{LossReason, RequestError};
 
-/// What the failures come to of a request about each part, when the hold stands without `spare` of them.
+/// What the failures come to of a request about each part, when the hold stands without `spare` of
+/// them.
 ///
-/// [`RequestError::Lost`] if and only if so many are lost that the others are not enough: that one part is lost says nothing of the
-/// whole while enough of those that were not heard of may stand.
+/// [`RequestError::Lost`] if and only if so many are lost that the others are not enough: that one
+/// part is lost says nothing of the whole while enough of those that were not heard of may stand.
 pub(super) fn taken_together(
     failures: Vec<RequestError>,
     spare: usize,
@@ -43,7 +44,8 @@ mod tests {
     fn it_is_lost_when_too_few_parts_can_be_left_and_not_before() {
         assert_eq!(taken_together(vec![SILENT, LOST], 0), Err(LOST));
         assert_eq!(taken_together(vec![LOST, LOST], 1), Err(LOST));
-        // One of three is gone and one has not answered: it may be there, and with the third that is a majority.
+        // One of three is gone and one has not answered: it may be there, and with the third that
+        // is a majority.
         assert_eq!(taken_together(vec![LOST, SILENT], 1), Err(SILENT));
         assert_eq!(taken_together(vec![SILENT, LOST, LOST], 2), Err(SILENT));
     }

@@ -75,7 +75,8 @@ struct Record {
     /// What of the parts comes to.
     lease: Lease,
     state: LeaseState,
-    /// What may still be done of what was asked for each part: noted before it is asked, since the answer may be lost.
+    /// What may still be done of what was asked for each part: noted before it is asked, since the
+    /// answer may be lost.
     reaches: Vec<Reach>,
     /// How many leases share the hold.
     count: u32,
@@ -83,7 +84,8 @@ struct Record {
     reader: Option<(OwnerId, Weak<Hold>)>,
     /// What that one has for a token since this hold has ended.
     handed_on: Option<FencingToken>,
-    /// Of each guarded key that was written to: the number of the newest write, and whether it is under way.
+    /// Of each guarded key that was written to: the number of the newest write, and whether it is
+    /// under way.
     writes: Vec<(GuardKey, u64, bool)>,
     release: ReleaseState,
 }
@@ -96,7 +98,8 @@ enum ReleaseState {
 }
 
 impl Hold {
-    /// The hold that these parts are. Fails when fewer than the quorum count, which no machine answers.
+    /// The hold that these parts are. Fails when fewer than the quorum count, which no machine
+    /// answers.
     pub(super) fn new(parts: Vec<Part>, quorum: usize, term: Term) -> Result<Self, AcquireError> {
         let counting = || parts.iter().filter(|part| part.counts);
         let lease = combined(counting().map(|part| part.grant.lease), quorum);
@@ -171,8 +174,8 @@ impl Hold {
         self.record(|record| record.stands())
     }
 
-    /// Notes that its owner, who writes, has begun to read as well. The write may have ended while the read was asked for: its
-    /// grant then brings the token of a write that has ended.
+    /// Notes that its owner, who writes, has begun to read as well. The write may have ended while
+    /// the read was asked for: its grant then brings the token of a write that has ended.
     pub(super) fn took_inside(&self, reader: &Arc<Self>) {
         let handed_on = self.record(|record| {
             let part = reader.parts.first();
@@ -187,7 +190,8 @@ impl Hold {
         self.record(|record| record.reader.as_ref().map(|(owner, _)| *owner))
     }
 
-    /// Its release was answered: what the reader inside, if there is one, has for a token from now on.
+    /// Its release was answered: what the reader inside, if there is one, has for a token from now
+    /// on.
     pub(super) fn hands_on(&self, token: Option<FencingToken>) {
         let reader = self.record(|record| {
             record.handed_on = token;
@@ -198,8 +202,8 @@ impl Hold {
         }
     }
 
-    /// A newer token than that of the grant is known. Renewals go on naming the one that they know of: Redis may have written
-    /// none that is newer to the latch yet.
+    /// A newer token than that of the grant is known. Renewals go on naming the one that they know
+    /// of: Redis may have written none that is newer to the latch yet.
     fn rose(&self, newer: Option<FencingToken>) {
         let Some(newer) = newer else { return };
         self.record(|record| {

@@ -6,7 +6,8 @@ use crate::machine::{LeaseState, Released};
 use crate::name::GuardKey;
 
 impl Hold {
-    /// Waits for the turn to write to a guarded key, and numbers the write: of one hold and one key, one is under way at a time.
+    /// Waits for the turn to write to a guarded key, and numbers the write: of one hold and one
+    /// key, one is under way at a time.
     pub(in crate::client) async fn write_turn(&self, key: &GuardKey) -> WriteTurn<'_> {
         let look = |record: &mut Record| {
             let place = record.writes.iter().position(|(other, ..)| other == key);

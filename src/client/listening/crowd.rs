@@ -1,5 +1,5 @@
-//! Who else waits for the same, as far as this client has heard: it outlives a stream for some seconds, since whoever has just
-//! had a lock may want it again.
+//! Who else waits for the same, as far as this client has heard: it outlives a stream for some
+//! seconds, since whoever has just had a lock may want it again.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -50,7 +50,8 @@ impl Crowds {
         crowd
     }
 
-    /// Whether somebody waits at one of these channels, or has waited a moment ago. They are not asked for where nobody does anywhere.
+    /// Whether somebody waits at one of these channels, or has waited a moment ago. They are not
+    /// asked for where nobody does anywhere.
     pub(super) fn is_at(&mut self, channels: impl FnOnce() -> Vec<String>, now: Instant) -> bool {
         self.forget(now);
         let is_known = |channel: &String| self.0.iter().any(|(known, _)| known == channel);

@@ -15,7 +15,8 @@ const REST: Duration = Duration::from_secs(1);
 const REST_MAX: Duration = Duration::from_secs(60);
 /// So many acknowledgements that never came in a row, and it is not asked again.
 const HANGS_MAX: u32 = 2;
-/// After so long at the most a stream is opened anew: one that died without a sign is found out, and no platform has ended it before.
+/// After so long at the most a stream is opened anew: one that died without a sign is found out,
+/// and no platform has ended it before.
 const AGE_MAX: Duration = Duration::from_secs(50);
 /// Signs of life may be late by this.
 const BEAT_MIN: Duration = Duration::from_secs(1);
@@ -108,7 +109,8 @@ impl Health {
         self.retry_at = Some(now + rest / 2 + self.jitter(rest / 2));
     }
 
-    /// The gateway wants no request for this time. Clients that it refused at the same time do not return at the same time.
+    /// The gateway wants no request for this time. Clients that it refused at the same time do not
+    /// return at the same time.
     fn rest_at_least(&mut self, retry_after: Option<Duration>, now: Instant) {
         if let Some(rest) = retry_after.map(|rest| rest.min(REST_MAX)) {
             let until = now + rest + self.jitter(REST);
@@ -136,7 +138,8 @@ impl Health {
         self.beat = self.beat.max(Some(after.max(BEAT_MIN)));
     }
 
-    /// Whether a stream that has been silent for so long is dead, as far as its gateway's habits are known.
+    /// Whether a stream that has been silent for so long is dead, as far as its gateway's habits
+    /// are known.
     pub(super) fn is_dead(&self, silent: Duration) -> bool {
         self.beat.is_some_and(|beat| silent > beat * 2)
     }

@@ -1,8 +1,9 @@
 //! Listening for releases: the streams of a client, and who waits at each.
 //!
-//! Those who wait for the same share one subscription, opened with the first and closed with the last; nothing else keeps it.
-//! There is no task of its own: whoever waits reads the stream when polled, for all. What is heard is a hint. Whoever is
-//! woken by it and goes without having asked hands it on, so that no message is lost with a waiter.
+//! Those who wait for the same share one subscription, opened with the first and closed with the
+//! last; nothing else keeps it. There is no task of its own: whoever waits reads the stream when
+//! polled, for all. What is heard is a hint. Whoever is woken by it and goes without having asked
+//! hands it on, so that no message is lost with a waiter.
 
 mod crowd;
 mod health;
@@ -29,7 +30,8 @@ use subscription::{Open, Opening, Subscription};
 pub enum Waking {
     /// A subscription stands: they are told, and ask nobody meanwhile.
     Stream,
-    /// They ask at intervals: the gateway has no streams or not now, or this runtime opens none, or it is not wanted.
+    /// They ask at intervals: the gateway has no streams or not now, or this runtime opens none, or
+    /// it is not wanted.
     Polling,
 }
 
@@ -109,8 +111,8 @@ pub(super) enum Turn {
 }
 
 impl<'a, T: Transport> Listener<'a, T> {
-    /// For a machine whose last try left at `asked_at`. `None` where nobody can listen: the gateway is not to be asked, has no
-    /// streams, or there are as many as there may be.
+    /// For a machine whose last try left at `asked_at`. `None` where nobody can listen: the gateway
+    /// is not to be asked, has no streams, or there are as many as there may be.
     pub(super) fn new(link: &'a Link<T>, topic: &Topic, asked_at: Instant) -> Option<Self> {
         let subscriptions = link.subscriptions();
         let may =
@@ -146,8 +148,8 @@ impl<'a, T: Transport> Listener<'a, T> {
         self.subscription.waiters(|waiters| waiters.tried(self.place, false));
     }
 
-    /// Opens the stream, for all who wait at this subscription. Given up half-way, somebody else does. What is drawn for it
-    /// begins with `seed`. `clock` reads the host's clocks.
+    /// Opens the stream, for all who wait at this subscription. Given up half-way, somebody else
+    /// does. What is drawn for it begins with `seed`. `clock` reads the host's clocks.
     pub(super) fn opening<C: Fn() -> Instant>(
         &self,
         clock: C,

@@ -58,7 +58,8 @@ impl<S> Subscription<S> {
         Self { key, inner: Mutex::new(inner) }
     }
 
-    /// Those who waited are gone without a word: the request of a Worker that was ended drops nothing.
+    /// Those who waited are gone without a word: the request of a Worker that was ended drops
+    /// nothing.
     pub(super) fn is_abandoned(&self, now: Instant) -> bool {
         let attended_at = self.change(|inner| inner.attended_at);
         attended_at.is_some_and(|at| now.since(at) > ABANDONED_AFTER)
@@ -146,7 +147,8 @@ impl<S: Chunks> Inner<S> {
                 return self.closed();
             }
             if now.has_reached(open.until) {
-                // Whoever hears is told when nobody opens it again; when that is done, one asks for all.
+                // Whoever hears is told when nobody opens it again; when that is done, one asks for
+                // all.
                 self.stream = State::Closed;
                 return;
             }
@@ -189,7 +191,8 @@ impl<S: Chunks> Inner<S> {
     }
 }
 
-/// The subscription while somebody opens it. Dropped before it is over, it is somebody else's to open.
+/// The subscription while somebody opens it. Dropped before it is over, it is somebody else's to
+/// open.
 pub(super) struct Opening<S>(pub(super) Arc<Subscription<S>>);
 
 impl<S> Opening<S> {

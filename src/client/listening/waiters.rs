@@ -115,7 +115,8 @@ impl Waiters {
     /// A waiter's machine waits for this, whatever it was told.
     pub(super) fn waits(&mut self, place: u64, why: Wake) {
         match why {
-            // What it asks has not been answered yet, or it leaves what it was told to somebody else.
+            // What it asks has not been answered yet, or it leaves what it was told to somebody
+            // else.
             Wake::ReplyDue | Wake::LastTry => {}
             Wake::Turn => {
                 if let Some(waiter) = self.get(place).filter(|waiter| waiter.tries == Tries::Now) {
@@ -180,7 +181,8 @@ impl Waiters {
         }
     }
 
-    /// The subscription stands. What was published before nobody has heard: of those who exclude each other one asks for all.
+    /// The subscription stands. What was published before nobody has heard: of those who exclude
+    /// each other one asks for all.
     pub(super) fn listen(&mut self) {
         let mut asked = false;
         for waiter in &mut self.list {
@@ -224,7 +226,8 @@ impl Waiters {
         self.wake_one(Wakes::Permits(u32::try_from(message.number).unwrap_or(u32::MAX)));
     }
 
-    /// Wakes the first of those who exclude each other, or of those who want as many permits at the most, who may still be served.
+    /// Wakes the first of those who exclude each other, or of those who want as many permits at the
+    /// most, who may still be served.
     fn wake_one(&mut self, like: Wakes) {
         let fits = |waiter: &&mut Waiter| match (waiter.wakes, like) {
             (Wakes::Permits(permits), Wakes::Permits(most)) => permits <= most,

@@ -7,8 +7,9 @@
 //!     └─unsure, too late, cancelled─► Abandoning ──► Over(Err), or Asking under a new owner
 //! ```
 //!
-//! One owner field is good for one *round*: it can be granted once, and everything asked under it carries one bound. Whatever
-//! ends a round without a lease abandons it, unless Redis is known to have written the tombstone already.
+//! One owner field is good for one *round*: it can be granted once, and everything asked under it
+//! carries one bound. Whatever ends a round without a lease abandons it, unless Redis is known to
+//! have written the tombstone already.
 
 mod pause;
 mod round;
@@ -32,7 +33,8 @@ use crate::protocol::calls::Try;
 use crate::protocol::reply::{Code, Reply, ServerClock};
 use crate::time::Instant;
 
-/// Attempts at a request on which the whole acquisition hangs: the only try, the last one, the abandon.
+/// Attempts at a request on which the whole acquisition hangs: the only try, the last one, the
+/// abandon.
 const ATTEMPTS: u8 = 3;
 /// How far a try that is under way may reach beyond the end of the wait.
 const OVERHANG: Duration = Duration::from_secs(1);
@@ -69,7 +71,8 @@ enum Then {
 }
 
 impl Acquire {
-    /// Begins at `now`. `clock` is what is known of Redis' clock; without it the first round is unbounded (rule C3).
+    /// Begins at `now`. `clock` is what is known of Redis' clock; without it the first round is
+    /// unbounded (rule C3).
     pub fn new(
         spec: AcquireSpec,
         entropy: Entropy,
@@ -144,7 +147,8 @@ impl Acquire {
                 self.pause_unheard(None, now);
             }
             Verdict::Refused(refusal) => {
-                // A script that stops half-way (a command that the user may not run) is refused too.
+                // A script that stops half-way (a command that the user may not run) is refused
+                // too.
                 self.round.open |=
                     matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported);
                 self.end(AcquireError::Refused(refusal), now);
@@ -163,9 +167,11 @@ impl Acquire {
         }
         match reply.code {
             Code::Done | Code::AlreadyYours => self.granted(reply, sent_at, now),
-            // The tombstone is written: by this execution, or by an earlier one of the same last try.
+            // The tombstone is written: by this execution, or by an earlier one of the same last
+            // try.
             Code::No if self.spec.target.is_absent(reply) => {
-                // A last try has left a tombstone; a copy of another would be granted once there are permits.
+                // A last try has left a tombstone; a copy of another would be granted once there
+                // are permits.
                 self.round.open = !last;
                 self.end(AcquireError::NotSetUp, now);
             }
@@ -182,7 +188,8 @@ impl Acquire {
                 self.round.open = false;
                 self.anew(AcquireError::TooSlow, now);
             }
-            // The bound rests on a reading of the server's clock that does not hold any more: the reply brought a new one.
+            // The bound rests on a reading of the server's clock that does not hold any more: the
+            // reply brought a new one.
             Code::Late if self.keeps_seat(now) => self.go_on(now),
             Code::Late if self.round.number == 1 && self.affords_another() => {
                 self.round.open = true;
@@ -193,7 +200,8 @@ impl Acquire {
                 self.anew(AcquireError::TooSlow, now);
             }
             Code::TokenRange => {
-                // No tombstone was written: a copy would be granted once the token is in its range again.
+                // No tombstone was written: a copy would be granted once the token is in its range
+                // again.
                 self.round.open = true;
                 self.end(AcquireError::Refused(Refusal::new(RefusalKind::TokenRange, "")), now)
             }
@@ -310,7 +318,8 @@ impl Acquire {
             && self.affords_another()
     }
 
-    /// Asks under a new owner who takes over the seat of the last one, so that nothing is abandoned.
+    /// Asks under a new owner who takes over the seat of the last one, so that nothing is
+    /// abandoned.
     fn go_on(&mut self, now: Instant) {
         let seated = (self.round.owner, self.round.reach(self.spec.lease));
         self.round = Round::new(self.round.number + 1, &self.ids, self.clock, self.wait_over, now);

@@ -40,7 +40,8 @@ impl Acquire {
         }
     }
 
-    /// Whether only the last try is left, which belongs to the end of the wait: then it waits for that.
+    /// Whether only the last try is left, which belongs to the end of the wait: then it waits for
+    /// that.
     fn waits_for_the_last(&mut self) -> bool {
         let over = self.wait_over.filter(|_| !self.affords_another());
         if let Some(over) = over {

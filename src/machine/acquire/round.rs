@@ -13,8 +13,8 @@ use crate::timing::{HORIZON, LeaseTime, ROUND_MAX};
 pub(super) struct Round {
     pub(super) number: u32,
     pub(super) owner: OwnerId,
-    /// The owner of the round before and what was asked under it, until an answer has told that this one has taken over its seat in
-    /// the queue.
+    /// The owner of the round before and what was asked under it, until an answer has told that
+    /// this one has taken over its seat in the queue.
     pub(super) previous: Option<(OwnerId, Reach)>,
     /// How often was asked under it.
     pub(super) tries: u32,

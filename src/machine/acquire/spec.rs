@@ -22,15 +22,18 @@ pub struct AcquireSpec {
     pub pacing: Pacing,
     /// How many replicas must have the grant; `None` to wait for none.
     pub replicas: Option<Replicas>,
-    /// The newest fencing token that is known to have been granted for it: who is granted an older one gives it back.
+    /// The newest fencing token that is known to have been granted for it: who is granted an older
+    /// one gives it back.
     pub newest: Option<FencingToken>,
-    /// Whether others are known to want it as well: its grant is told to them even if it is had at once.
+    /// Whether others are known to want it as well: its grant is told to them even if it is had at
+    /// once.
     pub is_crowded: bool,
 }
 
 impl AcquireSpec {
-    /// To take this, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`], the pace of what
-    /// is taken ([`Pacing::Queue`] for what has a queue, else [`Pacing::Jittered`]), no budget, no replicas, nothing known of others.
+    /// To take this, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`],
+    /// [`AttemptTime::DEFAULT`], the pace of what is taken ([`Pacing::Queue`] for what has a queue,
+    /// else [`Pacing::Jittered`]), no budget, no replicas, nothing known of others.
     pub const fn new(target: Target, patience: Patience) -> Self {
         let pacing = if target.has_queue() { Pacing::Queue } else { Pacing::Jittered };
         Self {

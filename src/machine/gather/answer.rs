@@ -24,7 +24,8 @@ impl Part {
         match verdict {
             Verdict::Answered(reply, sent_at) => self.answered(&reply, sent_at, ask, common, now),
             Verdict::Refused(refusal) => {
-                // A script that stops half-way is refused too. One whose keys lie in several slots is not begun.
+                // A script that stops half-way is refused too. One whose keys lie in several slots
+                // is not begun.
                 let begun = matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported)
                     && refusal.code() != "CROSSSLOT";
                 self.turn.open |= begun || may_pass(refusal.kind());
@@ -39,7 +40,8 @@ impl Part {
         }
     }
 
-    /// Nothing was learnt. A hold that was to be extended is as good as before, and a place in a queue is kept.
+    /// Nothing was learnt. A hold that was to be extended is as good as before, and a place in a
+    /// queue is kept.
     fn unheard(&mut self, standing: Standing, unsure: bool, now: Instant) {
         if self.held(now).is_some() {
             return;
@@ -67,7 +69,8 @@ impl Part {
                 self.go_on(common, now);
                 self.ask(Ask { again: false, ..ask }, common, now);
             }
-            // All that was wrong is the bound, and the reply has brought the clock to make a better one.
+            // All that was wrong is the bound, and the reply has brought the clock to make a better
+            // one.
             Code::Late if ask.again => {
                 (self.turn.open, self.turn.spent, self.standing) = (true, true, Standing::Apart);
                 self.ask(Ask { again: false, ..ask }, common, now);
@@ -76,7 +79,8 @@ impl Part {
                 self.turn.spent = true;
                 self.ask(Ask { again: false, ..ask }, common, now);
             }
-            // No tombstone was written: a copy would be granted once the token is in its range again.
+            // No tombstone was written: a copy would be granted once the token is in its range
+            // again.
             Code::TokenRange => {
                 let refusal = Refusal::new(RefusalKind::TokenRange, "");
                 self.is_no_hold(Standing::Refused(refusal));

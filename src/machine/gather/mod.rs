@@ -10,10 +10,11 @@
 //!   wait over, cancelled, a clear no: Ending (let go everything) ──► Over(Err)
 //! ```
 //!
-//! **The rule:** keep what comes before the first refused part, wait for that one, and ask for nothing else meanwhile. The
-//! parts have the same order for everybody, so whoever waits holds only parts that come before the one it waits for: no two
-//! can wait for each other. What was kept longer than the caller's patience is let go as well, and the wait goes on with
-//! empty hands: for those who see another order.
+//! **The rule:** keep what comes before the first refused part, wait for that one, and ask for
+//! nothing else meanwhile. The parts have the same order for everybody, so whoever waits holds only
+//! parts that come before the one it waits for: no two can wait for each other. What was kept
+//! longer than the caller's patience is let go as well, and the wait goes on with empty hands: for
+//! those who see another order.
 
 mod answer;
 mod part;
@@ -38,7 +39,8 @@ use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 use crate::timing::{AttemptTime, LeaseTime, Patience, Replicas, RequestBudget};
 
-/// What a lock of several parts is to be taken with. The place of a part is the endpoint of its calls.
+/// What a lock of several parts is to be taken with. The place of a part is the endpoint of its
+/// calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GatherSpec {
     /// What to take, in the order that everybody keeps to.
@@ -47,8 +49,8 @@ pub struct GatherSpec {
     pub lease: LeaseTime,
     /// How long to wait for it.
     pub patience: Patience,
-    /// How many calls may be made for all parts together; `None` for no limit. Two tries of each part and their undoing, for
-    /// which six calls are put by, are made whatever it says.
+    /// How many calls may be made for all parts together; `None` for no limit. Two tries of each
+    /// part and their undoing, for which six calls are put by, are made whatever it says.
     pub budget: Option<RequestBudget>,
     /// How long one attempt may take.
     pub attempt: AttemptTime,
@@ -56,18 +58,21 @@ pub struct GatherSpec {
     pub keeps: Duration,
     /// How many replicas must have the grant of each part; `None` to wait for none.
     pub replicas: Option<Replicas>,
-    /// How a wait for each part is paced, in the order of the parts; a part that has none here is asked with jittered pauses. One
-    /// that has a queue is asked as its queue tells.
+    /// How a wait for each part is paced, in the order of the parts; a part that has none here is
+    /// asked with jittered pauses. One that has a queue is asked as its queue tells.
     pub pacing: Vec<Pacing>,
-    /// For each part the newest fencing token that is known to have been granted for it: who is granted an older one gives all back.
+    /// For each part the newest fencing token that is known to have been granted for it: who is
+    /// granted an older one gives all back.
     pub newest: Vec<Option<FencingToken>>,
-    /// Whether others are known to want one of them as well: what is granted is told to them even if it is had at once.
+    /// Whether others are known to want one of them as well: what is granted is told to them even
+    /// if it is had at once.
     pub is_crowded: bool,
 }
 
 impl GatherSpec {
-    /// To take all of these, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`], parts that are
-    /// kept for a second, jittered pauses, no budget, no replicas, nothing known of others.
+    /// To take all of these, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`],
+    /// [`AttemptTime::DEFAULT`], parts that are kept for a second, jittered pauses, no budget, no
+    /// replicas, nothing known of others.
     pub const fn new(parts: Vec<Target>, patience: Patience) -> Self {
         Self {
             parts,
@@ -89,8 +94,8 @@ impl GatherSpec {
 pub struct Gathered {
     /// One for each part.
     pub parts: Vec<GatheredPart>,
-    /// The fencing token of the whole: of several parts, that of the first; of a majority, the one that is stored in each part
-    /// that counts.
+    /// The fencing token of the whole: of several parts, that of the first; of a majority, the one
+    /// that is stored in each part that counts.
     pub token: FencingToken,
 }
 
@@ -99,12 +104,13 @@ pub struct Gathered {
 pub struct GatheredPart {
     /// Its grant. Of one that does not count: what releases it.
     pub grant: Grant,
-    /// Whether it is a part of the hold. One that is not may have been granted, or may be granted late: it is to be released,
-    /// and not to be believed in.
+    /// Whether it is a part of the hold. One that is not may have been granted, or may be granted
+    /// late: it is to be released, and not to be believed in.
     pub counts: bool,
 }
 
-/// What one part costs in a round: a try, its undoing, and one more that may be needed when that is not confirmed.
+/// What one part costs in a round: a try, its undoing, and one more that may be needed when that is
+/// not confirmed.
 const ROUND: u32 = 3;
 /// What one part costs at last: a try and its undoing; and one more for what was kept until then.
 const LAST: u32 = 3;
@@ -119,13 +125,14 @@ pub struct Gather {
     kept_until: Option<Instant>,
     /// Whether parts that were held for too long were asked to be extended already.
     extended: bool,
-    /// What it asks is its last try, or not; a pause is followed by what the answers have left to do.
+    /// What it asks is its last try, or not; a pause is followed by what the answers have left to
+    /// do.
     stage: Stage<bool, ()>,
 }
 
 impl Gather {
-    /// Begins at `now`. `clocks` are what is known of the clocks of the parts' Redis, in the order of the parts; the first
-    /// round of one whose clock is not known is unbounded (rule C3).
+    /// Begins at `now`. `clocks` are what is known of the clocks of the parts' Redis, in the order
+    /// of the parts; the first round of one whose clock is not known is unbounded (rule C3).
     pub fn new(
         spec: GatherSpec,
         entropy: Entropy,
@@ -155,7 +162,8 @@ impl Gather {
         self.parts.iter().find(|(_, part)| part.held(now).is_none()).map(|(place, _)| place)
     }
 
-    /// Asks for all that is missing. Only the first of it may wait in its queue: if it is refused, it is the one waited for.
+    /// Asks for all that is missing. Only the first of it may wait in its queue: if it is refused,
+    /// it is the one waited for.
     fn ask_all(&mut self, now: Instant) {
         let places = self.parts.places(|part| part.needs(now));
         let last = self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len());
@@ -305,7 +313,8 @@ impl Gather {
         }
     }
 
-    /// The part that the last answer said no to; `None` when there is none, and everything begins anew.
+    /// The part that the last answer said no to; `None` when there is none, and everything begins
+    /// anew.
     fn waited_for(&self, now: Instant) -> Option<usize> {
         self.parts
             .iter()

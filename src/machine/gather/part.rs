@@ -7,8 +7,8 @@
 //!      └──undo──►└───────┘
 //! ```
 //!
-//! At any time one owner of a part is open at the most: a new one is made only when the end of the last is confirmed. So one
-//! request undoes whatever was asked.
+//! At any time one owner of a part is open at the most: a new one is made only when the end of the
+//! last is confirmed. So one request undoes whatever was asked.
 
 use core::time::Duration;
 
@@ -193,7 +193,8 @@ impl Part {
 
     /// A longer wait goes on under a new owner; in a queue it takes over the seat of the last.
     pub(super) fn go_on(&mut self, common: &mut Common, now: Instant) {
-        // While it is not known which of two owners has the seat, a third cannot take it over: both are ended.
+        // While it is not known which of two owners has the seat, a third cannot take it over: both
+        // are ended.
         if !self.has_queue() || self.turn.previous.is_some() {
             self.turn.spent = true;
             return;
@@ -216,7 +217,8 @@ impl Part {
         }
     }
 
-    /// Lets it go: ends what is held, and whatever may still be granted. Its next request has a new owner.
+    /// Lets it go: ends what is held, and whatever may still be granted. Its next request has a new
+    /// owner.
     pub(in crate::machine) fn undo(&mut self, attempts: u8, common: &mut Common) {
         match &mut self.state {
             State::Undoing { then, .. } => *then = None,
@@ -229,7 +231,8 @@ impl Part {
         self.standing = Standing::Apart;
     }
 
-    /// The same where nothing may be asked under its owner any more; how it stands is not forgotten.
+    /// The same where nothing may be asked under its owner any more; how it stands is not
+    /// forgotten.
     pub(in crate::machine) fn undo_if_spent(&mut self, attempts: u8, common: &mut Common) {
         if self.turn.spent && self.is_resting() {
             self.undoing(None, attempts, common);

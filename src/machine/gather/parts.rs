@@ -86,7 +86,8 @@ impl Parts {
         Self { list, common, budget, round, reserve, pacing, backoff, ear, is_crowded }
     }
 
-    /// The same where a wait for a part is paced so, in the order of the parts; one that has none is jittered.
+    /// The same where a wait for a part is paced so, in the order of the parts; one that has none
+    /// is jittered.
     pub(in crate::machine) fn paced(self, pacing: Vec<Pacing>) -> Self {
         Self { pacing, ..self }
     }
@@ -276,7 +277,8 @@ impl Parts {
         next_try(Told { queue: told, silence, remaining, rest }, backoff, stretch, ids, over, now)
     }
 
-    /// What an input makes of a pause that was to last for this reason: when to ask again then, and why. `None`: nothing.
+    /// What an input makes of a pause that was to last for this reason: when to ask again then, and
+    /// why. `None`: nothing.
     pub(in crate::machine) fn hears(
         &mut self,
         input: &Input,

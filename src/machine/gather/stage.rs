@@ -46,7 +46,8 @@ impl<A, T> Stage<A, T> {
         }
     }
 
-    /// The next thing to do. `tolerated`: how many parts may be left whose undoing was not confirmed.
+    /// The next thing to do. `tolerated`: how many parts may be left whose undoing was not
+    /// confirmed.
     pub(in crate::machine) fn poll(
         &mut self,
         parts: &mut Parts,

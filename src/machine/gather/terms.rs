@@ -14,7 +14,8 @@ use crate::timing::{LeaseTime, Replicas};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) struct Common {
     pub(in crate::machine) ids: Ids,
-    /// How many owners were made. Each has a number of its own, so that a Redis behind two gateways refuses the second part.
+    /// How many owners were made. Each has a number of its own, so that a Redis behind two gateways
+    /// refuses the second part.
     pub(in crate::machine) owners: u32,
     pub(in crate::machine) lease: LeaseTime,
     /// The longest time for an attempt.
@@ -47,7 +48,8 @@ pub(in crate::machine) enum Standing {
         lease: Lease,
         token: FencingToken,
     },
-    /// Refused by Redis, which told how long the hold lasts, or the place in its queue and when it wants to be asked again.
+    /// Refused by Redis, which told how long the hold lasts, or the place in its queue and when it
+    /// wants to be asked again.
     Busy {
         remaining: Option<Duration>,
         told: Option<(u64, Duration)>,

@@ -12,8 +12,8 @@ use crate::timing::{HORIZON, LeaseTime, ROUND_MAX};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Turn {
     pub(super) owner: OwnerId,
-    /// The owner of the turn before and what was asked under it, until an answer has told that this one has taken over its seat in
-    /// the queue.
+    /// The owner of the turn before and what was asked under it, until an answer has told that this
+    /// one has taken over its seat in the queue.
     pub(super) previous: Option<(OwnerId, Reach)>,
     pub(super) bound: Bound,
     /// When a longer wait has to go on under a new owner.
@@ -29,7 +29,8 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// The next owner. `clock` is what is known of the clock of the part's Redis; without it nothing is bounded (rule C3).
+    /// The next owner. `clock` is what is known of the clock of the part's Redis; without it
+    /// nothing is bounded (rule C3).
     pub(super) fn new(common: &mut Common, clock: Option<ServerClock>, now: Instant) -> Self {
         common.owners += 1;
         let round_over = now + ROUND_MAX;

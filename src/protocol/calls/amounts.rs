@@ -4,11 +4,13 @@ use alloc::string::ToString;
 
 use crate::error::InvalidOption;
 
-/// How many permits of a semaphore are taken together: 1 to 2147483647, as many as a Java `int` counts.
+/// How many permits of a semaphore are taken together: 1 to 2147483647, as many as a Java `int`
+/// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PermitCount(u32);
 
-/// How many permits of a permit-expirable semaphore are taken together: 1 to 1000. Each has an id, which travels with each request.
+/// How many permits of a permit-expirable semaphore are taken together: 1 to 1000. Each has an id,
+/// which travels with each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BatchSize(u16);
 

@@ -1,4 +1,5 @@
-//! The calls about a count-down latch. Nobody holds one: it is counted down, and asked for its count.
+//! The calls about a count-down latch. Nobody holds one: it is counted down, and asked for its
+//! count.
 
 use alloc::string::{String, ToString};
 use alloc::vec;

@@ -14,9 +14,10 @@ use crate::protocol::slot::slot;
 
 /// A script of the caller's, with what it is run on.
 ///
-/// It is the body of a function: `KEYS` and `ARGV` are its own, counted from 1, and what it returns is the result. It is told in
-/// JSON: numbers, texts, lists, tables with names; `nil` and `false` are `null`, a status such as `OK` is a text. What fails is
-/// not undone, since Redis undoes nothing.
+/// It is the body of a function: `KEYS` and `ARGV` are its own, counted from 1, and what it returns
+/// is the result. It is told in JSON: numbers, texts, lists, tables with names; `nil` and `false`
+/// are `null`, a status such as `OK` is a text. What fails is not undone, since Redis undoes
+/// nothing.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct OwnScript {
     text: Arc<str>,
@@ -45,7 +46,8 @@ impl OwnScript {
     /// A script, run once however often it is sent.
     ///
     /// # Errors
-    /// [`InvalidOption`] when the text is empty or too long, or when there are too many keys and arguments.
+    /// [`InvalidOption`] when the text is empty or too long, or when there are too many keys and
+    /// arguments.
     pub fn new(text: &str, keys: Vec<String>, args: Vec<String>) -> Result<Self, InvalidOption> {
         if text.trim().is_empty() || text.len() > Self::TEXT_MAX {
             return Err(InvalidOption::new("script", "1 to 65536 bytes of Lua"));
@@ -56,8 +58,8 @@ impl OwnScript {
         Ok(Self { text: text.into(), keys, args, once: true })
     }
 
-    /// For a script that does no harm when it runs twice: nothing is recorded, which saves Redis two writes. It may then run
-    /// once more for each time that it is sent.
+    /// For a script that does no harm when it runs twice: nothing is recorded, which saves Redis
+    /// two writes. It may then run once more for each time that it is sent.
     #[must_use]
     pub fn repeatable(self) -> Self {
         Self { once: false, ..self }
@@ -67,11 +69,13 @@ impl OwnScript {
 impl Target {
     /// Runs `script` while `owner` holds this by the grant of `token`, and else not at all.
     ///
-    /// Its keys have to lie where the object does in a Redis Cluster: in the slot of its name, as `{invoice:42}:total` lies in
-    /// that of `invoice:42`. So it is on every Redis, since a program is not to break when its Redis becomes a cluster.
+    /// Its keys have to lie where the object does in a Redis Cluster: in the slot of its name, as
+    /// `{invoice:42}:total` lies in that of `invoice:42`. So it is on every Redis, since a program
+    /// is not to break when its Redis becomes a cluster.
     ///
     /// # Errors
-    /// [`InvalidOption`] when a key lies elsewhere, or when this is no lock: permits exclude nobody.
+    /// [`InvalidOption`] when a key lies elsewhere, or when this is no lock: permits exclude
+    /// nobody.
     pub fn eval(
         &self,
         owner: OwnerId,
@@ -132,7 +136,8 @@ impl Target {
     }
 }
 
-/// The fields that are all there in each of these hashes while something is held, and what they hold then.
+/// The fields that are all there in each of these hashes while something is held, and what they
+/// hold then.
 struct Hold {
     keys: Vec<String>,
     fields: Vec<String>,

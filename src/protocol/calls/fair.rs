@@ -36,7 +36,8 @@ pub struct FairSettings {
 
 /// By what the skew grows each time a waiter had to be brought back to its seat.
 const WIDER: u32 = 4;
-/// For how long a previous owner's end is remembered: beyond every bound that it can have had, and beyond the first horizon.
+/// For how long a previous owner's end is remembered: beyond every bound that it can have had, and
+/// beyond the first horizon.
 const PREVIOUS_KEPT: Duration = ROUND_MAX.saturating_add(HORIZON);
 /// How many of a queue's first are told.
 const TOLD: &str = "16";
@@ -54,8 +55,8 @@ impl FairSettings {
 
     /// How long a waiter of ours is believed to live after a poll; it polls three times as often.
     ///
-    /// From 1 to 60 s; 10 s unless set. A dead waiter at the head of the queue costs those behind it as much. Shorter
-    /// finds it sooner, for more requests of everybody who waits.
+    /// From 1 to 60 s; 10 s unless set. A dead waiter at the head of the queue costs those behind
+    /// it as much. Shorter finds it sooner, for more requests of everybody who waits.
     ///
     /// # Errors
     /// [`InvalidOption`] outside of the range.
@@ -63,10 +64,12 @@ impl FairSettings {
         Ok(Self { life: checked("life", life, s(1), s(60))?, ..self })
     }
 
-    /// By how much a clock of Redisson's clients may be ahead of Redis' before they evict a waiter of ours that lives.
+    /// By how much a clock of Redisson's clients may be ahead of Redis' before they evict a waiter
+    /// of ours that lives.
     ///
-    /// From 0 to 1 h; 20 s unless set. More costs Redisson's waiters as much behind a dead one of ours, while no other of
-    /// ours waits; with less, ours have to come back to their seats more often.
+    /// From 0 to 1 h; 20 s unless set. More costs Redisson's waiters as much behind a dead one of
+    /// ours, while no other of ours waits; with less, ours have to come back to their seats more
+    /// often.
     ///
     /// # Errors
     /// [`InvalidOption`] outside of the range.
@@ -74,10 +77,12 @@ impl FairSettings {
         Ok(Self { skew: checked("skew", skew, Duration::ZERO, s(3600))?, ..self })
     }
 
-    /// The longest time that a waiter of Redisson's asks for: its `fairLockWaitTimeout`, or its longest `tryLock` wait.
+    /// The longest time that a waiter of Redisson's asks for: its `fairLockWaitTimeout`, or its
+    /// longest `tryLock` wait.
     ///
-    /// From 1 s to 24 h; 300 s unless set, as in Redisson. Redisson takes as much off the scores of all who wait when such a
-    /// waiter is served; with less than it takes, it evicts waiters of ours that live.
+    /// From 1 s to 24 h; 300 s unless set, as in Redisson. Redisson takes as much off the scores of
+    /// all who wait when such a waiter is served; with less than it takes, it evicts waiters of
+    /// ours that live.
     ///
     /// # Errors
     /// [`InvalidOption`] outside of the range.
@@ -85,11 +90,12 @@ impl FairSettings {
         Ok(Self { allowance: checked("allowance", allowance, s(1), s(86_400))?, ..self })
     }
 
-    /// How long a waiter of Redisson's that nobody hears may take to take a free lock; and how long one that is heard may.
+    /// How long a waiter of Redisson's that nobody hears may take to take a free lock; and how long
+    /// one that is heard may.
     ///
-    /// From 3 to 60 s, and from the first to 10 min; 5 s and 30 s unless set. Shorter finds a dead one sooner; longer keeps
-    /// the place of one that is slow. Below 3 s nobody could tell a head that was not looked after from one that is dead: it
-    /// is looked at once a second.
+    /// From 3 to 60 s, and from the first to 10 min; 5 s and 30 s unless set. Shorter finds a dead
+    /// one sooner; longer keeps the place of one that is slow. Below 3 s nobody could tell a head
+    /// that was not looked after from one that is dead: it is looked at once a second.
     ///
     /// # Errors
     /// [`InvalidOption`] outside of the ranges.
@@ -98,7 +104,8 @@ impl FairSettings {
         Ok(Self { short, long: checked("long", long, short, s(600))?, ..self })
     }
 
-    /// The settings after a waiter had to be brought back to its seat: someone's clock is further ahead than was thought.
+    /// The settings after a waiter had to be brought back to its seat: someone's clock is further
+    /// ahead than was thought.
     #[must_use]
     pub fn widened(self) -> Self {
         let skew = self.skew.max(s(1)).saturating_mul(WIDER).min(s(3600));
@@ -122,8 +129,9 @@ impl FairCalls {
         self.settings = self.settings.widened();
     }
 
-    /// Asks who waits: `<length>,<place of the owner from 1, 0: not queued>`, then for each of the first 16 a pair
-    /// `<1: ours, 0: Redisson's>,<ms for which it is still believed to live>`. `ms` is the remaining time of the hold.
+    /// Asks who waits: `<length>,<place of the owner from 1, 0: not queued>`, then for each of the
+    /// first 16 a pair `<1: ours, 0: Redisson's>,<ms for which it is still believed to live>`. `ms`
+    /// is the remaining time of the hold.
     pub fn queue(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
         let name = &self.name;
         let keys = vec![key::lock(name), key::queue(name), key::timeouts(name), key::beats(name)];
@@ -164,7 +172,8 @@ impl FairCalls {
         self.as_lock().renew(request, bound, owner, lease, token)
     }
 
-    /// `previous`: an owner that `owner` was to take over from, while no answer has told that it has.
+    /// `previous`: an owner that `owner` was to take over from, while no answer has told that it
+    /// has.
     pub(super) fn release(
         &self,
         request: RequestId,

@@ -29,9 +29,9 @@ impl GroupCalls {
 
     /// The calls about these values of a group, in any order; the same value twice is one.
     ///
-    /// Values are bytes as the group's other users encode them. Text is plain UTF-8, which Redisson has to be told:
-    /// `getMultiLock` of a client with `StringCodec`. Its default codec, Kryo5, is not known here; values that it has encoded
-    /// elsewhere may be handed in as bytes.
+    /// Values are bytes as the group's other users encode them. Text is plain UTF-8, which Redisson
+    /// has to be told: `getMultiLock` of a client with `StringCodec`. Its default codec, Kryo5, is
+    /// not known here; values that it has encoded elsewhere may be handed in as bytes.
     ///
     /// # Errors
     /// [`InvalidOption`] when there is no value, or more than [`VALUES_MAX`](Self::VALUES_MAX).
@@ -62,7 +62,8 @@ impl GroupCalls {
         self.skew.get()
     }
 
-    /// By which number a refusal or a loss names this value, from 1; `None` for one that is not in the set.
+    /// By which number a refusal or a loss names this value, from 1; `None` for one that is not in
+    /// the set.
     pub fn number_of(&self, value: impl AsRef<[u8]>) -> Option<usize> {
         self.fields.binary_search(&highway::field(value.as_ref())).ok().map(|place| place + 1)
     }

@@ -22,7 +22,8 @@ pub struct Stamp {
     pub token: FencingToken,
     /// The owner of the lease. Equal tokens of two leases are never taken for one.
     pub owner: OwnerId,
-    /// The how many-th write of this lease to this key it is, from 1. The next may only be sent when the last was answered.
+    /// The how many-th write of this lease to this key it is, from 1. The next may only be sent
+    /// when the last was answered.
     pub number: u64,
 }
 
@@ -55,8 +56,8 @@ impl GuardedWrite {
         Self(Kind::Delete)
     }
 
-    /// Writes nothing, but from now on no older token can. To be done first of all where what is written depends on what is
-    /// read: else an older holder may still write in between.
+    /// Writes nothing, but from now on no older token can. To be done first of all where what is
+    /// written depends on what is read: else an older holder may still write in between.
     pub const fn claim() -> Self {
         Self(Kind::Claim)
     }

@@ -1,4 +1,5 @@
-//! The calls about a lock, and about several that one script can take: those of one gateway, in one slot of a cluster.
+//! The calls about a lock, and about several that one script can take: those of one gateway, in one
+//! slot of a cluster.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -53,8 +54,9 @@ impl LockCalls {
         Self { first, others, publish, vote: Vote { proposal: None, delay: None } }
     }
 
-    /// For a node of a majority: one that has been up for less than `delay` grants nothing, since it may have forgotten holds.
-    /// At least the longest lease in use. Needs a Redis whose scripts may run `INFO`.
+    /// For a node of a majority: one that has been up for less than `delay` grants nothing, since
+    /// it may have forgotten holds. At least the longest lease in use. Needs a Redis whose scripts
+    /// may run `INFO`.
     #[must_use]
     pub const fn not_before(mut self, delay: RejoinDelay) -> Self {
         self.vote.delay = Some(delay);
@@ -69,7 +71,8 @@ impl LockCalls {
         }
     }
 
-    /// The token that the next grant is to store, if it can: it is above the last one, and not ahead of the clock.
+    /// The token that the next grant is to store, if it can: it is above the last one, and not
+    /// ahead of the clock.
     pub(crate) const fn propose(&mut self, token: Option<u64>) {
         self.vote.proposal = token;
     }

@@ -1,7 +1,8 @@
 //! The calls about each object: which script, on which keys, with which arguments.
 //!
-//! What can be held for a time is a [`Target`], whatever it is, so that there is one machine that takes, one that renews and
-//! one that releases. What is done at once and recorded is a [`OnceCall`].
+//! What can be held for a time is a [`Target`], whatever it is, so that there is one machine that
+//! takes, one that renews and one that releases. What is done at once and recorded is a
+//! [`OnceCall`].
 
 mod amounts;
 mod count_down_latch;
@@ -68,7 +69,8 @@ pub struct Try {
     pub owner: OwnerId,
     /// For how long.
     pub lease: LeaseTime,
-    /// Whether no later one follows: refused, the script itself sees to it that no copy can be granted.
+    /// Whether no later one follows: refused, the script itself sees to it that no copy can be
+    /// granted.
     pub last: bool,
     /// The how many-th of this owner it is, from 1.
     pub number: u32,
@@ -139,8 +141,8 @@ impl Target {
         matches!(self, Self::Semaphore(_) | Self::Permits(_))
     }
 
-    /// For how much longer than its lease a hold that nobody gives back may be taken for one: what is allowed for the clocks of
-    /// Redisson's clients, in each direction.
+    /// For how much longer than its lease a hold that nobody gives back may be taken for one: what
+    /// is allowed for the clocks of Redisson's clients, in each direction.
     pub(crate) fn lingers(&self) -> Duration {
         match self {
             Self::Group(calls) => calls.skew() * 2,
@@ -235,7 +237,8 @@ impl Target {
         }
     }
 
-    /// Asks for its state, and whether `owner` holds it: `<last token>,<hold count>,<1 if the owner holds it>`.
+    /// Asks for its state, and whether `owner` holds it: `<last token>,<hold count>,<1 if the owner
+    /// holds it>`.
     pub fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
         match self {
             Self::Lock(calls) => calls.inspect(request, owner),
@@ -266,8 +269,8 @@ impl Target {
         self.abandon(request, bound, owner, None)
     }
 
-    /// The same, and for the owner that `owner` was to take over from (see [`Try::previous`]) while no answer has told that it
-    /// has. Only what has a queue knows of such.
+    /// The same, and for the owner that `owner` was to take over from (see [`Try::previous`]) while
+    /// no answer has told that it has. Only what has a queue knows of such.
     pub fn abandon(
         &self,
         request: RequestId,

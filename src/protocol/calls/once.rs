@@ -13,8 +13,8 @@ use crate::timing::ONCE_WINDOW;
 
 /// A request that is done once: everything but its id and its bound.
 ///
-/// KEYS 1 is the record of the request, ARGV 5 the window for which it is kept beyond the bound: see
-/// `scripts/parts/once.lua`.
+/// KEYS 1 is the record of the request, ARGV 5 the window for which it is kept beyond the bound:
+/// see `scripts/parts/once.lua`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct OnceCall {
     /// Apart, since calls are handed on by every machine.
@@ -76,7 +76,8 @@ impl OnceCall {
         self.parts.args.iter().fold(call, ScriptCall::arg)
     }
 
-    /// Sees to it that the request of this id is never done, or tells its answer if it has been. With the request's own bound.
+    /// Sees to it that the request of this id is never done, or tells its answer if it has been.
+    /// With the request's own bound.
     pub fn cancel(&self, request: RequestId, bound: Bound) -> ScriptCall {
         let keys = vec![key::record(&self.parts.name, request)];
         ScriptCall::new(&scripts::CANCEL, request, bound, self.parts.publish, keys).ms(ONCE_WINDOW)

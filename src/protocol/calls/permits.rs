@@ -13,7 +13,8 @@ use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::time::millis;
 use crate::timing::{LeaseTime, PeerSkew, TOKEN_KEPT};
 
-/// The calls about a permit-expirable semaphore, and a number of its permits that are taken together.
+/// The calls about a permit-expirable semaphore, and a number of its permits that are taken
+/// together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PermitCalls {
     name: LockName,
@@ -23,7 +24,8 @@ pub struct PermitCalls {
 }
 
 impl PermitCalls {
-    /// The calls about the semaphore of this name. What an owner takes, prolongs and gives back are `permits`.
+    /// The calls about the semaphore of this name. What an owner takes, prolongs and gives back are
+    /// `permits`.
     pub const fn new(name: LockName, publish: Publish, permits: BatchSize, skew: PeerSkew) -> Self {
         Self { name, publish, permits, skew }
     }
@@ -43,29 +45,32 @@ impl PermitCalls {
         (0..self.permits.get()).map(move |index| PermitId::of(owner, index))
     }
 
-    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there. Answers how many there are then.
+    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there.
+    /// Answers how many there are then.
     pub fn add(&self, permits: i32) -> OnceCall {
         self.change("add", permits.to_string(), String::new(), &[])
     }
 
-    /// Makes the semaphore have so many permits in all, those that are held included. Answers how many are available then: fewer
-    /// than none while more are held.
+    /// Makes the semaphore have so many permits in all, those that are held included. Answers how
+    /// many are available then: fewer than none while more are held.
     pub fn set(&self, permits: PermitTotal) -> OnceCall {
         self.change("set", permits.get().to_string(), String::new(), &[])
     }
 
-    /// Makes the semaphore, if it is not there; else answers no. Both with the number of permits that are available.
+    /// Makes the semaphore, if it is not there; else answers no. Both with the number of permits
+    /// that are available.
     pub fn try_set(&self, permits: PermitTotal) -> OnceCall {
         self.change("new", permits.get().to_string(), String::new(), &[])
     }
 
-    /// Gives permits back by their ids, whoever took them. Answers how many of them were held, and whether all were.
+    /// Gives permits back by their ids, whoever took them. Answers how many of them were held, and
+    /// whether all were.
     pub fn release_ids(&self, ids: &[PermitId]) -> OnceCall {
         self.change("free", "0".into(), String::new(), ids)
     }
 
-    /// Lets permits end after another lease from now, longer or shorter, whoever took them. Answers how many of them are held,
-    /// and whether all are.
+    /// Lets permits end after another lease from now, longer or shorter, whoever took them. Answers
+    /// how many of them are held, and whether all are.
     pub fn update_lease(&self, ids: &[PermitId], lease: LeaseTime) -> OnceCall {
         let lease = lease_text(lease);
         let lease = if lease.is_empty() { "-1".into() } else { lease };

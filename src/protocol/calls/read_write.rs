@@ -1,7 +1,8 @@
 //! The calls about the two sides of a read-write lock.
 //!
-//! One owner's holds on the two sides have two owner ids, each fresh for its acquisition. A read that is taken inside a write
-//! names that one; a write that ends around a read names the read, so that it goes on with a token of its own.
+//! One owner's holds on the two sides have two owner ids, each fresh for its acquisition. A read
+//! that is taken inside a write names that one; a write that ends around a read names the read, so
+//! that it goes on with a token of its own.
 
 use alloc::string::String;
 use alloc::vec;
@@ -39,7 +40,8 @@ impl ReadCalls {
         Self { name, publish, parent: None }
     }
 
-    /// For a read that is taken while the same owner holds the write side as `parent`: it may enter there.
+    /// For a read that is taken while the same owner holds the write side as `parent`: it may enter
+    /// there.
     #[must_use]
     pub const fn inside(mut self, parent: OwnerId) -> Self {
         self.parent = Some(parent);
@@ -119,19 +121,19 @@ impl WriteCalls {
         Self { name, publish, prefers_writers: None, inner: None }
     }
 
-    /// A refused try keeps new readers out for so long, except those inside a write. Default: readers always join readers, as
-    /// with Redisson, so that writers can starve.
+    /// A refused try keeps new readers out for so long, except those inside a write. Default:
+    /// readers always join readers, as with Redisson, so that writers can starve.
     ///
-    /// It holds back our readers only, since Redisson does not look at it. A task that holds a read and asks for another one
-    /// apart from it can stand behind its own writer until that gives up.
+    /// It holds back our readers only, since Redisson does not look at it. A task that holds a read
+    /// and asks for another one apart from it can stand behind its own writer until that gives up.
     #[must_use]
     pub const fn prefers_writers(mut self, want: WantTime) -> Self {
         self.prefers_writers = Some(want);
         self
     }
 
-    /// For the release of a write hold inside which the same owner has taken a read as `inner`: its latch gets the new token
-    /// at once, and not with its next renewal only.
+    /// For the release of a write hold inside which the same owner has taken a read as `inner`: its
+    /// latch gets the new token at once, and not with its next renewal only.
     #[must_use]
     pub const fn around(mut self, inner: OwnerId) -> Self {
         self.inner = Some(inner);

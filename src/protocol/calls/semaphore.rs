@@ -20,7 +20,8 @@ pub struct SemaphoreCalls {
 }
 
 impl SemaphoreCalls {
-    /// The calls about the semaphore of this name. What an owner takes, prolongs and gives back are `permits`.
+    /// The calls about the semaphore of this name. What an owner takes, prolongs and gives back are
+    /// `permits`.
     pub const fn new(name: LockName, publish: Publish, permits: PermitCount) -> Self {
         Self { name, publish, permits }
     }
@@ -30,7 +31,8 @@ impl SemaphoreCalls {
         &self.name
     }
 
-    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there. Answers how many there are then.
+    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there.
+    /// Answers how many there are then.
     ///
     /// This is also Redisson's `release` of permits that nobody here holds.
     pub fn add(&self, permits: i32) -> OnceCall {
@@ -42,13 +44,14 @@ impl SemaphoreCalls {
         self.change("addx").arg(permits.get().to_string())
     }
 
-    /// Takes all that are available, for good; answers how many they were. A negative number becomes 0.
+    /// Takes all that are available, for good; answers how many they were. A negative number
+    /// becomes 0.
     pub fn drain(&self) -> OnceCall {
         self.change("drain").arg("0")
     }
 
-    /// Makes the semaphore, for a time or for ever, if it is not there; else answers no. Both with the number of permits that are
-    /// available.
+    /// Makes the semaphore, for a time or for ever, if it is not there; else answers no. Both with
+    /// the number of permits that are available.
     pub fn try_set(&self, permits: PermitTotal, life: Option<LifeTime>) -> OnceCall {
         let life = life.map_or_else(String::new, |life| millis(life.get()).to_string());
         self.change("set").arg(permits.get().to_string()).arg(life)

@@ -9,8 +9,8 @@ use crate::timing::LeaseTime;
 
 /// A channel of Redis, and who of those who listen to it is woken by a message.
 ///
-/// Never a pattern: whoever listens by one counts as a listener of every channel that fits it, and a fair lock would take a dead
-/// waiter of Redisson's for a live one (F8).
+/// Never a pattern: whoever listens by one counts as a listener of every channel that fits it, and
+/// a fair lock would take a dead waiter of Redisson's for a live one (F8).
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Topic {
     channel: String,
@@ -18,7 +18,8 @@ pub struct Topic {
     wakes: Wakes,
 }
 
-/// Whom a message wakes, of those who wait in one client. What is not woken is not forgotten: it asks again in its own time.
+/// Whom a message wakes, of those who wait in one client. What is not woken is not forgotten: it
+/// asks again in its own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wakes {
     /// One: who is granted excludes the others.
@@ -96,9 +97,10 @@ impl Taken {
     /// So many values are left for the number of those who listen.
     const LISTENERS: u64 = 1000;
 
-    /// Reads a message to those whom it wakes like this. `None`: it is no grant, so it may be worth to ask. Of permits it says how
-    /// many are available: none, in as many zeros as clients listened. Of what [excludes](Wakes::One) others it is the lease and how
-    /// many listened; shorter leases than there are keep Redisson's numbers apart.
+    /// Reads a message to those whom it wakes like this. `None`: it is no grant, so it may be worth
+    /// to ask. Of permits it says how many are available: none, in as many zeros as clients
+    /// listened. Of what [excludes](Wakes::One) others it is the lease and how many listened;
+    /// shorter leases than there are keep Redisson's numbers apart.
     pub fn read(Message { number, digits }: Message, wakes: Wakes) -> Option<Self> {
         if matches!(wakes, Wakes::Permits(_)) {
             let listeners = Some(digits.into());

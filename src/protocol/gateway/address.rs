@@ -1,4 +1,5 @@
-//! A gateway's address, checked more strictly than any URL parser would: nothing in it may surprise later.
+//! A gateway's address, checked more strictly than any URL parser would: nothing in it may surprise
+//! later.
 
 use alloc::string::String;
 
@@ -17,8 +18,9 @@ impl Address {
         self.host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
     }
 
-    /// Whether the path begins with a command or an endpoint of Upstash's protocol, as in an example that was copied. A gateway would
-    /// execute such a command, with the body of each request as its last argument.
+    /// Whether the path begins with a command or an endpoint of Upstash's protocol, as in an
+    /// example that was copied. A gateway would execute such a command, with the body of each
+    /// request as its last argument.
     pub(super) fn names_command(&self) -> bool {
         let path = self.base.split('/').nth(3).unwrap_or_default();
         COMMANDS.iter().any(|command| command.eq_ignore_ascii_case(path))
@@ -119,7 +121,8 @@ fn is_ipv6(text: &str) -> bool {
     }
 }
 
-/// In the usual spellings: what is another name for the same is not trusted with a token in the clear.
+/// In the usual spellings: what is another name for the same is not trusted with a token in the
+/// clear.
 fn is_loopback(host: &str) -> bool {
     let is_byte = |number: &str| decimal(number).is_some_and(|number| number < 256);
     host == "[::1]"

@@ -51,7 +51,8 @@ impl Body {
         Some(all)
     }
 
-    /// The same in Webdis' words: `{verb: [flat]}`, `{verb: one}`, or `{verb: [false, text]}` for an error.
+    /// The same in Webdis' words: `{verb: [flat]}`, `{verb: one}`, or `{verb: [false, text]}` for
+    /// an error.
     pub(super) fn read_of(verb: &str, body: &[u8]) -> Option<Self> {
         let mut answer = None;
         let read = |next, lexer: &mut SliceLexer<'_>| {

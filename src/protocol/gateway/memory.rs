@@ -5,7 +5,8 @@ use alloc::string::String;
 use super::pipeline::Pipeline;
 use super::{Gateway, KeyLocking, Response};
 
-/// What a client has learned about its gateway. Data only: safe to share between the requests of a Worker.
+/// What a client has learned about its gateway. Data only: safe to share between the requests of a
+/// Worker.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     whole_only: bool,

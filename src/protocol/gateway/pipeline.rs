@@ -1,7 +1,8 @@
 //! Several commands in one request, and the answer of each.
 //!
-//! Each command is on its own: others may be executed in between, one that fails stops none, and each has its own verdict. So
-//! calls that have nothing to do with each other may travel together, and what is not known of the request is not known of any.
+//! Each command is on its own: others may be executed in between, one that fails stops none, and
+//! each has its own verdict. So calls that have nothing to do with each other may travel together,
+//! and what is not known of the request is not known of any.
 
 use alloc::vec::Vec;
 
@@ -11,7 +12,8 @@ use super::{Dialect, Gateway, Memory, Request, Response};
 use crate::error::FailureKind;
 use crate::protocol::script::ScriptCall;
 
-/// How many calls are sent singly after a pipeline of which nothing is known, before the next is tried.
+/// How many calls are sent singly after a pipeline of which nothing is known, before the next is
+/// tried.
 const SINGLY: u32 = 64;
 
 /// Whether the gateway is known to take several commands in one request.
@@ -37,22 +39,25 @@ pub enum Answers {
 impl Gateway {
     /// Whether a call may share a request with others.
     ///
-    /// Not one that waits for replicas: all that come behind it would wait as well. Not a caller's own script: nobody knows how
-    /// long it runs, and its answer may be as large as a response may be.
+    /// Not one that waits for replicas: all that come behind it would wait as well. Not a caller's
+    /// own script: nobody knows how long it runs, and its answer may be as large as a response may
+    /// be.
     pub fn may_share(&self, call: &ScriptCall) -> bool {
         self.dialect == Dialect::Upstash && call.replicas().is_none() && call.sha1(false).is_some()
     }
 }
 
 impl Request {
-    /// The most commands in one request. They are executed one after the other, and the first is answered with the last; when the
-    /// answer is lost, all of them are asked again.
+    /// The most commands in one request. They are executed one after the other, and the first is
+    /// answered with the last; when the answer is lost, all of them are asked again.
     pub const SEVERAL_MAX: usize = 64;
 
-    /// The most bytes of their commands together: 64 calls have a third of it, but for scripts that are sent whole.
+    /// The most bytes of their commands together: 64 calls have a third of it, but for scripts that
+    /// are sent whole.
     pub const SEVERAL_BYTES_MAX: usize = 64 * 1024;
 
-    /// One request for the commands of several, which must be of one gateway and [may share](Gateway::may_share) one.
+    /// One request for the commands of several, which must be of one gateway and [may
+    /// share](Gateway::may_share) one.
     pub fn several<'a>(first: &Self, others: impl Iterator<Item = &'a Self>) -> Self {
         let mut body = ["[", &first.body].concat();
         let mut sync_token = &first.sync_token;
@@ -120,7 +125,8 @@ impl Memory {
             self.pipeline.doubt();
             return Answers::All(Ok(response));
         }
-        // An error that is nobody's in particular: whoever said it may have executed some of them before.
+        // An error that is nobody's in particular: whoever said it may have executed some of them
+        // before.
         let kind = response.told_of(failure(*status));
         if !self.pipeline.works || matches!(kind, FailureKind::Garbled { .. }) {
             self.pipeline.doubt();

@@ -1,7 +1,9 @@
-//! A stream of messages, as it comes in: server-sent events in Upstash's dialect, one JSON object after the other in Webdis'.
+//! A stream of messages, as it comes in: server-sent events in Upstash's dialect, one JSON object
+//! after the other in Webdis'.
 //!
-//! What is heard is a hint and nothing else, so of a message no more is looked at than the number that it is. Memory is bounded
-//! whatever is sent: the beginning of a line or an object tells what it is.
+//! What is heard is a hint and nothing else, so of a message no more is looked at than the number
+//! that it is. Memory is bounded whatever is sent: the beginning of a line or an object tells what
+//! it is.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -39,7 +41,8 @@ pub enum Heard {
     Message(Message),
 }
 
-/// So much of a message is looked at: the longest lease, how many listen, and quotation marks around it.
+/// So much of a message is looked at: the longest lease, how many listen, and quotation marks
+/// around it.
 const PAYLOAD_MAX: usize = 24;
 
 /// Reads one stream about one channel, from its first byte on.
@@ -58,7 +61,8 @@ pub struct Frames {
 enum Form {
     /// Lines, each of them an event. After a carriage return a line feed ends no second line.
     Lines { after_return: bool },
-    /// Objects without anything between them: how deep it is in one, and whether it is in a text, and behind a backslash there.
+    /// Objects without anything between them: how deep it is in one, and whether it is in a text,
+    /// and behind a backslash there.
     Objects { depth: usize, in_text: bool, escaped: bool },
 }
 
@@ -86,7 +90,8 @@ impl Frames {
         Self { form, subscribed, message, frame: Vec::new(), is_whole: false }
     }
 
-    /// Takes the next bytes up to the end of something that means something; answers what that is, and what is left.
+    /// Takes the next bytes up to the end of something that means something; answers what that is,
+    /// and what is left.
     pub fn next<'a>(&mut self, bytes: &'a [u8]) -> Option<(Heard, &'a [u8])> {
         let mut rest = bytes;
         while let Some((byte, after)) = rest.split_first() {
@@ -108,7 +113,8 @@ impl Frames {
         None
     }
 
-    /// What the frame carries: of an event's line what stands behind `data:`, and one space that may follow it.
+    /// What the frame carries: of an event's line what stands behind `data:`, and one space that
+    /// may follow it.
     fn said(&self) -> &[u8] {
         match self.form {
             Form::Lines { .. } => {

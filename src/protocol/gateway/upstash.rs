@@ -1,6 +1,8 @@
-//! Upstash's REST dialect: `["EVALSHA", sha1, count, keys…, args…]` up, `{"result"}` or `{"error"}` down.
+//! Upstash's REST dialect: `["EVALSHA", sha1, count, keys…, args…]` up, `{"result"}` or `{"error"}`
+//! down.
 //!
-//! With `["WAIT", replicas, ms]` behind it in one list where replicas are to have what it writes; both answers in one list then.
+//! With `["WAIT", replicas, ms]` behind it in one list where replicas are to have what it writes;
+//! both answers in one list then.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -43,13 +45,15 @@ pub(super) fn decode(status: u16, body: &[u8], path: &str) -> Decoded {
     decoded(status, body, Body::read(body), None, path)
 }
 
-/// The same for a script and the wait for its replicas, which does not count unless the script has run.
+/// The same for a script and the wait for its replicas, which does not count unless the script has
+/// run.
 pub(super) fn decode_replicated(status: u16, body: &[u8], path: &str) -> Decoded {
     if let Some([script, replicas]) = Body::read_two(body) {
         return decoded(status, body, Some(script), acknowledged(&replicas), path);
     }
     match Body::read(body) {
-        // No such path, or one that is taken for a command: only two commands in one request can be waited for.
+        // No such path, or one that is taken for a command: only two commands in one request can be
+        // waited for.
         Some(Body::Error(text)) if is_about_path(&text, path) => error(status, &text, path),
         Some(Body::Error(text)) if holds(&text, UNKNOWN_COMMAND) => unsupported(),
         _ if matches!(status, 404 | 405 | 501) => unsupported(),
@@ -75,8 +79,8 @@ fn decoded(
     }
 }
 
-/// How many replicas a wait has counted. None that is known of when it broke off, as with a master that turns into a replica;
-/// `None` when there is no such command.
+/// How many replicas a wait has counted. None that is known of when it broke off, as with a master
+/// that turns into a replica; `None` when there is no such command.
 fn acknowledged(replicas: &Body) -> Option<u32> {
     match replicas {
         Body::Error(text) => (!matches!(code(text), "ERR" | "NOPERM")).then_some(0),

@@ -29,8 +29,8 @@ pub(super) fn unreadable(status: u16, body: &[u8]) -> Decoded {
     Decoded::Indeterminate(failure(status))
 }
 
-/// Whether a web page came back where a gateway would return JSON: a page for any path, as single-page
-/// applications have. A proxy may also have put it in place of a gateway's response.
+/// Whether a web page came back where a gateway would return JSON: a page for any path, as
+/// single-page applications have. A proxy may also have put it in place of a gateway's response.
 pub(super) fn is_page(status: u16, body: &[u8]) -> bool {
     let begins_with = |tag: &[u8]| {
         let text = body.trim_ascii_start();
@@ -50,9 +50,11 @@ pub(super) fn error(status: u16, text: &str, path: &str) -> Decoded {
     let refusal = match (known, status) {
         (Some((word, kind)), _) => Refusal::new(*kind, *word),
         (None, 401 | 403) => Refusal::new(RefusalKind::Unauthorized, code(text)),
-        // An error that is not Redis' own, from a gateway that failed: it may have failed after the script had run.
+        // An error that is not Redis' own, from a gateway that failed: it may have failed after the
+        // script had run.
         (None, 429 | 500..) => return Decoded::Indeterminate(failure(status)),
-        // Not Redis' words, at a status that Redis' own errors come with: the gateway's, and who knows when it said them.
+        // Not Redis' words, at a status that Redis' own errors come with: the gateway's, and who
+        // knows when it said them.
         (None, 200..300 | 400 | 408) if code(text).is_empty() => {
             return Decoded::Indeterminate(failure(status));
         }
@@ -84,8 +86,9 @@ pub(super) const UNKNOWN_COMMAND: &str = "unknown command";
 const UNAVAILABLE_COMMAND: &str = "command is not available";
 const WRONG_ARITY: &str = "wrong number of arguments for";
 
-/// Whether Redis rejected a command that is part of this path: a gateway takes the path of a request for a command, so the address is
-/// not the gateway's root, and no script ran. An error from within a script begins otherwise, or names another command.
+/// Whether Redis rejected a command that is part of this path: a gateway takes the path of a
+/// request for a command, so the address is not the gateway's root, and no script ran. An error
+/// from within a script begins otherwise, or names another command.
 pub(super) fn is_about_path(text: &str, path: &str) -> bool {
     let rest = text.strip_prefix("ERR ").unwrap_or(text);
     let rest = [UNKNOWN_COMMAND, UNAVAILABLE_COMMAND, WRONG_ARITY]
@@ -96,8 +99,9 @@ pub(super) fn is_about_path(text: &str, path: &str) -> bool {
     !command.is_empty() && path.split('/').any(|part| part.eq_ignore_ascii_case(command))
 }
 
-/// What Redis says about a script that does not compile, without the line: `Error compiling script (new function):
-/// user_script:1: unexpected symbol near '+'`. A quoted literal of the script is left out.
+/// What Redis says about a script that does not compile, without the line: `Error compiling script
+/// (new function): user_script:1: unexpected symbol near '+'`. A quoted literal of the script is
+/// left out.
 fn compile_error(text: &str) -> Option<&str> {
     const CHUNK: &str = "user_script:";
     let start = position(text, "error compiling script")?;

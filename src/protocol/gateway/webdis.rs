@@ -1,4 +1,5 @@
-//! Webdis' dialect: `EVALSHA/sha1/count/keys…/args…` up, percent-encoded, and an object with the verb as its only key down.
+//! Webdis' dialect: `EVALSHA/sha1/count/keys…/args…` up, percent-encoded, and an object with the
+//! verb as its only key down.
 //!
 //! Every Redis error comes with status 200, as `[false, text]`.
 
@@ -10,8 +11,9 @@ use super::{Decoded, Form, encoded};
 use crate::error::{Refusal, RefusalKind};
 use crate::protocol::script::ScriptCall;
 
-/// What can be sent at all. Webdis cuts every element off at its first zero byte, which would make two names one; and it has many
-/// connections to Redis, so what waits for replicas would wait for another connection's writes.
+/// What can be sent at all. Webdis cuts every element off at its first zero byte, which would make
+/// two names one; and it has many connections to Redis, so what waits for replicas would wait for
+/// another connection's writes.
 pub(super) fn can_send(call: &ScriptCall) -> bool {
     let is_whole = |text: &String| !text.contains('\0');
     call.replicas().is_none()

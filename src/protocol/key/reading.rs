@@ -21,8 +21,8 @@ pub(crate) fn read_timeout_owner(name: &LockName, key: &str) -> Option<OwnerId> 
     OwnerId::parse(owner).filter(|owner| read_timeout(name, *owner) == key)
 }
 
-/// The names of which this may be a record: two for a name that is nothing but a hash tag, whose keys are those of the name in its
-/// braces, except for the first.
+/// The names of which this may be a record: two for a name that is nothing but a hash tag, whose
+/// keys are those of the name in its braces, except for the first.
 pub(crate) fn record_names(key: &str) -> Vec<LockName> {
     let form = ours(key).and_then(|rest| rest.rsplit_once(':'));
     form.map_or_else(Vec::new, |(form, _)| names(form))
@@ -63,7 +63,8 @@ pub(crate) fn channel_names(channel: &str) -> Vec<LockName> {
     }
 }
 
-/// The names that have a key of this spelling beside their first one: what stands under a bare name may be in their way.
+/// The names that have a key of this spelling beside their first one: what stands under a bare name
+/// may be in their way.
 pub(crate) fn beside(text: &str) -> Vec<LockName> {
     let readers = text.rsplit_once(READ_TIMEOUT).and_then(|(hold, _)| owned(hold));
     let readers = readers.map_or_else(Vec::new, |(form, _)| names(form));

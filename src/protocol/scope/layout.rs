@@ -45,12 +45,13 @@ pub(super) enum Arg {
     Positive(u64),
     /// The constant that the library sends.
     Exactly(u64),
-    /// A setting of a fair lock's queue, up to `max`. Only a caller with a full token may go outside of `scoped`.
+    /// A setting of a fair lock's queue, up to `max`. Only a caller with a full token may go
+    /// outside of `scoped`.
     Setting { max: u64, scoped: (u64, u64) },
     /// The allowance for the clock skew of Redisson's clients, which lengthens a hold.
     PeerSkew,
-    /// How long something is kept in milliseconds: from `min` up to ten years. 0 means without an end, and so does empty where that is
-    /// accepted.
+    /// How long something is kept in milliseconds: from `min` up to ten years. 0 means without an
+    /// end, and so does empty where that is accepted.
     Life { min: u64, or_empty: bool },
     /// A whole number that may be negative, up to Java's `int` in both directions.
     Int,
@@ -124,8 +125,8 @@ impl Layout {
         Self { lasting: true, ..self }
     }
 
-    /// Whether a call may have this number of keys. Checked before any key is looked at, so that the work for a call is linear in
-    /// its size.
+    /// Whether a call may have this number of keys. Checked before any key is looked at, so that
+    /// the work for a call is linear in its size.
     pub(super) fn allows_keys(&self, count: usize) -> bool {
         let Some(rest) = count.checked_sub(self.keys.len()) else { return false };
         if self.each.is_empty() {

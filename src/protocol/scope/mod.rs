@@ -1,7 +1,9 @@
-//! What a call touches and needs, for a gateway whose scoped tokens allow calls about some names only.
+//! What a call touches and needs, for a gateway whose scoped tokens allow calls about some names
+//! only.
 //!
-//! Nothing is guessed. A call is read by the layout of its script, each key is spelt anew from the name that was found and has to
-//! be that, and each argument has to be one that this library could have sent. Any other call is refused.
+//! Nothing is guessed. A call is read by the layout of its script, each key is spelt anew from the
+//! name that was found and has to be that, and each argument has to be one that this library could
+//! have sent. Any other call is refused.
 
 mod layout;
 mod read;
@@ -18,21 +20,24 @@ use crate::timing::{HORIZON, LeaseTime, PeerSkew, ROUND_MAX};
 
 pub use read::touched;
 
-/// How far ahead of Redis' clock a fencing token may be that a call brings along. The scripts check it by Redis' clock.
+/// How far ahead of Redis' clock a fencing token may be that a call brings along. The scripts check
+/// it by Redis' clock.
 pub const TOKEN_AHEAD_MAX: Duration = Duration::from_secs(60);
 
-/// How far ahead of Redis' clock the not-after of a call can be: the longest wait under one request id, and its horizon.
+/// How far ahead of Redis' clock the not-after of a call can be: the longest wait under one request
+/// id, and its horizon.
 pub const NOT_AFTER_AHEAD_MAX: Duration = ROUND_MAX.saturating_add(HORIZON);
 
 /// The skew of Redisson's clocks that calls allow for unless the client sets another: 1 s.
 pub const PEER_SKEW_DEFAULT: Duration = PeerSkew::DEFAULT.get();
 
-/// The kinds of objects whose keys can be told apart by their names only: Redis has a string under the name of all but the locks.
+/// The kinds of objects whose keys can be told apart by their names only: Redis has a string under
+/// the name of all but the locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ObjectKind {
-    /// Locks of all sorts: plain, spin, fair, fenced, read-write, group, and the members of multi-locks and red locks. Their
-    /// scripts tell each other's hashes apart.
+    /// Locks of all sorts: plain, spin, fair, fenced, read-write, group, and the members of
+    /// multi-locks and red locks. Their scripts tell each other's hashes apart.
     Lock,
     /// Semaphores.
     Semaphore,
@@ -93,7 +98,8 @@ impl Right {
 /// What one call touches and needs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Touched {
-    /// For each object, the names that its keys may belong to: several where the call leaves open which.
+    /// For each object, the names that its keys may belong to: several where the call leaves open
+    /// which.
     subjects: Vec<Vec<String>>,
     /// The kind of the objects; `None` for the cancellation of a request, which belongs to no kind.
     pub kind: Option<ObjectKind>,
@@ -101,7 +107,8 @@ pub struct Touched {
     pub right: Option<Right>,
     /// The lease that the call asks for, if any.
     pub lease: Option<LeaseTime>,
-    /// The skew of Redisson's clocks that the call allows for. It lengthens what other clients wait for.
+    /// The skew of Redisson's clocks that the call allows for. It lengthens what other clients wait
+    /// for.
     pub peer_skew: Option<Duration>,
     /// Whether the settings of a fair lock's queue are others than a client sends by default.
     pub has_own_settings: bool,
@@ -109,7 +116,8 @@ pub struct Touched {
     pub lasting: Vec<String>,
     /// The size of the value that is written to a guarded key, in bytes.
     pub value_bytes: usize,
-    /// The end of the time in which Redis may run the call, by Redis' clock in milliseconds. The call is remembered until then.
+    /// The end of the time in which Redis may run the call, by Redis' clock in milliseconds. The
+    /// call is remembered until then.
     pub not_after: Option<u64>,
     /// The fencing token that the call stores.
     pub stores: Option<FencingToken>,
@@ -123,8 +131,8 @@ impl core::fmt::Debug for Touched {
 }
 
 impl Touched {
-    /// The names of locks and other objects, and the guarded keys. Of two that share the keys which were seen (`a` and `{a}`, when
-    /// the call does not say the first key) the one without braces.
+    /// The names of locks and other objects, and the guarded keys. Of two that share the keys which
+    /// were seen (`a` and `{a}`, when the call does not say the first key) the one without braces.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.subjects.iter().filter_map(|names| names.first()).map(String::as_str)
     }
@@ -142,9 +150,11 @@ impl core::fmt::Debug for Prefix {
 }
 
 impl Prefix {
-    /// Checks a beginning: 1 to 512 bytes of UTF-8 without control characters, which is not one of keys that no name has.
+    /// Checks a beginning: 1 to 512 bytes of UTF-8 without control characters, which is not one of
+    /// keys that no name has.
     ///
-    /// Names begin with it letter by letter, so it should end with a separator: `app:` has not `apple`.
+    /// Names begin with it letter by letter, so it should end with a separator: `app:` has not
+    /// `apple`.
     ///
     /// # Errors
     /// [`InvalidOption`] for any other text.
@@ -160,8 +170,9 @@ impl Prefix {
         Ok(Self(text.into()))
     }
 
-    /// Whether names with one prefix share keys with names that have the other. A brace in front is not compared: the permits of
-    /// `app:x` are kept under `{app:x}:timeout`, which begins with `{app:`.
+    /// Whether names with one prefix share keys with names that have the other. A brace in front is
+    /// not compared: the permits of `app:x` are kept under `{app:x}:timeout`, which begins with
+    /// `{app:`.
     pub fn overlaps(&self, other: &Self) -> bool {
         let (a, b) = (self.0.trim_start_matches('{'), other.0.trim_start_matches('{'));
         a.starts_with(b) || b.starts_with(a)
@@ -177,7 +188,8 @@ impl Prefix {
         key::channel_names(channel).iter().any(|name| self.has(name.as_str()))
     }
 
-    /// A name may be spelt like a key of another one: `{a}:timeout` is where the permits of `a` are kept.
+    /// A name may be spelt like a key of another one: `{a}:timeout` is where the permits of `a` are
+    /// kept.
     fn has(&self, name: &str) -> bool {
         let others = key::beside(name);
         name.starts_with(&self.0)

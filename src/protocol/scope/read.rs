@@ -29,10 +29,12 @@ const LASTING: u64 = 24 * 60 * 60 * 1000;
 /// Two words of 64 bits in base64, without padding.
 const FIELD_LENGTH: usize = 22;
 
-/// Returns what a call of this script with these keys and arguments touches, or `None` unless this library could have made the call.
+/// Returns what a call of this script with these keys and arguments touches, or `None` unless this
+/// library could have made the call.
 ///
-/// The work is linear in the size of the call, and calls with too many keys or arguments are refused before any of them is looked at.
-/// A caller's own script (`eval`) is always refused: its effects cannot be known.
+/// The work is linear in the size of the call, and calls with too many keys or arguments are
+/// refused before any of them is looked at. A caller's own script (`eval`) is always refused: its
+/// effects cannot be known.
 pub fn touched(script: &Script, keys: &[&str], args: &[&str]) -> Option<Touched> {
     if keys.len() > KEYS_MAX || args.len() > ARGS_MAX {
         return None;
@@ -69,7 +71,8 @@ fn text(name: &LockName) -> String {
     name.as_str().into()
 }
 
-/// The names that a call may be about: one set of them, but for calls that do not say the first key of their object.
+/// The names that a call may be about: one set of them, but for calls that do not say the first key
+/// of their object.
 fn named(layout: &Layout, keys: &[&str]) -> Vec<Vec<LockName>> {
     let parse = |name: &&str| LockName::parse(name).ok();
     if !layout.each.is_empty() {

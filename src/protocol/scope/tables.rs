@@ -8,7 +8,8 @@ use crate::protocol::calls::FairSettings;
 use crate::protocol::key;
 use crate::timing::{FIRST_HORIZON, GuardMemory, HORIZON, ONCE_WINDOW, ROUND_MAX, TOKEN_KEPT};
 
-/// The layout of the script of this name. For scripts with several operations, `operation` (ARGV 6) chooses.
+/// The layout of the script of this name. For scripts with several operations, `operation` (ARGV 6)
+/// chooses.
 pub(super) fn layout(script: &str, operation: &str) -> Option<Layout> {
     let lock = || locks(script).or_else(|| fair(script)).or_else(|| sides(script));
     lock()
@@ -42,7 +43,8 @@ const PREVIOUS_KEPT: Arg = Arg::Exactly(ms(ROUND_MAX) + ms(HORIZON));
 const DELAY: Arg = Arg::UpTo(86_400_000 + 1000);
 const PERMITS: Arg = Arg::UpTo(INT_MAX);
 const LIFE_OR_NONE: Arg = Arg::Life { min: 1, or_empty: true };
-/// How long a fence remembers its newest write. A fence that is forgotten early lets a stale write pass.
+/// How long a fence remembers its newest write. A fence that is forgotten early lets a stale write
+/// pass.
 const MEMORY: Arg = Arg::Life { min: ms(GuardMemory::MIN), or_empty: false };
 const FORCE: Option<Right> = Some(Right::Force);
 const MANAGE: Option<Right> = Some(Right::Manage);

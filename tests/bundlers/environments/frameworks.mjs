@@ -1,4 +1,7 @@
-/** Frameworks and the edge: Next.js with both of its bundlers, SvelteKit on Cloudflare, and wrangler. */
+/**
+ * Frameworks and the edge: Next.js with both of its bundlers, SvelteKit on Cloudflare, and
+ * wrangler.
+ */
 
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
@@ -54,7 +57,8 @@ const next = (bundler) => ({
     const program = join(workshop.folder, "node_modules/next/dist/bin/next");
     const printed = await workshop.run(process.execPath, [program, "build", ...(bundler === "webpack" ? ["--webpack"] : [])], folder);
     assert.doesNotMatch(printed, /edgelatch/, "a warning about the package");
-    // The edge route has the module compiled: a platform that refuses to compile bytes accepts nothing else.
+    // The edge route has the module compiled: a platform that refuses to compile bytes accepts
+    // nothing else.
     const built = await readdir(join(folder, ".next/server"), { recursive: true });
     assert.ok(built.some((file) => file.endsWith(".wasm")), "a .wasm file for the edge route");
     const port = await freePort();

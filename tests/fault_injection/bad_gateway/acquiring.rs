@@ -70,7 +70,8 @@ async fn silence_is_undone_and_said_to_be_timed_out() {
     }
 }
 
-/// What becomes of a try that a gateway does not answer, in which the machine manages the undoing in the time for its attempts.
+/// What becomes of a try that a gateway does not answer, in which the machine manages the undoing
+/// in the time for its attempts.
 async fn silenced(fault: Fault) -> (Stand, AcquireError) {
     for attempt in longer_and_longer(Duration::from_secs(1)) {
         let stand = Stand::with(acquiring(ALWAYS, fault.clone())).await;

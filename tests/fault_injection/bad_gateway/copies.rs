@@ -166,7 +166,8 @@ async fn a_hash_has_left_although_its_text_has_not() {
     stand.redis.learn().await;
     stand.relay.deliver_copies().await;
     assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
-    // Whoever has not seen Redis' clock may be granted something for ten minutes, and has it for a lease then.
+    // Whoever has not seen Redis' clock may be granted something for ten minutes, and has it for a
+    // lease then.
     let AcquireError::Unknown { held_at_most, cause: FailureKind::Broken } = error else {
         panic!("{error:?}")
     };

@@ -21,7 +21,8 @@ use test_support::stand::{ANSWERED_ATTEMPT, NativeClient};
 const SILENT_ATTEMPT: Duration = Duration::from_secs(5);
 /// How many cells are looked at side by side.
 const AT_ONCE: usize = 8;
-/// Without `EDGELATCH_FAULTS=all`, one cell of so many is looked at: a prime, so that each action and each object comes up.
+/// Without `EDGELATCH_FAULTS=all`, one cell of so many is looked at: a prime, so that each action
+/// and each object comes up.
 const THIN: usize = 19;
 
 /// One cell: an object, and what befalls a request about it.

@@ -1,4 +1,7 @@
-/** An input, read as choices: every sequence of bytes is a case, and a byte changed is a choice changed. */
+/**
+ * An input, read as choices: every sequence of bytes is a case, and a byte changed is a choice
+ * changed.
+ */
 
 export class Choices {
   #bytes;

@@ -1,4 +1,7 @@
-/** Time that passes when it is told to: timers and both clocks of the runtime. To be imported before the package. */
+/**
+ * Time that passes when it is told to: timers and both clocks of the runtime. To be imported before
+ * the package.
+ */
 
 const timers = new Map();
 let [now, last] = [0, 0];

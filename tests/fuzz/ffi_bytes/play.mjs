@@ -1,4 +1,7 @@
-/** One case: anything is called with anything, and each call ends in a result or in an error of ours. */
+/**
+ * One case: anything is called with anything, and each call ends in a result or in an error of
+ * ours.
+ */
 
 import { passes, settled } from "./clock.mjs";
 import { EdgelatchError, InvalidOptionError, connect } from "../../../pkg/index.js";
@@ -10,7 +13,10 @@ const TOKEN = "s3cret-t0ken";
 const URL_ = "https://gateway.example";
 /** So many timers may go off before a call is called off, and before it has to have ended. */
 const STEPS = 150;
-/** The options of one method or another, together: an option that a method does not have is refused before all others are read. */
+/**
+ * The options of one method or another, together: an option that a method does not have is refused
+ * before all others are read.
+ */
 const OPTIONS = [
   ["leaseMs", "waitMs", "maxRequests", "replicas"],
   ["leaseMs", "replicas"],

@@ -1,6 +1,7 @@
 /**
- * Fuzzes what JavaScript reaches of the WebAssembly, until the time is over or something does not hold: `--seconds=30`,
- * `--executions=1000`, or one file with an input. Inputs are changed at random, and kept where something comes of them that has not come of any before.
+ * Fuzzes what JavaScript reaches of the WebAssembly, until the time is over or something does not
+ * hold: `--seconds=30`, `--executions=1000`, or one file with an input. Inputs are changed at
+ * random, and kept where something comes of them that has not come of any before.
  */
 
 import { createHash, randomBytes } from "node:crypto";

@@ -1,6 +1,8 @@
-//! What an error means: never that something was done, a clear no only where it is one, and nothing of its text is told.
+//! What an error means: never that something was done, a clear no only where it is one, and nothing
+//! of its text is told.
 //!
-//! The first two bytes are the status, the third says which dialect and what the rest is: the text of an error, or a body.
+//! The first two bytes are the status, the third says which dialect and what the rest is: the text
+//! of an error, or a body.
 
 use edgelatch::error::{FailureKind, RefusalKind};
 use edgelatch::protocol::exchange::Answer;

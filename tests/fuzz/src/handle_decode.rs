@@ -1,4 +1,5 @@
-//! What stands for a hold and comes from outside: the id of a permit, the token of a grant, and what Redis tells of a state.
+//! What stands for a hold and comes from outside: the id of a permit, the token of a grant, and
+//! what Redis tells of a state.
 //!
 //! No lease has a serialised form: these are what is read in its place.
 

@@ -24,7 +24,8 @@ impl Target {
             .try_for_each(|(number, input)| fs::write(folder.join(format!("seed-{number}")), input))
     }
 
-    /// The files by which something was found, in hexadecimal digits: `cargo xtask fuzz` writes them.
+    /// The files by which something was found, in hexadecimal digits: `cargo xtask fuzz` writes
+    /// them.
     fn regressions(&self) -> Vec<PathBuf> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(self.name);
         let entries = fs::read_dir(folder).into_iter().flatten();

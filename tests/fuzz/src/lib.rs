@@ -1,8 +1,8 @@
-//! What the fuzzers run: for each border that data crosses, what must hold whatever comes. `cargo xtask fuzz` runs them, and the
-//! tests replay what was found before.
+//! What the fuzzers run: for each border that data crosses, what must hold whatever comes. `cargo
+//! xtask fuzz` runs them, and the tests replay what was found before.
 //!
-//! A target takes bytes and panics when something does not hold. The measure is another library where there is one, and else what
-//! the documents promise, said once more in a few lines.
+//! A target takes bytes and panics when something does not hold. The measure is another library
+//! where there is one, and else what the documents promise, said once more in a few lines.
 
 #![expect(
     clippy::expect_used,

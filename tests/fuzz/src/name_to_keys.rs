@@ -30,7 +30,8 @@ pub(crate) fn run(input: &[u8]) {
     if one == other {
         assert_eq!(keys, others);
     } else if is_inside(&one, &other) || is_inside(&other, &one) {
-        // Whoever calls a lock as Redisson calls one of another's keys has asked for it, in Redisson as here.
+        // Whoever calls a lock as Redisson calls one of another's keys has asked for it, in
+        // Redisson as here.
     } else {
         assert!(common.is_empty(), "{one:?} and {other:?} have {common:?}");
     }
@@ -47,14 +48,16 @@ fn is_name(name: &str) -> bool {
     (1..=512).contains(&name.len()) && tag && !taken && !name.contains(char::is_control)
 }
 
-/// Whether the other name begins with the one in braces: then its slot is the same, and its keys may be.
+/// Whether the other name begins with the one in braces: then its slot is the same, and its keys
+/// may be.
 fn is_inside(one: &LockName, other: &LockName) -> bool {
     let (one, other) = (one.as_str(), other.as_str());
     let form = if one.contains('{') { one.to_owned() } else { format!("{{{one}}}") };
     other.strip_prefix(&form).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
-/// The fence of a key of the caller's own lies where the key does, and is no other key of anybody's.
+/// The fence of a key of the caller's own lies where the key does, and is no other key of
+/// anybody's.
 fn guarded(text: &str) {
     let Ok(key) = GuardKey::parse(text) else { return };
     let call = GuardCalls::new(key, GuardMemory::DEFAULT).newest(inspect(1).request);

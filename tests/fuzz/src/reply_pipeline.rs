@@ -1,4 +1,5 @@
-//! The answer to several commands in one request: to each its own, or one to all; and to a script with the wait for its replicas.
+//! The answer to several commands in one request: to each its own, or one to all; and to a script
+//! with the wait for its replicas.
 //!
 //! The first byte says which of both, and which status.
 

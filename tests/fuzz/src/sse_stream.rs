@@ -1,4 +1,5 @@
-//! A stream of messages: however it is cut into pieces it says the same, and nothing that is not of its channel.
+//! A stream of messages: however it is cut into pieces it says the same, and nothing that is not of
+//! its channel.
 //!
 //! The first byte says which dialect and which channel, the second how the rest is cut.
 
@@ -55,7 +56,8 @@ fn heard<'a>(mut frames: Frames, pieces: impl IntoIterator<Item = &'a [u8]>) -> 
     all
 }
 
-/// Server-sent events, read by their rules: a line ends with a carriage return, a line feed or both; a space may follow the colon.
+/// Server-sent events, read by their rules: a line ends with a carriage return, a line feed or
+/// both; a space may follow the colon.
 fn lines(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
     let subscribed = format!("{word}subscribe,{channel},");
     let message = format!("{word}message,{channel},");
@@ -86,8 +88,8 @@ fn lines(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
     assert_eq!(wanted.next(), None, "what no line says");
 }
 
-/// One object behind the other, as another library reads them. Of those that are spelt as Webdis spells them none is missed, and
-/// no other is heard.
+/// One object behind the other, as another library reads them. Of those that are spelt as Webdis
+/// spells them none is missed, and no other is heard.
 fn objects(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
     let key = format!("{word}subscribe").to_uppercase();
     let (mut least, mut most) = (0, 0);

@@ -1,4 +1,5 @@
-//! How another library reads the answers of gateways: strictly, and with every field where it stands.
+//! How another library reads the answers of gateways: strictly, and with every field where it
+//! stands.
 
 use std::fmt;
 
@@ -40,7 +41,8 @@ impl<'de> Visitor<'de> for Collect {
 /// What one answer says: cells, or the text of an error.
 pub(crate) type Said = Result<Vec<Cell>, String>;
 
-/// An answer in Upstash's words. Exactly one of the two fields that mean something, once; others are passed over.
+/// An answer in Upstash's words. Exactly one of the two fields that mean something, once; others
+/// are passed over.
 pub(crate) fn upstash(body: &str) -> Option<Said> {
     let mut said = None;
     for (name, raw) in from_str::<Fields<'_>>(body).ok()?.0 {
@@ -57,7 +59,8 @@ pub(crate) fn upstash(body: &str) -> Option<Said> {
     said
 }
 
-/// An answer in Webdis' words: one field, of the verb. What a truth value stands before is a status or an error.
+/// An answer in Webdis' words: one field, of the verb. What a truth value stands before is a status
+/// or an error.
 pub(crate) fn webdis(verb: &str, body: &str) -> Option<Said> {
     let fields = from_str::<Fields<'_>>(body).ok()?.0;
     let [(name, raw)] = fields.as_slice() else { return None };

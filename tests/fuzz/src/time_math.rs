@@ -1,5 +1,5 @@
-//! Times: whatever the clocks show, a lease is trusted for no longer than Redis keeps it, nothing overflows, and no bound is later
-//! than it may be.
+//! Times: whatever the clocks show, a lease is trusted for no longer than Redis keeps it, nothing
+//! overflows, and no bound is later than it may be.
 
 use std::time::Duration;
 
@@ -155,7 +155,8 @@ fn bounds(lease: LeaseTime, seen: Instant, (now, shows): Clocks, input: &mut Uns
     let Some(held) = unheard(&mut machine, now) else { return };
     assert!(held >= lease.get(), "a copy may still be granted for {lease:?}");
     let passed = now.since(seen);
-    // Of clocks that do not agree, the bound goes by the faster and the rest by the slower: it lasts longer then.
+    // Of clocks that do not agree, the bound goes by the faster and the rest by the slower: it
+    // lasts longer then.
     if clock.is_none() || seen.until(now) == passed {
         let drift = |time: Duration| time / 100 + Duration::from_millis(2);
         let most = Duration::from_millis(u64::try_from(ROUND_MAX + HORIZON).unwrap());

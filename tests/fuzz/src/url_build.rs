@@ -1,6 +1,8 @@
-//! Where requests go: to the gateway that was named, to a path that is known, with the token in no place but its header.
+//! Where requests go: to the gateway that was named, to a path that is known, with the token in no
+//! place but its header.
 //!
-//! The first byte says which dialect and whether plain HTTP is allowed; then an address, a line feed, and the name of a lock.
+//! The first byte says which dialect and whether plain HTTP is allowed; then an address, a line
+//! feed, and the name of a lock.
 
 use edgelatch::LockName;
 use edgelatch::protocol::calls::{LockCalls, Target};

@@ -16,7 +16,8 @@ use test_support::servers::{Cluster, Sentinels, Server, until};
 /// For how long everything is held here.
 const LEASE: Duration = Duration::from_secs(600);
 
-/// After this time a Sentinel takes a master for gone: longer than a busy machine keeps one waiting.
+/// After this time a Sentinel takes a master for gone: longer than a busy machine keeps one
+/// waiting.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -57,7 +58,8 @@ async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
     estrange(&cluster.servers()[replica]);
     cut_off(&cluster.servers()[master]);
     let gone = hold(&client, &format!("{tag}:gone"), AcquireOptions::new()).await;
-    // From here on one of three masters is gone. The others are no majority against each other, however slow they are.
+    // From here on one of three masters is gone. The others are no majority against each other,
+    // however slow they are.
     cluster.set_patience(Duration::from_secs(3));
     cluster.server(master).kill();
     block_in_place(|| {

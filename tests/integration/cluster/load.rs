@@ -223,7 +223,8 @@ impl Watch {
         }
     }
 
-    /// So often was counted, says Redis: never more than was asked for, and no less where nothing was lost.
+    /// So often was counted, says Redis: never more than was asked for, and no less where nothing
+    /// was lost.
     fn check(&self, found: usize) {
         let counted = self.counted.load(Ordering::Relaxed);
         let at_most = counted + self.unsure.load(Ordering::Relaxed);

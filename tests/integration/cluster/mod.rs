@@ -1,4 +1,5 @@
-//! Every object on a real Redis Cluster and on a master that Sentinels watch over, through the gateway.
+//! Every object on a real Redis Cluster and on a master that Sentinels watch over, through the
+//! gateway.
 
 mod failover;
 mod load;

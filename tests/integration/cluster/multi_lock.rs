@@ -92,7 +92,8 @@ async fn if_one_slot_is_busy_nothing_is_taken_in_the_others() {
         assert!(matches!(waited, AcquireError::Busy { .. }), "{held}: {waited:?}");
         let others: Vec<String> = names.iter().filter(|name| *name != held).cloned().collect();
         assert_free(&client, &others).await;
-        // The usual 40 requests are too few for six parts: they leave nothing between the first try and the last.
+        // The usual 40 requests are too few for six parts: they leave nothing between the first try
+        // and the last.
         let options = AcquireOptions::new().max_requests(1_000);
         let (all, released) = tokio::join!(all.acquire_with(options), lease.release());
         released.unwrap();

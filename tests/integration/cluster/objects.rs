@@ -13,7 +13,8 @@ use super::stand::{Noted, NotedClient};
 /// A lock of a client that keeps what it was told.
 pub(crate) type NotedLock = Lock<Noted, TokioHost>;
 
-/// One of each kind that excludes everybody else. Those of one name exclude each other, except for the last two.
+/// One of each kind that excludes everybody else. Those of one name exclude each other, except for
+/// the last two.
 pub(crate) fn kinds(client: &NotedClient, name: &str) -> [(&'static str, NotedLock); 9] {
     let fair = FairSettings::default();
     let read_write = client.read_write_lock(name, Default::default()).unwrap();

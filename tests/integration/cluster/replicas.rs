@@ -74,7 +74,8 @@ async fn a_grant_that_too_few_replicas_have_is_given_back() {
     assert_eq!(noted.complaints(), Vec::<String>::new());
 }
 
-/// Acquires it, again and again while its replicas are too slow for the second that Redis waits for them.
+/// Acquires it, again and again while its replicas are too slow for the second that Redis waits for
+/// them.
 pub(crate) async fn acquire(lock: &NotedLock, options: AcquireOptions) -> NotedLease {
     acquire_noting(lock, options, &Noted::default()).await.1
 }
@@ -98,8 +99,8 @@ async fn acquire_noting(
     timeout(AT_MOST, asking).await.unwrap()
 }
 
-/// So many replicas acknowledge what `refused` asks for, and no more. Asked again while the machine is too slow for the time that they
-/// have.
+/// So many replicas acknowledge what `refused` asks for, and no more. Asked again while the machine
+/// is too slow for the time that they have.
 async fn assert_acknowledged(most: u32, what: &str, refused: impl AsyncFn() -> AcquireError) {
     let asking = async {
         loop {

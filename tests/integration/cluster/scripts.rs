@@ -53,7 +53,8 @@ async fn every_script_keeps_to_one_slot_whatever_the_name() {
     assert_eq!(noted.scripts().intersection(&all).cloned().collect::<BTreeSet<_>>(), all);
 }
 
-/// What no object asks by itself when nothing goes wrong: who waits for a fair lock, and what cancels a request.
+/// What no object asks by itself when nothing goes wrong: who waits for a fair lock, and what
+/// cancels a request.
 async fn ask(stand: &Stand, noted: &Noted, name: &str) {
     let name = LockName::parse(name).unwrap();
     let fair = FairCalls::new(name.clone(), FairSettings::default(), Publish::Plain);

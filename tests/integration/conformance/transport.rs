@@ -1,4 +1,5 @@
-//! What every transport must do. Nothing in here needs an operating system: it asks a peer, whose paths say what it does.
+//! What every transport must do. Nothing in here needs an operating system: it asks a peer, whose
+//! paths say what it does.
 
 use std::future::poll_fn;
 use std::pin::pin;

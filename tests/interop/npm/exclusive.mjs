@@ -1,4 +1,7 @@
-/** What one holder at a time means, whatever the kind. Each case is given its world: `{ java, ours, … }`, see `run.mjs`. */
+/**
+ * What one holder at a time means, whatever the kind. Each case is given its world: `{ java, ours,
+ * … }`, see `run.mjs`.
+ */
 
 import assert from "node:assert/strict";
 
@@ -9,7 +12,10 @@ import { wait } from "./wait.mjs";
 
 /** A lease that nobody waits for: whoever gets the object was told. */
 export const ENDLESS = 86_400_000;
-/** A lease that is waited for. A machine that does not manage to take it in half of this gets longer ones. */
+/**
+ * A lease that is waited for. A machine that does not manage to take it in half of this gets longer
+ * ones.
+ */
 export const SHORT = 1_500;
 /** Java renews every third of these: of the first unless the machine is too slow for that. */
 const JAVA_LEASES = [2_400, 4_800, 9_600, 19_200];

@@ -1,4 +1,7 @@
-/** Each kind: what Java calls it, how a client of ours makes one, and the groups of cases that it is put to. */
+/**
+ * Each kind: what Java calls it, how a client of ours makes one, and the groups of cases that it is
+ * put to.
+ */
 
 import { contention } from "./contention.mjs";
 import { again, exclusive, never, tells, told } from "./exclusive.mjs";

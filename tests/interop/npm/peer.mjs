@@ -41,7 +41,10 @@ export function startPeer(folder) {
       java.stdin.write(`${JSON.stringify({ id: last, ...command })}\n`);
     });
   return {
-    /** Redisson clients of one service, which are configured like this, in Redisson's words. The first has the threads. */
+    /**
+     * Redisson clients of one service, which are configured like this, in Redisson's words. The
+     * first has the threads.
+     */
     async open(configs) {
       const open = async (config) => {
         last += 1;
@@ -58,7 +61,10 @@ export function startPeer(folder) {
   };
 }
 
-/** A Redisson client with its threads: one Java service among others. It may have further clients, of other Redis. */
+/**
+ * A Redisson client with its threads: one Java service among others. It may have further clients,
+ * of other Redis.
+ */
 class Service {
   #ask;
   #end;

@@ -1,8 +1,8 @@
 /**
  * The packed npm package and Redisson itself on the same Redis, in Node.
  *
- * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_GATEWAY (our gateway's program), EDGELATCH_PEER (the
- * folder of the Java side, as `cargo xtask test interop-npm` has built it).
+ * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_GATEWAY (our gateway's program),
+ * EDGELATCH_PEER (the folder of the Java side, as `cargo xtask test interop-npm` has built it).
  */
 
 import { after, before, describe, test } from "node:test";
@@ -34,7 +34,9 @@ function cases(kind) {
   });
 }
 
-/** What a case meets: an object of its own in the hands of both sides, and a Java thread of its own. */
+/**
+ * What a case meets: an object of its own in the hands of both sides, and a Java thread of its own.
+ */
 function world(kind, service, sentence) {
   const name = `${kind.kind}:${crypto.randomUUID()}`;
   const describedFor = (service) => kind.java(service, name);
@@ -46,7 +48,10 @@ function world(kind, service, sentence) {
     java: service.object(describedFor(service), sentence),
     /** The same object in the hands of a client of its own, or of what is made of it. */
     make: (client) => kind.make(client, name),
-    /** The same object in the hands of another Java thread, which may have another of Redisson's kinds of it. */
+    /**
+     * The same object in the hands of another Java thread, which may have another of Redisson's
+     * kinds of it.
+     */
     other: (description = describedFor(service)) => service.object({ name, ...description }, `${sentence}, another`),
     /** A Java service of its own, and the object in its hands. */
     async another(config) {

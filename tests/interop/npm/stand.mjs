@@ -34,7 +34,9 @@ export async function startStand() {
       const clients = nodes.map(({ url, token }) => edgelatch.connect({ url, token, fetch: counted, requestTimeoutMs: 60_000 }));
       return { locks: clients[0], nodes: clients, seen };
     },
-    /** A Java service on so many Redis, with few connections and threads, and what `config` says. */
+    /**
+     * A Java service on so many Redis, with few connections and threads, and what `config` says.
+     */
     service(config = {}, count = 1) {
       const pools = { connectionMinimumIdleSize: 1, connectionPoolSize: 16 };
       const subscriptions = { subscriptionConnectionMinimumIdleSize: 1, subscriptionConnectionPoolSize: 4 };

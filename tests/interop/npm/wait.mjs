@@ -2,7 +2,10 @@
 
 import { until } from "../../runtimes/check.mjs";
 
-/** Has a client of ours wait for the object; it was refused once when this has ended. Answers what it waits for, still open. */
+/**
+ * Has a client of ours wait for the object; it was refused once when this has ended. Answers what
+ * it waits for, still open.
+ */
 export async function wait({ client, make }, ask = (object, options) => object.acquire(options)) {
   const own = client();
   const signal = new AbortController().signal;

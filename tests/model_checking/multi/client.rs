@@ -1,4 +1,5 @@
-//! One client of the model: it takes several parts, or a majority, by the real machines, keeps them for a while, and lets them go again.
+//! One client of the model: it takes several parts, or a majority, by the real machines, keeps them
+//! for a while, and lets them go again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -190,7 +191,8 @@ impl Client {
         self.drain(plan, now)
     }
 
-    /// Polls the machine until it waits or is done, as the driver does, and goes on to what comes next.
+    /// Polls the machine until it waits or is done, as the driver does, and goes on to what comes
+    /// next.
     fn drain(&mut self, plan: &Plan, now: Instant) -> Outbox {
         let mut outbox = Outbox::new();
         let next = match &mut self.stage {

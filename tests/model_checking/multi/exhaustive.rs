@@ -1,4 +1,5 @@
-//! The searches with the real machines that must find nothing, each to its end; and what each must have come across.
+//! The searches with the real machines that must find nothing, each to its end; and what each must
+//! have come across.
 
 // Slow: a search goes through up to 1.8 million states of real machines; a full run alone has them.
 

@@ -67,8 +67,8 @@ impl<L: Copy + PartialEq> Graph<L> {
         reaches.into_iter().filter(|reaches| !reaches).count()
     }
 
-    /// The states of a circle in which a fair scheduler may stay for ever: one that does what can be done all the time. `None`
-    /// where there is no such circle.
+    /// The states of a circle in which a fair scheduler may stay for ever: one that does what can
+    /// be done all the time. `None` where there is no such circle.
     pub(crate) fn fair_circle(&self) -> Option<usize> {
         let part = self.strongly_connected();
         let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();

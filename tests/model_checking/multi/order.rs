@@ -1,7 +1,8 @@
-//! Why parts are taken as they are: keep what comes before the first refused, and wait for that alone.
+//! Why parts are taken as they are: keep what comes before the first refused, and wait for that
+//! alone.
 //!
-//! Requests and releases are executed one by one in any order, a waiter asks again whenever it likes, and every client wants
-//! its parts once.
+//! Requests and releases are executed one by one in any order, a waiter asks again whenever it
+//! likes, and every client wants its parts once.
 
 use stateright::{Model, Property};
 
@@ -13,13 +14,15 @@ type Parts = u8;
 /// What a client does when it was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// Asks for one after the other, holds what it has and waits: Redisson's multi-lock without its time limit.
+    /// Asks for one after the other, holds what it has and waits: Redisson's multi-lock without its
+    /// time limit.
     HoldAndWait,
     /// Asks for all; lets go of all.
     BackOff,
     /// Keeps what comes before the first refused; asks for all that is missing.
     AskAll,
-    /// Keeps what comes before the first refused; asks for that one, and for the rest once that is granted. As built.
+    /// Keeps what comes before the first refused; asks for that one, and for the rest once that is
+    /// granted. As built.
     AskFirst,
 }
 

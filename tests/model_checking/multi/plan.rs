@@ -24,7 +24,8 @@ pub(crate) struct Plan {
     pub(crate) cancels: bool,
     /// How many calls it makes at most to take it, and to let it go.
     pub(crate) calls: [u8; 2],
-    /// How many it makes to renew what it holds; nobody looks after a hold for which there are none.
+    /// How many it makes to renew what it holds; nobody looks after a hold for which there are
+    /// none.
     pub(crate) renewals: u8,
 }
 

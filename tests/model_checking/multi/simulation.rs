@@ -1,5 +1,6 @@
-//! Many schedules with a time: clients that take random sets of parts, or votes, again and again, through a network that is slow,
-//! loses, doubles, and delivers copies long after the lease is over.
+//! Many schedules with a time: clients that take random sets of parts, or votes, again and again,
+//! through a network that is slow, loses, doubles, and delivers copies long after the lease is
+//! over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Why a token is stored by a majority before it is handed out.
 //!
-//! Acquisitions of a lock of three nodes whose requests come any number of times and at any time after they were sent, even
-//! after the end; whose answers may be heard late or never; and whose holds may run out on any node, which their client then
-//! knows by its own clock.
+//! Acquisitions of a lock of three nodes whose requests come any number of times and at any time
+//! after they were sent, even after the end; whose answers may be heard late or never; and whose
+//! holds may run out on any node, which their client then knows by its own clock.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,8 @@ struct Node {
     holder: Option<u8>,
     /// For each acquisition: not asked yet, granted, or ended.
     latches: [Latch; 3],
-    /// For each acquisition, what its client has heard, and what it may still hear: tokens, as bits.
+    /// For each acquisition, what its client has heard, and what it may still hear: tokens, as
+    /// bits.
     heard: [u8; 3],
     told: [u16; 3],
     /// The raises that were sent to the node, which may come at any time: tokens, as bits.
@@ -137,8 +138,8 @@ impl Votes {
         }
     }
 
-    /// Nodes are alike: states that differ in their order only are one. So are those that differ in what nobody hears any more,
-    /// and in raises that change nothing any more.
+    /// Nodes are alike: states that differ in their order only are one. So are those that differ in
+    /// what nobody hears any more, and in raises that change nothing any more.
     fn ordered(mut state: State) -> State {
         for node in &mut state.nodes {
             for (number, stage) in state.stages.iter().enumerate() {

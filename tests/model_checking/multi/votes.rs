@@ -1,6 +1,8 @@
-//! Why nodes are voted for as they are: the holder of the lowest node keeps what it has, all others wait for that node alone.
+//! Why nodes are voted for as they are: the holder of the lowest node keeps what it has, all others
+//! wait for that node alone.
 //!
-//! Requests and releases are executed one by one in any order, and every client wants a majority once.
+//! Requests and releases are executed one by one in any order, and every client wants a majority
+//! once.
 
 use stateright::{Model, Property};
 
@@ -71,7 +73,8 @@ impl Clients {
         (client.refused, client.stage) = (0, Stage::Asking);
     }
 
-    /// Something was answered: a majority is taken as soon as it is there, all else waits for all answers.
+    /// Something was answered: a majority is taken as soon as it is there, all else waits for all
+    /// answers.
     fn decide(&self, number: usize, client: &mut Client) {
         if client.holds.count_ones() > u32::from(self.nodes / 2) {
             client.asks = 0;

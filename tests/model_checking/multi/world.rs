@@ -1,7 +1,8 @@
-//! The model's state and what can happen in it: clients, a network that loses, doubles and reorders, and a Redis for each node.
+//! The model's state and what can happen in it: clients, a network that loses, doubles and
+//! reorders, and a Redis for each node.
 //!
-//! Time goes in steps, as in the lock's model. A request that is never executed is a lost one; an answer is heard when the
-//! request is executed, or never.
+//! Time goes in steps, as in the lock's model. A request that is never executed is a lost one; an
+//! answer is heard when the request is executed, or never.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,7 +41,8 @@ pub(crate) struct World {
     pub(crate) plans: Vec<Plan>,
     /// The times of the servers, in seconds since their start.
     pub(crate) times: &'static [u64],
-    /// How many messages may be executed once more, how many answers may be lost, and how many requests.
+    /// How many messages may be executed once more, how many answers may be lost, and how many
+    /// requests.
     pub(crate) copies: u8,
     pub(crate) losses: u8,
     /// How often a connection may break while its request goes on.
@@ -229,7 +231,8 @@ impl World {
         Instant::from_millis(5_000 + passed, other + passed)
     }
 
-    /// How much further a client's clock has to go to reach a time, if it may go so far before the next step.
+    /// How much further a client's clock has to go to reach a time, if it may go so far before the
+    /// next step.
     fn wait_ms(&self, state: &State, number: usize, until: Instant) -> Option<u64> {
         let wait = self.now(state, number).until(until);
         let ahead = Duration::from_millis(state.ahead_ms[number]) + wait;
@@ -268,8 +271,9 @@ impl World {
             || self.held(state, number).next().is_none()
     }
 
-    /// Whoever looks after its hold wants to be woken before fewer parts stand than it takes, and is told of a loss when fewer do and
-    /// not before; and a part of which it was told that it is gone is gone.
+    /// Whoever looks after its hold wants to be woken before fewer parts stand than it takes, and
+    /// is told of a loss when fewer do and not before; and a part of which it was told that it is
+    /// gone is gone.
     fn tells_of_losses(&self, state: &State, number: usize) -> bool {
         let (client, plan, now) =
             (&state.clients[number], &self.plans[number], self.now(state, number));
@@ -292,7 +296,8 @@ impl World {
         client.awaits(letter.place, letter.call, letter.script.request)
     }
 
-    /// Lets a client do something and sends what it has to send; `None` when that leaves the bounds of the model.
+    /// Lets a client do something and sends what it has to send; `None` when that leaves the bounds
+    /// of the model.
     fn act(
         &self,
         state: &mut State,
@@ -362,7 +367,8 @@ impl World {
         }
     }
 
-    /// Takes out what cannot matter any more, and orders the rest, so that states that are alike are equal.
+    /// Takes out what cannot matter any more, and orders the rest, so that states that are alike
+    /// are equal.
     fn forget(&self, state: &mut State) {
         let now = self.server_ms(state);
         let State { letters, clients, copies_left, .. } = state;

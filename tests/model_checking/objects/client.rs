@@ -1,5 +1,5 @@
-//! One client of the model: a program that takes something, holds it for as long as it likes, and lets it go; or has something
-//! done. By the real machines.
+//! One client of the model: a program that takes something, holds it for as long as it likes, and
+//! lets it go; or has something done. By the real machines.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use edgelatch::timing::{LeaseTime, RequestBudget};
 use super::plan::{Does, Plan, latch, owner_of};
 use super::stage::{Ended, Leg, Outbox, Stage, Told};
 
-/// R6: a client whose write has ended gives the read inside the token that the answer says. A model may leave that out.
+/// R6: a client whose write has ended gives the read inside the token that the answer says. A model
+/// may leave that out.
 pub(crate) const HANDS_ON: &str = "a read takes over what the release of its write says";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,10 +29,12 @@ pub(crate) struct Client {
     clock: Option<ServerClock>,
     /// Under which owner it has asked last, until it is all over.
     owner: Option<Arc<str>>,
-    /// What the end of its write has left to the read inside; and what the write around it has left to it.
+    /// What the end of its write has left to the read inside; and what the write around it has left
+    /// to it.
     handed_on: Option<FencingToken>,
     taken_over: Option<FencingToken>,
-    /// The calls whose answers are awaited, and the deadlines of the machines: one each per machine.
+    /// The calls whose answers are awaited, and the deadlines of the machines: one each per
+    /// machine.
     under_way: Vec<(Leg, CallId)>,
     deadlines: Vec<(Leg, Instant)>,
     sent: [u8; Leg::COUNT],
@@ -96,7 +99,8 @@ impl Client {
         if let Stage::Over(told) = &self.stage { Some(told) } else { None }
     }
 
-    /// The hold in which the client believes now, by its own clock, and the token that it has by now.
+    /// The hold in which the client believes now, by its own clock, and the token that it has by
+    /// now.
     pub(crate) fn believes(&self, now: Instant) -> Option<Belief<'_>> {
         match &self.stage {
             Stage::Holding { grant, renewal, .. }
@@ -115,7 +119,8 @@ impl Client {
         self.handed_on
     }
 
-    /// Takes over what the end of the write around it has left to it, also before it has heard of its own grant.
+    /// Takes over what the end of the write around it has left to it, also before it has heard of
+    /// its own grant.
     pub(crate) const fn take_over(&mut self, token: FencingToken) {
         self.taken_over = Some(token);
     }
@@ -221,7 +226,8 @@ impl Client {
         self.deadlines.clear();
     }
 
-    /// Polls a machine until it waits or is done, as the driver does, and goes on to what comes next.
+    /// Polls a machine until it waits or is done, as the driver does, and goes on to what comes
+    /// next.
     fn drain(&mut self, leg: Leg, now: Instant) -> Outbox {
         let mut outbox = Outbox::new();
         self.reach = self.stage.reach(self.reach);

@@ -1,5 +1,5 @@
-//! What is done once: counts of a latch, and who waits for it to open. Bounds end 5.15 s after a request is made, and for 60 s more
-//! it can be told what became of it.
+//! What is done once: counts of a latch, and who waits for it to open. Bounds end 5.15 s after a
+//! request is made, and for 60 s more it can be told what became of it.
 
 use super::plan::{Does, Plan};
 use super::properties;

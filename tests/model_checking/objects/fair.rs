@@ -1,5 +1,5 @@
-//! The fair lock: clients that queue, leave, die and change their owner. A thread of Java's holds it at the start, so that two are
-//! enough for a queue.
+//! The fair lock: clients that queue, leave, die and change their owner. A thread of Java's holds
+//! it at the start, so that two are enough for a queue.
 
 use edgelatch::timing::Patience;
 
@@ -143,7 +143,8 @@ mod large {
 
     #[test]
     fn what_a_wait_has_asked_for_under_two_owners_is_held_a_lease_after_the_later_end_at_most() {
-        // The first has no bound, and is reckoned with for ten minutes; that of the second is at 695 s.
+        // The first has no bound, and is reckoned with for ten minutes; that of the second is at
+        // 695 s.
         let patience = waits(FAIR, 605).patience;
         let plan = Plan { patience, knows_clock: false, cancels: true, ..STAYS };
         let alone = World { java_holds_for: Some(595), breaks: 2, in_flight: 4, ..fair([plan]) };

@@ -1,5 +1,5 @@
-//! The searches of the lock that must find nothing, each to its end. What each must have come across is said, too: a search that
-//! never saw a loss says nothing about losses.
+//! The searches of the lock that must find nothing, each to its end. What each must have come
+//! across is said, too: a search that never saw a loss says nothing about losses.
 
 // Slow: a search goes through up to 2.3 million states of real machines; a full run alone has them.
 

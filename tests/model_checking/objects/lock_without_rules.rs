@@ -1,4 +1,5 @@
-//! The model of the lock must find what is known to be wrong: otherwise that it finds nothing means nothing.
+//! The model of the lock must find what is known to be wrong: otherwise that it finds nothing means
+//! nothing.
 
 use super::lock::first_of_all;
 use super::properties;

@@ -31,8 +31,8 @@ pub(crate) struct Plan {
     pub(crate) knows_clock: bool,
     /// Whether it may be cancelled while it waits.
     pub(crate) cancels: bool,
-    /// How many requests it sends at most to renew as they fall due, to renew on demand, to release, and to have something done
-    /// once.
+    /// How many requests it sends at most to renew as they fall due, to renew on demand, to
+    /// release, and to have something done once.
     pub(crate) renewals: u8,
     pub(crate) renews: u8,
     pub(crate) releases: u8,
@@ -101,7 +101,8 @@ impl Does {
         }
     }
 
-    /// How long one attempt may take. What is done once has many, and its bound follows from that: a model's steps are few.
+    /// How long one attempt may take. What is done once has many, and its bound follows from that:
+    /// a model's steps are few.
     pub(crate) fn attempt_time(self) -> AttemptTime {
         if self.once().is_some() {
             AttemptTime::new(Duration::from_millis(50)).unwrap()

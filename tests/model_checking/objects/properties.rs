@@ -1,4 +1,5 @@
-//! What must hold in every state: of whatever can be held, and of what is special about each object.
+//! What must hold in every state: of whatever can be held, and of what is special about each
+//! object.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -151,8 +152,9 @@ fn of_holds(exclusion: &'static str, continuity: &'static str) -> Vec<Property<W
 
 /// The places of the grants to an owner that was granted before.
 ///
-/// Only of clients that know the server's clock. One that does not may ask again under its owner when the latch of its first
-/// request is gone already, ten minutes later: it has never believed in what that request was granted.
+/// Only of clients that know the server's clock. One that does not may ask again under its owner
+/// when the latch of its first request is gone already, ten minutes later: it has never believed in
+/// what that request was granted.
 fn regrants<'a>(world: &'a World, state: &'a State) -> impl Iterator<Item = usize> + 'a {
     let grants = &state.seen.grants;
     (0..grants.len()).filter(move |place| {
@@ -189,7 +191,8 @@ fn what_was_told_is_true(world: &World, state: &State) -> bool {
     none_of(world, state, told, all_that_is_there)
 }
 
-/// Who cannot tell, and has waited for as long as it was told, holds nothing. What a copy is granted is held at once.
+/// Who cannot tell, and has waited for as long as it was told, holds nothing. What a copy is
+/// granted is held at once.
 fn no_ghost_is_left(world: &World, state: &State) -> bool {
     none_of(world, state, |number| has_waited(world, state, number), all_that_is_held)
 }

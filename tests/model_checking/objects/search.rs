@@ -40,8 +40,8 @@ pub(crate) fn waits(plan: Plan, time: u64) -> Plan {
     Plan { patience: Patience::UpTo(WaitTime::new(seconds(time)).unwrap()), ..plan }
 }
 
-/// Nothing is doubled and no connection breaks; the last time is past the lease of whoever began at the first. Whoever comes
-/// first in the list is the first.
+/// Nothing is doubled and no connection breaks; the last time is past the lease of whoever began at
+/// the first. Whoever comes first in the list is the first.
 pub(crate) fn world(plans: impl Into<Vec<Plan>>) -> World {
     World {
         plans: plans.into(),
@@ -64,7 +64,8 @@ pub(crate) fn world(plans: impl Into<Vec<Plan>>) -> World {
     }
 }
 
-/// Searches a model to its end: nothing is found, everything that is expected came up, and what its laws speak of.
+/// Searches a model to its end: nothing is found, everything that is expected came up, and what its
+/// laws speak of.
 pub(crate) fn holds(world: World, expected: &[Sight]) {
     let (seen, times) = (Arc::clone(&world.sights), world.times);
     let (laws, silent) = ((world.laws)(), world.silent);

@@ -20,7 +20,8 @@ pub(crate) const SEATS: &str = "el:{lock}:seat";
 pub(crate) struct Seen {
     /// Owner and token of each grant, in order.
     pub(crate) grants: Vec<(Arc<str>, u64)>,
-    /// The owners whose end was executed: by a release, an abandon, or a last try. Of permits with ids, those ids.
+    /// The owners whose end was executed: by a release, an abandon, or a last try. Of permits with
+    /// ids, those ids.
     pub(crate) ended: BTreeSet<Arc<str>>,
     /// Who waits in a queue, in the order in which they came.
     queued: Vec<Arc<str>>,
@@ -178,7 +179,8 @@ impl Seen {
         }
         match run.code {
             1 => self.grants.push((run.owner().into(), run.value.parse().unwrap())),
-            // Without a bound a later attempt of the same last try may outlive the tombstone: then it is the abandon that ends it.
+            // Without a bound a later attempt of the same last try may outlive the tombstone: then
+            // it is the abandon that ends it.
             0 if run.is_last_try() && run.is_bounded() => self.ended.extend(run.marks()),
             _ => {}
         }

@@ -182,7 +182,8 @@ impl Sights {
     }
 
     fn note(&self, sight: Sight) {
-        // Most have been noted before: then nothing is written, which the other threads would have to wait for.
+        // Most have been noted before: then nothing is written, which the other threads would have
+        // to wait for.
         if !self.saw(sight) {
             self.0.fetch_or(1 << sight as u32, Ordering::Relaxed);
         }

@@ -97,7 +97,8 @@ impl Stage {
         true
     }
 
-    /// What may still be done of what was asked for a hold, with what was known before; nothing of what is over.
+    /// What may still be done of what was asked for a hold, with what was known before; nothing of
+    /// what is over.
     pub(crate) fn reach(&self, known: Option<Reach>) -> Option<Reach> {
         let and = |one: Option<Reach>, other: Reach| Some(one.map_or(other, |one| one.and(other)));
         match self {
@@ -110,7 +111,8 @@ impl Stage {
         }
     }
 
-    /// Polls the machine of this leg up to its next wait (`Err`) or its end (`Ok`); `None` when there is none.
+    /// Polls the machine of this leg up to its next wait (`Err`) or its end (`Ok`); `None` when
+    /// there is none.
     pub(crate) fn poll(
         &mut self,
         leg: Leg,

@@ -1,5 +1,6 @@
-//! Who cannot tell whether anything is held of what it has asked for, and is told for how long that may be: of every kind of
-//! object, with a request that comes at the last moment at which it is done.
+//! Who cannot tell whether anything is held of what it has asked for, and is told for how long that
+//! may be: of every kind of object, with a request that comes at the last moment at which it is
+//! done.
 
 use std::time::Duration;
 
@@ -24,8 +25,8 @@ const KINDS: [Does; 7] = [
 /// For how long a request was thought to be under way at most, and the lease.
 const HORIZON_AND_LEASE: Option<Duration> = Some(seconds(90 + 30));
 
-/// Somebody who waits for what is free, is called off at once, and never hears what became of that: neither of the request nor
-/// of the abandon, which is sent twice.
+/// Somebody who waits for what is free, is called off at once, and never hears what became of that:
+/// neither of the request nor of the abandon, which is sent twice.
 fn unheard(plan: Plan, times: &'static [u64]) -> World {
     let permits = plan.does.permits();
     let plan = Plan { cancels: true, ..plan };
@@ -86,7 +87,8 @@ mod large {
     /// S14.
     #[test]
     fn a_hold_that_is_released_in_vain_lasts_a_lease_after_its_bound_at_most() {
-        // Of five attempts none is heard of; a copy of the acquisition extends the hold at its bound, at 110 s.
+        // Of five attempts none is heard of; a copy of the acquisition extends the hold at its
+        // bound, at 110 s.
         let lease = LeaseTime::new(seconds(120)).unwrap();
         let plan = Plan { releases: 5, lease, ..waits(PLAN, 20) };
         let times = &[0, 2, 4, 6, 110, 220, 240];

@@ -1,8 +1,10 @@
-//! The model's state and what can happen in it: some clients, a network that loses, doubles and reorders, and a Redis.
+//! The model's state and what can happen in it: some clients, a network that loses, doubles and
+//! reorders, and a Redis.
 //!
-//! Time goes in steps. All that happens within one step happens at one time of the server, while a client's own clock may run
-//! ahead of it by a little: never by more than a lease allows for drift, and only until the next step. A message that is never
-//! delivered is a lost one, and a client that never does anything more is a dead one.
+//! Time goes in steps. All that happens within one step happens at one time of the server, while a
+//! client's own clock may run ahead of it by a little: never by more than a lease allows for drift,
+//! and only until the next step. A message that is never delivered is a lost one, and a client that
+//! never does anything more is a dead one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +53,8 @@ pub(crate) struct World {
     /// A rule that is taken away, by its name; of a fair lock, one of its own.
     pub(crate) without: Option<&'static str>,
     pub(crate) off: Option<Rule>,
-    /// Whether each request gets a not-after of its own (against rule C8): so many seconds after it is sent.
+    /// Whether each request gets a not-after of its own (against rule C8): so many seconds after it
+    /// is sent.
     pub(crate) moving_bound: Option<u64>,
     pub(crate) travel: Travel,
     /// Replaces the upper bound that a client computes for a hold with an unknown outcome (against
@@ -267,14 +270,16 @@ impl World {
         Some(belief.grant.owner)
     }
 
-    /// How much further a client's clock has to go to reach a time, if it may go so far before the next step.
+    /// How much further a client's clock has to go to reach a time, if it may go so far before the
+    /// next step.
     fn wait_ms(&self, state: &State, number: usize, until: Instant) -> Option<u64> {
         let wait = self.now(state, number).until(until);
         let ahead = Duration::from_millis(state.ahead_ms[number]) + wait;
         (wait.is_zero() || ahead <= AHEAD_MAX).then_some(u64::try_from(wait.as_millis()).unwrap())
     }
 
-    /// Lets a client do something and sends what it has to send; `None` when that leaves the bounds of the model.
+    /// Lets a client do something and sends what it has to send; `None` when that leaves the bounds
+    /// of the model.
     fn act(
         &self,
         state: &mut State,
@@ -322,7 +327,8 @@ impl World {
         state.answers.push(Answer { to, reply });
     }
 
-    /// Takes out what cannot matter any more, and orders the rest, so that states that are alike are equal.
+    /// Takes out what cannot matter any more, and orders the rest, so that states that are alike
+    /// are equal.
     fn forget(&self, state: &mut State) {
         let now = self.server_ms(state);
         let State { clients, letters, answers, copies_left, .. } = state;
@@ -335,7 +341,8 @@ impl World {
     }
 }
 
-/// What the clocks of a client show: they have nothing to do with the server's, nor with each other.
+/// What the clocks of a client show: they have nothing to do with the server's, nor with each
+/// other.
 fn local(number: u8, since_start_ms: u64, ahead_ms: u64) -> Instant {
     let passed = since_start_ms + ahead_ms;
     Instant::from_millis(5_000 + passed, 900_000_000 * u64::from(number + 1) + passed)

@@ -1,4 +1,7 @@
-/** Every way in which a gateway may fail one request of an operation, on every kind: what `tests/fault_injection/matrix` does with the crate. */
+/**
+ * Every way in which a gateway may fail one request of an operation, on every kind: what
+ * `tests/fault_injection/matrix` does with the crate.
+ */
 
 import { ok, rejects, same } from "../check.mjs";
 

@@ -1,4 +1,7 @@
-/** Writes that a stale lease cannot make, scripts that run only while a lease is held, and what becomes of one. */
+/**
+ * Writes that a stale lease cannot make, scripts that run only while a lease is held, and what
+ * becomes of one.
+ */
 
 import { ok, rejection, rejects, same, throws, until } from "../check.mjs";
 import { putForward } from "../watch.mjs";
@@ -9,7 +12,8 @@ export const fencing = {
     const { locks } = world.client();
     const lock = locks.lock(world.name());
     const guard = locks.guard(`{${lock.name}}:value`);
-    // Never renewed: the renewal would learn of the end before the guard refuses, if that takes ten seconds.
+    // Never renewed: the renewal would learn of the end before the guard refuses, if that takes ten
+    // seconds.
     const old = await lock.acquire({ leaseMs: 600_000 });
     same([await guard.newest(), await guard.set(old, "first"), await guard.newest()], [null, undefined, old.token]);
     await guard.set(old, "again", { lifeMs: 60_000, name: lock.name });
@@ -189,7 +193,8 @@ export const fencing = {
       await until(() => sent.length > 0, "the first try");
       let error;
       end.then((reason) => (error = reason));
-      // Until shortly before the end of the wait: without the rest there would be tries all the time.
+      // Until shortly before the end of the wait: without the rest there would be tries all the
+      // time.
       for (let second = 0; second < 40; second += 1) {
         putForward(1_000);
         await new Promise((next) => setTimeout(next));

@@ -1,4 +1,7 @@
-/** Fetch functions and gateways that do what they should not: each ends in an error of ours, and nothing else. */
+/**
+ * Fetch functions and gateways that do what they should not: each ends in an error of ours, and
+ * nothing else.
+ */
 
 import { ok, rejects, same, until } from "../check.mjs";
 
@@ -204,7 +207,10 @@ async function each(table, check) {
   await Promise.all(Object.entries(table).map(one));
 }
 
-/** Repeats a call until the real gateway has answered within the request timeout, which is short for a machine under load. */
+/**
+ * Repeats a call until the real gateway has answered within the request timeout, which is short for
+ * a machine under load.
+ */
 function answered(world, call) {
   const { GatewayTooSlowError, GatewayUnreachableError, OutcomeUnknownError } = world;
   const isSlow = (error) => [GatewayTooSlowError, GatewayUnreachableError, OutcomeUnknownError].some((Class) => error instanceof Class);

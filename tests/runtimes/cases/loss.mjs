@@ -133,7 +133,8 @@ export const loss = {
     const dropped = world.name();
     const { collected } = await onlySignal(locks.lock(dropped), {});
     await until(() => (collectGarbage(), collected()), "the lease is collected");
-    // What the package keeps of an object goes in a later turn. Each round of renewals is waited for before the next.
+    // What the package keeps of an object goes in a later turn. Each round of renewals is waited
+    // for before the next.
     const isAlone = async () => {
       const before = sent.length;
       putForward(10_000);

@@ -3,7 +3,10 @@
 import { same } from "../check.mjs";
 import { calledAtLoad, changedPrototypes, putForward, timersLeft, unhandled } from "../watch.mjs";
 
-/** Every timer of the package ends within a few minutes, which pass here in steps of a quarter of a second. */
+/**
+ * Every timer of the package ends within a few minutes, which pass here in steps of a quarter of a
+ * second.
+ */
 const [STEPS, STEP_MS] = [1_200, 250];
 
 export const quiet = {

@@ -60,7 +60,10 @@ async function isRefused(world, taker, options, reason) {
   await rejects(taker.run(options, work), world.GatewayRefusedError, { reason });
 }
 
-/** Sends a request, and shortens how long Redis waits for replicas, which is part of the ten seconds of an attempt. */
+/**
+ * Sends a request, and shortens how long Redis waits for replicas, which is part of the ten seconds
+ * of an attempt.
+ */
 async function waitingShortly(input, init) {
   if (!isPipeline(input)) return fetch(input, init);
   const shortened = JSON.parse(init.body).map((command) => {

@@ -1,6 +1,7 @@
 /**
- * What a page does with a scoped token for locks below `own:lock:` and semaphores below `own:seats:`. A case is a function of
- * `{ locks, id, name }`: a client, an id that no other run has, and the name of a lock with it.
+ * What a page does with a scoped token for locks below `own:lock:` and semaphores below
+ * `own:seats:`. A case is a function of `{ locks, id, name }`: a client, an id that no other run
+ * has, and the name of a lock with it.
  */
 
 export const scoped = {

@@ -1,4 +1,7 @@
-/** Who waits is woken: over a stream where runtime and gateway have one, else by asking at intervals. */
+/**
+ * Who waits is woken: over a stream where runtime and gateway have one, else by asking at
+ * intervals.
+ */
 
 import { ok, same, until } from "../check.mjs";
 

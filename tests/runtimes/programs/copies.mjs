@@ -1,4 +1,7 @@
-/** Two copies of the package in one process, by `import` and by `require`. Prints what each makes of the other's objects. */
+/**
+ * Two copies of the package in one process, by `import` and by `require`. Prints what each makes of
+ * the other's objects.
+ */
 
 import { createRequire } from "node:module";
 

@@ -1,4 +1,7 @@
-/** What a program does that runs for months: it takes and gives back, over and over, and must not collect anything by it. */
+/**
+ * What a program does that runs for months: it takes and gives back, over and over, and must not
+ * collect anything by it.
+ */
 
 import { memory, timersLeft } from "../watch.mjs";
 
@@ -17,7 +20,10 @@ export async function cycle(locks, name, count) {
   return inUse(count);
 }
 
-/** The same number of holds, so many at a time: all of them are there before the first is given back. */
+/**
+ * The same number of holds, so many at a time: all of them are there before the first is given
+ * back.
+ */
 export async function crowd(locks, name, count, together) {
   const all = Array.from({ length: together }, (_, lane) => locks.lock(`${name}:${lane}`));
   for (let done = 0; done < count; done += together) {

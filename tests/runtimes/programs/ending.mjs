@@ -39,5 +39,6 @@ function unref(timer) {
   else Deno.unrefTimer(timer);
 }
 
-// Not awaited at top level: a runtime that ends before would complain, and its exit code would differ.
+// Not awaited at top level: a runtime that ends before would complain, and its exit code would
+// differ.
 ways[ENDING]();

@@ -1,4 +1,7 @@
-/** Holds a lock in a process of its own, until it is stopped or killed from outside. Says what it finds each time it is asked. */
+/**
+ * Holds a lock in a process of its own, until it is stopped or killed from outside. Says what it
+ * finds each time it is asked.
+ */
 
 import { createInterface } from "node:readline";
 
@@ -18,7 +21,10 @@ for await (const _ of createInterface({ input: process.stdin })) {
   say({ remaining, aborted: lease.signal.aborted, written });
 }
 
-/** Acquires the lock and writes under it, again if a busy machine takes longer than the lease to write. */
+/**
+ * Acquires the lock and writes under it, again if a busy machine takes longer than the lease to
+ * write.
+ */
 async function holdAndWrite() {
   for (;;) {
     const lease = await locks.lock(name).acquire({ leaseMs: Number(HOLDER_LEASE_MS), waitMs: 60_000, maxRequests: 10_000 });

@@ -1,4 +1,6 @@
-/** What Node's console would show of every object that the package hands out, as deep as it goes. */
+/**
+ * What Node's console would show of every object that the package hands out, as deep as it goes.
+ */
 
 import { inspect } from "node:util";
 

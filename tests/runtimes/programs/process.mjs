@@ -1,4 +1,7 @@
-/** The suite in Node, Deno and Bun. Prints a line of JSON for each event, and then has to end by itself. */
+/**
+ * The suite in Node, Deno and Bun. Prints a line of JSON for each event, and then has to end by
+ * itself.
+ */
 
 import { loaded } from "../watch.mjs";
 import * as edgelatch from "edgelatch";

@@ -1,4 +1,7 @@
-/** Values of another realm, as test environments hand them in. Prints the steps that did not do what they have to. */
+/**
+ * Values of another realm, as test environments hand them in. Prints the steps that did not do what
+ * they have to.
+ */
 
 import { createContext, runInContext } from "node:vm";
 

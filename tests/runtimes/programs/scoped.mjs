@@ -1,4 +1,7 @@
-/** The cases of a scoped token in a page. Calls `report` and `finish`, which the browser's driver has put there. */
+/**
+ * The cases of a scoped token in a page. Calls `report` and `finish`, which the browser's driver
+ * has put there.
+ */
 
 import { connect } from "edgelatch";
 import { scoped } from "../cases/scoped.mjs";

@@ -1,6 +1,7 @@
 /**
- * What a program does that runs for months, in Node: cycles, or as SOAK_WHAT says a crowd of them, at least so many and for so
- * long, with a line of JSON for each part; or each of the sorts of use, with one line for all. Then it has to end by itself.
+ * What a program does that runs for months, in Node: cycles, or as SOAK_WHAT says a crowd of them,
+ * at least so many and for so long, with a line of JSON for each part; or each of the sorts of use,
+ * with one line for all. Then it has to end by itself.
  */
 
 import { loaded } from "../watch.mjs";

@@ -4,7 +4,10 @@ import { inUse } from "./cycles.mjs";
 
 const LONG = { waitMs: 60_000 };
 const ENDING = { lifeMs: 60_000 };
-/** The lease of a redLock, of which a node has a tenth to answer. And the delay of its nodes, which is over soon after their start. */
+/**
+ * The lease of a redLock, of which a node has a tenth to answer. And the delay of its nodes, which
+ * is over soon after their start.
+ */
 const RED_MS = 10_000;
 
 /** Goes through `rounds` of `together` for each sort, and answers what is in use after each. */
@@ -24,10 +27,16 @@ export async function eachSort({ connect, url, token, name, rounds, together }) 
 
 /** How often a play is repeated that a busy machine made too slow. */
 const MAX_TRIES = 100;
-/** An answer came later than the request timeout, which is a second for the nodes of a redLock and a third of the lease for others. */
+/**
+ * An answer came later than the request timeout, which is a second for the nodes of a redLock and a
+ * third of the lease for others.
+ */
 const SLOW = ["gateway-unreachable", "gateway-too-slow", "outcome-unknown"];
 
-/** Plays until no answer has come too late: each time on new names, since a hold of unknown outcome ends only with its lease. */
+/**
+ * Plays until no answer has come too late: each time on new names, since a hold of unknown outcome
+ * ends only with its lease.
+ */
 async function inTime(play) {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -38,7 +47,10 @@ async function inTime(play) {
   }
 }
 
-/** A client, a second owner of it, clients of what looks like three more Redis, and how to get a new one. */
+/**
+ * A client, a second owner of it, clients of what looks like three more Redis, and how to get a new
+ * one.
+ */
 function newWorld(connect, url, token) {
   const options = { token, requestTimeoutMs: 60_000 };
   const fresh = () => connect({ url, ...options });

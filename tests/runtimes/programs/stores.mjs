@@ -1,4 +1,7 @@
-/** A Worker with a database and a bucket, that does to them what it is told. `put.mjs` is the recipe of docs/fencing.md. */
+/**
+ * A Worker with a database and a bucket, that does to them what it is told. `put.mjs` is the recipe
+ * of docs/fencing.md.
+ */
 
 import { fencedPut } from "./put.mjs";
 

@@ -1,4 +1,7 @@
-/** What becomes of everything when the module fails inside: by a function of the runtime that throws, or by memory that is not there. */
+/**
+ * What becomes of everything when the module fails inside: by a function of the runtime that
+ * throws, or by memory that is not there.
+ */
 
 import { readFileSync } from "node:fs";
 

@@ -42,7 +42,8 @@ export default {
         return Response.json({ first, now: await now.release() });
       }
       case "/outlives": {
-        // Redis has six seconds of it at a time. On a busy machine a renewal may come three seconds late.
+        // Redis has six seconds of it at a time. On a busy machine a renewal may come three seconds
+        // late.
         const { read } = locks.readWriteLock(name, { peerWatchdogMs: 6_000 });
         const lease = await read.acquire({ leaseMs: 60_000 });
         const stays = new Promise((lost) => lease.signal.addEventListener("abort", lost));
@@ -75,7 +76,10 @@ function suite(only, context) {
   return readable;
 }
 
-/** A body that begins before there is an answer: workerd notices that a client has gone when it sends something. */
+/**
+ * A body that begins before there is an answer: workerd notices that a client has gone when it
+ * sends something.
+ */
 function pulsing(requestSignal) {
   const controller = new AbortController();
   const leave = () => controller.abort(new DOMException("the client has gone", "AbortError"));

@@ -88,7 +88,8 @@ impl Snapshot {
             || sorted.iter().any(|members| members.contains_key(field))
     }
 
-    /// For how many milliseconds the holder and the waiters may keep a new owner out if all are silent: their graces, and one poll.
+    /// For how many milliseconds the holder and the waiters may keep a new owner out if all are
+    /// silent: their graces, and one poll.
     pub(super) fn silence_ms(&self) -> u64 {
         let each = |field: &String| if is_ours(field) { 10_000 } else { SHORT + 1_000 };
         let waiters: u64 = self.queue.iter().map(|field| each(field) + 3_400).sum();

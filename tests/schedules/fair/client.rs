@@ -167,7 +167,8 @@ impl Fair {
         self.env.set_timer(Timer::Client(index), rest);
     }
 
-    /// Goes on under a new owner, which takes over; unless the outcome of the last takeover is not known yet.
+    /// Goes on under a new owner, which takes over; unless the outcome of the last takeover is not
+    /// known yet.
     fn roll_over(&mut self, index: usize) {
         let Client { owner, previous, .. } = self.clients[index];
         if previous.is_some() && !self.settings.forgets {

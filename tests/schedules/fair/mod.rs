@@ -1,4 +1,5 @@
-//! A fair lock: waiters of ours and of Redisson's, which may die, pause, give up, or go on under a new owner.
+//! A fair lock: waiters of ours and of Redisson's, which may die, pause, give up, or go on under a
+//! new owner.
 
 mod checker;
 mod client;
@@ -120,7 +121,8 @@ impl Scenario for Fair {
         }
     }
 
-    /// After all clients have fallen silent, a new owner gets the lock once their graces are over, and leaves nothing behind.
+    /// After all clients have fallen silent, a new owner gets the lock once their graces are over,
+    /// and leaves nothing behind.
     fn finish(&mut self) -> Check {
         self.clients.clear();
         self.java.clear();

@@ -22,13 +22,15 @@ pub(super) struct Settings {
     pub(super) bounded: u32,
     /// Holders that never release.
     pub(super) holder_dies: u32,
-    /// Waiters of Redisson's that die, that are stuck for a while, that give up the way its asynchronous ones do.
+    /// Waiters of Redisson's that die, that are stuck for a while, that give up the way its
+    /// asynchronous ones do.
     pub(super) java_dies: u32,
     pub(super) java_stuck: u32,
     pub(super) java_async: u32,
     /// Redisson's clocks are hours off, instead of up to 8 s behind or 15 s ahead.
     pub(super) wild_clocks: bool,
-    /// A client that does not know the outcome of a takeover forgets that owner, and names the one before again.
+    /// A client that does not know the outcome of a takeover forgets that owner, and names the one
+    /// before again.
     pub(super) forgets: bool,
     /// The rule that the scripts leave out.
     pub(super) without: Option<Rule>,

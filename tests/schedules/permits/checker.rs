@@ -22,7 +22,8 @@ pub(super) struct Checker {
     /// By latch.
     owners: Owners,
     pub(super) requests: Requests,
-    /// Redisson's: how many permits of a semaphore; the ids of permits, and when they end by its clock.
+    /// Redisson's: how many permits of a semaphore; the ids of permits, and when they end by its
+    /// clock.
     pub(super) java: i64,
     pub(super) java_ids: BTreeMap<String, u64>,
 }
@@ -71,7 +72,8 @@ impl Checker {
                 }
                 if code == 0 {
                     coverage.count("refusals");
-                    // Without a bound a later attempt of the same last try may outlive the tombstone: the abandon ends it.
+                    // Without a bound a later attempt of the same last try may outlive the
+                    // tombstone: the abandon ends it.
                     if args[6] == "1" && !args[1].is_empty() {
                         self.owners.end(latch);
                     }

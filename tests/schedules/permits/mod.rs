@@ -1,4 +1,5 @@
-//! Semaphores and permit-expirable semaphores, which Redisson uses too: whatever the network does, permits are counted exactly once.
+//! Semaphores and permit-expirable semaphores, which Redisson uses too: whatever the network does,
+//! permits are counted exactly once.
 
 mod checker;
 mod rules;
@@ -38,7 +39,8 @@ struct Settings {
     kind: Kind,
     /// Of ten holds, how many have no lease.
     endless: u8,
-    /// By how many milliseconds Redisson's clocks are off at most; `None`: Redisson does not take part.
+    /// By how many milliseconds Redisson's clocks are off at most; `None`: Redisson does not take
+    /// part.
     java: Option<i64>,
     /// The skew that ours allow for.
     skew: u64,
@@ -65,7 +67,8 @@ struct Semaphore {
     machines: Machines,
     settings: Settings,
     checker: Checker,
-    /// By how much Redisson's clocks are off. They agree with each other: where they do not, they take permits from each other.
+    /// By how much Redisson's clocks are off. They agree with each other: where they do not, they
+    /// take permits from each other.
     java_off: i64,
 }
 

@@ -133,7 +133,8 @@ impl ReadWrite {
         }
     }
 
-    /// The field of the write hold inside which this reader may be. A thread of Redisson's reads inside its own.
+    /// The field of the write hold inside which this reader may be. A thread of Redisson's reads
+    /// inside its own.
     fn writer_around(&self, reader: &str) -> String {
         match self.clients.iter().find(|client| client.field == reader) {
             Some(Client { parent: Some(parent), .. }) => self.clients[*parent].field.clone(),

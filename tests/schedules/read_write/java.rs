@@ -1,4 +1,5 @@
-//! A holder of Redisson's, which has no network in between, enters more than once, renews or not, and may die.
+//! A holder of Redisson's, which has no network in between, enters more than once, renews or not,
+//! and may die.
 
 use super::{JOB, PEER_LEASE, ReadWrite, Timer};
 use test_support::script_model::ScriptModel;
@@ -73,7 +74,8 @@ impl ReadWrite {
         match (reads, writes, draw) {
             (0, 0, 0..2) => self.enter_java(index, Side::Read),
             (0, 0, 2..7) => self.enter_java(index, Side::Write),
-            // It enters again, but reads inside a write only once: its own unlock would cut the write short.
+            // It enters again, but reads inside a write only once: its own unlock would cut the
+            // write short.
             (1, 0, 0) | (0, 1.., 0) => self.enter_java(index, Side::Read),
             (0, 1, 1) => self.enter_java(index, Side::Write),
             (1.., _, 2..4) => self.unlock_java(index, Side::Read),

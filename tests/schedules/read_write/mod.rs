@@ -19,7 +19,8 @@ use client::Client;
 use java::Java;
 
 const JOB: &str = "job";
-/// How long Redisson's holders hold unless they renew, and the end that their renewal gives the hash.
+/// How long Redisson's holders hold unless they renew, and the end that their renewal gives the
+/// hash.
 const PEER_LEASE: u64 = 1_500;
 /// For how long a copy of a request may be on its way.
 const COPY_MS: u64 = 12_000;

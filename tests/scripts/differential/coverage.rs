@@ -28,15 +28,18 @@ pub(crate) const ONCE: &[Code] = &[Done, No, Late, BoundRequired, Gone, Unknown]
 /// What a release or a question can say.
 pub(crate) const TOLD: &[Code] = &[Done, No];
 
-/// How many times as many calls there are at most, so that bad luck is no reason to fail: what is not heard by then is never said.
+/// How many times as many calls there are at most, so that bad luck is no reason to fail: what is
+/// not heard by then is never said.
 const LUCK: u64 = 20;
-/// How many calls are made for a test, unless the environment says otherwise; a hundredth of them of each script at least.
+/// How many calls are made for a test, unless the environment says otherwise; a hundredth of them
+/// of each script at least.
 const CALLS: u64 = 4_000;
 /// Says how many.
 const HOW_MANY: &str = "EDGELATCH_CALLS";
 
-/// Does `act` to a Redis with random cases of `given`, some of them side by side, and on until every one of `verdicts` was heard
-/// and every script was called so often. Somebody listens to these channels.
+/// Does `act` to a Redis with random cases of `given`, some of them side by side, and on until
+/// every one of `verdicts` was heard and every script was called so often. Somebody listens to
+/// these channels.
 pub(crate) fn hear_all<S: Strategy<Value: Clone + 'static>>(
     verdicts: &Verdicts,
     channels: &[String],

@@ -1,4 +1,5 @@
-//! Random calls of callers' own scripts under a lease, on a real Redis and on the model, compared after each.
+//! Random calls of callers' own scripts under a lease, on a real Redis and on the model, compared
+//! after each.
 
 use std::time::Duration;
 

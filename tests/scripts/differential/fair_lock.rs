@@ -1,4 +1,5 @@
-//! Random calls of a fair lock, Redisson's among them, on a real Redis and on the model, compared after each.
+//! Random calls of a fair lock, Redisson's among them, on a real Redis and on the model, compared
+//! after each.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Random calls of ours and of Redisson's about values, on a real Redis and on the model, compared after each.
+//! Random calls of ours and of Redisson's about values, on a real Redis and on the model, compared
+//! after each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

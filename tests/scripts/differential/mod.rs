@@ -1,5 +1,5 @@
-//! Differential tests: random calls on a real Redis and on the model of the scripts in memory. After each call both must have returned,
-//! stored and published the same.
+//! Differential tests: random calls on a real Redis and on the model of the scripts in memory.
+//! After each call both must have returned, stored and published the same.
 
 // Slow: a full run makes a million calls in all, and compares all keys and messages after each.
 

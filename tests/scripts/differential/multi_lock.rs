@@ -1,4 +1,5 @@
-//! Random calls about one to four locks at once, on a real Redis and on the model, compared after each.
+//! Random calls about one to four locks at once, on a real Redis and on the model, compared after
+//! each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A real Redis and the model of the scripts, told the same and compared: what is answered, everything that is stored, and what is published.
+//! A real Redis and the model of the scripts, told the same and compared: what is answered,
+//! everything that is stored, and what is published.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -18,7 +19,8 @@ const MICROS: f64 = 1e14;
 pub(crate) struct Pair<'a> {
     pub(crate) redis: &'a Redis,
     pub(crate) model: ScriptModel,
-    /// The longest that one call took: Redis reads its clock for a script's `TIME` and for its expiries one after the other.
+    /// The longest that one call took: Redis reads its clock for a script's `TIME` and for its
+    /// expiries one after the other.
     slowest: u64,
     /// Redis' clock in milliseconds when it was last seen.
     now: u64,
@@ -165,8 +167,9 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Gives the model the times that Redis has stored, which were found alike. Else the milliseconds between the two would add up
-    /// on a busy machine, until a script and its model stand on different sides of a deadline.
+    /// Gives the model the times that Redis has stored, which were found alike. Else the
+    /// milliseconds between the two would add up on a busy machine, until a script and its model
+    /// stand on different sides of a deadline.
     #[expect(clippy::cast_possible_truncation, reason = "scores are whole numbers below 2^53")]
     fn adopt_times(&mut self, key: &str, stored: &Stored, entry: Entry) {
         let expires_at = entry.expires_at.and_then(|_| u64::try_from(stored.ends_at).ok());
@@ -207,7 +210,8 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Redis' clock in microseconds, as far as it can be known: a fresh token is made of it, and the newest that is believed.
+/// Redis' clock in microseconds, as far as it can be known: a fresh token is made of it, and the
+/// newest that is believed.
 fn micros(reply: &Reply) -> u64 {
     let ahead = if reply.code == Code::TokenAhead { 60_000_000 } else { 0 };
     let token = reply.value.split(',').next().and_then(|token| token.parse::<u64>().ok());

@@ -1,4 +1,5 @@
-//! Random calls of both sides of a read-write lock, ours and Redisson's, on a real Redis and on the model, compared after each.
+//! Random calls of both sides of a read-write lock, ours and Redisson's, on a real Redis and on the
+//! model, compared after each.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Random votes about one node of a majority, on a real Redis and on the model, compared after each.
+//! Random votes about one node of a majority, on a real Redis and on the model, compared after
+//! each.
 
 use edgelatch::LockName;
 use edgelatch::protocol::calls::{LockCalls, Member};

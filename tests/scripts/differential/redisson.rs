@@ -1,4 +1,5 @@
-//! Redisson's calls of semaphores and count-down latches: the arguments of its scripts, and what each does to the model.
+//! Redisson's calls of semaphores and count-down latches: the arguments of its scripts, and what
+//! each does to the model.
 
 use redis::Value as Raw;
 

@@ -1,5 +1,5 @@
-//! Random calls of semaphores, permit-expirable semaphores and count-down latches, Redisson's among them, on a real Redis and on the
-//! model, compared after each.
+//! Random calls of semaphores, permit-expirable semaphores and count-down latches, Redisson's among
+//! them, on a real Redis and on the model, compared after each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -135,7 +135,8 @@ impl World<'_> {
                 self.pair.model.delete(NAMES[*object]);
             }
             Step::End { object, ms } => {
-                // A token at the end of its range stops a grant; the two others are their objects' ends.
+                // A token at the end of its range stops a grant; the two others are their objects'
+                // ends.
                 if let (0, "sem" | "x{a}b") = (ms % 4, NAMES[*object]) {
                     let key = if *object == 0 { "el:{sem}:token" } else { "el:x{a}b:token" };
                     let last = Value::Text("9007199254740991".into());

@@ -63,7 +63,8 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
     let queue = lock.key("redisson_lock_queue");
     for key in [lock.name, &lock.latch(1), &queue] {
         for call in calls(&redis, &lock).await {
-            // What ends something begins with the lock; a queue that is none does not keep it from that.
+            // What ends something begins with the lock; a queue that is none does not keep it from
+            // that.
             let ends = !call.script().name.ends_with("acquire");
             let looks = call.keys().iter().any(|its| its == key);
             if !looks || ends && key == queue {

@@ -185,7 +185,8 @@ async fn a_takeover_keeps_place_and_ticket_and_its_copies_do_nothing() {
     assert_eq!(lasting(&before), lasting(&redis.dump().await));
 }
 
-/// Contents that stay as they are when nothing is done: all but beats and scores, which polls renew.
+/// Contents that stay as they are when nothing is done: all but beats and scores, which polls
+/// renew.
 fn lasting(keyspace: &Keyspace) -> Vec<(&String, Content)> {
     let members = |content: &Content| match content {
         Content::Sorted(members) => Content::List(members.keys().cloned().collect()),

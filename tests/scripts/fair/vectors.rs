@@ -1,4 +1,5 @@
-//! `tests/vectors/fair.json`: what the scripts that stand for Redisson's leave in Redis, byte for byte.
+//! `tests/vectors/fair.json`: what the scripts that stand for Redisson's leave in Redis, byte for
+//! byte.
 
 use std::collections::BTreeMap;
 

@@ -87,7 +87,8 @@ async fn java_s_hold_counts_are_read_and_what_it_holds_for_too_long_ends_with_th
     assert!(state.ms > 20_000 && state.ms <= 30_000, "{}", state.ms);
 }
 
-/// Redisson does not extend a group in the last millisecond of it, and believes that it holds what is gone in the next.
+/// Redisson does not extend a group in the last millisecond of it, and believes that it holds what
+/// is gone in the next.
 #[tokio::test]
 async fn java_keeps_what_it_takes_in_the_moment_in_which_our_hold_ends() {
     let redis = Redis::start().await;
@@ -134,7 +135,8 @@ async fn a_value_whose_hold_is_over_is_taken_only_when_no_clock_of_java_s_can_th
 
 #[tokio::test]
 async fn java_s_late_unlock_does_not_take_our_value_away() {
-    // FM7, with us in the place of the second: H's lease is over by Redis' clock, but not by its own.
+    // FM7, with us in the place of the second: H's lease is over by Redis' clock, but not by its
+    // own.
     let redis = Redis::start().await;
     let java = Java { ahead: -32_000, ..Java::new(&redis, H) };
     assert_eq!(java.takes(&["A"], 30_000).await, None);
@@ -151,7 +153,8 @@ async fn what_earlier_owners_left_goes_too_while_the_group_is_small_enough() {
     let redis = Redis::start().await;
     for (others, swept) in [(10, true), (600, false)] {
         redis.ask::<String>(&["FLUSHALL"]).await;
-        // H, then G, whose clock is ahead; then G unlocks. H's helpers are left, and it still believes.
+        // H, then G, whose clock is ahead; then G unlocks. H's helpers are left, and it still
+        // believes.
         assert_eq!(Java::new(&redis, H).takes(&["A"], 30_000).await, None);
         let ahead = Java { ahead: 40_000, ..Java::new(&redis, G) };
         assert_eq!(ahead.takes(&["A"], 30_000).await, None);

@@ -1,4 +1,5 @@
-//! For how long a group's owners are remembered, what comes too late, and a Redis that is full (rules C2, C3, C5 and C8).
+//! For how long a group's owners are remembered, what comes too late, and a Redis that is full
+//! (rules C2, C3, C5 and C8).
 
 use std::time::Duration;
 

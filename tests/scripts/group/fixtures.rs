@@ -114,7 +114,8 @@ impl<'a> Java<'a> {
         if self.group.contains('{') { self.group.into() } else { format!("{{{}}}", self.group) }
     }
 
-    /// `$clock` among the arguments is what the holder's clock shows, to the millisecond in which the script runs.
+    /// `$clock` among the arguments is what the holder's clock shows, to the millisecond in which
+    /// the script runs.
     async fn run(&self, script: &str, keys: &[String], args: &[String], values: &[&str]) -> Said {
         let (_, source) = JAVA.iter().find(|(java, _)| *java == script).unwrap();
         let timed = format!(

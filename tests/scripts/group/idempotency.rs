@@ -1,4 +1,5 @@
-//! A request about values that comes twice, and one that comes after its end, leaves what one execution leaves.
+//! A request about values that comes twice, and one that comes after its end, leaves what one
+//! execution leaves.
 
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::ScriptCall;

@@ -1,4 +1,5 @@
-//! Which keys and commands a group's scripts touch, names of every form, keys of another type, and how an end is announced.
+//! Which keys and commands a group's scripts touch, names of every form, keys of another type, and
+//! how an end is announced.
 
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Publish, ScriptCall};

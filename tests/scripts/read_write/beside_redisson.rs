@@ -166,7 +166,8 @@ async fn a_downgrade_lets_java_s_readers_in_and_tells_them() {
 
     let (old, new): (u64, u64) = (write.value.parse().unwrap(), released.value.parse().unwrap());
     assert!(old < new);
-    // The release did not name the read inside, which takes the new token when it is renewed, whichever it knows.
+    // The release did not name the read inside, which takes the new token when it is renewed,
+    // whichever it knows.
     for told in [old, old - 1, new, old] {
         let renew = reads(JOB).renew(request(8), UNBOUND, &owner(2), lease(20_000), token(told));
         let renewed = redis.run(&renew).await;
@@ -196,7 +197,8 @@ async fn a_downgrade_of_java_s_with_a_dead_reader_does_not_hold_our_writer_up() 
     let peer = java(&redis, HOLDER);
     assert_eq!((peer.writes(60_000).await, peer.reads(10_000).await), (None, None));
     assert_eq!(peer.ends_write(1).await, Some(1));
-    // The hash still has the end of the write, the read one of its own: our writer is told the read's.
+    // The hash still has the end of the write, the read one of its own: our writer is told the
+    // read's.
     let refused = takes(&redis, &writes(JOB), 1, 30_000).await;
     assert!(refused.code == Code::No && refused.ms <= 10_000, "{}", refused.ms);
     assert!(left(&redis).await > 10_000);
@@ -264,7 +266,8 @@ async fn java_s_renewal_cuts_the_hash_but_not_a_hold_that_is_renewed_in_its_time
     let grant = takes(&redis, &reads(JOB), 1, 600_000).await;
     java(&redis, HOLDER).reads(30_000).await;
     java(&redis, HOLDER).renews_read(30_000).await;
-    // Why a client that shares the lock with Redisson trusts no read hold for longer than that renewal's time.
+    // Why a client that shares the lock with Redisson trusts no read hold for longer than that
+    // renewal's time.
     assert!(left(&redis).await <= 30_000);
     let token = token(grant.value.parse().unwrap());
     let renew = reads(JOB).renew(request(9), UNBOUND, &owner(1), lease(100), token);

@@ -1,4 +1,5 @@
-//! For how long either side is remembered, what comes too late, and a Redis that is full (rules C2, C3, C5 and C8).
+//! For how long either side is remembered, what comes too late, and a Redis that is full (rules C2,
+//! C3, C5 and C8).
 
 use std::time::Duration;
 
@@ -78,7 +79,8 @@ async fn a_read_hold_the_hash_and_the_tokens_have_their_ends() {
     for (key, most) in [(1, 30_000), (2, 30_000), (3, day), (4, day)] {
         assert_lives(&redis, &take.keys()[key], most, reply.server_ms, "grant").await;
     }
-    // The next reader keeps epoch and token; a fenced lock's token has no end and goes on having none.
+    // The next reader keeps epoch and token; a fenced lock's token has no end and goes on having
+    // none.
     redis.ask::<u64>(&["PEXPIRE", &take.keys()[3], "5000"]).await;
     for (who, persisted) in [(2, false), (3, true)] {
         if persisted {

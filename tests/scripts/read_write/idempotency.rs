@@ -9,7 +9,8 @@ use test_support::redis::{Content, Keyspace, Redis};
 
 const JOB: &str = "job";
 
-/// What a call of owner 1 is run on. Owner 2 is the other one, owner 3 the read inside of whoever writes.
+/// What a call of owner 1 is run on. Owner 2 is the other one, owner 3 the read inside of whoever
+/// writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Before {
     Nothing,
@@ -148,7 +149,8 @@ async fn nothing_of_an_owner_comes_back_on_either_side_after_its_end() {
             let what = format!("{name}, {before:?}");
             let call = make(prepare(&redis, before).await);
             redis.run(&call).await;
-            // An owner is of one side in truth; here owner 1 may have held either, and the call's side ends last.
+            // An owner is of one side in truth; here owner 1 may have held either, and the call's
+            // side ends last.
             let mut sides = [writes(JOB), reads(JOB)];
             if call.args().get(4).is_some_and(|field| field.ends_with(":write")) {
                 sides.reverse();

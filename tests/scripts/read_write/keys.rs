@@ -1,4 +1,5 @@
-//! Which keys are used: names of any form, what else may lie there, what a user must be allowed, and how ends are announced.
+//! Which keys are used: names of any form, what else may lie there, what a user must be allowed,
+//! and how ends are announced.
 
 use std::collections::BTreeSet;
 
@@ -102,7 +103,8 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
     }
 }
 
-/// Whether the call, alone in an empty Redis, comes to look at what is in this key before it writes.
+/// Whether the call, alone in an empty Redis, comes to look at what is in this key before it
+/// writes.
 fn asks(call: &ScriptCall, place: usize) -> bool {
     match call.script().name {
         // Without a hold no token is looked at.
@@ -158,7 +160,8 @@ async fn run_as(redis: &Redis, rights: &[String], call: &ScriptCall) -> Result<C
     Ok(Reply::read(&cells, call.request).unwrap().code)
 }
 
-/// The right to the keys that a call declares. The channel is declared as a key too, so that it decides about the slot.
+/// The right to the keys that a call declares. The channel is declared as a key too, so that it
+/// decides about the slot.
 fn declared(call: &ScriptCall) -> Vec<String> {
     let mut rights = vec!["+@all".to_owned(), "resetchannels".to_owned()];
     for key in call.keys() {
@@ -180,7 +183,8 @@ async fn only_other_readers_timeout_keys_are_not_declared() {
         let computes = call.script().name != "rw_force_release";
         let before = redis.dump().await;
         if computes {
-            // Refused before anything is written, so that it can be asked again by somebody who may.
+            // Refused before anything is written, so that it can be asked again by somebody who
+            // may.
             let refused = run_as(&redis, &declared(&call), &call).await.unwrap_err();
             assert!(refused.contains("can't access"), "{refused}");
             assert!(before.keys().eq(redis.dump().await.keys()));

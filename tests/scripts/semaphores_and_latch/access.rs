@@ -1,4 +1,5 @@
-//! What a user of Redis needs to be allowed, what lies under the keys by mistake, how names are spelt, how is published.
+//! What a user of Redis needs to be allowed, what lies under the keys by mistake, how names are
+//! spelt, how is published.
 
 use edgelatch::protocol::calls::{LatchCount, PermitTotal};
 use edgelatch::protocol::script::{Publish, ScriptCall};

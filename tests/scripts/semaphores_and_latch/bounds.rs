@@ -1,4 +1,5 @@
-//! For how long is remembered what was asked, and what comes too late or without a bound (rules C2, C3 and C8).
+//! For how long is remembered what was asked, and what comes too late or without a bound (rules C2,
+//! C3 and C8).
 
 use edgelatch::protocol::script::{Bound, ScriptCall};
 use edgelatch::timing::LeaseTime;
@@ -23,7 +24,8 @@ async fn refill(redis: &Redis) {
     redis.ask::<String>(&["MSET", "sem", "2", "perm", "2", "gate", "2"]).await;
 }
 
-/// The first key of a call is what it is remembered by: for the memory, the lease and the bound, and a second more.
+/// The first key of a call is what it is remembered by: for the memory, the lease and the bound,
+/// and a second more.
 async fn assert_remembered(redis: &Redis, call: &ScriptCall, bound: Bound, at_least: u64) {
     let before = redis.now_ms().await;
     let cells = redis.cells(call).await.unwrap();

@@ -250,7 +250,8 @@ async fn what_was_cancelled_is_never_done() {
     }
 }
 
-/// Values without their ends, which move on by themselves, and without scores, which a repeat moves.
+/// Values without their ends, which move on by themselves, and without scores, which a repeat
+/// moves.
 fn contents(keyspace: &Keyspace) -> Vec<(&String, Content)> {
     let value = |content: &Content| match content {
         Content::Sorted(members) => Content::List(members.keys().cloned().collect()),

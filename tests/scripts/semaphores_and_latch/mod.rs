@@ -29,7 +29,8 @@ pub(super) fn semaphore_that_says(name: &str, permits: u32, publish: Publish) ->
     SemaphoreCalls::new(LockName::parse(name).unwrap(), publish, permits)
 }
 
-/// The permit-expirable semaphore of this name, and so many permits of it; Java's clocks are off by no more than `skew` ms.
+/// The permit-expirable semaphore of this name, and so many permits of it; Java's clocks are off by
+/// no more than `skew` ms.
 fn permits(name: &str, permits: u16, skew: u64) -> PermitCalls {
     permits_that_say(name, permits, skew, Publish::Plain)
 }

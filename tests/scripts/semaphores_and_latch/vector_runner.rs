@@ -31,7 +31,8 @@ const JAVA: [(&str, &str); 13] = [
     ("latch_delete", include_str!("../java/latch_delete.lua")),
 ];
 
-/// Runs one of Redisson's scripts. An argument that begins with `hex:` is the bytes that its digits spell.
+/// Runs one of Redisson's scripts. An argument that begins with `hex:` is the bytes that its digits
+/// spell.
 pub(crate) async fn java(redis: &Redis, name: &str, keys: &[String], args: &[String]) -> Raw {
     let (_, source) = JAVA.iter().find(|(java, _)| *java == name).unwrap();
     let mut command = redis::cmd("EVAL");
@@ -144,7 +145,8 @@ impl Bench {
         }
     }
 
-    /// Ten minutes from now, unless it is said otherwise: `not_after` counts from now, too, and is null for none.
+    /// Ten minutes from now, unless it is said otherwise: `not_after` counts from now, too, and is
+    /// null for none.
     async fn bound(&self, step: &Value) -> Bound {
         let keep = Duration::from_millis(step["keep"].as_u64().unwrap_or(90_000));
         let later = step.get("not_after").map_or(Some(600_000), Value::as_i64);

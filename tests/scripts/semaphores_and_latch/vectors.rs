@@ -1,4 +1,5 @@
-//! `tests/vectors/{semaphore,permits,count_down_latch}.json`: our scripts and Redisson's on the same keys, byte for byte.
+//! `tests/vectors/{semaphore,permits,count_down_latch}.json`: our scripts and Redisson's on the
+//! same keys, byte for byte.
 
 use serde_json::{Map, Value, json};
 

@@ -1,14 +1,17 @@
 //! Latches: there is no token that says in which order things were done, so it is searched for.
 //!
-//! Calls and answers are gone through in the order of time, with all states that a latch can be in by then: each is a number, and which of
-//! the calls under way have been done already. An answer leaves those in which its call was done, at once or by doing it now; a call of
-//! which nobody heard stays under way for ever. That is Wing's and Gong's search in Lowe's order, whose memory is that set of states.
+//! Calls and answers are gone through in the order of time, with all states that a latch can be in
+//! by then: each is a number, and which of the calls under way have been done already. An answer
+//! leaves those in which its call was done, at once or by doing it now; a call of which nobody
+//! heard stays under way for ever. That is Wing's and Gong's search in Lowe's order, whose memory
+//! is that set of states.
 
 use std::collections::BTreeSet;
 
 use super::{Act, Count, History, NEVER, Time};
 
-/// A latch in the middle of a history: what is left to count, and which of the calls that are under way have been done.
+/// A latch in the middle of a history: what is left to count, and which of the calls that are under
+/// way have been done.
 type State = (u64, Vec<usize>);
 
 impl History {
@@ -80,7 +83,8 @@ fn answered(
             continue;
         }
         let waits = |other: &&usize| !done.contains(other);
-        // Of calls that are alike and that nobody hears of, which is done first makes no difference.
+        // Of calls that are alike and that nobody hears of, which is done first makes no
+        // difference.
         let alike = |one: usize, other: usize| {
             other < one && counts[one].act == counts[other].act && counts[one].act.is_unheard()
         };

@@ -1,7 +1,8 @@
 //! Holds: who had what beside whom, in which order, and how it ended.
 //!
-//! Where there are tokens nothing has to be searched for. They are the order of the grants, so each grant is put at the earliest moment that
-//! its call, the grant before it and the holds in its way allow; if that is later than its answer no other order of moments is possible either.
+//! Where there are tokens nothing has to be searched for. They are the order of the grants, so each
+//! grant is put at the earliest moment that its call, the grant before it and the holds in its way
+//! allow; if that is later than its answer no other order of moments is possible either.
 
 use super::{Claim, End, Ground, History, Hold, NEVER, Share, Take, Time, Told, Verdict};
 

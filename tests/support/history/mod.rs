@@ -1,7 +1,9 @@
-//! What clients did and what they were told, and whether that can have been: judged afterwards, by nothing that a client cannot see.
+//! What clients did and what they were told, and whether that can have been: judged afterwards, by
+//! nothing that a client cannot see.
 //!
-//! Time is that of one clock that is always right, in microseconds, and so is every deadline here: whoever keeps a history turns what a
-//! holder's own clocks say into the least time that this can mean.
+//! Time is that of one clock that is always right, in microseconds, and so is every deadline here:
+//! whoever keeps a history turns what a holder's own clocks say into the least time that this can
+//! mean.
 
 mod counts;
 mod holds;
@@ -29,7 +31,8 @@ pub struct Ground {
     pub permits: Option<(u32, Time)>,
     /// When Redis may have lost what it had confirmed, or ended a lease early (C1 and C2).
     pub losses: Vec<Loss>,
-    /// From when on not even tokens are promised: Redis' clock went back, and what it had stored is lost.
+    /// From when on not even tokens are promised: Redis' clock went back, and what it had stored is
+    /// lost.
     pub tokens_until: Option<Time>,
     /// Those who wait keep others away.
     pub queues: bool,
@@ -223,7 +226,8 @@ impl Take {
     /// From when to when Redis has had it for certain: nothing where that is no time at all.
     pub fn certain(&self, ground: &Ground) -> Option<(Time, Time)> {
         let Told::Held(hold) = &self.told else { return None };
-        // What is known after a loss says nothing of the time before: what was gone may have come back.
+        // What is known after a loss says nothing of the time before: what was gone may have come
+        // back.
         let losses = ground.losses.iter().filter(|loss| loss.to >= self.invoked);
         let last = losses.map(|loss| loss.from).min().unwrap_or(NEVER);
         let good = hold.good(last);

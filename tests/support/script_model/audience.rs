@@ -14,8 +14,8 @@ pub struct Message {
 /// Who listens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Audience {
-    /// One who hears by a pattern whatever is published, but nothing that is for a shard, and whom `PUBSUB NUMSUB` does not count;
-    /// and to these channels, of either sort.
+    /// One who hears by a pattern whatever is published, but nothing that is for a shard, and whom
+    /// `PUBSUB NUMSUB` does not count; and to these channels, of either sort.
     EverythingAnd(Vec<String>),
     /// To these channels, of either sort, as many as there are of each.
     These(Vec<String>),

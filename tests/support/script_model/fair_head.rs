@@ -106,8 +106,8 @@ impl ScriptModel {
         self.hears(queue.run, &channel)
     }
 
-    /// Takes dead heads out, tells the head that is left, and returns it; and whether that one was not looked at, since too many
-    /// were dead.
+    /// Takes dead heads out, tells the head that is left, and returns it; and whether that one was
+    /// not looked at, since too many were dead.
     pub(super) fn fair_head(
         &mut self,
         queue: &Queue<'_>,

@@ -58,7 +58,8 @@ impl ScriptModel {
         out(i64::from(fence.is_some()), newest, self.pttl(&run.keys[0], run.now))
     }
 
-    /// The caller's script is always the one that counts up its first key, answers the count, and fails above its first argument.
+    /// The caller's script is always the one that counts up its first key, answers the count, and
+    /// fails above its first argument.
     pub(super) fn eval(&mut self, run: &Run<'_>) -> Out {
         let number = |place: usize| run.args[place].parse::<usize>().unwrap();
         let once = run.args[6] == "1";

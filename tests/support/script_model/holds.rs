@@ -1,4 +1,5 @@
-//! Permits that are held: what the scripts of both kinds of semaphore have in common. Keys as in `parts/holds.lua`.
+//! Permits that are held: what the scripts of both kinds of semaphore have in common. Keys as in
+//! `parts/holds.lua`.
 
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
 

@@ -56,7 +56,8 @@ impl ScriptModel {
         true
     }
 
-    /// Ends one entry. `None`: not all were held. The latch of the unlock is left out: each is asked once here.
+    /// Ends one entry. `None`: not all were held. The latch of the unlock is left out: each is
+    /// asked once here.
     pub fn java_group_unlock(&mut self, run: &JavaGroup<'_>, lease: u64, now: u64) -> Option<bool> {
         self.expire(now);
         let (mut failed, mut all) = (self.hash(run.group).is_none(), true);

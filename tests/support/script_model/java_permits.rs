@@ -1,9 +1,11 @@
-//! What Redisson does to its semaphores and its count-down latch: the meaning of `tests/scripts/java/{semaphore,permits,latch}_*.lua`.
+//! What Redisson does to its semaphores and its count-down latch: the meaning of
+//! `tests/scripts/java/{semaphore,permits,latch}_*.lua`.
 
 use super::holds::NEVER;
 use super::{ScriptModel, Value};
 
-/// The keys of a permit-expirable semaphore that Redisson knows, and what the clock of its machine shows.
+/// The keys of a permit-expirable semaphore that Redisson knows, and what the clock of its machine
+/// shows.
 #[derive(Clone, Copy)]
 pub struct JavaPermits<'a> {
     pub name: &'a str,
@@ -64,7 +66,8 @@ impl ScriptModel {
         }
     }
 
-    /// `permits_acquire.lua`: when they end. Answers whether they were taken, or when the next one ends.
+    /// `permits_acquire.lua`: when they end. Answers whether they were taken, or when the next one
+    /// ends.
     pub fn java_permits(
         &mut self,
         at: JavaPermits<'_>,

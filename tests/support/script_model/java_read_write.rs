@@ -177,7 +177,8 @@ impl ScriptModel {
         self.field(name, field).map_or(0, |count| count.parse().unwrap())
     }
 
-    /// The longest remaining time of all timeout keys, as Redisson counts: what has no end counts for nothing.
+    /// The longest remaining time of all timeout keys, as Redisson counts: what has no end counts
+    /// for nothing.
     fn longest_read(&self, run: &JavaRw<'_>, now: u64) -> i64 {
         let hash = self.hash(run.name);
         let counts = hash

@@ -6,7 +6,8 @@ use std::iter;
 use super::kind::other_kind;
 use super::{Latches, Out, Run, ScriptModel, Value, is_tombstone, out};
 
-/// A rule that a test may leave out: a token is not below the clock, so that it rises when the last one is lost.
+/// A rule that a test may leave out: a token is not below the clock, so that it rises when the last
+/// one is lost.
 const FOLLOWS: &str = "tokens follow the clock";
 
 impl ScriptModel {

@@ -1,9 +1,9 @@
-//! What the scripts do to Redis, as a small model in memory: the meaning of each `.lua` file, line by line. Here is the Redis;
-//! each object's scripts stand in a file of their own.
+//! What the scripts do to Redis, as a small model in memory: the meaning of each `.lua` file, line
+//! by line. Here is the Redis; each object's scripts stand in a file of their own.
 //!
-//! The model checker runs the real machines against it, and random calls are compared with a real Redis. Time is an argument.
-//! An error of a script itself is one cell, its text. Not modelled: errors of Redis (memory that is full), limits, and what is
-//! swept near them.
+//! The model checker runs the real machines against it, and random calls are compared with a real
+//! Redis. Time is an argument. An error of a script itself is one cell, its text. Not modelled:
+//! errors of Redis (memory that is full), limits, and what is swept near them.
 
 pub mod audience;
 mod collections;
@@ -44,15 +44,18 @@ pub struct ScriptModel {
     pub published: Vec<Message>,
     /// A rule of the fair lock's that is left out.
     pub unfair: Option<Rule>,
-    /// A rule that is left out, by the name that its script's model gives it: to show what it is for.
+    /// A rule that is left out, by the name that its script's model gives it: to show what it is
+    /// for.
     pub without: Option<&'static str>,
 }
 
-/// Whether the scripts keep grant latches. Without them the protocol has a known hole, which the model must show.
+/// Whether the scripts keep grant latches. Without them the protocol has a known hole, which the
+/// model must show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Latches {
     On,
-    /// An answer from a tombstone does not prolong it: a hole that only a client without a bound can fall into.
+    /// An answer from a tombstone does not prolong it: a hole that only a client without a bound
+    /// can fall into.
     Brief,
     Off,
 }
@@ -109,9 +112,11 @@ impl ScriptModel {
         self.latches
     }
 
-    /// Runs a script at a time of the server in whole milliseconds, for who does not listen to what it publishes.
+    /// Runs a script at a time of the server in whole milliseconds, for who does not listen to what
+    /// it publishes.
     ///
-    /// A real server's clock has microseconds too, of which a fencing token may be made: see [`run_at`](Self::run_at).
+    /// A real server's clock has microseconds too, of which a fencing token may be made: see
+    /// [`run_at`](Self::run_at).
     pub fn run(&mut self, call: &ScriptCall, server_ms: u64) -> Vec<Cell> {
         let cells = self.run_at(call, server_ms * 1000);
         self.published.clear();
@@ -120,13 +125,15 @@ impl ScriptModel {
 
     /// Runs a script at a time of the server in microseconds.
     ///
-    /// To follow a real server: its reply tells the millisecond. When it grants with a token of that very millisecond, then the
-    /// token is the microsecond; in all other cases the microseconds change nothing.
+    /// To follow a real server: its reply tells the millisecond. When it grants with a token of
+    /// that very millisecond, then the token is the microsecond; in all other cases the
+    /// microseconds change nothing.
     pub fn run_at(&mut self, call: &ScriptCall, micros: u64) -> Vec<Cell> {
         self.run_until(call, call.args()[1].parse().ok(), micros)
     }
 
-    /// The same with another not-after than the call's own: only to show what the rule is for that fixes it (C8).
+    /// The same with another not-after than the call's own: only to show what the rule is for that
+    /// fixes it (C8).
     pub fn run_until(
         &mut self,
         call: &ScriptCall,
@@ -220,9 +227,11 @@ impl ScriptModel {
         self.keys.remove(key).is_some()
     }
 
-    /// Takes out what is gone. Redis does so when it comes across a key, which nobody can tell from this.
+    /// Takes out what is gone. Redis does so when it comes across a key, which nobody can tell from
+    /// this.
     pub fn expire(&mut self, now: u64) {
-        // Mostly nothing is, and to look costs less than to go through them with a knife in the hand.
+        // Mostly nothing is, and to look costs less than to go through them with a knife in the
+        // hand.
         if self.keys.values().any(|entry| entry.is_over(now)) {
             self.keys.retain(|_, entry| !entry.is_over(now));
         }

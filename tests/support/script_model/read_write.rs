@@ -17,7 +17,8 @@ pub mod rules {
     pub const NO_END: &str = "what has no end is alive";
     /// The end of a read inside a write leaves the end of the hash alone.
     pub const WRITER_S_END: &str = "in mode write the end of the hash is the writer's";
-    /// The last reader's end takes what is left of dead readers with it; others keep the hash as long as they live.
+    /// The last reader's end takes what is left of dead readers with it; others keep the hash as
+    /// long as they live.
     pub const READERS_END: &str = "the hash lasts as long as its longest read hold";
     /// A writer is not held up by readers that died.
     pub const DEAD_READERS: &str = "dead readers do not hold a writer up";
@@ -139,7 +140,8 @@ impl ScriptModel {
         out(1, &token, whole(lease))
     }
 
-    /// What every acquisition begins with: an end, or the token that is granted already, or nothing if it is new.
+    /// What every acquisition begins with: an end, or the token that is granted already, or nothing
+    /// if it is new.
     pub(super) fn asked_before(
         &mut self,
         run: &Run<'_>,

@@ -116,7 +116,8 @@ impl Cluster {
         self.until_met(|| self.servers.iter().all(|server| self.is_ready(server)).then_some(()));
     }
 
-    /// Asks until there is an answer. Two nodes that could not shake hands in time forget each other, so they are told again.
+    /// Asks until there is an answer. Two nodes that could not shake hands in time forget each
+    /// other, so they are told again.
     fn until_met<T>(&self, mut ask: impl FnMut() -> Option<T>) -> T {
         let mut asked = 0;
         until(|| {
@@ -128,7 +129,8 @@ impl Cluster {
         })
     }
 
-    /// All pairs at once, so that nobody has to wait for gossip. Those that know each other stay as they are.
+    /// All pairs at once, so that nobody has to wait for gossip. Those that know each other stay as
+    /// they are.
     fn meet(&self) {
         for one in &self.servers {
             for other in &self.servers {

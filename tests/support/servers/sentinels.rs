@@ -27,7 +27,8 @@ impl Sentinels {
         Self::start_behind(|port| port)
     }
 
-    /// The same; the first master is found, by replicas, Sentinels and clients, at what leads to its port.
+    /// The same; the first master is found, by replicas, Sentinels and clients, at what leads to
+    /// its port.
     pub fn start_behind(lead: impl FnOnce(u16) -> u16) -> Self {
         let folder = Folder::new();
         let master = Server::start(&folder, &common());
@@ -100,7 +101,8 @@ impl Sentinels {
         others.map(|(_, server)| server).collect()
     }
 
-    /// Makes the Sentinels name another master, and waits until most of them do. The present one may be gone.
+    /// Makes the Sentinels name another master, and waits until most of them do. The present one
+    /// may be gone.
     pub fn fail_over(&self) {
         let former = self.master();
         // Refused while another one is under way.

@@ -1,4 +1,5 @@
-//! What a gateway reads from every call that the library makes, and from calls that were changed on the way.
+//! What a gateway reads from every call that the library makes, and from calls that were changed on
+//! the way.
 
 mod changed;
 mod channels;

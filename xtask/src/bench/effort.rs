@@ -2,7 +2,8 @@
 
 /// What is measured, how often and for how long.
 pub(super) struct Effort {
-    /// How often each is measured, in turns, so that a slow moment of the machine does not hit one alone.
+    /// How often each is measured, in turns, so that a slow moment of the machine does not hit one
+    /// alone.
     pub(super) turns: usize,
     /// How often hand-offs are, of which each turn has many.
     pub(super) handoff_turns: usize,

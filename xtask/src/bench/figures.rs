@@ -5,7 +5,8 @@ pub(super) fn median(values: &[f64]) -> f64 {
     percentile(values, 0.5)
 }
 
-/// The figure that this part of all are below; the largest where there are few. Not a number where there are none.
+/// The figure that this part of all are below; the largest where there are few. Not a number where
+/// there are none.
 pub(super) fn percentile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -24,7 +25,8 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// Rounded to what [`short`] shows or a little more, so that a file of results does not pretend to more.
+/// Rounded to what [`short`] shows or a little more, so that a file of results does not pretend to
+/// more.
 pub(super) fn rounded(value: f64) -> f64 {
     let digits = if value.abs() >= 100.0 { 0 } else { 4 };
     let scale = 10_f64.powi(digits);

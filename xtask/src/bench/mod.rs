@@ -53,8 +53,9 @@ struct Bench<'p> {
     peer: PathBuf,
 }
 
-/// Measures everything and prints it. A whole run writes `bench/results.json`, a chart of each table beside it, and the figures
-/// in the pages; a quick one leaves all of that alone and writes below target.
+/// Measures everything and prints it. A whole run writes `bench/results.json`, a chart of each
+/// table beside it, and the figures in the pages; a quick one leaves all of that alone and writes
+/// below target.
 pub(crate) fn run(place: &Place, quick: bool) -> Result<()> {
     setup::ensure(place, Purpose::Bench.needs())?;
     let bench = Bench::prepare(place, if quick { QUICK } else { WHOLE })?;
@@ -83,7 +84,8 @@ pub(crate) fn draw(place: &Place) -> Result<()> {
     costs::write(place)
 }
 
-/// The suite of `cargo xtask test`: every table has a figure in every cell. Which figures is nothing that a test could say.
+/// The suite of `cargo xtask test`: every table has a figure in every cell. Which figures is
+/// nothing that a test could say.
 pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
     ensure!(
         session.only.is_none(),

@@ -1,4 +1,5 @@
-//! What is measured against: a Redis with our gateway in front, both private, and the programs that ask them.
+//! What is measured against: a Redis with our gateway in front, both private, and the programs that
+//! ask them.
 
 use std::env;
 use std::fs;
@@ -43,7 +44,8 @@ impl<'b> Stand<'b> {
             return self.redisson(what, options);
         }
         let mut node = self.bench.place.node();
-        // With a flag of the engine's nothing is as it was cached, so that a start takes half as long again.
+        // With a flag of the engine's nothing is as it was cached, so that a start takes half as
+        // long again.
         node.args((what != "start").then_some("--expose-gc"))
             .args(["--experimental-import-meta-resolve", "--no-warnings"])
             .args(["tests/bench/measure.mjs", subject.key, what, &options.to_string()])
@@ -123,7 +125,8 @@ impl Drop for Redis {
     }
 }
 
-/// Starts what wants to be told its port; on another one where somebody took the first in the moment after it was found free.
+/// Starts what wants to be told its port; on another one where somebody took the first in the
+/// moment after it was found free.
 pub(super) fn on_free_port<T>(start: impl Fn(u16) -> Result<T>) -> Result<T> {
     let free = || Ok::<_, Error>(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port());
     let mut started = start(free()?);

@@ -1,4 +1,5 @@
-//! The WebAssembly module of the npm package: with Debian's compiler and a standard library for size where they are there.
+//! The WebAssembly module of the npm package: with Debian's compiler and a standard library for
+//! size where they are there.
 
 use std::env;
 use std::fs;
@@ -11,15 +12,16 @@ use crate::place::{Place, emptied};
 use crate::progress::{output_of, run};
 use crate::setup::wasm::{self, Compiler};
 
-/// A standard library without texts for panics, and built for few bytes: they take a fifth of the module.
-/// What is copied is copied by one instruction, and not word by word.
+/// A standard library without texts for panics, and built for few bytes: they take a fifth of the
+/// module. What is copied is copied by one instruction, and not word by word.
 const STD_FLAGS: &str = "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none -Zfmt-debug=none \
      -Cllvm-args=--max-store-memcpy=1";
 /// Where Debian puts its newest compiler.
 const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 
-/// Whether the module comes out byte for byte the same when everything that it is made of is built again.
+/// Whether the module comes out byte for byte the same when everything that it is made of is built
+/// again.
 pub(crate) fn is_reproducible(place: &Place) -> Result<bool> {
     let (first, again) = (build(place, "")?, build(place, "again")?);
     let same = fs::read(first)? == fs::read(again)?;
@@ -42,7 +44,8 @@ pub(super) fn build(place: &Place, apart: &str) -> Result<PathBuf> {
     let mut command = place.command(if builds_std { DEBIAN_CARGO } else { "cargo" });
     compiler.apply(&mut command);
     command
-        // Of one crate type only: as long as a library for Rust is made too, the optimizer has to keep what that might need.
+        // Of one crate type only: as long as a library for Rust is made too, the optimizer has to
+        // keep what that might need.
         .args(["rustc", "--crate-type", "cdylib", "--profile", "npm", "--lib"])
         .args(["--package", "edgelatch", "--target-dir"])
         .arg(&target)

@@ -49,7 +49,8 @@ fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes the bytes that a file holds in hexadecimal digits; or of a file that ends otherwise, what it holds.
+/// Writes the bytes that a file holds in hexadecimal digits; or of a file that ends otherwise, what
+/// it holds.
 pub(super) fn unpack(file: &Path, to: &Path) -> Result<()> {
     let held = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let is_text = file.extension().is_some_and(|ending| ending == "hex");

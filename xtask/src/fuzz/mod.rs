@@ -1,9 +1,10 @@
-//! Fuzzing, guided by coverage: every border that data crosses, under libFuzzer; and what is behind the npm package's WebAssembly, in
-//! Node.
+//! Fuzzing, guided by coverage: every border that data crosses, under libFuzzer; and what is behind
+//! the npm package's WebAssembly, in Node.
 //!
-//! libFuzzer is linked in by `libfuzzer-sys`, and what counts coverage is put in by passes of LLVM, which any rustc has. No
-//! sanitizer is wanted, since there is no unsafe code to sanitize, and so no nightly compiler; `cargo-fuzz` would only hand on the
-//! flags that stand here, one target at a time.
+//! libFuzzer is linked in by `libfuzzer-sys`, and what counts coverage is put in by passes of LLVM,
+//! which any rustc has. No sanitizer is wanted, since there is no unsafe code to sanitize, and so
+//! no nightly compiler; `cargo-fuzz` would only hand on the flags that stand here, one target at a
+//! time.
 
 mod found;
 mod session;
@@ -27,7 +28,8 @@ const FFI: &str = "ffi_bytes";
 const FFI_EXECUTIONS: &str = "50000";
 /// What needs nothing but the compilers.
 const RUST_NEEDS: &[Need] = &[Need::Cxx];
-/// Counts which edges were taken, and what was compared with what. The names are those of LLVM's passes.
+/// Counts which edges were taken, and what was compared with what. The names are those of LLVM's
+/// passes.
 const FLAGS: [&str; 5] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -39,8 +41,9 @@ const FLAGS: [&str; 5] = [
 /// Which inputs a target is run on.
 #[derive(Clone, Copy)]
 enum Course {
-    /// As many as take about half a minute, from one seed and from what is in the repository: the same on every machine. So what is
-    /// tested before something lands is what is tested when it does.
+    /// As many as take about half a minute, from one seed and from what is in the repository: the
+    /// same on every machine. So what is tested before something lands is what is tested when it
+    /// does.
     Fixed,
     /// For so many seconds, and from what earlier runs of this checkout have found.
     Open { seconds: u32, seed: Option<u32> },

@@ -46,7 +46,8 @@ struct Running {
     log: PathBuf,
 }
 
-/// Runs all of them to their ends, and calls `told` for each with its time and what it has done, or what is wrong.
+/// Runs all of them to their ends, and calls `told` for each with its time and what it has done, or
+/// what is wrong.
 pub(super) fn side_by_side(
     place: &Place,
     sessions: Vec<TargetRun>,

@@ -1,4 +1,5 @@
-//! A round of each kind, as the page shows it: the Worker says who is to contend, and Redis what it saw.
+//! A round of each kind, as the page shows it: the Worker says who is to contend, and Redis what it
+//! saw.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;

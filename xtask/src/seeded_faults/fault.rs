@@ -1,4 +1,5 @@
-//! The faults of `tests/seeded_faults`: one file each, with a text of the product and its replacement.
+//! The faults of `tests/seeded_faults`: one file each, with a text of the product and its
+//! replacement.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +69,8 @@ impl Fault {
         })
     }
 
-    /// Returns the file's text with the fault in it. Fails unless the text that it replaces occurs there exactly once.
+    /// Returns the file's text with the fault in it. Fails unless the text that it replaces occurs
+    /// there exactly once.
     pub(super) fn seed(&self, text: &str) -> Result<String> {
         match text.matches(&self.original).count() {
             1 => Ok(text.replacen(&self.original, &self.replacement, 1)),

@@ -9,10 +9,11 @@ pub(super) struct Layer {
     pub(super) name: &'static str,
     /// The packages and test binaries that are built.
     pub(super) build: &'static [&'static str],
-    /// The filterset of the tests that run; empty for all of them. Tests that compare hashes of scripts do not run: they find any change
-    /// and so show nothing.
+    /// The filterset of the tests that run; empty for all of them. Tests that compare hashes of
+    /// scripts do not run: they find any change and so show nothing.
     pub(super) filter: &'static str,
-    /// Whether it runs the scripts themselves and not their model. A layer that does not run them cannot find a fault in a script.
+    /// Whether it runs the scripts themselves and not their model. A layer that does not run them
+    /// cannot find a fault in a script.
     pub(super) runs_scripts: bool,
 }
 

@@ -1,4 +1,5 @@
-//! `cargo xtask seeded-faults`: puts faults into a copy of the product, one at a time. The layers of the tests have to find each of them.
+//! `cargo xtask seeded-faults`: puts faults into a copy of the product, one at a time. The layers
+//! of the tests have to find each of them.
 
 mod fault;
 mod layer;
@@ -88,7 +89,8 @@ fn candidates(fault: &Fault) -> impl Iterator<Item = &'static Layer> {
     fault.caught_by.iter().copied().chain(others)
 }
 
-/// Fails unless every layer that this run needs passes without a fault: a layer that fails anyway finds any fault.
+/// Fails unless every layer that this run needs passes without a fault: a layer that fails anyway
+/// finds any fault.
 fn check_baseline(tree: &Tree<'_>, chosen: &[Fault], every_layer: bool) -> Result<()> {
     for layer in LAYERS {
         if !every_layer && !chosen.iter().any(|fault| fault.caught_by.contains(&layer)) {
@@ -107,8 +109,9 @@ fn check_baseline(tree: &Tree<'_>, chosen: &[Fault], every_layer: bool) -> Resul
     Ok(())
 }
 
-/// Runs layers on a fault that is in the tree; returns the layers that missed it and must not. Where fewer than [`CATCHERS`] layers find
-/// the fault, the remaining layers run until enough of them do.
+/// Runs layers on a fault that is in the tree; returns the layers that missed it and must not.
+/// Where fewer than [`CATCHERS`] layers find the fault, the remaining layers run until enough of
+/// them do.
 fn look_for(tree: &Tree<'_>, fault: &Fault, every_layer: bool) -> Result<Vec<&'static str>> {
     let (mut missed, mut caught) = (Vec::new(), 0);
     for layer in candidates(fault) {

@@ -1,4 +1,5 @@
-//! cargo-mutants: changes every operator and result of the machines and the protocol, one at a time.
+//! cargo-mutants: changes every operator and result of the machines and the protocol, one at a
+//! time.
 
 use std::process::ExitCode;
 
@@ -8,7 +9,8 @@ use super::tree::Tree;
 use crate::place::Place;
 use crate::process::Group;
 
-/// How long the tests of one mutant may run when no baseline has measured their time. A mutant whose tests take longer counts as hung.
+/// How long the tests of one mutant may run when no baseline has measured their time. A mutant
+/// whose tests take longer counts as hung.
 const SECONDS_MAX: &str = "400";
 
 /// Reads a part and the number of parts, as in `0/40`.
@@ -20,11 +22,13 @@ pub(super) fn part(text: &str) -> Result<(usize, usize)> {
     }
 }
 
-/// Runs cargo-mutants in the copy on the files that `.cargo/mutants.toml` names. It lists the mutants that no test has found.
+/// Runs cargo-mutants in the copy on the files that `.cargo/mutants.toml` names. It lists the
+/// mutants that no test has found.
 pub(super) fn run(place: &Place, shard: Option<&str>, skip_baseline: bool) -> Result<ExitCode> {
     let tree = Tree::of(place)?;
     let mut command = tree.cargo();
-    // In the copy, which the seeded faults have built already. Round-robin makes a part a sample of all files.
+    // In the copy, which the seeded faults have built already. Round-robin makes a part a sample of
+    // all files.
     command
         .args(["mutants", "--in-place", "--sharding", "round-robin", "--output"])
         .arg(place.folder("seeded-faults")?);

@@ -143,7 +143,8 @@ impl<'p> Tree<'p> {
         command
     }
 
-    /// Cargo in the copy. Builds incrementally and without debug information, since each fault changes one file.
+    /// Cargo in the copy. Builds incrementally and without debug information, since each fault
+    /// changes one file.
     pub(super) fn cargo(&self) -> Command {
         let mut command = self.place.command("cargo");
         command

@@ -97,8 +97,8 @@ fn program(place: &Place, need: Need) -> Result<Program> {
         Need::CargoVet => ("cargo-vet", "cargo-vet", CARGO_VET.to_owned(), &[]),
         Need::CargoMutants => ("cargo-mutants", "cargo-mutants", CARGO_MUTANTS.to_owned(), &[]),
         Need::CycloneDx => ("cargo-cyclonedx", "cargo-cyclonedx", CYCLONE_DX.to_owned(), &[]),
-        // The generated glue and the program that generates it have to be of one version. Without --locked, as its
-        // lock file has named versions that were withdrawn.
+        // The generated glue and the program that generates it have to be of one version. Without
+        // --locked, as its lock file has named versions that were withdrawn.
         _ => ("wasm-bindgen-cli", "wasm-bindgen", locked_version(place, "wasm-bindgen")?, &[]),
     };
     Ok(Program { package, name, version, flags })

@@ -67,7 +67,8 @@ pub(crate) fn run_as_root(place: &Place, program: &str, arguments: &[&str]) -> R
     Ok(())
 }
 
-/// Our answer to Debian's question, for as long as the installation takes; a policy that is there already is left alone.
+/// Our answer to Debian's question, for as long as the installation takes; a policy that is there
+/// already is left alone.
 struct ServicePolicy {
     is_ours: bool,
 }
@@ -88,7 +89,8 @@ impl ServicePolicy {
         if !self.is_ours {
             Ok(())
         } else if geteuid().is_root() {
-            // By ourselves: another program would not be waited for once the user has interrupted us.
+            // By ourselves: another program would not be waited for once the user has interrupted
+            // us.
             fs::remove_file(SERVICE_POLICY).context("cannot remove our service policy")
         } else {
             run_as_root(place, "rm", &["-f", SERVICE_POLICY])

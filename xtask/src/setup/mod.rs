@@ -118,7 +118,8 @@ pub(crate) fn ensure(place: &Place, needs: &[Need]) -> Result<()> {
     }
 }
 
-/// Installs what is missing and goes on where something cannot be had; answers what that was, and why.
+/// Installs what is missing and goes on where something cannot be had; answers what that was, and
+/// why.
 pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, String)>> {
     let missing: Vec<Need> = needs.iter().copied().filter(|need| !is_there(place, *need)).collect();
     if missing.is_empty() {

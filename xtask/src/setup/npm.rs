@@ -27,7 +27,8 @@ pub(crate) const BUNDLERS: List = List {
 };
 
 impl List {
-    /// Where its packages are installed: in the cache, in a folder named by the lock file's content.
+    /// Where its packages are installed: in the cache, in a folder named by the lock file's
+    /// content.
     pub(crate) fn node_modules(&self, place: &Place) -> Result<PathBuf> {
         let lock = Digest::new().path(&place.root.join(self.folder).join("package-lock.json"))?;
         Ok(place.cache().join(format!("npm-{}", lock.text())).join("node_modules"))
@@ -51,10 +52,12 @@ impl List {
         }
         let mut command = place.command("npm");
         command.args(["ci", "--no-audit", "--no-fund"]).current_dir(&building);
-        // These programs are tried with the npm of the machine: the one Node that suits them all is among them.
+        // These programs are tried with the npm of the machine: the one Node that suits them all is
+        // among them.
         command.env("npm_config_engine_strict", "false");
         run(place, self.about, &mut command)?;
-        // Renamed when it is complete, so that an interrupted installation is none. Another checkout may have been faster.
+        // Renamed when it is complete, so that an interrupted installation is none. Another
+        // checkout may have been faster.
         if fs::rename(&building, folder).is_err() {
             fs::remove_dir_all(&building)?;
         }

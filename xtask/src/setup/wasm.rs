@@ -1,4 +1,5 @@
-//! A compiler for `wasm32-unknown-unknown`: rustup's own, or Debian's where rustup cannot reach its server.
+//! A compiler for `wasm32-unknown-unknown`: rustup's own, or Debian's where rustup cannot reach its
+//! server.
 
 use std::env;
 use std::fs;
@@ -38,8 +39,8 @@ impl Compiler {
     }
 }
 
-/// The compiler that is ready for the target, if there is one. Asks by compiling nothing at all, which takes a standard
-/// library that fits.
+/// The compiler that is ready for the target, if there is one. Asks by compiling nothing at all,
+/// which takes a standard library that fits.
 pub(crate) fn compiler(place: &Place) -> Option<Compiler> {
     let candidates = [Some(Compiler::Default), linker().map(Compiler::Linked)];
     candidates.into_iter().flatten().find(|compiler| {
@@ -91,7 +92,8 @@ fn build_std(place: &Place) -> Result<()> {
         .arg("-Zbuild-std=std,panic_abort,panic_unwind,test,proc_macro")
         .arg("--target-dir")
         .arg(&folder)
-        // Building the standard library is for nightly compilers; Debian's source is of this very compiler, so it fits.
+        // Building the standard library is for nightly compilers; Debian's source is of this very
+        // compiler, so it fits.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTC", "/usr/bin/rustc");
     run(place, "wasm standard library: building it with Debian's compiler, once", &mut build)?;

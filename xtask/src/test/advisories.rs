@@ -1,4 +1,5 @@
-//! What is known against what we depend on. That is asked in the network: where nobody answers, it is said and passed over.
+//! What is known against what we depend on. That is asked in the network: where nobody answers, it
+//! is said and passed over.
 
 use std::process::Command;
 

@@ -60,7 +60,8 @@ pub(crate) fn examples(session: &Session<'_>) -> Result<Report> {
 }
 
 pub(crate) fn deny(session: &Session<'_>) -> Result<Report> {
-    // Brings here what nothing has needed yet: a build takes but what its own platform and features want.
+    // Brings here what nothing has needed yet: a build takes but what its own platform and features
+    // want.
     output_of(cargo(session).args(["fetch", "--locked"]))?;
     let mut command = cargo(session);
     command.args(["deny", "--offline", "check", "bans", "licenses", "sources"]);
@@ -125,8 +126,9 @@ fn wasm(
     let compiler = wasm::compiler(session.place).context("no compiler for the wasm target")?;
     compiler.apply(&mut command);
     tell(&mut command)?;
-    // One program for all of its tests, and one test here. nextest would start a runtime and compile the module for each test; the
-    // runner itself prints results for people only (`--format` knows `terse` and nothing else), so no report names each test.
+    // One program for all of its tests, and one test here. nextest would start a runtime and
+    // compile the module for each test; the runner itself prints results for people only
+    // (`--format` knows `terse` and nothing else), so no report names each test.
     command
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", "wasm-bindgen-test-runner")
         .args(["test", "--target", wasm::TARGET, "--package", "edgelatch", "--test", "wasm"])

@@ -24,7 +24,8 @@ pub(crate) fn types(session: &Session<'_>) -> Result<Report> {
 pub(crate) fn package(session: &Session<'_>) -> Result<Report> {
     let tarball = build::tarball(session.place)?;
     let mut attw = session.place.command("attw");
-    // `node10`, which this profile leaves out, knows no `exports`, and so not `edgelatch/edgelatch.wasm`.
+    // `node10`, which this profile leaves out, knows no `exports`, and so not
+    // `edgelatch/edgelatch.wasm`.
     let mut report = session
         .check("attw: the types are found", attw.arg(&tarball).args(["--profile", "node16"]))?;
     let mut publint = session.place.command("publint");
@@ -105,14 +106,16 @@ pub(crate) fn soak(session: &Session<'_>) -> Result<Report> {
 
 /// Runs the soak test for at least this many minutes.
 pub(crate) fn soak_for(session: &Session<'_>, minutes: u32) -> Result<Report> {
-    // Half of the time of a cycle is the gateway's, which is several times as fast when it is built for release.
+    // Half of the time of a cycle is the gateway's, which is several times as fast when it is built
+    // for release.
     let program = build::fast_gateway(session.place)?;
     with_program(session, "tests/soak/run.mjs", &program, |command| {
         command.env("EDGELATCH_SOAK_MINUTES", minutes.to_string());
     })
 }
 
-/// The command of the README, as users type it: with its own servers, its own checks and its own end.
+/// The command of the README, as users type it: with its own servers, its own checks and its own
+/// end.
 pub(crate) fn smoke(session: &Session<'_>) -> Result<Report> {
     let mut once = session.place.command(&this_program()?);
     session.check("cargo xtask demo --once", once.args(["demo", "--once"]))
@@ -160,8 +163,8 @@ fn script(session: &Session<'_>, file: &str, tell: impl FnOnce(&mut Command)) ->
         .args(["--test-reporter=junit", "--test-reporter-destination"])
         .arg(&junit)
         .args(["--test-reporter=spec", "--test-reporter-destination=stdout"]);
-    // A test that failed may have left a lease or a server behind, which would keep the program from ending. What has to end by
-    // itself is a program of its own.
+    // A test that failed may have left a lease or a server behind, which would keep the program
+    // from ending. What has to end by itself is a program of its own.
     command.arg("--test-force-exit");
     if let Some(id) = session.only {
         command.args(["--test-name-pattern", &pattern(id)]);
@@ -177,8 +180,8 @@ fn script(session: &Session<'_>, file: &str, tell: impl FnOnce(&mut Command)) ->
     Ok(session.tests(&format!("node {file}"), &mut command, &junit)?.selected_by_path())
 }
 
-/// A regular expression of JavaScript that matches the test of this name, or of this path and nothing else: Node puts a space
-/// between the names of groups and of a test.
+/// A regular expression of JavaScript that matches the test of this name, or of this path and
+/// nothing else: Node puts a space between the names of groups and of a test.
 fn pattern(id: &str) -> String {
     let text = id.replace(LEVEL, " ");
     let special = |c: char| r"\^$.*+?()[]{}|/".contains(c);
@@ -199,7 +202,8 @@ fn tell_package(command: &mut Command, tarball: &Path) {
 
 fn this_program() -> Result<String> {
     let program = std::env::current_exe().context("cannot tell which program this is")?;
-    // A build during the tests may have put a new one in its place; the system then adds a note to the old one's name.
+    // A build during the tests may have put a new one in its place; the system then adds a note to
+    // the old one's name.
     let path = program.to_string_lossy().replace(" (deleted)", "");
     Ok(Path::new(&path).to_string_lossy().into_owned())
 }

@@ -131,7 +131,8 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Runs the tests in Rust beside all other suites: either wait for servers and timers more than they compute.
+    /// Runs the tests in Rust beside all other suites: either wait for servers and timers more than
+    /// they compute.
     fn side_by_side(&self, rust: &[&'static Suite], tasks: &[&'static Suite]) -> Result<Vec<Line>> {
         let tests = || {
             let mut lines = self.nextest(rust, Profile::Dev)?;
@@ -172,7 +173,8 @@ impl<'a> Run<'a> {
         Ok(self.line(suite, &report, watch.elapsed()))
     }
 
-    /// Runs the suites in Rust that a profile builds. The time of each is that of its tests, one after the other.
+    /// Runs the suites in Rust that a profile builds. The time of each is that of its tests, one
+    /// after the other.
     fn nextest(&self, suites: &[&'static Suite], profile: Profile) -> Result<Vec<Line>> {
         let session = self.session(if profile == Profile::Dev { "rust" } else { "rust-release" });
         let reports = nextest::run(&session, suites, profile)?;
@@ -187,7 +189,8 @@ impl<'a> Run<'a> {
             .collect())
     }
 
-    /// Prints what came of a suite: failures with the command that repeats each, the slowest tests, and the counts.
+    /// Prints what came of a suite: failures with the command that repeats each, the slowest tests,
+    /// and the counts.
     fn line(&self, suite: &'static Suite, report: &Report, time: Duration) -> Line {
         let mut failures = String::new();
         for (case, reason) in report.failures() {

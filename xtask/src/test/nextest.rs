@@ -1,4 +1,5 @@
-//! The Rust tests: one run of cargo-nextest for all suites of a profile, so that the long tests of one fill the pauses of another.
+//! The Rust tests: one run of cargo-nextest for all suites of a profile, so that the long tests of
+//! one fill the pauses of another.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -16,14 +17,16 @@ use crate::place::Place;
 use crate::process::Interrupted;
 use crate::setup::Need;
 
-/// Tests that run side by side on each core: most wait for a server or a timer more than they compute.
+/// Tests that run side by side on each core: most wait for a server or a timer more than they
+/// compute.
 const TESTS_PER_CORE: usize = 2;
 
 /// Inputs of the random tests. Every value has a default in the tests; a full run asks for more.
 const FULL_INPUTS: [(&str, &str); 4] = [
     // Calls of each differential test: a million in all.
     ("EDGELATCH_CALLS", "115000"),
-    // Calls of an attacker with a scoped token (some tests take a part of them), and requests of one without.
+    // Calls of an attacker with a scoped token (some tests take a part of them), and requests of
+    // one without.
     ("EDGELATCH_ATTACKS", "10000"),
     // Schedules of all kinds of objects together.
     ("EDGELATCH_SCHEDULES", "1000000"),
@@ -120,7 +123,8 @@ fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]
     command
 }
 
-/// The flags that have cargo build these binaries of the package with the integration tests, and no others.
+/// The flags that have cargo build these binaries of the package with the integration tests, and no
+/// others.
 fn tests(mine: &[(&Suite, &Binaries)]) -> Vec<String> {
     let ids = mine.iter().flat_map(|(_, binaries)| binaries.ids);
     let names: BTreeSet<&str> = ids.filter_map(|id| id.split("::").nth(1)).collect();
@@ -140,7 +144,8 @@ pub(crate) fn junit(place: &Place) -> PathBuf {
     junit_below(&place.root)
 }
 
-/// The report of a run in this workspace. nextest's folder is below the workspace, wherever `CARGO_TARGET_DIR` is.
+/// The report of a run in this workspace. nextest's folder is below the workspace, wherever
+/// `CARGO_TARGET_DIR` is.
 pub(crate) fn junit_below(workspace: &Path) -> PathBuf {
     workspace.join("target/nextest/default/junit.xml")
 }

@@ -1,4 +1,5 @@
-//! What became of the tests of a suite, read from the JUnit files that cargo-nextest and Node write.
+//! What became of the tests of a suite, read from the JUnit files that cargo-nextest and Node
+//! write.
 
 use std::fmt;
 use std::fs;
@@ -91,7 +92,8 @@ impl Report {
         Ok(Self { cases })
     }
 
-    /// Has `--only` select each test by its groups and its name: where several groups have tests of one name.
+    /// Has `--only` select each test by its groups and its name: where several groups have tests of
+    /// one name.
     pub(crate) fn selected_by_path(mut self) -> Self {
         for case in self.cases.iter_mut().filter(|case| !case.group.is_empty()) {
             case.id = format!("{}{LEVEL}{}", case.group, case.name);
@@ -113,7 +115,8 @@ impl Report {
         Ok(self)
     }
 
-    /// Prints the failures and the counts, for a command that is no suite; returns how the command ends.
+    /// Prints the failures and the counts, for a command that is no suite; returns how the command
+    /// ends.
     pub(crate) fn tell(&self) -> ExitCode {
         for (case, reason) in self.failures() {
             println!("FAILED {}\n{reason}", case.title());
@@ -174,7 +177,8 @@ impl Case {
         let text = |name: &str| node.attribute(name).unwrap_or_default().to_owned();
         let seconds = text("time").parse().unwrap_or(0.0);
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        // Nextest groups by test binary; Node nests `describe` blocks, whose names tell tests of one name apart.
+        // Nextest groups by test binary; Node nests `describe` blocks, whose names tell tests of
+        // one name apart.
         let suites = node.ancestors().filter(|node| node.has_tag_name("testsuite"));
         let mut groups: Vec<&str> = suites.filter_map(|node| node.attribute("name")).collect();
         groups.reverse();

@@ -41,7 +41,8 @@ pub(crate) struct Binaries {
     pub(crate) ids: &'static [&'static str],
     /// The tests of these binaries that belong to the suite.
     pub(crate) tests: Tests,
-    /// A nextest filter expression for the tests that only a full run includes; empty if there are none.
+    /// A nextest filter expression for the tests that only a full run includes; empty if there are
+    /// none.
     pub(crate) only_full: &'static str,
     /// How a full run builds them. A quick run builds everything in the dev profile.
     pub(crate) full_profile: Profile,

@@ -16,7 +16,8 @@ const PACKAGE: &[Need] = &[WasmTarget, WasmBindgen, NpmTools];
 /// The module of the differential tests, which share a binary with the other tests of the scripts.
 const DIFFERENTIAL: &str = "scripts::differential::";
 
-/// All of them. Those without needs run first, then the tests in Rust, then the others; within each in this order.
+/// All of them. Those without needs run first, then the tests in Rust, then the others; within each
+/// in this order.
 pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "fmt",

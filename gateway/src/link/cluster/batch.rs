@@ -1,8 +1,8 @@
 //! Pipelines on a cluster.
 //!
 //! The commands are grouped by node, and the groups run side by side, each in the order in which
-//! its commands stand: so one node that is away holds nobody up but its own. A command without a key
-//! goes where the one before it went, and `WAIT` on the same connection.
+//! its commands stand: so one node that is away holds nobody up but its own. A command without a
+//! key goes where the one before it went, and `WAIT` on the same connection.
 
 use std::sync::Arc;
 
@@ -93,8 +93,8 @@ impl Cluster {
         replies
     }
 
-    /// In one write for each portion. What was redirected follows its redirection after that, one after the other. Ends with the first
-    /// portion that is lost or not sent.
+    /// In one write for each portion. What was redirected follows its redirection after that, one
+    /// after the other. Ends with the first portion that is lost or not sent.
     async fn at_once(&self, group: &Group<'_>, turns: &Turns, replies: &mut Replies) -> Ended {
         let mut places = group.places.as_slice();
         for size in portions(places.iter().map(|place| place.step)) {

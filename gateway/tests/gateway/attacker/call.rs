@@ -1,4 +1,5 @@
-//! Calls as words: those that the library makes, with places for the values that differ from call to call.
+//! Calls as words: those that the library makes, with places for the values that differ from call
+//! to call.
 
 use edgelatch::protocol::scope::ObjectKind;
 use edgelatch::protocol::script::{Publish, Script, scripts};

@@ -1,4 +1,5 @@
-//! What a key is: read from Redisson's key layout and the documented keys beside it, not by the product's own code.
+//! What a key is: read from Redisson's key layout and the documented keys beside it, not by the
+//! product's own code.
 
 use edgelatch::protocol::scope::ObjectKind;
 
@@ -41,7 +42,8 @@ impl Form {
     }
 }
 
-/// Everything that a key may be, the likeliest first, and the names that it would belong to: two where the braces may be the name's own.
+/// Everything that a key may be, the likeliest first, and the names that it would belong to: two
+/// where the braces may be the name's own.
 pub(crate) fn forms(key: &str) -> Vec<(Form, Vec<String>)> {
     if let Some(rest) = key.strip_prefix("el:") {
         return ours(rest).into_iter().map(|(form, text)| (form, names(text))).collect();
@@ -56,7 +58,8 @@ pub(crate) fn forms(key: &str) -> Vec<(Form, Vec<String>)> {
         }
     }
     let mut forms = Vec::new();
-    // A name without braces gets them; so the object's own key cannot be meant unless it has braces as well.
+    // A name without braces gets them; so the object's own key cannot be meant unless it has braces
+    // as well.
     if let Some(rest) = key.strip_suffix(":timeout").filter(|rest| rest.contains('}')) {
         forms.push((Form::Holds, names(rest)));
     }

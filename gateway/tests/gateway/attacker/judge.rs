@@ -13,11 +13,14 @@ use super::victims::{JAVA, Victims};
 
 const SECOND: u64 = 1000;
 const DAY: u64 = 24 * 60 * 60 * SECOND;
-/// How long a request is remembered at most: the bound of a call, its window, what clocks may be apart, and the end of a waiter.
+/// How long a request is remembered at most: the bound of a call, its window, what clocks may be
+/// apart, and the end of a waiter.
 const MEMORY: u64 = (690 + 60 + 60 + 10 + 1) * SECOND;
-/// How far ahead of Redis' clock a token may be, in microseconds, and a second for those that rise one by one.
+/// How far ahead of Redis' clock a token may be, in microseconds, and a second for those that rise
+/// one by one.
 const AHEAD: u64 = 61_000_000;
-/// For how long a waiter of a fair lock is believed to live that has not been heard of, and a second less.
+/// For how long a waiter of a fair lock is believed to live that has not been heard of, and a
+/// second less.
 const WAITER: u64 = 9 * SECOND;
 /// The largest value of a guarded key.
 const VALUE_MAX: usize = 65_536;
@@ -165,7 +168,8 @@ impl Judge<'_> {
         late.map_or(Ok(()), |late| Err(format!("{late:?} is later than {latest}: {change:?}")))
     }
 
-    /// Latches, guarded values and the number of permits stay as they are, unless a right covers a change.
+    /// Latches, guarded values and the number of permits stay as they are, unless a right covers a
+    /// change.
     fn count(
         &self,
         change: &Change<'_>,

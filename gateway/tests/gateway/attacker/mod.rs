@@ -1,7 +1,8 @@
-//! An attacker with a scoped token: random calls of all scripts, legal ones and what a mutation makes of them. After each request what
-//! is stored is compared with what was stored before.
+//! An attacker with a scoped token: random calls of all scripts, legal ones and what a mutation
+//! makes of them. After each request what is stored is compared with what was stored before.
 //!
-//! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one, `EDGELATCH_ATTACKS` the number of calls.
+//! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one,
+//! `EDGELATCH_ATTACKS` the number of calls.
 
 mod call;
 mod env;
@@ -24,7 +25,8 @@ use tally::Tally;
 
 /// The calls of a run, unless the environment says otherwise.
 const CALLS: u64 = 2000;
-/// How many times as many calls are made until everything has occurred: what has not by then never does.
+/// How many times as many calls are made until everything has occurred: what has not by then never
+/// does.
 const LUCK: u64 = 20;
 
 /// How many calls or requests an attacker sends: `EDGELATCH_ATTACKS`, or `default`.
@@ -32,7 +34,8 @@ pub(crate) fn attacks(default: u64) -> u64 {
     given("EDGELATCH_ATTACKS").unwrap_or(default)
 }
 
-/// Attacks until as many calls are made as the environment asks for, divided by `share`, and everything has occurred.
+/// Attacks until as many calls are made as the environment asks for, divided by `share`, and
+/// everything has occurred.
 async fn attack(mut env: Env, share: u64) {
     let (seed, calls) = (seed(), attacks(CALLS) / share);
     let (mut rng, mut tally) = (Rng::with_seed(seed), Tally::default());

@@ -1,4 +1,5 @@
-//! One round: a scoped token, other clients that hold everything, and requests that are judged one by one.
+//! One round: a scoped token, other clients that hold everything, and requests that are judged one
+//! by one.
 
 use std::collections::BTreeMap;
 
@@ -185,7 +186,8 @@ impl<'a> Round<'a> {
         Sent { script: call.script.name, origin, command, right }
     }
 
-    /// A call that the library would make after one that was done: of the same owner, and often of the same request.
+    /// A call that the library would make after one that was done: of the same owner, and often of
+    /// the same request.
     fn next(&mut self, rng: &mut Rng, tally: &Tally) -> (Call, Origin) {
         let newest = self.done.len().saturating_sub(12);
         let mut origin = self.done[rng.usize(newest..self.done.len())].clone();
@@ -270,7 +272,8 @@ fn choose<'t>(
     all.get(rng.usize(..all.len())).copied()
 }
 
-/// Another name for what takes two, under which nothing is held; in the same slot where there is such.
+/// Another name for what takes two, under which nothing is held; in the same slot where there is
+/// such.
 fn partner(name: &str, names: &[String]) -> String {
     let is_tagged = |name: &str| name.contains('{');
     let mut others: Vec<&String> = names.iter().filter(|other| *other != name).collect();

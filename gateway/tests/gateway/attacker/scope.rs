@@ -1,4 +1,5 @@
-//! Random scoped tokens, and which key belongs to them. It is computed from Redisson's key layout and not by the product's own code.
+//! Random scoped tokens, and which key belongs to them. It is computed from Redisson's key layout
+//! and not by the product's own code.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +15,8 @@ use crate::scopes::KEY;
 
 pub(crate) const KINDS: [ObjectKind; 5] = [Lock, Semaphore, Permits, Latch, Guard];
 
-/// How prefixes look: with a separator, without one, with a hash tag, and with the beginning of a hash tag.
+/// How prefixes look: with a separator, without one, with a hash tag, and with the beginning of a
+/// hash tag.
 const SHAPES: [[&str; 5]; 4] = [
     ["app:l:", "app:s:", "app:p:", "app:c:", "app:g:"],
     ["app:l", "app:s", "app:p", "app:c", "app:g"],
@@ -91,7 +93,8 @@ impl Scope {
         self.prefixes.iter().find(|(of, _)| *of == kind).map(|(_, prefix)| prefix.as_str())
     }
 
-    /// The names of a kind that are used: what has a sort of its own (see `victims`), free ones, and those that look like other keys.
+    /// The names of a kind that are used: what has a sort of its own (see `victims`), free ones,
+    /// and those that look like other keys.
     pub(crate) fn names(&self, kind: ObjectKind) -> Vec<String> {
         let Some(prefix) = self.prefix(kind) else { return Vec::new() };
         let is_open = prefix.contains('{') && !prefix.contains('}');
@@ -107,7 +110,8 @@ impl Scope {
         names.filter(|name| LockName::parse(name).is_ok()).collect()
     }
 
-    /// The kind of the object that a key belongs to, its name, and what it is there. `None` for keys out of reach.
+    /// The kind of the object that a key belongs to, its name, and what it is there. `None` for
+    /// keys out of reach.
     pub(crate) fn owner_of(&self, key: &str) -> Option<(ObjectKind, String, Form)> {
         let forms = forms(key);
         let covers =

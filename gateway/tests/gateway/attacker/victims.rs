@@ -11,7 +11,8 @@ use super::scope::{KINDS, Scope};
 use crate::scopes::now;
 use crate::support::TOKEN;
 
-/// An owner of Redisson's that an attacker knows: no call can be made for it, since its UUID is of version 4.
+/// An owner of Redisson's that an attacker knows: no call can be made for it, since its UUID is of
+/// version 4.
 pub(crate) const JAVA: &str = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
 /// Longer than any test runs.
 const LEASE: u64 = 24 * 60 * 60 * 1000;
@@ -111,7 +112,8 @@ impl Victims {
     }
 }
 
-/// Names that no token covers, though some begin almost like its names, or have keys that are spelt like its names.
+/// Names that no token covers, though some begin almost like its names, or have keys that are spelt
+/// like its names.
 fn foreign(kind: ObjectKind, has_tags: bool) -> Vec<String> {
     let prefix = match kind {
         Lock => "app:ol",

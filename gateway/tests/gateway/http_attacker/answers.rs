@@ -13,7 +13,8 @@ pub(crate) struct Answer {
     pub(crate) is_resp2: bool,
 }
 
-/// All answers in these bytes, with what is wrong with the first that is none. `has_body` says of each request whether its answer has one.
+/// All answers in these bytes, with what is wrong with the first that is none. `has_body` says of
+/// each request whether its answer has one.
 pub(crate) fn read(bytes: &[u8], has_body: &[bool]) -> Result<Vec<Answer>, String> {
     let mut rest = bytes;
     let mut answers = Vec::new();
@@ -53,7 +54,8 @@ fn one(bytes: &[u8], has_body: bool) -> Result<(Answer, &[u8]), String> {
 }
 
 impl Answer {
-    /// Whether an error says in JSON what is wrong. Of a head that is none hyper says nothing but its status.
+    /// Whether an error says in JSON what is wrong. Of a head that is none hyper says nothing but
+    /// its status.
     pub(crate) fn is_fine(&self) -> bool {
         let is_empty = self.body.is_empty() && matches!(self.status, 204 | 400 | 414 | 431 | 501);
         let text = || serde_json::from_slice::<Value>(&self.body).ok();

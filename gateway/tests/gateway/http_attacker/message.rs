@@ -22,7 +22,8 @@ pub(crate) struct Message {
     pub(crate) bytes: Vec<u8>,
     /// Whether its answer has a body, as that to `HEAD` has not.
     pub(crate) has_body: bool,
-    /// Whether the gateway has to answer it and read on. It may close the connection after any other one.
+    /// Whether the gateway has to answer it and read on. It may close the connection after any
+    /// other one.
     pub(crate) is_well_formed: bool,
     /// Whether its end is missing: by its length, what follows on the connection belongs to it.
     pub(crate) is_cut: bool,
@@ -93,7 +94,8 @@ fn well_formed(rng: &mut Rng) -> Message {
     Message::new(&head, &body, true)
 }
 
-/// The same request of a visitor. The gateway may refuse it before it reads the body, so it may close the connection.
+/// The same request of a visitor. The gateway may refuse it before it reads the body, so it may
+/// close the connection.
 fn with_scoped_token(message: Message) -> Message {
     let text = [b"Bearer ", TOKEN.as_bytes()].concat();
     let place = message.bytes.windows(text.len()).position(|part| part == text);
@@ -133,7 +135,8 @@ fn body(rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Other paths, methods, versions and credentials. The gateway does not read their bodies, so it may close the connection.
+/// Other paths, methods, versions and credentials. The gateway does not read their bodies, so it
+/// may close the connection.
 fn other_request(rng: &mut Rng) -> Message {
     let line = any(
         &[
@@ -235,7 +238,8 @@ fn bad_chunks(rng: &mut Rng) -> Message {
 /// A head that is none, or too large.
 fn bad_head(rng: &mut Rng) -> Message {
     let case = rng.u8(..7);
-    // A changed byte may make the length another one, and then a request that stands behind it is one.
+    // A changed byte may make the length another one, and then a request that stands behind it is
+    // one.
     let body = if case < 2 { r#"["PING"]"#.to_owned() } else { smuggled(rng) };
     let length = format!("Content-Length: {}\r\n", body.len());
     let mut message = Message::new(&head("POST / HTTP/1.1", &length), body.as_bytes(), false);

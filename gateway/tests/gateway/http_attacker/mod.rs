@@ -1,7 +1,9 @@
-//! An attacker without a valid request: random and mutated heads, lengths, chunks and bodies on connections of its own, streams that it
-//! drops, and many connections at once. The program itself is attacked, so a panic is seen in its log.
+//! An attacker without a valid request: random and mutated heads, lengths, chunks and bodies on
+//! connections of its own, streams that it drops, and many connections at once. The program itself
+//! is attacked, so a panic is seen in its log.
 //!
-//! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one, `EDGELATCH_ATTACKS` the number of requests.
+//! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one,
+//! `EDGELATCH_ATTACKS` the number of requests.
 
 mod answers;
 mod message;
@@ -72,7 +74,8 @@ impl Target {
         );
     }
 
-    /// Sends requests on one connection, and reads everything that comes back. Fails unless each well-formed one is answered.
+    /// Sends requests on one connection, and reads everything that comes back. Fails unless each
+    /// well-formed one is answered.
     async fn talk(&self, messages: &[Message]) -> usize {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let (mut reader, mut writer) = stream.split();
@@ -119,10 +122,12 @@ fn text(messages: &[Message]) -> String {
 fn messages(rng: &mut Rng) -> Vec<Message> {
     let mut messages: Vec<Message> =
         (0..rng.usize(..PIPELINED_MAX)).map(|_| Message::random(rng)).collect();
-    // Nothing that writes stands behind one that is cut: its length could end right in front of that.
+    // Nothing that writes stands behind one that is cut: its length could end right in front of
+    // that.
     let cut = messages.iter().position(|message| message.is_cut);
     messages.truncate(cut.map_or(messages.len(), |place| place + 1));
-    // What was announced and did not come swallows some of those at the end, so the gateway closes every connection.
+    // What was announced and did not come swallows some of those at the end, so the gateway closes
+    // every connection.
     messages.extend((0..ENDS).map(|_| Message::last()));
     messages
 }
@@ -185,7 +190,8 @@ async fn streams_that_are_dropped_and_connections_that_say_nothing_leave_nothing
     assert_quiet(target, redis).await;
 }
 
-/// Nothing is left of what was sent: no connection of a client or to Redis, and no panic in the log.
+/// Nothing is left of what was sent: no connection of a client or to Redis, and no panic in the
+/// log.
 async fn assert_quiet(target: Target, redis: Redis) {
     let mut connection = redis.connect().await;
     // The gateway's connection, this one, and those of the client that behaves.

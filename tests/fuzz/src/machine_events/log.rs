@@ -152,7 +152,8 @@ where
         self.log.cancelled |= matches!(input, Input::Cancelled) && self.outcome.is_none();
         self.machine.handle(input, self.log.now);
         self.poll();
-        // Whoever drives it wakes it at once where it waits for what has come. It may not go on like that.
+        // Whoever drives it wakes it at once where it waits for what has come. It may not go on
+        // like that.
         for _ in 0..100 {
             let Some((until, _)) = self.wait.filter(|_| self.outcome.is_none()) else { return };
             if !self.log.now.has_reached(until) {

@@ -1,7 +1,8 @@
-//! Whatever happens to a machine, in whatever order: it keeps to the contract of `src/machine`, and its outcome is one that
-//! something which was heard allows.
+//! Whatever happens to a machine, in whatever order: it keeps to the contract of `src/machine`, and
+//! its outcome is one that something which was heard allows.
 //!
-//! The input is read as choices: which machine, with which terms, and then one event after the other.
+//! The input is read as choices: which machine, with which terms, and then one event after the
+//! other.
 
 mod log;
 mod making;
@@ -19,7 +20,8 @@ use log::{Log, Talk};
 
 /// So many events at the most; what comes after them is silence.
 const EVENTS_MAX: usize = 120;
-/// So often it may be woken in silence before it ends, whatever its wait: a budget of 40 calls and its pauses take far less.
+/// So often it may be woken in silence before it ends, whatever its wait: a budget of 40 calls and
+/// its pauses take far less.
 const WAKES_MAX: usize = 3_000;
 
 pub(crate) fn run(input: &[u8]) {
@@ -27,8 +29,8 @@ pub(crate) fn run(input: &[u8]) {
     making::any(&mut input);
 }
 
-/// Lets things happen to a machine until its end, and beyond. `keeps` looks at the machine while things happen,
-/// `ends` at what it ended with.
+/// Lets things happen to a machine until its end, and beyond. `keeps` looks at the machine while
+/// things happen, `ends` at what it ended with.
 fn play<M>(
     machine: M,
     input: &mut Unstructured<'_>,
@@ -169,7 +171,8 @@ where
 }
 
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
-    // Each kind of machine, and beginnings that differ: what is said after that is for the fuzzer to find.
+    // Each kind of machine, and beginnings that differ: what is said after that is for the fuzzer
+    // to find.
     let seed = |kind: u8, pace: u8| {
         let bytes = (0..220_u8).map(|place| place.wrapping_mul(pace).wrapping_add(place >> 2));
         [kind].into_iter().chain(bytes).collect()

@@ -32,7 +32,8 @@ pub(super) fn rests_on(lease: &Lease, sent: impl IntoIterator<Item = (Instant, L
     assert!(sent.into_iter().any(latest), "{lease:?} rests on nothing");
 }
 
-/// A hold is one that Redis has granted, in an answer to a request of this owner, with this token and to so many replicas.
+/// A hold is one that Redis has granted, in an answer to a request of this owner, with this token
+/// and to so many replicas.
 pub(super) fn granted(
     grant: &Grant,
     place: usize,
@@ -94,8 +95,8 @@ pub(super) fn left_nothing(error: &AcquireError, time: LeaseTime, log: &Log) {
     }
 }
 
-/// Whether a request to take something can do nothing any more: it was not done, or has said so itself, or its owner was ended by
-/// a later one that was answered.
+/// Whether a request to take something can do nothing any more: it was not done, or has said so
+/// itself, or its owner was ended by a later one that was answered.
 fn is_closed(call: &Called, log: &Log) -> bool {
     let says = |of: &Called, codes: &[Code]| matches!(&of.heard, Some(Heard::Reply(reply)) if codes.contains(&reply.code));
     let never_done = matches!(call.heard, Some(Heard::Refused | Heard::Failed { unsure: false }))
@@ -107,7 +108,8 @@ fn is_closed(call: &Called, log: &Log) -> bool {
         || later.any(|other| {
             let is_same = other.place == call.place && other.script.keys().contains(latch);
             let releases = other.script.script().name.ends_with("_release");
-            // A last try that was refused has ended its owner itself; and what wants a bound refuses all that have none.
+            // A last try that was refused has ended its owner itself; and what wants a bound
+            // refuses all that have none.
             let of_taking = [Code::No, Code::Gone, Code::TooYoung, Code::BoundRequired];
             let ended = if releases { &CODES[..] } else { &of_taking[..] };
             is_same && says(other, ended)

@@ -61,7 +61,8 @@ pub(crate) enum Java {
     Drain,
     Begin(i64),
     Add(i64),
-    /// A permit of this number, until so much later than Redis' clock, by a clock that is off by so much.
+    /// A permit of this number, until so much later than Redis' clock, by a clock that is off by so
+    /// much.
     TakePermits {
         id: u8,
         ends: Option<i64>,

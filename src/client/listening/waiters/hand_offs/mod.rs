@@ -1,5 +1,5 @@
-//! The machines of those who wait, and who of them is woken, in whatever order things happen: what is free is not left lying while
-//! somebody waits for it in silence.
+//! The machines of those who wait, and who of them is woken, in whatever order things happen: what
+//! is free is not left lying while somebody waits for it in silence.
 
 mod contender;
 
@@ -289,7 +289,8 @@ fn happen(total: u32, wakes: fn(u32) -> Wakes, seeds: u64) {
             steps.push(step);
             assert!(steps.len() < 10_000, "seed {seed}: there is no end of it");
         }
-        // What is left may be had by one who has not heard of it, and asks no more before the end of its wait.
+        // What is left may be had by one who has not heard of it, and asks no more before the end
+        // of its wait.
         let free = world.free();
         for contender in world.contenders.iter().filter(|it| !it.is_over && it.wants <= free) {
             let waits = contender.waits.map(|(_, why)| why);
