@@ -238,7 +238,7 @@ pub(crate) struct Serve {
 
     /// The most connections of one address (of IPv6: a /64 network) at once. Not applied with
     /// --trusted-proxies.
-    #[arg(long, value_name = "NUMBER", default_value = "250",
+    #[arg(long, value_name = "NUMBER", default_value = "1000",
           value_parser = value_parser!(u32).range(1..))]
     address_connections: u32,
 

@@ -47,7 +47,7 @@ pub struct Config {
     /// How often an idle stream says that it lives. Default 15 s: proxies and clients give a
     /// silent stream up after 30 s or more.
     pub keep_alive: Duration,
-    /// The most connections of one address (of IPv6: a network of 64 bits) at once. Default 250;
+    /// The most connections of one address (of IPv6: a network of 64 bits) at once. Default 1000;
     /// one more is closed with 503. Not applied behind [`trusted_proxies`](Self::trusted_proxies).
     pub address_connections: usize,
     /// As much as this many clients with scoped tokens may take, all of one address may together.
@@ -112,7 +112,7 @@ impl Config {
             head_time: Duration::from_secs(10),
             request_time: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
-            address_connections: 250,
+            address_connections: 1000,
             address_clients: const { NonZeroU32::new(8).unwrap() },
             body_memory: 64 << 20,
             client_requests: const { NonZeroU32::new(100).unwrap() },
