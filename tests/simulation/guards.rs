@@ -1,5 +1,4 @@
-//! What is written beside what is held, by a guard or by a script of the caller's; and what must
-//! not become of it.
+//! Writes under a lease, by a guard or by a caller's script, and the promises about them.
 
 use std::mem;
 use std::time::Duration;
@@ -21,7 +20,7 @@ use super::redis::Node;
 use super::seen::Sight;
 use super::wire::Wire;
 
-/// The shortest memory that there is: fences are forgotten within a schedule.
+/// The shortest possible memory: within a schedule, Redis forgets fences.
 const SHORT: Duration = Duration::from_secs(60);
 /// For so long copies of a write may do it of which its writer has not heard, in microseconds: a
 /// minute and a half, by a clock that is known within a hundredth.
