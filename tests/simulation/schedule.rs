@@ -101,7 +101,7 @@ impl Sim {
             let open = self.open.get();
             self.broken(|| format!("I9 {open} timers, requests and streams are left"));
         }
-        // Longer than any lease, and any bound that a client was told.
+        // Longer than any lease, and than any upper bound that a client received.
         let later = self.now() + 3_600_000_000;
         let nodes = self.nodes.borrow();
         let mut witness = self.witness.borrow_mut();
