@@ -42,7 +42,7 @@ fn verb(request: &Request) -> Value {
     words[0].clone().into()
 }
 
-/// How many of the next hundred calls are sent singly.
+/// How many calls in a row are sent singly from now on, at most a hundred.
 fn singly(memory: &mut Memory) -> usize {
     (0..100).take_while(|_| !memory.shares()).count()
 }

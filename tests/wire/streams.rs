@@ -108,7 +108,7 @@ fn a_subscription_is_asked_for_in_the_words_of_the_gateway() {
     assert_eq!((url, body.as_str()), (wanted, "[]"));
     let (url, _) = asked(&upstash(), &lock(Publish::Sharded));
     assert!(url.ends_with(&format!("/ssubscribe/{encoded}")));
-    // Never a pattern: it would pass for a listener of every waiter's channel.
+    // Never a pattern: Redis would count it as a subscriber of every waiter's channel.
     let (url, _) = asked(&upstash(), &fair(Publish::Both));
     assert!(url.contains(&format!("/subscribe/{encoded}%3A")), "{url}");
     let (url, _) = asked(&upstash(), &fair(Publish::Sharded));

@@ -77,7 +77,8 @@ fn a_name_in_braces_is_told_apart_where_its_first_key_is_there() {
     }
 }
 
-/// Such as scenario H1: the number of keys is checked before keys are compared with each other.
+/// Attack H1 and similar ones: a gateway rejects the call by its number of keys before it compares
+/// any two keys.
 #[test]
 fn a_call_with_too_many_keys_or_arguments_is_refused_whatever_they_are() {
     for known in every_call("app:a", "app:b", Publish::Plain) {
