@@ -35,8 +35,8 @@ impl Hold {
         u64::try_from(now.since(START).as_millis()).unwrap() * 100 / self.pace
     }
 
-    /// Polls once. Every fifth request and every third reply is lost; every request if
-    /// `is_connected` is false. Returns the reason once the hold is lost.
+    /// Polls once. Every fifth request and every third reply is lost; without `is_connected`, every
+    /// request is. Returns the reason once the hold is lost.
     fn step(&mut self, is_connected: bool) -> Option<Option<LossReason>> {
         match self.machine.poll(self.now) {
             Output::Call { call, .. } => {

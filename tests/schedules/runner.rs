@@ -18,13 +18,13 @@ pub(crate) struct Plan<S> {
     pub(crate) latches: Latches,
     /// The rule that the scripts leave out.
     pub(crate) without: Option<&'static str>,
-    /// The bound that each request carries instead of its own, which rule C8 forbids to move.
+    /// Computes a bound for each request that replaces its own; rule C8 forbids that.
     pub(crate) moving_bound: Option<MovingBound>,
     pub(crate) settings: S,
 }
 
 impl<S> Plan<S> {
-    /// A plan that leaves no rule out.
+    /// Creates a plan with all rules.
     pub(crate) const fn new(network: Network, settings: S) -> Self {
         Self { network, latches: Latches::On, without: None, moving_bound: None, settings }
     }
@@ -33,7 +33,7 @@ impl<S> Plan<S> {
         Self { without: Some(rule), ..self }
     }
 
-    /// The plan after a change of it.
+    /// Applies `change` to the plan and returns it.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
@@ -52,27 +52,27 @@ pub(crate) trait Scenario: Sized {
     /// The type that identifies its timers.
     type Timer: Copy + Ord;
 
-    /// For how many milliseconds clients begin new work.
+    /// How long clients begin new work, in milliseconds.
     const LENGTH: u64;
 
     fn new(settings: Self::Settings, env: Env<Self::Timer>) -> Self;
 
     fn env(&mut self) -> &mut Env<Self::Timer>;
 
-    /// A request is about to be executed.
+    /// Called before a request is executed.
     fn on_arrival(&mut self, _: &Request) {}
 
-    /// A request was executed.
+    /// Called after a request was executed.
     fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check;
 
-    /// A client receives a reply; `None` when its connection broke.
+    /// Called when a client receives a reply; with `None` when its connection broke.
     fn on_reply(&mut self, _: &Request, _: Option<Reply>) -> Check {
         Ok(())
     }
 
     fn on_timer(&mut self, timer: Self::Timer) -> Check;
 
-    /// What other programs do to the object between two events.
+    /// Lets other programs change the object between two events.
     fn interfere(&mut self) -> Check {
         Ok(())
     }
