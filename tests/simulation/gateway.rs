@@ -28,7 +28,7 @@ pub(crate) struct Run<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known(pub(crate) usize);
 
-/// The source of each script as clients send it, without explanatory text.
+/// The source of each script as clients of this gateway send it: without the key-locking line.
 static SOURCES: LazyLock<Vec<String>> =
     LazyLock::new(|| scripts::ALL.iter().map(|script| script.source(false)).collect());
 /// The index of each script by its hash.

@@ -65,9 +65,10 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// Replaces the status 200 of a web page by 502 until a request may have reached the gateway. A
-    /// client takes an address that first replies with such a page for no gateway, and concludes
-    /// that nothing was executed; but a proxy of a gateway reports a failure.
+    /// Replaces the status 200 of a web page by 502 while no request can have reached the gateway
+    /// before. If the first response is a web page with status 200, the client takes the address
+    /// for another website's and concludes that nothing was executed. Here the script may have run,
+    /// as behind a gateway's proxy, which reports a failure.
     fn returned(&mut self, outcome: Outcome) -> Outcome {
         let is_page =
             |response: &Response| response.status == 200 && response.body.starts_with(b"<");

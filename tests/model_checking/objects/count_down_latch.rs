@@ -55,7 +55,7 @@ fn with_a_bound_that_moves_a_count_is_made_that_was_called_off() {
     finds(World { moving_bound: Some(70), ..world }, properties::TOLD_ONCE);
 }
 
-/// Searches that take longer than seconds without optimization: only a full run includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 

@@ -85,7 +85,7 @@ fn an_abandon_that_forgets_whom_it_was_to_take_over_leaves_a_ghost() {
     finds(World { java_holds_for: Some(605), times: &[0, 604, 612], ..world }, properties::TOLD);
 }
 
-/// Searches that take longer than seconds without optimization: only a full run includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 // Slow: a search goes through up to 2.3 million states of real machines.
 mod large {
     use super::*;

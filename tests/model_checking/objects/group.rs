@@ -31,7 +31,7 @@ fn a_repeat_that_does_not_need_all_values_is_told_of_what_somebody_else_holds() 
     finds(World { without, times: &[0, 20, 40], ..world }, properties::EXCLUSION);
 }
 
-/// Searches that take longer than seconds without optimization: only a full run includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 

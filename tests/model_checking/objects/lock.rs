@@ -52,8 +52,7 @@ fn a_connection_that_breaks_while_the_request_goes_on() {
 /// S5.
 #[test]
 fn copies_from_before_the_end_of_every_latch() {
-    // Bounds end at 110 s, latches and tombstones 1 s later: nothing is granted again at 110 or 120
-    // s.
+    // Bounds end at 110 s, latches and tombstones 1 s later: nothing is granted at 110 or 120 s.
     let both = world([waits(PLAN, 20), waits(PLAN, 20)]);
     holds(
         World { copies: 1, times: &[0, 10, 110, 120], ..both },

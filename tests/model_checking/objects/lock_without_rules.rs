@@ -20,7 +20,7 @@ fn with_a_bound_that_moves_an_owner_is_granted_twice() {
     finds(world, properties::AT_MOST_ONCE);
 }
 
-/// Searches that take longer than seconds without optimization: only a full run includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 

@@ -85,7 +85,7 @@ fn a_reader_without_a_parent_does_not_come_in() {
     finds(World { without: Some(rules::PARENT), ..world }, properties::BESIDE);
 }
 
-/// Searches that take longer than seconds without optimization: only a full run includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 

@@ -65,7 +65,7 @@ pub(crate) fn world(plans: impl Into<Vec<Plan>>) -> World {
 }
 
 /// Searches a model to its end. Panics if a law is violated, if an expected event never occurs, or
-/// if a law other than the `silent` ones never has its premise.
+/// if the laws whose premise never came up are not exactly the `silent` ones.
 pub(crate) fn holds(world: World, expected: &[Sight]) {
     let (seen, times) = (Arc::clone(&world.sights), world.times);
     let (laws, silent) = ((world.laws)(), world.silent);

@@ -93,7 +93,7 @@ fn what_runs_out_without_being_given_back_is_gone() {
     }
 }
 
-/// Searches that take longer than seconds without optimization: only a full run includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 

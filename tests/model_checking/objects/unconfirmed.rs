@@ -47,7 +47,7 @@ fn without_rule_c3_nothing_can_be_told_of_what_has_no_bound() {
     finds(World { travel: Travel::Late, ..world }, properties::HELD_AT_MOST);
 }
 
-/// Searches that take longer than seconds without optimization: only a full run includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 
