@@ -1,4 +1,5 @@
-//! The checker of histories: what it has to refuse, each for its reason, and what it has to accept.
+//! The judge of histories: the histories that it must reject, each for its reason, and those that
+//! it must accept.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test ends at the first surprise")]

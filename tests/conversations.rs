@@ -1,8 +1,8 @@
-//! Conversations with the sans-IO state machines in virtual time: no gateway, no event loop, no
-//! sleep.
+//! Conversations with the sans-I/O state machines in virtual time: without a gateway, an event loop
+//! or sleeps.
 //!
-//! `conversations/language/conversation.rs` has the language in which they are written. A file is
-//! named by the machine or object, and by the aspect of it.
+//! `conversations/language/conversation.rs` defines the language of the tests. Each file is named
+//! after a machine or object, and an aspect of it.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

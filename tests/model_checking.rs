@@ -1,10 +1,12 @@
-//! The protocol of each object, and of locks of several parts, in a model checker: the real
-//! machines, on a network that loses, doubles and reorders, against what the scripts do. Every run
-//! within the bounds is tried; and with a rule removed, its counter-example is found.
+//! Model checking of the protocol of each object, and of locks of several parts. The real machines
+//! run against the model of the scripts, on a network that loses, duplicates and reorders messages.
+//! A search tries every run within the bounds of its model; with a rule removed, it must find the
+//! counter-example.
 //!
-//! That every client is served in the end is searched in small models of the rules, since real
-//! machines know the time and so never come back to a state. Safety is searched with the real
-//! machines; and in a simulation with a time, losses, copies and slow replies.
+//! Liveness, that every client is served in the end, is checked in small models of the rules: real
+//! machines know the time, and so never return to an earlier state. Safety is checked with the real
+//! machines; for locks of several parts, also in a simulation with virtual time, losses, copies and
+//! slow replies.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(
@@ -15,7 +17,7 @@
     reason = "a test ends at the first surprise"
 )]
 
-// The searches copy states all the time: a third of their time is the allocator's.
+// The searches copy states all the time: the allocator takes a third of their time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

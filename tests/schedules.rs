@@ -1,7 +1,7 @@
-//! Random schedules: clients and Redisson's programs at one object, in virtual time, on a network
-//! that loses, delays and duplicates requests and replies. The scripts run in their model;
-//! invariants are checked after every event. A rule that is left out has to lead to a
-//! counter-example.
+//! Random schedules: clients of this library and Redisson programs use one object in virtual time,
+//! on a network that loses, delays and duplicates requests and replies. The scripts run in their
+//! model, and invariants are checked after every event. Without one of its rules, an object must
+//! violate an invariant.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(
@@ -26,6 +26,6 @@ mod schedules {
     mod runner;
 }
 
-/// The system's allocator would take a good part of the time.
+/// With the system's allocator the schedules would spend much of their time in it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

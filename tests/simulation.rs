@@ -1,6 +1,6 @@
-//! Simulation: the whole client on virtual hosts, a virtual network and virtual Redis, with real
-//! requests and replies as bytes, faults drawn by a seed, and what must hold compared after every
-//! step. See docs/reliability.md.
+//! Simulation of the whole client on virtual hosts, with a virtual network and virtual Redis.
+//! Requests and replies are real bytes, a seed determines the faults, and the promises are checked
+//! after every step. See docs/reliability.md.
 //!
 //! `cargo xtask sim` runs it; without flags it plays some schedules of each kind.
 
@@ -40,7 +40,7 @@ mod simulation {
     mod witness;
 }
 
-/// A third of the time of a schedule would go into the system's allocator.
+/// With the system's allocator a schedule would spend a third of its time in it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

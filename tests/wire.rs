@@ -1,5 +1,5 @@
-//! What is sent to a gateway and what is read from its answers, byte for byte
-//! (`tests/vectors/upstash.json` and `webdis.json`); and which keys a gateway reads from each call.
+//! The bytes that clients send to a gateway and read from its answers (`tests/vectors/upstash.json`
+//! and `webdis.json`); and the keys that a gateway reads from each call.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

@@ -1,9 +1,9 @@
-//! Latches: what was counted, and in which order that can have been.
+//! Histories of count-down latches: which counts are possible, and in which order.
 
 use super::history_builder::Past;
 use test_support::history::Act;
 
-/// A latch that was closed with three.
+/// A latch that was set to three.
 fn of_three() -> Past {
     let mut past = Past::default();
     past.counts((0, 10), Act::Set(3, true));

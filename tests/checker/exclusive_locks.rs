@@ -1,4 +1,4 @@
-//! Locks that one has at a time: who had it, by which token, and how it ended.
+//! Histories of exclusive locks: who held, with which token, and how the hold ended.
 
 use super::history_builder::Past;
 use test_support::history::{Share, Told};
@@ -75,14 +75,13 @@ fn a_token_that_is_handed_out_twice_is_refused() {
 #[test]
 fn answers_may_come_in_another_order_than_the_grants() {
     let mut past = Past::default();
-    // Granted second, and heard of first.
+    // The second grant, with the earlier reply.
     past.has(1, (0, 40), 2, 100).released((50, 60));
     past.has(2, (5, 90), 1, 5).was_lost((91, 92));
     past.passes();
 }
 
-/// No two are certain at a time here, and yet there is no order in which all three could have had
-/// it.
+/// No two holders are certain at the same time, but no order allows all three holds.
 #[test]
 fn grants_that_find_no_room_by_the_order_of_their_tokens_are_refused() {
     let mut past = Past::default();
@@ -131,7 +130,7 @@ fn what_redis_may_have_lost_excludes_nobody_after_that() {
     past.fails("I1 0 and 1");
     past.loses(40, 45);
     past.passes();
-    // Who came after the loss does.
+    // A hold after the loss still excludes other clients.
     past.has(3, (55, 60), 3, 150);
     past.fails("I1 1 and 2");
 }
@@ -142,7 +141,7 @@ fn what_was_lost_may_have_come_back() {
     past.has(1, (0, 10), 1, 30).stood(90, 85).released((95, 99));
     past.has(2, (40, 50), 2, 55);
     past.fails("I1");
-    // A replica took over that had not heard that the first had run out.
+    // The replica that took over still stored the first hold, although it had expired.
     past.loses(60, 70);
     past.passes();
 }

@@ -1,4 +1,4 @@
-//! Histories made by hand. A span is from the call to its answer.
+//! Builds histories by hand. A span reaches from a call to its reply.
 
 use test_support::history::{
     Act, Claim, Count, End, History, Hold, Look, Loss, NEVER, Share, Take, Time, Told, Verdict,
@@ -6,27 +6,27 @@ use test_support::history::{
 
 pub(crate) type Span = (Time, Time);
 
-/// What somebody did.
+/// A history.
 #[derive(Default)]
 pub(crate) struct Past {
     pub(crate) history: History,
 }
 
-/// Somebody's acquisition.
+/// An acquisition of the history.
 pub(crate) struct Taken<'a> {
     history: &'a mut History,
     number: usize,
 }
 
 impl Past {
-    /// One name, and as many permits as that.
+    /// A history with one name and this number of permits.
     pub(crate) fn with_permits(permits: u32) -> Self {
         let mut past = Self::default();
         past.history.ground.permits = Some((permits, 0));
         past
     }
 
-    /// Somebody asks, and is told this.
+    /// Records an acquisition with this result.
     pub(crate) fn asks(&mut self, owner: u32, share: Share, span: Span, told: Told) -> Taken<'_> {
         let claims = vec![Claim { name: 0, share }];
         let (invoked, completed) = span;
@@ -34,7 +34,7 @@ impl Past {
         Taken { number: self.history.takes.len() - 1, history: &mut self.history }
     }
 
-    /// Somebody holds by this token, and can trust it until then.
+    /// Records a hold with this token; the holder may rely on it until `until`.
     pub(crate) fn holds(
         &mut self,
         owner: u32,
@@ -48,12 +48,12 @@ impl Past {
         self.asks(owner, share, span, Told::Held(hold))
     }
 
-    /// Somebody holds all of it.
+    /// Records an exclusive hold.
     pub(crate) fn has(&mut self, owner: u32, span: Span, token: u64, until: Time) -> Taken<'_> {
         self.holds(owner, Share::Alone, span, token, until)
     }
 
-    /// Redis loses what it had.
+    /// Redis loses data in this span.
     pub(crate) fn loses(&mut self, from: Time, to: Time) {
         self.history.ground.losses.push(Loss { from, to });
     }
@@ -62,17 +62,17 @@ impl Past {
         self.history.counts.push(Count { name: 0, invoked, completed, act });
     }
 
-    /// Nobody ever heard of it.
+    /// Records a call without a reply.
     pub(crate) fn perhaps_counts(&mut self, invoked: Time, act: Act) {
         self.counts((invoked, NEVER), act);
     }
 
-    /// It can have been.
+    /// The judge accepts the history.
     pub(crate) fn passes(&self) {
         self.history.judge().unwrap_or_else(|what| panic!("{what}: {:#?}", self.history));
     }
 
-    /// It cannot have been, for this reason.
+    /// The judge rejects the history, for this reason.
     pub(crate) fn fails(&self, reason: &str) {
         let verdict = self.history.judge();
         let refused = verdict.as_ref().is_err_and(|what| what.contains(reason));
@@ -98,28 +98,28 @@ impl Taken<'_> {
         self.ends(span, Verdict::WasLost)
     }
 
-    /// Others of its owner hold on.
+    /// Records a release after which other acquisitions of the owner still hold.
     pub(crate) fn left(self, span: Span) -> Self {
         self.ends(span, Verdict::Left)
     }
 
-    /// Nobody heard of that any more.
+    /// Records a release without a reply.
     pub(crate) fn perhaps_ends(self, asked: Time) -> Self {
         self.ends((asked, NEVER), Verdict::Nothing)
     }
 
-    /// It may be there until then.
+    /// Records a release with an unknown outcome; the hold is over at `over`.
     pub(crate) fn perhaps_released(self, span: Span, over: Time) -> Self {
         self.ends(span, Verdict::Unknown { over })
     }
 
-    /// Seen once more.
+    /// Records that the holder read its lease.
     pub(crate) fn seen(mut self, at: Time, left: Time) -> Self {
         self.hold().sees(at, left);
         self
     }
 
-    /// Redis says that it was there.
+    /// Records Redis' reply that the hold existed.
     pub(crate) fn stood(mut self, at: Time, asked: Time) -> Self {
         self.hold().stood(at, asked);
         self

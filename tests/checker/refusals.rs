@@ -1,4 +1,4 @@
-//! Who was told that somebody else has it.
+//! Histories of refusals: an acquisition that was refused because another client held.
 
 use super::history_builder::Past;
 use test_support::history::{NEVER, Share, Told};
@@ -61,7 +61,7 @@ fn a_reader_is_no_reason_for_a_reader() {
     past.holds(1, Share::Beside, (0, 10), 1, 100);
     past.asks(2, Share::Beside, (20, 30), BUSY);
     past.fails("I10 1");
-    // A writer is, while it has perhaps got it and gives it back.
+    // A writer is a reason: it may have held and released, although its result is a refusal.
     past.asks(3, Share::Alone, (15, 35), BUSY);
     past.passes();
 }

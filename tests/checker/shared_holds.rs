@@ -1,4 +1,4 @@
-//! What several have at a time: readers, permits, the acquisitions of one owner.
+//! Histories of shared holds: readers, permits, and the acquisitions of one owner.
 
 use super::history_builder::Past;
 use test_support::history::Share;
@@ -44,7 +44,7 @@ fn more_permits_than_there_are_is_refused() {
     past.fails("I1 4 permits are held at 50");
 }
 
-/// Never more than two are certain at a time, and still one of them came too early.
+/// No more holders than permits are certain at the same time, and still one grant came too early.
 #[test]
 fn permits_that_nobody_can_have_given_back_in_time_are_refused() {
     let mut past = Past::with_permits(1);

@@ -133,7 +133,7 @@ fn a_bound_that_is_asked_for_is_given() {
     let it = acquire_without_clock(spec).expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), "", "no bound is known");
     let it = it.reply(Code::BoundRequired).expect_call(ACQUIRE);
-    // A minute and a half after the wait.
+    // 90 s after the end of the wait.
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 30_000 + 90_000).to_string());
     it.reply(granted(TOKEN)).expect_done().unwrap();
 }

@@ -1,5 +1,5 @@
-//! Properties of an acquisition under arbitrary replies: it ends, keeps to its budget, and needless
-//! wake-ups change nothing.
+//! Properties of an acquisition under arbitrary replies: it ends, it keeps to its budget, and
+//! needless wake-ups change nothing.
 
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine, Output};
@@ -10,7 +10,7 @@ use test_support::random::cases;
 
 use crate::language::*;
 
-/// Runs a wait whose calls are answered as `answers` say, in turn.
+/// Runs a wait. `answers` select the replies to its calls, in turn.
 fn spend(
     requests: u32,
     wait_ms: u64,
@@ -44,10 +44,10 @@ fn a_small_budget_lasts_for_the_whole_wait() {
     }
 }
 
-/// What becomes of each call, in turn: the kind of its answer, and its delay in milliseconds.
+/// For each call, in turn: the kind of its reply, and its delay in milliseconds.
 type Answers = Vec<(u8, u16)>;
 
-/// The input that answers a call, if any.
+/// Returns the input about a call, if it has one.
 fn answer(call: &Call, (kind, delay): (u8, u16), clocks: &mut Clocks) -> Option<Input> {
     let delay = u64::from(delay);
     clocks.advance(delay % 300);
@@ -65,7 +65,8 @@ fn answer(call: &Call, (kind, delay): (u8, u16), clocks: &mut Clocks) -> Option<
     }
 }
 
-/// The calls of a wait with these answers, with a needless wake-up before every poll or without.
+/// Returns the calls of a wait with these replies, with or without a needless wake-up before every
+/// poll.
 fn calls(answers: &Answers, needless_wakeups: bool) -> Vec<ScriptCall> {
     let (lease, budget) = (lease(2_000), budget(40));
     let machine = acquire_machine(AcquireSpec { lease, budget, ..acquire_spec(up_to(20_000)) });
@@ -79,7 +80,7 @@ fn calls(answers: &Answers, needless_wakeups: bool) -> Vec<ScriptCall> {
     run.calls.into_iter().map(|call| call.script).collect()
 }
 
-/// Any of the codes that scripts share.
+/// Returns one of the codes that all scripts share.
 fn code(number: u8) -> Code {
     [Code::Lost, Code::Gone, Code::Late, Code::No, Code::Done][usize::from(number) % 5]
 }

@@ -1,4 +1,4 @@
-//! Acquisitions that a gateway or Redis refuses, and replies that no acquisition has.
+//! Acquisitions that a gateway or Redis refuses, and replies that are not valid for an acquisition.
 
 use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::protocol::reply::Code;
@@ -28,7 +28,7 @@ fn a_script_that_may_have_stopped_half_way_is_undone() {
     assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
 }
 
-/// An object that is full refuses whoever is new, and writes no tombstone.
+/// A full object refuses every new owner, and writes no tombstone.
 #[test]
 fn an_object_that_is_full_is_a_refusal_and_nothing_is_left_of_the_try() {
     for patience in [Patience::Once, up_to(30_000)] {
@@ -78,7 +78,7 @@ fn a_grant_without_a_token_is_not_believed() {
 #[test]
 fn an_answer_that_no_acquisition_gives_is_undone() {
     use Code::{BoundRequired, Nothing, ScriptFailed, Superseded, Unknown};
-    // The bound is required of a request that has one.
+    // Redis requires a bound only of requests without one.
     for code in [Nothing, BoundRequired, Unknown, Superseded, ScriptFailed] {
         let it = acquire(Patience::Once).expect_call(ACQUIRE).reply(code);
         let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();

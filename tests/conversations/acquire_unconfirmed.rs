@@ -25,8 +25,8 @@ fn an_attempt_without_an_answer_is_repeated_for_the_same_owner() {
     assert_eq!(lease.remaining(it.now()), ms(30_000 - 302 - 5), "from the answered attempt");
 }
 
-/// A gateway that returns the reply to the first attempt for the second must not make the lease
-/// longer than it is.
+/// A gateway may return the reply to the first attempt for the second; that must not lengthen the
+/// lease.
 #[test]
 fn each_attempt_has_a_request_id_of_its_own() {
     let it = acquire(Patience::Once).expect_call(ACQUIRE).fail(FailureKind::TimedOut);
@@ -110,7 +110,7 @@ fn a_reply_that_comes_when_its_attempt_was_given_up_changes_nothing() {
 
 #[test]
 fn a_reply_without_a_call_changes_nothing() {
-    // A machine that was not polled has made no call: this one is another machine's.
+    // A machine that was not polled has made no call: this reply belongs to another machine's call.
     let other = Conversation::new(inspect_machine());
     let reply = other.newest_call().reply(granted(42), 1);
     let mut machine = acquire_machine(acquire_spec(Patience::Once));

@@ -14,8 +14,8 @@ fn spin_lock(policy: SpinBackoff, wait_ms: u64) -> Conversation<Acquire> {
     acquire_with(AcquireSpec { pacing: Pacing::Spin(policy), ..acquire_spec(up_to(wait_ms)) })
 }
 
-/// A waiter that polls retries this long after a release: the mean over all times at which the
-/// release may come, measured in the back-off step of that time.
+/// Measures how long after a release a polling waiter retries: the mean over all times of the
+/// release, in back-off steps of that time.
 #[test]
 fn a_release_is_found_out_within_half_a_step() {
     let (mut late, mut waited) = (0.0, 0.0);
@@ -89,12 +89,12 @@ fn a_spin_lock_among_several_is_waited_for_at_its_own_pace() {
     };
     let mut it = two().reply_from(0, granted(10));
     for _ in 0..5 {
-        // Whatever is known of the holder.
+        // The refusal's remaining time does not matter.
         it = it.reply_from(1, busy(3));
         assert_eq!((it.timeout_ms(), it.timeout_reason()), (64, Some(Wake::BackOff)));
         it = it.advance_to_timeout();
     }
-    // The other lock has its usual back-off.
+    // The other lock uses its usual back-off.
     let it = two().reply_from(1, busy(3)).reply_from(0, busy(3));
     assert_eq!((it.timeout_ms(), it.timeout_reason()), (4, Some(Wake::HolderExpires)));
 }

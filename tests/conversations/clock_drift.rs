@@ -29,13 +29,14 @@ impl Hold {
         Self { machine, now: START + ms(10), pace, expires_ms: LEASE_MS, calls: 0 }
     }
 
-    /// What Redis' clock reads when the holder's reads `now`, in milliseconds since the start.
+    /// The time on Redis' clock when the holder's clock reads `now`, in milliseconds since the
+    /// start.
     fn server_ms(&self, now: Instant) -> u64 {
         u64::try_from(now.since(START).as_millis()).unwrap() * 100 / self.pace
     }
 
-    /// Polls once. Every fifth request and every third reply is lost; every request if
-    /// `is_connected` is false. Returns the reason once the hold is lost.
+    /// Polls once. Every fifth request and every third reply is lost; without `is_connected`, every
+    /// request is. Returns the reason once the hold is lost.
     fn step(&mut self, is_connected: bool) -> Option<Option<LossReason>> {
         match self.machine.poll(self.now) {
             Output::Call { call, .. } => {
@@ -74,7 +75,7 @@ impl Hold {
     }
 }
 
-/// Whether a hold is kept for a week, and never trusted for longer than Redis keeps it.
+/// Whether a client keeps a hold for a week, and never relies on it for longer than Redis keeps it.
 fn lasts_a_week(pace: u64) -> bool {
     let mut hold = Hold::new(pace);
     while hold.server_ms(hold.now) < WEEK_MS {
@@ -83,7 +84,7 @@ fn lasts_a_week(pace: u64) -> bool {
         }
     }
     assert!(hold.calls > WEEK_MS / LEASE_MS, "{}", hold.calls);
-    // Without a connection it is lost by the holder's clock before it is by Redis' clock.
+    // Without a connection, the holder's clock reports the loss before Redis removes the hold.
     let reason = loop {
         if let Some(reason) = hold.step(false) {
             break reason;
@@ -101,6 +102,6 @@ fn a_clock_that_is_one_per_cent_wrong_for_a_week_keeps_its_hold_and_trusts_it_no
     for pace in [99, 100, 101] {
         assert!(lasts_a_week(pace), "{pace}");
     }
-    // A clock that is slower than the allowance is seen.
+    // The test notices a clock that is slower than the allowance.
     assert!(!lasts_a_week(97));
 }

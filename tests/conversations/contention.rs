@@ -16,7 +16,7 @@ use crate::language::{acquire_spec, ms};
 const ONE_WAY_MS: u64 = 1;
 const LEASE_MS: u64 = 30_000;
 
-/// What happens to a client, at a time of its own.
+/// An event of one client.
 #[derive(Clone, Debug)]
 enum Event {
     /// Redis executes the client's call.
@@ -28,13 +28,13 @@ enum Event {
     Release,
 }
 
-/// What Redis publishes of a grant.
+/// The message that Redis publishes for a grant.
 #[derive(Clone, Copy)]
 enum GrantMessage {
     Nothing,
     /// The lease, and the number of subscribed clients.
     Lock,
-    /// That no permit is left, and the number of subscribed clients, up to twenty.
+    /// No permit is left; the number of subscribed clients, up to twenty.
     Permits,
 }
 
@@ -42,21 +42,21 @@ struct Client {
     machine: Acquire,
     has_call: bool,
     crowd: Crowd,
-    /// The key of its pending timeout among the events: it has one timer, as a driver has.
+    /// The key of its pending timeout in `events`: a client has one timer, as a driver has.
     timeout: Option<(u64, u64)>,
 }
 
 struct Simulation {
     now_ms: u64,
     clients: Vec<Client>,
-    /// By time, then by the order in which events were scheduled: the client and its event.
+    /// The client and its event, by time and then by the order in which events were scheduled.
     events: BTreeMap<(u64, u64), (usize, Event)>,
     scheduled: u64,
     holder: Option<usize>,
     requests: u32,
     grant_message: GrantMessage,
     hold_ms: u64,
-    /// For how long the lock was free before each grant.
+    /// How long the lock was free before each grant, in milliseconds.
     hand_offs: Vec<u64>,
     free_since: u64,
 }
@@ -184,7 +184,7 @@ impl Simulation {
         self.schedule(self.now_ms + ONE_WAY_MS, client, Event::Handle(input));
     }
 
-    /// Runs until there were this many hand-offs.
+    /// Runs until this many hand-offs have happened.
     fn run_until(&mut self, hand_offs: usize) {
         while self.hand_offs.len() < hand_offs {
             let ((now_ms, _), (client, event)) = self.events.pop_first().expect("a client retries");
@@ -213,7 +213,7 @@ fn acquire(number: u16) -> Acquire {
     Acquire::new(spec, Entropy::new(entropy), None, Instant::from_millis(0, 0))
 }
 
-/// The mean number of requests for a hand-off, and how many milliseconds it takes in the mean, once
+/// Returns the mean number of requests for a hand-off and its mean duration in milliseconds, once
 /// the clients know their number.
 fn measure(clients: u16, hold_ms: u64, grant_message: GrantMessage) -> (f64, f64) {
     let mut simulation = Simulation::new(clients, hold_ms, grant_message);
@@ -281,8 +281,8 @@ fn what_redis_tells_of_a_grant_is_read_as_it_was_meant() {
     assert_eq!(Taken::read(message, Wakes::One), taken);
 }
 
-/// Within which time a client's turn is, after a message that the lock is free, and one `took_ms`
-/// later that one of `listeners` has acquired it. `has_call`: this client had retried by then.
+/// Returns the time within which a client retries after a message that the lock is free, if
+/// `took_ms` later one of `listeners` acquires it. `has_call`: this client had retried by then.
 fn turn(crowd: &mut Crowd, took_ms: u64, listeners: u32, has_call: bool) -> Duration {
     let now = Instant::from_millis(0, 0);
     crowd.is_told(now);
@@ -298,17 +298,16 @@ fn turns_are_as_far_apart_as_one_who_asks_in_vain_wants_them() {
     };
     let close = |it: Duration, wanted: Duration| it.abs_diff(wanted) < Duration::from_micros(1);
     let mut crowd = Crowd::default();
-    // From three halves of the quickest hand-off: less by four fifths over all five clients, since
-    // this one did not retry.
+    // The estimate starts at 3/2 of the quickest hand-off. Without a retry of this client it
+    // shrinks by 4/5, divided by all five clients.
     let mut spread = 1_536 - 1_536 * 4 / 5 / 5;
     assert!(close(turn(&mut crowd, 10, 5, false), nanos(10, spread, 4)));
-    // More by a half after a wasted retry; and a slower hand-off counts for an eighth more than the
-    // quickest.
+    // A wasted retry widens it by half. A slower hand-off counts for 1/8 more than the quickest.
     spread += spread / 2;
     let wanted = nanos(10, spread, 4) + nanos(10, spread, 4) / 8;
     let within = turn(&mut crowd, 100, 5, true);
     assert!(close(within, wanted), "{within:?} {wanted:?}");
-    // A quicker one counts at once.
+    // A quicker hand-off counts at once.
     spread -= spread * 4 / 5 / 5;
     assert!(close(turn(&mut crowd, 2, 5, false), nanos(2, spread, 4)));
 }

@@ -1,5 +1,4 @@
-//! Waiting in the queue of a fair lock, and handing the place in it to the next owner of the same
-//! waiter.
+//! Waiting in the queue of a fair lock, and handing the place over to the waiter's next owner.
 
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::machine::{Acquire, AcquireSpec, Wake};
@@ -10,14 +9,14 @@ use crate::language::*;
 
 const ACQUIRE: &str = "fair_acquire";
 const RELEASE: &str = "fair_release";
-/// For how long an owner is used.
+/// How long a waiter uses an owner, in milliseconds.
 const ROUND_MS: u64 = 600_000;
 
 fn fair_acquire(patience: Patience) -> Conversation<Acquire> {
     acquire_with(AcquireSpec::new(fair_lock("invoice:42"), patience))
 }
 
-/// The second place in the queue: the next try is due within 3,333 ms.
+/// The reply to the second in the queue: its next try is due within 3,333 ms.
 fn second() -> ScriptReply {
     queued(1, 3_333).with_ms(25_000)
 }
@@ -109,7 +108,7 @@ fn a_place_whose_owner_is_not_known_is_given_up() {
 #[test]
 fn a_waiter_that_was_restored_to_its_place_allows_for_more() {
     // The number of arguments that differ between the two tries, without request and bound. The
-    // number of the try always does.
+    // number of the try always differs.
     let different = |is_restored: u8| {
         let it = fair_acquire(up_to(60_000)).expect_call(ACQUIRE);
         let refusal = ScriptReply::new(Code::No, format!("1,3333,{is_restored}"), 25_000);

@@ -66,7 +66,7 @@ fn it_rests_on_the_clock_that_was_heard_last() {
 
 #[test]
 fn an_owner_whose_seat_may_not_have_been_taken_over_is_reckoned_with() {
-    // The first owner has no bound; that of the second is 95 s away.
+    // The first owner's request has no bound; the second owner's bound is 95 s away.
     let spec = AcquireSpec::new(fair_lock("invoice:42"), up_to(605_000));
     let it = acquire_without_clock(spec).expect_call("fair_acquire");
     let it = it.reply(queued(1, 3_333).with_ms(-1)).advance(600_000).advance_to_timeout();
@@ -114,7 +114,7 @@ fn a_release_given_up_early_reckons_with_copies_of_the_acquisition() {
 fn a_release_given_up_late_reckons_with_a_lease_only() {
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT)).advance(500_000);
     let (bound, _) = unheard(it);
-    // Every earlier request is past its bound; but the last extension may have been carried out
-    // just now.
+    // Every earlier request is past its bound; but the last extension may have been executed just
+    // now.
     assert_eq!(bound, ms(30_000 + 300 + 2));
 }

@@ -1,4 +1,4 @@
-//! Calls that are carried out at most once, shown by the forced release of a lock.
+//! Calls that Redis executes at most once, for example the forced release of a lock.
 
 use edgelatch::error::{FailureKind, RequestError};
 use edgelatch::machine::Once;
@@ -124,7 +124,7 @@ fn what_is_refused_for_now_is_cancelled_since_a_copy_may_be_done_a_little_later(
         };
         let outcome = refused().reply(Code::Gone).expect_done();
         assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}");
-        // A copy was quicker.
+        // A copy was executed before the cancel.
         let done = ScriptReply::new(Code::Done, 0, 1);
         assert_eq!(code(refused().reply(done).expect_done()), Ok(Code::Done));
         let it = refused().fail(FailureKind::Broken).advance_to_timeout();
@@ -141,7 +141,7 @@ fn a_refusal_at_once_is_told() {
 
 #[test]
 fn an_answer_that_no_cancelling_gives_proves_nothing() {
-    // The bound is required of a call that has one.
+    // Redis requires a bound only of calls without one.
     for answer in [Code::Late, Code::BoundRequired] {
         let outcome = unconfirmed().reply(answer).expect_done();
         let unreachable = RequestError::Unreachable(FailureKind::Broken);

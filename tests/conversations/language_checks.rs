@@ -1,5 +1,5 @@
-//! The language itself: an expectation that does not hold fails, and says what the machine waits
-//! for and which calls it has made.
+//! Checks of the language itself: an unmet expectation fails, and prints the machine's timeout and
+//! its calls.
 
 use edgelatch::machine::Wake;
 use edgelatch::timing::Patience;

@@ -1,4 +1,4 @@
-//! Waiting until a count-down latch is open.
+//! Waiting until a count-down latch opens.
 
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch::machine::{Awaiting, Wake};
@@ -43,8 +43,7 @@ fn the_last_question_is_worth_three_attempts_and_the_others_one() {
     };
     let it = retried(retried(broken(last_query(20_000))));
     assert_eq!(it.expect_done(), Err(AcquireError::Unreachable(FailureKind::Broken)));
-    // A budget may end before the wait; each earlier query, which another follows, is attempted
-    // once.
+    // A budget may end before the wait. Each query before the last one has a single attempt.
     let it = broken(latch_wait(60_000, Some(4)).expect_call(INSPECT));
     let it = broken(it.advance_to_timeout().expect_call(INSPECT));
     let it = broken(it.advance_to_timeout().expect_call(INSPECT));
@@ -107,7 +106,7 @@ fn a_latch_is_listened_to_as_well() {
 
 #[test]
 fn a_short_wait_for_a_latch_follows_notifications_too() {
-    // Shorter than the time for which a silent subscription is trusted.
+    // These waits are shorter than the time for which a waiter trusts a silent subscription.
     for wait in [500, 7_000] {
         let it = subscribed(wait, None).expect_call(INSPECT).reply(CLOSED);
         let it = it.expect_timeout(Wake::WaitOver).notify().expect_call(INSPECT);

@@ -18,7 +18,7 @@ const RELEASE: &str = "lock_release";
 const TWO: [(usize, &str); 2] = [(0, ACQUIRE), (1, ACQUIRE)];
 const THREE: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
 
-/// The first and the second member are granted, the third is not.
+/// The first and the second member are granted; the third is refused.
 fn keeps_two(patience: Patience) -> Conversation<Gather> {
     multi_lock(3, patience)
         .expect_calls(&THREE)
@@ -27,7 +27,7 @@ fn keeps_two(patience: Patience) -> Conversation<Gather> {
         .reply_from(2, busy(20_000))
 }
 
-/// The tokens of all members, each of which counts.
+/// Returns the tokens of all members, each of which counts.
 pub(crate) fn tokens(gathered: &Gathered) -> Vec<u64> {
     assert!(gathered.parts.iter().all(|part| part.counts));
     gathered.parts.iter().map(|part| part.grant.token.as_u64()).collect()
@@ -64,7 +64,7 @@ fn a_refused_try_releases_what_it_got_and_tells_when_the_first_refused_is_free()
         .reply_from(2, busy(9_000))
         .expect_calls(&[(0, ACQUIRE), (0, RELEASE), (1, ACQUIRE), (2, ACQUIRE)]);
     assert_eq!(it.arg_of(1, LAST), "1");
-    // A member that was refused at its last try needs no release.
+    // A member that refused its last try needs no release.
     let outcome = it.reply_from(0, Code::Done).expect_done();
     assert_eq!(outcome, Err(AcquireError::Busy { remaining: Some(ms(7_000)) }));
 }
@@ -80,7 +80,7 @@ fn what_comes_before_the_first_refused_part_is_kept_and_what_comes_after_is_let_
         .reply_from(2, Code::Done)
         .expect_timeout(Wake::BackOff)
         .advance_to_timeout();
-    // Until it is granted, the first refused member alone is retried.
+    // The machine retries only the first refused member until it is granted.
     let it = it.expect_calls(&[(1, ACQUIRE)]).reply_from(1, busy(19_000)).advance_to_timeout();
     let it = it.expect_calls(&[(1, ACQUIRE)]).reply_from(1, granted(11));
     let gathered = it.expect_calls(&[(2, ACQUIRE)]).reply_from(2, granted(14)).expect_done();
@@ -151,7 +151,8 @@ fn parts_that_are_kept_for_long_are_extended_and_a_loss_among_them_is_waited_for
         it = it.advance_to_timeout().reply_from(1, busy(-1));
         assert!(it.elapsed_ms() >= 10_000 || it.calls().len() == before + 1);
     }
-    // A third of its lease is over: the same request renews the first member, which is lost.
+    // A third of its lease has passed: the machine renews the first member with the same request,
+    // and it is lost.
     let it = it.reply_from(0, Code::Lost);
     let it = it.reply_from(0, Code::No).reply_from(1, Code::No);
     let before = it.calls().len();

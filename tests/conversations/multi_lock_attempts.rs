@@ -1,5 +1,4 @@
-//! How many attempts the calls of a multi-lock and a redLock are worth, and what a budget leaves of
-//! them.
+//! How many attempts a multi-lock and a redLock spend on their calls, and what a budget changes.
 
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::machine::{Gather, GatherSpec, Machine, MajoritySpec};
@@ -11,8 +10,8 @@ use crate::language::*;
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 
-/// The attempts at a part whose calls all fail, and the attempts at its release, with this number
-/// of requests.
+/// Returns the number of attempts to acquire a part whose calls all fail, and the number of
+/// attempts to release it, with this budget.
 fn spent(requests: Option<u32>) -> (usize, usize) {
     let spec = multi_lock_spec(vec![plain(0), plain(1)], Patience::Once);
     let it = multi_lock_with(GatherSpec { budget: requests.and_then(budget), ..spec });
@@ -29,7 +28,8 @@ fn a_last_try_is_worth_two_attempts_and_its_undoing_three_if_the_budget_has_them
     for requests in 3..=12 {
         let (tries, undoings) = spent(Some(requests));
         assert!((1..=2).contains(&tries) && (1..=3).contains(&undoings), "{requests}");
-        // Two tries of each part and their undoing are made whatever the budget says.
+        // The machine makes two tries of each part and their releases even if they exceed the
+        // budget.
         assert!(1 + tries + undoings <= requests.max(12) as usize, "{requests}");
     }
 }
@@ -52,7 +52,7 @@ fn what_is_undone_while_the_wait_goes_on_is_asked_for_twice() {
 
 #[test]
 fn a_budget_lasts_for_the_whole_wait() {
-    /// When the waiter retries for the tenth time.
+    /// Returns the time of the waiter's tenth retry, in milliseconds.
     fn tenth_retry<M: Machine>(mut it: Conversation<M>, gateways: usize) -> u64 {
         for _ in 0..10 {
             it = (0..gateways).fold(it, |it, gateway| it.reply_from(gateway, busy(-1)));
@@ -85,10 +85,10 @@ fn an_owner_that_has_ended_is_busy_for_an_unknown_time() {
 #[test]
 fn a_bound_that_is_asked_for_again_although_it_was_given_is_no_answer() {
     let garbled = Err(AcquireError::Unreachable(FailureKind::Garbled { status: 200 }));
-    // Of a part that has a bound from the beginning.
+    // A part that has a bound from the beginning.
     let it = multi_lock(1, Patience::Once).expect_call(ACQUIRE).reply(Code::BoundRequired);
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), garbled);
-    // And of a part that got one when Redis required it.
+    // A part that got a bound when Redis required it.
     let spec = multi_lock_spec(vec![plain(0)], Patience::Once);
     let it = Conversation::new(Gather::new(spec, entropy(), vec![], START));
     let it = it.expect_call(ACQUIRE).reply(Code::BoundRequired);

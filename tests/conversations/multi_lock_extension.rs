@@ -1,4 +1,4 @@
-//! Multi-locks and redLocks whose parts are granted so slowly that the first leases have to be
+//! Multi-locks and redLocks whose last part is granted so late that the first leases must be
 //! extended.
 
 use edgelatch::error::AcquireError;
@@ -12,7 +12,7 @@ use crate::multi_lock::tokens;
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 
-/// A hold whose second part is granted when more than half of the first one's lease is over.
+/// A hold whose second part is granted after more than half of the first part's lease.
 fn granted_apart() -> Conversation<Gather> {
     let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
     let it = multi_lock_with(GatherSpec { lease: lease(2_000), keeps: ms(2_000), ..spec })
@@ -31,8 +31,8 @@ fn granted_apart() -> Conversation<Gather> {
 fn a_hold_of_which_too_little_is_left_is_extended_once_before_it_is_handed_out() {
     let gathered = granted_apart().reply_from(0, already_yours(10)).expect_done().unwrap();
     assert_eq!(tokens(&gathered), [10, 11]);
-    // The extension took so long that too little of the other lease is left: the machine begins
-    // anew.
+    // The extension takes so long that too little of the other lease is left: the machine starts
+    // again.
     let it = granted_apart().advance(100).reply_from(0, already_yours(10));
     it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
 }
@@ -41,8 +41,8 @@ fn a_hold_of_which_too_little_is_left_is_extended_once_before_it_is_handed_out()
 fn a_gateway_that_is_too_slow_for_the_lease_holds_nothing() {
     let spec = multi_lock_spec(vec![plain(0), plain(1)], Patience::Once);
     let it = multi_lock_with(GatherSpec { lease: lease(1_000), ..spec });
-    // The second attempt at one part has its reply when half of the other lease is over; extending
-    // that takes too long for this one.
+    // The second attempt at one part gets its reply after half of the other part's lease; extending
+    // that lease takes too long for this part.
     let it = it.reply_from(0, granted(10)).advance_to_timeout().advance_to_timeout();
     let it = it.advance(300).reply_from(1, granted(11));
     let it = it.advance(300).reply_from(0, already_yours(10));
@@ -55,7 +55,7 @@ fn a_majority_of_which_too_little_is_left_is_extended_before_it_is_handed_out() 
     let spec = red_lock_spec(3, up_to(30_000));
     let it = red_lock_with(MajoritySpec { lease: lease(2_000), keeps: ms(2_000), ..spec });
     let it = it.reply_from(0, granted(5)).reply_from(1, busy(-1)).reply_from(2, busy(-1));
-    // A majority is held, but so late that less than half of the leases is left.
+    // A majority is held, but less than half of the leases is left.
     let it = it.advance_to_timeout().advance(1_000);
     let it = it.reply_from(1, granted(5)).reply_from(2, busy(-1));
     assert!(!it.is_done());

@@ -1,5 +1,5 @@
-//! Fair locks among the members of a multi-lock: which queues the waiter stands in, and how it
-//! keeps its place.
+//! Fair locks among the members of a multi-lock: in which queues the waiter waits, and how it keeps
+//! its place.
 
 use edgelatch::error::FailureKind;
 use edgelatch::machine::Gather;
@@ -24,8 +24,8 @@ fn multi_lock_of(parts: Vec<Target>, patience: Patience) -> Conversation<Gather>
 fn only_what_is_waited_for_stands_in_a_queue() {
     let it = multi_lock_of(vec![fair(0), fair(1), plain(2)], up_to(30_000));
     assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
-    // The first is granted, the second is not: the machine joins its queue at once, under a new
-    // owner.
+    // The first member is granted, the second is refused: the machine joins the second's queue at
+    // once, under a new owner.
     let it = it.reply_from(0, granted(10)).reply_from(2, granted(12));
     let refused = it.arg_of(1, OWNER).to_owned();
     let it = it
@@ -40,8 +40,8 @@ fn only_what_is_waited_for_stands_in_a_queue() {
 
 #[test]
 fn the_first_in_a_queue_notices_when_it_is_its_turn() {
-    // Without a notification: at the pace of a lock that is held, and no later than the queue wants
-    // the next try.
+    // Without notifications the machine retries at the pace of a held lock, but not later than the
+    // queue requires.
     let mut it = multi_lock_of(vec![fair(0), plain(1)], up_to(60_000)).reply_from(1, busy(50));
     let mut step = 50;
     for _ in 0..8 {
@@ -89,7 +89,7 @@ fn in_a_queue_a_late_waiter_keeps_its_place_and_no_more_than_once() {
     assert_ne!(it.arg(OWNER), first);
     // After a second late reply the machine releases both owners.
     it.reply(Code::Late).expect_calls(&[(0, RELEASE)]);
-    // The last try has no place in the queue: it is undone first.
+    // The last try has no place in the queue: the machine undoes it first.
     let it = multi_lock_of(vec![fair(0)], Patience::Once).expect_call(ACQUIRE);
     it.reply(Code::Late).expect_call(RELEASE);
 }

@@ -1,5 +1,4 @@
-//! What the waiter of a multi-lock or redLock does with its subscription and the messages that it
-//! brings.
+//! How the waiter of a multi-lock or redLock uses its subscription and the messages.
 
 use edgelatch::machine::{Machine, Wake};
 
@@ -8,8 +7,8 @@ use crate::language::*;
 const CHANNEL: &str = "redisson_lock__channel:{job}";
 const ACQUIRE: &str = "lock_acquire";
 
-/// A waiter of the part at gateway 0 takes its turn, skips it when another client acquires, and
-/// publishes its own grant. `refused` is the waiter after its first refusal.
+/// Checks that a waiter of the part at gateway 0 takes its turn, skips it when another client
+/// acquires, and publishes its own grant. `refused` returns the waiter after its first refusal.
 fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
     let waiting = || {
         let it = refused().confirm_subscription().expect_calls(&[(0, ACQUIRE)]);
@@ -18,7 +17,7 @@ fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
     let it = waiting().notify_within(20).expect_timeout_within(Wake::Turn, ..=20);
     let it = it.advance_to_timeout().expect_calls(&[(0, ACQUIRE)]);
     assert_eq!(it.arg_of(0, 12), CHANNEL);
-    // A message while a try is under way starts a turn as well.
+    // A message while a try is in flight starts a turn as well.
     it.notify_within(20).reply_from(0, busy(50_000)).expect_timeout(Wake::Turn);
     let it = waiting().notify_within(20).notify_acquired(Some(ms(300)));
     it.expect_timeout_in(Wake::Silence, 300);

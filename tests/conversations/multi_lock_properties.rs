@@ -1,5 +1,5 @@
 //! Properties of the acquisition of a multi-lock and of a redLock under arbitrary events: it ends,
-//! keeps to its budget, and needless wake-ups change nothing.
+//! it keeps to its budget, and needless wake-ups change nothing.
 
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::machine::{GatherSpec, Gathered, Machine, MajoritySpec};
@@ -10,7 +10,7 @@ use test_support::random::cases;
 use crate::language::*;
 use crate::properties::{ends, event, ignores_needless_wakeups, patience};
 
-/// How many calls the machine makes until its end when they are answered as `answers` say, in turn.
+/// Returns how many calls the machine makes. `answers` select the replies to them, in turn.
 fn spend<M>(machine: M, answers: &[u8]) -> usize
 where
     M: Machine<Outcome = Result<Gathered, AcquireError>>,

@@ -17,7 +17,7 @@ fn release_three(quorum: usize) -> Conversation<ReleaseAll> {
     release_parts([true; 3], quorum)
 }
 
-/// Releases three parts; `counts` says for each whether it counts for the hold.
+/// Releases three parts; `counts` tells for each part whether it counts for the hold.
 fn release_parts(counts: [bool; 3], quorum: usize) -> Conversation<ReleaseAll> {
     let part = |counts| (release_machine(LeaseTime::DEFAULT), counts);
     Conversation::new(ReleaseAll::new(counts.map(part), quorum)).expect_calls(&ALL)
@@ -67,7 +67,7 @@ fn a_node_that_was_given_back_before_the_hold_began_does_not_count() {
     assert_eq!(released().reply_from(1, Code::Done).expect_done(), Ok(Released::Released));
 }
 
-/// Releases two parts that count, with leases of these numbers of seconds.
+/// Releases two parts that count, with leases of `seconds`.
 fn release_two(seconds: [u64; 2]) -> Conversation<ReleaseAll> {
     let part = |seconds: u64| (release_machine(lease(seconds * 1_000)), true);
     let it = Conversation::new(ReleaseAll::new(seconds.map(part), 2));

@@ -1,4 +1,4 @@
-//! What the waiter of one lock does with its subscription and the messages that it brings.
+//! How the waiter of one lock uses its subscription and the messages.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn refused(wait_ms: u64) -> Conversation<Acquire> {
     acquire_with(job(wait_ms)).expect_call(ACQUIRE).reply(busy(50_000))
 }
 
-/// A waiter whose subscription was confirmed; it has retried and waits for the reply to that.
+/// A waiter whose subscription was confirmed; it has retried and waits for the reply.
 fn subscribed(wait_ms: u64) -> Conversation<Acquire> {
     refused(wait_ms).confirm_subscription().expect_call(ACQUIRE)
 }
@@ -37,7 +37,7 @@ fn waiting() -> Conversation<Acquire> {
 fn a_refused_waiter_subscribes_and_polls_until_a_message_comes() {
     let it = refused(60_000).expect_subscribe(0, CHANNEL);
     let it = it.expect_timeout_within(Wake::BackOff, ..=50);
-    // Messages before the confirmation may have been missed.
+    // The waiter may have missed messages before the confirmation.
     let it = it.confirm_subscription().expect_call(ACQUIRE).reply(busy(50_000));
     let it = it.expect_timeout_within(Wake::Silence, 7_500..=10_000);
     let it = it.notify().expect_call(ACQUIRE).reply(busy(3_000));
@@ -56,7 +56,7 @@ fn what_is_published_while_a_try_is_under_way_is_followed_by_another() {
 
 #[test]
 fn a_short_wait_for_a_lock_follows_notifications_too() {
-    // Shorter than the time for which a silent subscription is trusted.
+    // These waits are shorter than the time for which a waiter trusts a silent subscription.
     for wait in [500, 7_000] {
         let waiting = || subscribed(wait).reply(busy(50_000)).expect_timeout(Wake::WaitOver);
         let it = waiting().notify().expect_call(ACQUIRE).reply(granted(5));
@@ -73,7 +73,7 @@ fn a_short_wait_for_a_lock_follows_notifications_too() {
 fn a_waiter_whose_subscription_ends_polls_in_its_own_time() {
     let it = subscribed(60_000).reply(busy(50_000)).expect_timeout(Wake::Silence);
     let it = it.end_subscription().expect_timeout_within(Wake::BackOff, ..=2_000);
-    // Once more it changes nothing.
+    // A second end changes nothing.
     let pause = it.timeout_ms();
     let it = it.end_subscription().expect_timeout_in(Wake::BackOff, pause);
     let it = it.advance_to_timeout().expect_call(ACQUIRE).reply(busy(50_000));
@@ -110,7 +110,7 @@ fn of_many_who_are_woken_each_waits_for_its_turn() {
 fn a_waiter_skips_its_turn_when_another_client_acquires() {
     let it = waiting().notify_within(180).expect_timeout(Wake::Turn);
     let it = it.notify_acquired(Some(Duration::from_secs(3)));
-    // Until the end of the new lease.
+    // The waiter waits for the end of the new lease.
     let it = it.expect_timeout_in(Wake::HolderExpires, 3_001);
     let it = it.notify_within(180).notify_acquired(Some(Duration::from_secs(600)));
     // The next message has the same effect as the first.
@@ -130,7 +130,7 @@ fn messages_without_end_cause_no_tries_without_end() {
     }
     let tries = it.calls().len() - before;
     assert!((200..=221).contains(&tries), "{tries}");
-    // After two seconds without a message it retries at once.
+    // After two seconds without a message the waiter retries at once.
     let it = it.advance_and_wake(2_000).notify().expect_call(ACQUIRE);
     assert!(it.elapsed_ms() >= 12_000);
     // Messages that another client's grant follows do not count.
@@ -205,11 +205,11 @@ fn of_several_locks_the_one_that_is_taken_is_listened_to() {
 
 #[test]
 fn a_fair_waiter_is_heard_of_as_often_as_its_queue_wants() {
-    // The reply has the place and the time alone.
+    // The reply has only the place and the time.
     let queued = || ScriptReply::new(Code::No, "0,3000", 50_000);
     let it = acquire_with(AcquireSpec::new(fair_lock("job"), up_to(60_000)));
     let it = it.expect_call("fair_acquire").reply(queued());
-    // The first in the queue notices soon.
+    // The first in the queue retries soon.
     let it = it.expect_timeout_within(Wake::BackOff, ..=50);
     let it = it.confirm_subscription().expect_call("fair_acquire").reply(queued());
     it.expect_timeout_within(Wake::Silence, 2_400..=3_000);

@@ -13,7 +13,7 @@ use test_support::random::cases;
 
 use crate::language::*;
 
-/// One thing that may happen to a machine.
+/// An event of a machine.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Reply(Code, u64, i64),
@@ -26,7 +26,7 @@ pub(crate) enum Event {
     Subscription(SubscriptionEvent),
 }
 
-/// One thing that may happen to the subscription of a machine.
+/// An event of a machine's subscription.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SubscriptionEvent {
     Confirm,
@@ -81,8 +81,8 @@ fn happen<M: Machine>(it: Conversation<M>, event: &Event) -> Conversation<M> {
     }
 }
 
-/// After the events and then silence, the machine ends within `max_timeouts`; the events once more
-/// change nothing after its end.
+/// Checks that the machine ends within `max_timeouts` after the events, and that repeating them
+/// changes nothing after its end.
 pub(crate) fn ends<M: Machine>(
     machine: M,
     events: &[Event],
@@ -117,8 +117,8 @@ fn wake_while_due<M: Machine>(mut it: Conversation<M>) -> Conversation<M> {
     panic!("a timeout that has come stays: the machine {it}")
 }
 
-/// The same events cause the same calls and the same end, with `extra` wake-ups before each event
-/// and without.
+/// Checks that the same events cause the same calls and the same outcome, with and without `extra`
+/// wake-ups before each event.
 pub(crate) fn ignores_needless_wakeups<M: Machine + Clone>(
     machine: M,
     events: &[Event],
@@ -150,7 +150,7 @@ pub(crate) fn patience() -> impl Strategy<Value = Patience> {
     prop_oneof![Just(Patience::Once), waits, Just(Patience::UntilCancelled)]
 }
 
-/// An acquisition that a budget ends, also where no wait does.
+/// An acquisition that ends by its budget, even without a wait that ends.
 fn budgeted_acquire(patience: Patience) -> Acquire {
     acquire_machine(AcquireSpec { budget: budget(30), ..acquire_spec(patience) })
 }

@@ -1,4 +1,4 @@
-//! Keeping a hold of several parts, which stands while a quorum of them does.
+//! Keeping a hold of several parts, which lasts while a quorum of them does.
 
 use edgelatch::error::{FailureKind, LossReason};
 use edgelatch::machine::{Keeping, LeaseState, Wake};
@@ -11,7 +11,7 @@ const RENEW: &str = "lock_renew";
 const EXPIRED: LeaseState = LeaseState::Lost(LossReason::Expired);
 const GONE: LeaseState = LeaseState::Lost(LossReason::Gone);
 
-/// A hold of parts with leases of these numbers of seconds.
+/// A hold of parts with leases of `seconds`.
 fn keeping(seconds: &[u64], renews: bool, quorum: usize) -> Conversation<Keeping> {
     let part = |seconds: &u64| renewal_machine(lease(seconds * 1_000), renews);
     Conversation::new(Keeping::new(seconds.iter().map(part), quorum))

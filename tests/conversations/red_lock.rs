@@ -21,7 +21,7 @@ pub(crate) fn three(patience: Patience) -> Conversation<Majority> {
     red_lock(3, patience).expect_calls(&ALL)
 }
 
-/// The nodes that count. Each has to store the token.
+/// Returns the nodes that count. Each must store the token.
 pub(crate) fn voters(gathered: &Gathered) -> Vec<usize> {
     let voters = gathered.parts.iter().enumerate().filter(|(_, part)| part.counts);
     voters
@@ -42,7 +42,7 @@ fn a_majority_that_stores_the_proposed_token_is_a_hold_in_one_round_trip() {
     let it = it.reply_from(2, granted(token)).reply_from(0, granted(token));
     let gathered = it.expect_done().unwrap();
     assert_eq!((gathered.token.as_u64(), voters(&gathered)), (token, vec![0, 2]));
-    // The silent node may grant late: its part has what releases it.
+    // The silent node may still grant, so its part has the data for a release.
     assert_eq!(gathered.parts.len(), 3);
 }
 

@@ -1,4 +1,4 @@
-//! A redLock whose nodes' clocks, or last tokens, are further apart than a node believes.
+//! A redLock whose nodes' clocks, or last tokens, differ by more than a node accepts.
 
 use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::machine::{Gathered, Majority};
@@ -11,10 +11,10 @@ use crate::red_lock::{three, voters};
 const RAISE: &str = "lock_raise";
 const RELEASE: &str = "lock_release";
 const RAISED_TO: usize = 6;
-/// What the nodes' clocks show at the start, as a token.
+/// The nodes' time at the start, as a token.
 const NOW: u64 = SERVER_START * 1000;
-/// A token that a node believes at the start, and one that none does: half a minute and an hour
-/// ahead.
+/// A token that a node accepts at the start, half a minute ahead; and one that no node accepts, an
+/// hour ahead.
 const AHEAD: u64 = NOW + 30_000_000;
 const FAR_AHEAD: u64 = NOW + 3_600_000_000;
 
@@ -23,7 +23,7 @@ fn assert_cannot_agree(outcome: Result<Gathered, AcquireError>) {
     assert_eq!(refusal.kind(), RefusalKind::TokenRange);
 }
 
-/// Every node is released, whatever it replied.
+/// Checks that every node is released, whatever its reply was.
 fn expect_all_released(it: Conversation<Majority>) -> Conversation<Majority> {
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)]);
     (0..3).fold(it, |it, node| it.reply_from(node, Code::Done))
@@ -76,7 +76,7 @@ fn the_largest_token_that_a_majority_believes_is_stored() {
     assert_eq!((gathered.token.as_u64(), voters(&gathered)), (AHEAD, vec![0, 2]));
 }
 
-/// Clocks that were set back: tokens go on above the last ones.
+/// After clocks were set back, tokens continue above the last ones.
 #[test]
 fn a_token_far_ahead_that_a_majority_stores_already_is_a_hold() {
     let it = three(Patience::Once).reply_from(0, granted(FAR_AHEAD));
@@ -94,7 +94,7 @@ fn nodes_of_which_no_two_can_store_the_same_token_end_the_wait() {
     assert_cannot_agree(expect_all_released(it).expect_done());
 }
 
-/// The third node may agree with the one whose token is believed.
+/// The third node may agree with the node whose token it accepts.
 #[test]
 fn while_a_node_is_busy_the_others_wait_for_it() {
     let it = three(up_to(30_000))

@@ -1,4 +1,4 @@
-//! A redLock some of whose nodes are silent, refuse, or are too young to vote.
+//! A redLock with nodes that are silent, refuse, or are too young to vote.
 
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch::machine::{Majority, Wake};
@@ -88,7 +88,7 @@ fn two_of_five_may_refuse_for_good_and_a_third_ends_it() {
     let it = two_refuse(up_to(30_000)).refuse_from(2, UNAUTHORIZED);
     let outcome = it.reply_from(3, busy(9_000)).reply_from(4, busy(9_000)).expect_outcome();
     assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
-    // In a single try the replies of the others count while they may be a majority.
+    // In a single try the replies of the other nodes count while they may be a majority.
     let it = two_refuse(Patience::Once).reply_from(2, busy(7_000));
     let it = it.reply_from(3, busy(8_000)).reply_from(4, busy(9_000));
     assert_eq!(it.expect_outcome(), Err(AcquireError::Busy { remaining: Some(ms(9_000)) }));
@@ -103,7 +103,7 @@ fn a_node_that_is_too_young_counts_as_refused() {
 
 #[test]
 fn a_node_that_is_too_young_is_not_waited_for() {
-    // Other clients may have a majority without it, and release it long before this node votes.
+    // Other clients may acquire a majority without it, and release it long before this node votes.
     let it = three(up_to(30_000))
         .reply_from(0, too_young(3_600_000))
         .reply_from(1, busy(20_000))
@@ -112,7 +112,7 @@ fn a_node_that_is_too_young_is_not_waited_for() {
     let it = it.expect_calls(&[(1, ACQUIRE)]).reply_from(1, granted(5));
     let it = it.expect_calls(&[(0, ACQUIRE), (2, ACQUIRE)]).reply_from(2, granted(5));
     assert_eq!(voters(&it.expect_outcome().unwrap()), [1, 2]);
-    // If no other client has it, all nodes are retried soon.
+    // If no other client holds the lock, the machine retries all nodes soon.
     let it = three(up_to(30_000)).reply_from(0, too_young(60_000)).reply_from(1, too_young(60_000));
     let it = it.fail_from(2, FailureKind::NotSent);
     assert!(it.timeout_ms() <= 2_000, "the machine {it}");

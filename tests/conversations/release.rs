@@ -9,7 +9,7 @@ use crate::language::*;
 
 const RELEASE: &str = "lock_release";
 
-/// Releases a hold with a lease of 30 s that was requested to be renewed to `longest`.
+/// Releases a hold with a lease of 30 s whose renewal to `longest` was requested.
 fn release(longest: LeaseTime) -> Conversation<Release> {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
     let reach = renew_machine(longest).reach();
@@ -43,8 +43,8 @@ fn asked_again_under_its_request_id_it_takes_the_recorded_verdict() {
 fn five_attempts_without_an_answer_leave_it_unknown_until_every_copy_has_run_out() {
     let it = release(lease(60_000)).fail_attempts(RELEASE, 5, FailureKind::TimedOut);
     assert!(it.elapsed_ms() > 800, "far enough apart to outlast something");
-    // A copy of the acquisition may be executed until 90 s after it was sent, and extends by a
-    // lease then.
+    // A copy of the acquisition may be executed until 90 s after it was sent, and then extends the
+    // hold by a lease.
     let held_at_most = held_at_most(90_000 + 60_000, ms(it.elapsed_ms()));
     let unknown = ReleaseError::Unknown { held_at_most, cause: FailureKind::TimedOut };
     assert_eq!(it.expect_done(), Err(unknown));

@@ -1,5 +1,5 @@
-//! Renewals of a hold, periodic and on demand: when they are due, and how long the lease lasts
-//! after each.
+//! Periodic renewals of a hold and renewals on demand: when they are due, and how long the lease
+//! lasts after each.
 
 use edgelatch::error::{FailureKind, LossReason, RequestError};
 use edgelatch::machine::{Grant, Lease, LeaseState, Renewal, Wake};
@@ -13,7 +13,7 @@ const RENEW: &str = "lock_renew";
 const NOT_AFTER: usize = 2;
 const LEASE: usize = 6;
 
-/// For how long a lease of 30 s is trusted after its request was sent.
+/// How long a holder relies on a lease of 30 s after its request was sent, in milliseconds.
 const TRUSTED: u64 = 30_000 - 302;
 
 /// S9.
@@ -23,7 +23,7 @@ fn a_renewal_is_due_a_third_after_the_sending() {
     let it = it.expect_call(RENEW).advance(50).reply(granted(TOKEN));
     assert_eq!(it.machine().state(), LeaseState::Renewed);
     assert_eq!(it.machine().lease().remaining(it.now()), ms(TRUSTED - 50));
-    // The next renewal counts from the sending too.
+    // The next renewal counts from the sending of the request too.
     it.expect_timeout_in(Wake::RenewalDue, 9_950);
 }
 
@@ -41,7 +41,8 @@ fn a_renewal_without_an_answer_leaves_time_for_another() {
     }
 }
 
-/// The renewals of a hold that was requested `wait_ms` after the start, and when that was.
+/// Returns the renewals of a hold that was requested `wait_ms` after the start, and the time of the
+/// request.
 fn renewal_after(wait_ms: u64, time: LeaseTime) -> (Conversation<Renewal>, Instant) {
     let sent_at = START + ms(wait_ms);
     let grant = Grant { lease: Lease::confirmed(time, sent_at), ..grant(time) };
@@ -57,7 +58,7 @@ fn leases_of_about_the_same_age_are_renewed_at_the_same_time_and_stay_in_step() 
         for round in 0..3 {
             it = it.advance_to_timeout();
             assert_eq!(it.elapsed_ms(), due + 10_000 * round, "{wait}");
-            // However long the reply takes.
+            // The delay of the reply does not matter.
             it = it.expect_call(RENEW).advance(700).reply(granted(TOKEN));
         }
     }
@@ -111,11 +112,11 @@ fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
     assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED));
     let it = it.update(|renewal| renewal.adopt(Lease::confirmed(lease(100), now)));
     assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED));
-    // Nor does the machine renew more often.
+    // The machine does not renew more often either.
     it.expect_timeout_in(Wake::RenewalDue, 10_000);
 }
 
-/// A hold's record has the lease as it was before, and is shared with the machine before and after
+/// The record of a hold keeps the earlier lease, and is shared with the machine before and after
 /// each input.
 #[test]
 fn what_was_known_before_a_clock_was_set_back_is_not_taken_for_news() {
@@ -136,7 +137,7 @@ fn a_hold_that_is_renewed_to_an_end_is_asked_for_no_longer() {
     let it = Conversation::new(machine).advance_to_timeout().expect_call(RENEW);
     assert_eq!(it.arg(LEASE), "30000");
     let it = it.reply(granted(TOKEN)).advance_to_timeout().expect_call(RENEW);
-    // 20 s have passed, so 24 are left.
+    // 20 s have passed, so 24 s are left.
     assert_eq!(it.arg(LEASE), "24000");
     let it = it.reply(granted(TOKEN).with_ms(24_000));
     assert_eq!(it.machine().lease().remaining(it.now()), ms(24_000 - 242));

@@ -9,7 +9,7 @@ use crate::language::*;
 
 const RENEW: &str = "lock_renew";
 
-/// For how long a lease of 30 s is trusted after its request was sent.
+/// How long a holder relies on a lease of 30 s after its request was sent, in milliseconds.
 const TRUSTED: u64 = 30_000 - 302;
 
 #[test]
@@ -50,7 +50,7 @@ fn a_late_renewal_is_no_loss() {
 /// S22, S24.
 #[test]
 fn a_host_that_slept_finds_its_lease_lost() {
-    // For ten minutes, in which its monotonic clock stood still.
+    // The host slept for ten minutes, in which its monotonic clock stood still.
     let it = renewal(true).advance_clocks(0, 600_000).wake();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
 }
@@ -83,7 +83,7 @@ fn a_stopped_renewal_gives_up_its_call_and_keeps_what_is_known() {
     let it = renewal(true).advance_to_timeout().expect_call(RENEW).update(Renewal::only_watch);
     let it = it.expect_timeout(Wake::LeaseEnds).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
-    // Of a lost hold nothing is left to watch.
+    // A lost hold has no lease to watch.
     let it = renewal(true).advance_to_timeout().expect_call(RENEW).reply(Code::Lost);
     let it = it.update(Renewal::only_watch);
     assert_eq!(it.expect_done(), Some(LossReason::Gone));

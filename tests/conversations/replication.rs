@@ -17,7 +17,7 @@ fn replicas(number: u8) -> Option<Replicas> {
     Some(Replicas::new(number).unwrap())
 }
 
-/// An acquisition that two replicas have to acknowledge.
+/// An acquisition that two replicas must acknowledge.
 fn spec(patience: Patience) -> AcquireSpec {
     AcquireSpec { replicas: replicas(2), ..acquire_spec(patience) }
 }
@@ -26,7 +26,8 @@ fn acquiring(patience: Patience) -> Conversation<Acquire> {
     acquire_with(spec(patience)).expect_call(ACQUIRE)
 }
 
-/// For each call, how many replicas Redis is to wait for, and for how many milliseconds at most.
+/// Returns, for each call, how many replicas Redis waits for, and for how many milliseconds at
+/// most.
 fn awaited<M: Machine>(it: &Conversation<M>) -> Vec<Option<(u8, u128)>> {
     let awaited = it.calls().iter().map(|call| call.script.replicas());
     awaited
@@ -34,7 +35,7 @@ fn awaited<M: Machine>(it: &Conversation<M>) -> Vec<Option<(u8, u128)>> {
         .collect()
 }
 
-/// Which parts count.
+/// Returns which parts count.
 fn counts(gathered: &Gathered) -> Vec<bool> {
     gathered.parts.iter().map(|part| part.counts).collect()
 }
@@ -111,7 +112,7 @@ fn redis_waits_for_half_of_an_attempt_at_the_most() {
     }
 }
 
-/// A multi-lock whose members a replica each has to acknowledge; the first two are granted.
+/// A multi-lock with one replica to acknowledge each member; the first two members are granted.
 fn multi_lock_of_three(patience: Patience) -> Conversation<Gather> {
     let spec = multi_lock_spec(vec![plain(0), plain(1), plain(2)], patience);
     multi_lock_with(GatherSpec { replicas: replicas(1), ..spec })
@@ -134,7 +135,7 @@ fn of_several_parts_each_has_to_be_with_replicas() {
     }
 }
 
-/// A redLock whose nodes' grants a replica each has to acknowledge.
+/// A redLock with one replica to acknowledge each node's grant.
 fn red_lock_of_three() -> Conversation<Majority> {
     let spec = red_lock_spec(3, Patience::Once);
     red_lock_with(MajoritySpec { replicas: replicas(1), ..spec }).expect_calls(&ALL)
@@ -155,8 +156,8 @@ fn a_node_whose_grant_is_not_with_its_replicas_has_no_vote() {
 
 #[test]
 fn a_raised_token_counts_when_it_is_with_the_replicas_too() {
-    // Or a failover of the raised node would bring back the smaller token, and the next majority
-    // might grant less than this one.
+    // Otherwise a failover of the raised node would restore the smaller token, and the next
+    // majority might grant a token below this one.
     let raising = || {
         red_lock_of_three()
             .reply_from(0, granted(5).acknowledged_by(1))

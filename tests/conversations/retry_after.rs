@@ -1,4 +1,4 @@
-//! How long the machines leave a gateway alone that replies with `Retry-After`.
+//! How long machines wait after a gateway's reply with `Retry-After`.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 const RENEW: &str = "lock_renew";
 
-/// The failure of a call that a gateway rejects, with `Retry-After` in seconds.
+/// The failure of a call that a gateway rejects, with this `Retry-After`.
 fn rejected(seconds: u64) -> FailureKind {
     let retry_after = Some(Duration::from_secs(seconds));
     FailureKind::Gateway { status: 429, retry_after }
@@ -27,7 +27,7 @@ const FOREVER: u64 = u64::MAX;
 fn a_wait_leaves_a_gateway_alone_for_as_long_as_it_wants() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).fail(rejected(5));
     let it = it.expect_timeout_in(Wake::RetryAfter, 5_000).advance_to_timeout();
-    // No time: the usual back-off.
+    // With `Retry-After: 0` the machine uses its usual back-off.
     let it = it.expect_call(ACQUIRE).fail(rejected(0));
     it.expect_timeout_within(Wake::BackOff, ..=100);
 
@@ -40,7 +40,7 @@ fn a_wait_leaves_a_gateway_alone_for_as_long_as_it_wants() {
 fn of_several_the_one_that_is_waited_for_is_left_alone() {
     let it = multi_lock(2, up_to(30_000)).expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);
     let it = it.fail_from(0, rejected(7)).fail_from(1, rejected(9));
-    // Either may have been granted all the same.
+    // Both calls may have been granted all the same.
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
     it.expect_timeout_in(Wake::RetryAfter, 7_000);
@@ -102,7 +102,7 @@ fn a_renewal_is_asked_for_again_in_half_of_what_is_left() {
         let left = it.machine().lease().remaining(it.now());
         it = it.expect_call(RENEW).fail(rejected(FOREVER));
         renewals += 1;
-        // Or after the usual pause, at the end.
+        // At the end of the lease, the usual pause is the minimum.
         assert!(ms(it.timeout_ms()) <= (left / 2).max(ms(2_000)), "{left:?}");
         it = it.advance_to_timeout();
     }

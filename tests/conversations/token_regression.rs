@@ -11,7 +11,7 @@ use crate::language::*;
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 
-/// A token that was granted: only machines make values of this type.
+/// Returns a token of a grant: only machines create values of this type.
 fn token(number: u64) -> FencingToken {
     acquire(Patience::Once).expect_call(ACQUIRE).reply(granted(number)).expect_done().unwrap().token
 }
@@ -31,7 +31,7 @@ fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
     let it = acquiring().reply(granted(older));
     let outcome = it.fail_attempts(RELEASE, 3, FailureKind::Broken).expect_done();
     assert!(matches!(outcome, Err(AcquireError::Unknown { .. })), "{outcome:?}");
-    // An equal token is not older: a repeated acquisition is granted with its own.
+    // An equal token is not older: a repeated acquisition gets the token of its own grant.
     assert!(acquiring().reply(already_yours(newest.as_u64())).expect_done().is_ok());
 }
 
@@ -47,7 +47,7 @@ fn a_part_with_an_older_token_than_was_granted_before_is_given_back_with_all_oth
     assert_eq!(it.expect_outcome(), Err(AcquireError::TokenRegressed { newest: 11 }));
 }
 
-/// A token of the same millisecond as the last is no older one.
+/// A second grant in the same millisecond has the last token again, which is not older.
 #[test]
 fn the_token_that_was_granted_before_may_be_granted_again() {
     let newest = Some(token(10));

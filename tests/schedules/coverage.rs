@@ -1,9 +1,8 @@
-//! What came up in schedules, counted: an invariant that holds because nothing happened shows
-//! nothing.
+//! Counts the events of schedules: an invariant that holds because nothing happened proves nothing.
 
 use std::collections::BTreeMap;
 
-/// How often each thing came up.
+/// How often each event occurred.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coverage(BTreeMap<&'static str, u64>);
 
@@ -18,7 +17,7 @@ impl Coverage {
         }
     }
 
-    /// Fails unless each of these came up more than `least` times.
+    /// Fails unless each of these events occurred more than `least` times.
     pub(crate) fn assert_above(&self, least: u64, all: &[&str]) {
         for what in all {
             let count = self.0.get(what).copied().unwrap_or(0);

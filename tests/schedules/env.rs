@@ -16,7 +16,7 @@ use test_support::script_model::ScriptModel;
 /// Redis' clock when a schedule begins, in milliseconds.
 pub(crate) const START: u64 = 1_700_000_000_000;
 
-/// Something that happens at a time. `T` names the scenario's timers.
+/// An event at a time. `T` identifies the scenario's timers.
 pub(super) enum Event<T> {
     /// A request reaches Redis. Only the first of its copies gets a reply.
     Request {
@@ -31,7 +31,7 @@ pub(super) enum Event<T> {
     Timer(T),
 }
 
-/// A script that ran: when, by whose request, its name, and its verdict.
+/// A script that ran: when, for which client, its name, and its code.
 type Step = (u64, usize, &'static str, Code);
 
 pub(crate) struct Env<T> {
@@ -43,11 +43,11 @@ pub(crate) struct Env<T> {
     pub(crate) coverage: Coverage,
     network: Network,
     moving_bound: Option<MovingBound>,
-    /// When clients stop beginning anything new.
+    /// When clients stop beginning new work.
     closes_at: u64,
     events: BTreeMap<(u64, usize), Event<T>>,
     scheduled: usize,
-    /// Where in `events` each timer is.
+    /// The key in `events` of each timer.
     timers: BTreeMap<T, (u64, usize)>,
     requests: usize,
     steps: Vec<Step>,
@@ -73,17 +73,17 @@ impl<T: Copy + Ord> Env<T> {
         }
     }
 
-    /// Draws whether something with this chance in per cent happens.
+    /// Draws whether an event with this probability in per cent happens.
     pub(crate) fn chance(&mut self, per_cent: u32) -> bool {
         self.rng.u32(0..100) < per_cent
     }
 
-    /// Whether clients still begin something new.
+    /// Whether clients still begin new work.
     pub(crate) const fn is_open(&self) -> bool {
         self.now < self.closes_at
     }
 
-    /// Sets a timer to run out in `ms`; an earlier setting of the same timer no longer counts.
+    /// Sets a timer to fire in `ms`, and cancels an earlier setting of it.
     pub(crate) fn set_timer(&mut self, timer: T, ms: u64) {
         self.cancel_timer(timer);
         let place = self.schedule(ms, Event::Timer(timer));
@@ -119,7 +119,7 @@ impl<T: Copy + Ord> Env<T> {
         number
     }
 
-    /// Drops everything that would still happen.
+    /// Drops all events to come.
     pub(crate) fn stop(&mut self) {
         self.events.clear();
         self.timers.clear();

@@ -1,5 +1,5 @@
-//! A group of values: clients of ours and of Redisson's, each with one set of values after the
-//! other.
+//! A group of values: clients of this library and of Redisson, each of which acquires one set of
+//! values after another.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,17 +38,17 @@ const NETWORK: Network = Network {
 
 #[derive(Clone, Copy, Debug)]
 struct Settings {
-    /// The skew that ours allow for, in milliseconds.
+    /// The clock skew that this library allows for, in milliseconds.
     pad: u64,
-    /// By how much a clock of Redisson's is off at most.
+    /// The largest error of a Redisson clock, in milliseconds.
     skew: i64,
-    /// The longest that a client of Redisson's does nothing, in milliseconds.
+    /// The longest pause of a Redisson client, in milliseconds.
     java_ms: u64,
 }
 
 const PLAN: Plan<Settings> = Plan::new(NETWORK, Settings { pad: 1_000, skew: 990, java_ms: 3_000 });
 
-/// The values that are held, with the fields of their holders.
+/// The held values, with the fields of their holders.
 type Holders = BTreeMap<&'static str, String>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,15 +57,15 @@ enum Timer {
     Java(usize),
 }
 
-/// What one client of ours does now.
+/// The current acquisition of one client of this library.
 #[derive(Clone, Debug, Default)]
 struct Client {
-    /// The number of its owner, from 1, or 0 while it does nothing; and the field of that owner.
+    /// The number of its owner, from 1, or 0 while it is idle; and the field of that owner.
     owner: u32,
     field: String,
     /// The index of its set of values.
     set: usize,
-    /// Of its hold, once it knows of it.
+    /// The token of its hold, once the client has the reply.
     token: Option<u64>,
 }
 
@@ -77,13 +77,13 @@ struct Group {
     java_ms: u64,
     calls: [Calls; SETS.len()],
     fields: BTreeMap<&'static str, String>,
-    /// By how much each clock of Redisson's is ahead.
+    /// By how many milliseconds each Redisson clock is ahead.
     ahead: [i64; HOLDERS.len()],
-    /// By value and holder.
+    /// The leases by value and holder.
     leases: Leases<(&'static str, String)>,
-    /// By the owners' fields.
+    /// The owners by their fields.
     owners: Owners,
-    /// From before the request that is executed.
+    /// The holders before the current request.
     before: Holders,
 }
 
@@ -174,7 +174,7 @@ impl Scenario for Group {
         if !self.env.is_open() {
             return Ok(());
         }
-        // A client that does nothing for a while may lose its hold.
+        // A client that pauses may lose its hold.
         let longest = match timer {
             Timer::Client(_) if self.env.chance(30) => 9_000,
             Timer::Client(_) => 1_500,
@@ -191,8 +191,8 @@ impl Scenario for Group {
         }
     }
 
-    /// Ours hold what they rely on, so no two of them rely on one value; and nothing is held by an
-    /// owner that has ended.
+    /// Checks that clients of this library hold the values on which they rely, so that no two rely
+    /// on one value; and that no ended owner holds a value.
     fn check(&mut self) -> Check {
         let holders = self.holders();
         for (value, us) in self.leases.valid(self.env.now).filter(|(_, one)| !is_java(one)) {
@@ -208,7 +208,7 @@ impl Scenario for Group {
 }
 
 impl Group {
-    /// One client does one of the things that it may do next.
+    /// A client starts one of its possible actions.
     fn act(&mut self, client: usize) {
         if self.clients[client].owner == 0 {
             self.last_owner += 1;
@@ -229,7 +229,7 @@ impl Group {
         self.env.send(client, call);
     }
 
-    /// The client relies on nothing any more.
+    /// Releases; the client relies on no value any more.
     fn release(&mut self, client: usize) {
         let (id, bound) = self.next_request(client);
         let Client { owner, field, set, .. } = std::mem::take(&mut self.clients[client]);
@@ -237,7 +237,8 @@ impl Group {
         self.env.send(client, self.calls[set].release(id, bound, &numbered_owner(owner)));
     }
 
-    /// An id and the bound: all requests of one owner carry one bound (C8).
+    /// The next request's id, and the owner's bound: all requests of one owner carry one bound
+    /// (rule C8).
     fn next_request(&mut self, client: usize) -> (RequestId, Bound) {
         self.last_request += 1;
         let not_after = START + u64::from(self.clients[client].owner) * 2_000 + 60_000;
@@ -245,7 +246,7 @@ impl Group {
         (request(self.last_request), bound)
     }
 
-    /// A value is not taken from a holder that relies on it.
+    /// Checks that no script takes a value from a holder that relies on it.
     fn check_taken(&self, value: &'static str, was: Option<&String>, by: &str) -> Check {
         let Some(was) = was else { return Ok(()) };
         if self.leases.is_valid(&(value, was.clone()), self.env.now) {
@@ -255,8 +256,8 @@ impl Group {
         Ok(())
     }
 
-    /// One of Redisson's clients does something. It may take values from another one of Redisson's
-    /// (FM7), but not from ours.
+    /// A Redisson client acts. It may take values from another Redisson client (FM7), but not from
+    /// this library's clients.
     fn act_as_java(&mut self, java: usize) -> Check {
         let before = self.holders();
         let Env { rng, model, now, coverage, .. } = &mut self.env;

@@ -1,5 +1,5 @@
-//! Guarded writes: holders come one after the other, each with a few writes, whose copies arrive at
-//! any time later.
+//! Guarded writes: successive holders, each with a few writes, whose copies arrive at any later
+//! time.
 
 use edgelatch::name::GuardKey;
 use edgelatch::protocol::calls::{GuardCalls, GuardedWrite, Stamp};
@@ -17,7 +17,7 @@ const MEMORY_MS: u64 = 600_000;
 const HOLDERS: u8 = 4;
 const SCHEDULES: u64 = 3_000;
 
-/// Half of the requests arrive late, and most a second time, when a fence may have been forgotten.
+/// Half of the requests arrive late, and half a second time, when Redis may have forgotten a fence.
 const NETWORK: Network = Network {
     lost: 10,
     reply_lost: 0,
@@ -29,7 +29,7 @@ const NETWORK: Network = Network {
 };
 
 struct Settings {
-    /// Each write of a holder has a number of its own.
+    /// Whether each write of a holder has a number of its own.
     numbers_writes: bool,
 }
 
@@ -40,8 +40,8 @@ struct Guard {
     settings: Settings,
     calls: GuardCalls,
     owners: Owners,
-    /// The holder that writes now: its number, its token, how often it has written and will write
-    /// still.
+    /// The current holder: its number, its token, and how many writes it has sent and will still
+    /// send.
     holder: u8,
     token: u64,
     writes: u64,
@@ -50,7 +50,7 @@ struct Guard {
 
 impl Scenario for Guard {
     type Settings = Settings;
-    /// There is one: for the next write.
+    /// The only timer: it starts the next write.
     type Timer = ();
 
     const LENGTH: u64 = 0;
@@ -66,7 +66,8 @@ impl Scenario for Guard {
         &mut self.env
     }
 
-    /// What is stored only moves on: from holder to holder, and from write to write.
+    /// Checks that the stored value never moves back: neither from holder to holder nor from write
+    /// to write.
     fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
         if reply.code == Code::Done {
             self.env.coverage.count("writes");
@@ -89,7 +90,7 @@ impl Scenario for Guard {
         let write = GuardedWrite::set(self.writes.to_string(), None);
         let stamp = stamp(self.token, self.holder, number);
         self.env.send(0, self.calls.write(request(1), UNBOUND, stamp, &write));
-        // Between holders it is long enough for a fence to be forgotten, at times.
+        // The pause between holders is sometimes long enough for Redis to forget a fence.
         let pauses: &[u64] =
             if self.left > 0 { &[5, 5, MEMORY_MS / 3] } else { &[10, MEMORY_MS + 61_000] };
         if self.left > 0 || self.holder < HOLDERS {

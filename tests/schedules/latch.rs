@@ -1,5 +1,4 @@
-//! A count-down latch, which Redisson uses too: whatever the network does, each count is counted
-//! once.
+//! A count-down latch that Redisson uses too: each call is counted once, whatever the network does.
 
 use edgelatch::name::LockName;
 use edgelatch::protocol::calls::{CountDownLatchCalls, LatchCount};
@@ -29,7 +28,7 @@ struct Latch {
     machines: Machines,
     calls: CountDownLatchCalls,
     requests: Requests,
-    /// What the latch has to be at.
+    /// The count that the latch must have.
     count: i64,
 }
 
@@ -79,7 +78,7 @@ impl Scenario for Latch {
         self.on_progress(progress)
     }
 
-    /// Redisson counts, too.
+    /// A Redisson client counts down too.
     fn interfere(&mut self) -> Check {
         if self.machines.env.rng.u8(0..30) == 0 {
             self.machines.env.model.java_counts_down(NAME);

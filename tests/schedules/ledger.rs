@@ -1,5 +1,4 @@
-//! Bookkeeping of a schedule: grants and ends of owners, tokens, leases, and requests that may be
-//! executed once.
+//! The records of a schedule: grants and ends of owners, tokens, leases, and idempotent requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +14,7 @@ pub(crate) struct Owners {
 }
 
 impl Owners {
-    /// An owner is granted at most once, and not after its end.
+    /// Records a grant: an owner is granted at most once, and not after its end.
     pub(crate) fn grant(&mut self, owner: &str, token: u64) -> Check {
         if self.ended.contains(owner) {
             return Err(format!("{owner} is granted after its end"));
@@ -31,7 +30,7 @@ impl Owners {
         self.granted.get(owner).copied()
     }
 
-    /// Ends an owner: nothing of it may come back. Returns false if it had ended already.
+    /// Ends an owner: nothing of it may return. Returns false if it had ended already.
     pub(crate) fn end(&mut self, owner: &str) -> bool {
         self.ended.insert(owner.to_owned())
     }
@@ -44,7 +43,7 @@ impl Owners {
         self.ended.iter()
     }
 
-    /// The token of a resource rises from grant to grant.
+    /// Records a token: the token of a resource rises from grant to grant.
     pub(crate) fn raise(&mut self, resource: &'static str, token: (u64, usize)) -> Check {
         match self.tokens.insert(resource, token) {
             Some(last) if token <= last => {
@@ -55,7 +54,7 @@ impl Owners {
     }
 }
 
-/// Until when, by Redis' clock, each holder relies on its lease.
+/// When each holder's lease ends, by Redis' clock.
 #[derive(Debug)]
 pub(crate) struct Leases<K>(BTreeMap<K, u64>);
 
@@ -64,13 +63,13 @@ impl<K: Ord> Leases<K> {
         Self(BTreeMap::new())
     }
 
-    /// A lease is granted or prolonged; it never gets shorter.
+    /// Grants or extends a lease; never shortens it.
     pub(crate) fn extend(&mut self, holder: K, until: u64) {
         let end = self.0.entry(holder).or_default();
         *end = until.max(*end);
     }
 
-    /// The leases that `keep` rejects are not relied on any more.
+    /// Drops the leases for which `keep` returns false.
     pub(crate) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
         self.0.retain(|holder, _| keep(holder));
     }
@@ -87,9 +86,9 @@ impl<K: Ord> Leases<K> {
 /// Requests that may be executed at most once, by their ids.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    /// Code and value of those that were done.
+    /// The code and value of each executed request.
     done: BTreeMap<String, (i64, String)>,
-    /// Must not be done any more.
+    /// The requests that must not be executed any more.
     closed: BTreeSet<String>,
 }
 
@@ -104,8 +103,8 @@ impl Requests {
         }
     }
 
-    /// A client knows the outcome of one call, which it has sent under these ids: the reply, or
-    /// `None` when it was not done.
+    /// Records that a client knows the outcome of one call, which it sent under these ids: the
+    /// reply, or `None` if the call was not executed.
     pub(crate) fn close(
         &mut self,
         sent: BTreeSet<String>,

@@ -1,5 +1,5 @@
-//! Clients that are driven by the real machines: each acquires, holds and releases again and again,
-//! or makes calls that are done once.
+//! Clients driven by the real machines. Each acquires, holds and releases in a loop, or makes
+//! idempotent calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,25 +20,25 @@ use test_support::calls::request;
 /// A timer of the client with this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// It may begin something new.
+    /// The client may begin a new job.
     Idle(usize),
-    /// Its machine wants to be polled.
+    /// The client's machine has a timeout.
     Machine(usize),
-    /// It does not need its hold any more.
+    /// The client does not need its hold any more.
     Work(usize),
 }
 
-/// What a client's progress means for the scenario.
+/// The consequence of a client's progress for the scenario.
 pub(crate) enum Progress {
-    /// This client is to begin something new.
+    /// This client begins a new job.
     Idle(usize),
-    /// Nothing is held any more under these latches.
+    /// The owners with these latches hold nothing any more.
     Ended(BTreeSet<String>),
-    /// The call that was sent under these ids had this code and value; `None`: it was not done.
+    /// The call with these request ids had this code and value; `None`: it was not executed.
     Once(BTreeSet<String>, Option<(i64, String)>),
 }
 
-/// A hold that its client knows of.
+/// A hold that its client knows.
 pub(crate) struct Hold {
     grant: Grant,
     watch: Renewal,
@@ -57,22 +57,22 @@ enum Job {
 enum End {
     Granted(Grant),
     Lost(Grant),
-    /// Nothing is held any more, or, where `certain` is false, that is not known.
+    /// Nothing is held any more; without `certain`, that is unknown.
     Over {
         certain: bool,
     },
-    /// The reply, or `None` when the call was not done.
+    /// The reply, or `None` if the call was not executed.
     Once(Option<Reply>),
 }
 
 #[derive(Default)]
 struct Client {
     job: Option<Job>,
-    /// A new machine is polled before it gets its first input.
+    /// Whether the machine is new: it is polled before its first input.
     is_new: bool,
-    /// What it has acquired last.
+    /// The target of its last acquisition.
     target: Option<Target>,
-    /// What it knows of Redis' clock.
+    /// Its knowledge of Redis' clock.
     clock: Option<ServerClock>,
     /// The calls of the job, by the numbers of their requests. Replies to earlier jobs are dropped.
     calls: BTreeMap<usize, CallId>,
@@ -85,20 +85,21 @@ struct Client {
 pub(crate) struct Machines {
     pub(crate) env: Env<Timer>,
     clients: Vec<Client>,
-    /// For how long they hold, and do nothing, at most.
+    /// The longest hold and the longest pause, in milliseconds.
     work_ms: u64,
     rest_ms: u64,
 }
 
 impl Machines {
-    /// Clients that are idle.
+    /// Creates idle clients.
     pub(crate) fn new(mut env: Env<Timer>, clients: usize, work_ms: u64, rest_ms: u64) -> Self {
         (0..clients).for_each(|client| env.set_timer(Timer::Idle(client), 0));
         let clients = (0..clients).map(|_| Client::default()).collect();
         Self { env, clients, work_ms, rest_ms }
     }
 
-    /// The client acquires, and then holds, with or without renewal, and releases or crashes.
+    /// Starts an acquisition. The client then holds, with or without renewal, and releases or
+    /// crashes.
     pub(crate) fn acquire(&mut self, client: usize, target: Target, lease: LeaseTime) {
         let patience = match self.env.rng.u8(0..3) {
             0 => Patience::Once,
@@ -121,7 +122,7 @@ impl Machines {
         self.begin(client, Job::Once(machine));
     }
 
-    /// The clients that rely on a hold now, with the holds.
+    /// The clients with an unexpired hold, and that hold.
     pub(crate) fn valid(&self) -> impl Iterator<Item = (usize, &Hold)> {
         let now = self.instant();
         self.clients.iter().enumerate().filter_map(move |(place, client)| match &client.job {
@@ -166,7 +167,7 @@ impl Machines {
         self.env.set_timer(Timer::Machine(client), 0);
     }
 
-    /// The client forgets what it does.
+    /// The client drops its job.
     fn rest(&mut self, client: usize) {
         self.clients[client].job = None;
         self.env.cancel_timer(Timer::Machine(client));
@@ -185,8 +186,8 @@ impl Machines {
         self.env.set_timer(Timer::Work(client), work);
     }
 
-    /// One client in ten crashes instead of a release, but for those with an endless hold, which
-    /// would never end.
+    /// Ends a hold: one client in ten crashes instead of releasing. A client with an endless hold
+    /// never crashes, since its hold would never end.
     fn end_work(&mut self, client: usize) {
         let Some(Job::Hold(hold)) = &self.clients[client].job else { return };
         let grant = hold.grant.clone();
@@ -251,7 +252,7 @@ impl Machines {
         }
     }
 
-    /// The clock of the clients, which begins at 0.
+    /// The time on the clients' clocks, which start at 0.
     fn instant(&self) -> Instant {
         let ms = self.env.now - START;
         Instant::from_millis(ms, ms)
@@ -265,7 +266,7 @@ impl Machines {
 }
 
 impl Job {
-    /// Moves the machine on until it is done, or until it waits, which is the error.
+    /// Drives the machine until it is done, or until it waits, which is the error.
     fn drive(
         &mut self,
         input: Option<Input>,

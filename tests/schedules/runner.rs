@@ -11,20 +11,20 @@ pub(crate) use super::env::{Env, START};
 pub(crate) use super::ledger::{Leases, Owners, Requests};
 pub(crate) use super::network::{Network, Request};
 
-/// What a schedule is played with. `S` is what only one scenario knows.
+/// The faults and rules of a schedule. `S` is the scenario's own settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<S> {
     pub(crate) network: Network,
     pub(crate) latches: Latches,
     /// The rule that the scripts leave out.
     pub(crate) without: Option<&'static str>,
-    /// The bound that each request carries instead of its own, which rule C8 forbids to move.
+    /// Computes a bound for each request that replaces its own; rule C8 forbids that.
     pub(crate) moving_bound: Option<MovingBound>,
     pub(crate) settings: S,
 }
 
 impl<S> Plan<S> {
-    /// A plan that leaves no rule out.
+    /// Creates a plan with all rules.
     pub(crate) const fn new(network: Network, settings: S) -> Self {
         Self { network, latches: Latches::On, without: None, moving_bound: None, settings }
     }
@@ -33,7 +33,7 @@ impl<S> Plan<S> {
         Self { without: Some(rule), ..self }
     }
 
-    /// The plan after a change of it.
+    /// Applies `change` to the plan and returns it.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
@@ -43,46 +43,46 @@ impl<S> Plan<S> {
 /// Returns the bound of a request, from the request and its own bound.
 pub(crate) type MovingBound = fn(&Request, Option<u64>) -> Option<u64>;
 
-/// The error says which invariant is broken.
+/// The error names the broken invariant.
 pub(crate) type Check = Result<(), String>;
 
-/// The programs at one object, and what must hold of it.
+/// A scenario: the programs that use one object, and its invariants.
 pub(crate) trait Scenario: Sized {
     type Settings;
-    /// The names of its timers.
+    /// The type that identifies its timers.
     type Timer: Copy + Ord;
 
-    /// For how many milliseconds clients begin something new.
+    /// How long clients begin new work, in milliseconds.
     const LENGTH: u64;
 
     fn new(settings: Self::Settings, env: Env<Self::Timer>) -> Self;
 
     fn env(&mut self) -> &mut Env<Self::Timer>;
 
-    /// A request is about to be executed.
+    /// Called before a request is executed.
     fn on_arrival(&mut self, _: &Request) {}
 
-    /// A request was executed.
+    /// Called after a request was executed.
     fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check;
 
-    /// A client gets a reply; `None` when its connection broke.
+    /// Called when a client receives a reply; with `None` when its connection broke.
     fn on_reply(&mut self, _: &Request, _: Option<Reply>) -> Check {
         Ok(())
     }
 
     fn on_timer(&mut self, timer: Self::Timer) -> Check;
 
-    /// What other programs do to the object between two events.
+    /// Lets other programs change the object between two events.
     fn interfere(&mut self) -> Check {
         Ok(())
     }
 
-    /// What must hold after every event.
+    /// Checks the invariants that hold after every event.
     fn check(&mut self) -> Check {
         Ok(())
     }
 
-    /// What must hold when nothing happens any more.
+    /// Checks the invariants that hold when no event is left.
     fn finish(&mut self) -> Check {
         Ok(())
     }
@@ -91,7 +91,7 @@ pub(crate) trait Scenario: Sized {
 /// A schedule in which an invariant is broken.
 pub(crate) struct Violation {
     what: String,
-    /// The seed, the time, what is broken, and the scripts that ran last.
+    /// The seed, the time, the broken invariant, and the scripts that ran last.
     report: String,
 }
 
@@ -139,7 +139,7 @@ fn play_events<S: Scenario>(scenario: &mut S) -> Check {
 }
 
 /// Plays one schedule for each seed below `seeds`, and fails if one breaks an invariant. Returns
-/// what came up in them.
+/// the counts of their events.
 pub(crate) fn assert_all_hold<S: Scenario>(
     seeds: u64,
     plan: impl Fn(u64) -> Plan<S::Settings>,
@@ -154,8 +154,8 @@ pub(crate) fn assert_all_hold<S: Scenario>(
     sum
 }
 
-/// Fails unless one of the schedules below `seeds` breaks an invariant, and one whose error
-/// contains one of these texts. Other violations do not count.
+/// Fails unless one of the schedules below `seeds` breaks an invariant with an error that contains
+/// one of these texts. Other violations do not count.
 pub(crate) fn assert_violated<S: Scenario>(
     what: &str,
     seeds: u64,

@@ -1,4 +1,4 @@
-//! What clients believe to hold, compared with each other and with what is so: after every step.
+//! Compares, after every step, the leases on which clients rely with each other and with Redis.
 
 use std::rc::Rc;
 
@@ -10,27 +10,29 @@ use super::host::{Place, SLEEP_MAX_MS};
 use super::wire::Wire;
 use test_support::history::Claim;
 
-/// A lease in the hands of a client.
+/// A lease that a client holds.
 pub(crate) struct Belief {
     pub(crate) host: usize,
     pub(crate) operation: u32,
     pub(crate) lease: Rc<Lease<Wire, Place>>,
     pub(crate) claims: Vec<Claim>,
-    /// Whether it is kept, so that its end has to be told.
+    /// The number of Redis servers that must store the hold.
     pub(crate) parts: usize,
+    /// Whether the client keeps its lease, so that it must be notified of its end.
     pub(crate) kept: bool,
-    /// Whether its lease was good when all was compared last.
+    /// Whether the lease was unexpired at the last comparison.
     pub(crate) valid: bool,
-    /// When it was first seen to have ended.
+    /// The time of the first comparison at which it had expired.
     pub(crate) ended_at: Option<u64>,
-    /// How late it may be told of its end, in microseconds.
+    /// How late the client may be notified of the lease's end, in microseconds.
     pub(crate) late_max: u64,
 }
 
-/// How late a timer may be that is exact, in microseconds: clocks are read in whole milliseconds.
+/// How late an exact timer may fire, in microseconds: hosts read their clocks in whole
+/// milliseconds.
 pub(crate) const LATE_MAX: u64 = 2_500;
-/// The same where the clock that timers go by has stood still, or another has run ahead of it: as
-/// long as the longest sleep. By a clock that is slow by a tenth.
+/// How late a timer may fire after its clock has stood still, or after another clock has run ahead
+/// of it, in microseconds: the longest sleep, by a clock that is slow by a tenth, and `LATE_MAX`.
 const DISTURBED: u64 = SLEEP_MAX_MS * 1_112 + LATE_MAX;
 
 impl Belief {
@@ -44,7 +46,7 @@ impl Belief {
 }
 
 impl Sim {
-    /// Compares all that is believed.
+    /// Compares all leases on which clients rely.
     pub(crate) fn look(&self) {
         let now = self.now();
         let mut witness = self.witness.borrow_mut();
@@ -68,7 +70,7 @@ impl Sim {
                         format!("I8 host {host} was not told of its loss in time")
                     });
                 }
-                // Whoever stood still finds out when it goes on.
+                // A host that stands still notices the end when it continues.
                 (false, Some(_)) if !awake => belief.ended_at = Some(now),
                 (false, Some(_)) => {}
             }
@@ -81,7 +83,7 @@ impl Sim {
         }
     }
 
-    /// I1
+    /// I1: clients that rely on a hold exclude each other.
     fn clash(&self, beliefs: &[Belief]) -> Option<String> {
         let held = || beliefs.iter().filter(|belief| belief.valid);
         let permits: u32 = held().map(Belief::permits).sum();
@@ -96,7 +98,7 @@ impl Sim {
         None
     }
 
-    /// I3 and I5: what is believed in stands in Redis, by one grant.
+    /// I3 and I5: Redis stores each hold on which a client relies, by one grant.
     fn missing(&self, witness: &super::witness::Witness) -> Option<String> {
         let nodes = self.nodes.borrow();
         for belief in witness.beliefs.iter().filter(|belief| belief.valid) {
@@ -118,7 +120,8 @@ impl Sim {
 }
 
 impl super::witness::Witness {
-    /// Timers of a host do not go by all of its clocks any more.
+    /// Some clock of the host was set or stood still: its timers may now fire as late as
+    /// `DISTURBED`.
     pub(crate) fn disturbs(&mut self, host: usize, now: u64) {
         for belief in self.beliefs.iter_mut().filter(|belief| belief.host == host) {
             belief.late_max = DISTURBED;

@@ -2,17 +2,16 @@
 
 use edgelatch::time::Instant;
 
-/// What a host's clocks are like. Times are in microseconds since the schedule began, by a clock
-/// that is always right.
+/// The state of a host's clocks. Times are in microseconds of exact time since the schedule began.
 #[derive(Clone, Debug)]
 pub(crate) struct Clocks {
     monotonic_base: u64,
     wall_base: u64,
-    /// By how many millionths both run fast.
+    /// By how many millionths both clocks run fast.
     ppm: i64,
-    /// By how much the wall clock was set.
+    /// By how much the wall clock was set, in microseconds.
     set_by: i64,
-    /// Whether the monotonic clock stands still while the host does.
+    /// Whether the monotonic clock stands still while its host does.
     stands: bool,
     wall_stands: bool,
     stood_for: u64,
@@ -34,35 +33,36 @@ impl Clocks {
         }
     }
 
-    /// The same, but a host that stands still notices it by no clock.
+    /// Makes both clocks stand still while their host does, so that it cannot notice.
     pub(crate) const fn both_stand(mut self) -> Self {
         (self.stands, self.wall_stands) = (true, true);
         self
     }
 
     const fn paced(&self, time: u64) -> u64 {
-        // Schedules last for hours at the most: far from the range's end.
+        // A schedule lasts a few hours at most: far below the range's end.
         time.saturating_mul(1_000_000u64.saturating_add_signed(self.ppm)) / 1_000_000
     }
 
-    /// What the monotonic clock shows, in microseconds.
+    /// The monotonic clock's time, in microseconds.
     pub(crate) fn monotonic(&self, now: u64) -> u64 {
         self.monotonic_base + self.paced(self.awake(now))
     }
 
-    /// How much time has passed that a clock has noticed which stands still with its host.
+    /// The time for which the host did not stand still, if its monotonic clock stands still with
+    /// it; otherwise `now`.
     fn awake(&self, now: u64) -> u64 {
         self.stands_since.filter(|_| self.stands).unwrap_or(now) - self.stood_for
     }
 
-    /// What both show.
+    /// The time on both clocks.
     pub(crate) fn read(&self, now: u64) -> Instant {
         let passed = if self.wall_stands { self.awake(now) } else { now };
         let wall = (self.wall_base + self.paced(passed)).saturating_add_signed(self.set_by);
         Instant::from_millis(self.monotonic(now) / 1000, wall / 1000)
     }
 
-    /// When the monotonic clock shows this, unless it stands still before.
+    /// When the monotonic clock reaches this time, unless it stands still before.
     pub(crate) fn when(&self, monotonic: u64, now: u64) -> u64 {
         let left = monotonic.saturating_sub(self.monotonic(now));
         now + left * 1_000_000 / 1_000_000u64.saturating_add_signed(self.ppm) + 1

@@ -1,5 +1,5 @@
-//! Virtual time: what is due when, and who goes on then. One thread, one queue, and nothing that a
-//! seed does not say.
+//! Virtual time: a queue of events, and the tasks that they wake. Runs on one thread; the seed
+//! determines everything.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -20,10 +20,10 @@ use super::wire::{Feed, Letter, Mailbox, Outcome};
 use super::witness::Witness;
 use test_support::history::History;
 
-/// More happens in no schedule that ends.
+/// More events than any schedule needs that ends.
 const EVENTS_MAX: u32 = 60_000;
 
-/// One schedule, being played.
+/// One running schedule.
 pub(crate) struct Sim {
     pub(crate) plan: Plan,
     now: Cell<u64>,
@@ -31,21 +31,21 @@ pub(crate) struct Sim {
     numbered: Cell<u32>,
     tasks: RefCell<Vec<Task>>,
     ready: Ready,
-    /// Which task is polled.
+    /// The index of the task that is polled.
     pub(crate) polled: Cell<usize>,
     pub(crate) machines: RefCell<Vec<Machine>>,
     pub(crate) nodes: RefCell<Vec<Node>>,
     pub(crate) witness: RefCell<Witness>,
-    /// What clients see.
+    /// What the clients observe.
     pub(crate) history: RefCell<History>,
     pub(crate) seen: Seen,
     pub(crate) story: Option<RefCell<Story>>,
     pub(crate) healed: Cell<bool>,
-    /// Requests, sleeps and streams that somebody still has.
+    /// The requests, sleeps and streams that a client still owns.
     pub(crate) open: Cell<usize>,
 }
 
-/// Something that is due.
+/// An event, and when it is due.
 struct Event {
     at: u64,
     number: u32,
@@ -61,7 +61,8 @@ pub(crate) enum What {
     Strikes(Strike),
 }
 
-/// The sooner is the greater, and of two at the same time the one that came first.
+/// Orders events for the max-heap: the earlier is the greater; at the same time, the one scheduled
+/// first.
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
@@ -132,7 +133,7 @@ impl Sim {
         self.now.get()
     }
 
-    /// Puts down that something happens, so much later.
+    /// Schedules an event in `delay` microseconds.
     pub(crate) fn after(&self, delay: u64, what: What) {
         self.at(self.now() + delay, what);
     }
@@ -143,7 +144,7 @@ impl Sim {
         self.events.borrow_mut().push(Event { at, number, what });
     }
 
-    /// A task on a host.
+    /// Starts a task on a host.
     pub(crate) fn spawn(
         &self,
         host: usize,
@@ -157,14 +158,14 @@ impl Sim {
         self.witness.borrow_mut().operations.push(0);
     }
 
-    /// Says what happens, to whom it is told.
+    /// Adds a line to the history, if this run records one.
     pub(crate) fn tell(&self, line: impl FnOnce() -> String) {
         if let Some(story) = &self.story {
             story.borrow_mut().add(self.now(), line());
         }
     }
 
-    /// A promise was broken.
+    /// Records that a promise was broken.
     pub(crate) fn broken(&self, what: impl FnOnce() -> String) {
         let mut witness = self.witness.borrow_mut();
         if witness.broken.is_none() {
@@ -178,7 +179,7 @@ impl Sim {
         !self.plan.is_blind && self.witness.borrow().broken.is_some()
     }
 
-    /// Plays until nothing is left to do.
+    /// Plays until no event is left.
     pub(crate) fn play(self: &Rc<Self>) {
         for _ in 0..EVENTS_MAX {
             self.poll_all();
@@ -193,7 +194,8 @@ impl Sim {
         self.broken(|| "I7 it goes on and on".into());
     }
 
-    /// The next that means something. Of what nobody waits for any more, time does not pass for it.
+    /// Returns the next event that has an effect. Skips cancelled timers, so that time does not
+    /// advance for them.
     fn next(&self) -> Option<Event> {
         let mut events = self.events.borrow_mut();
         while let Some(event) = events.pop() {
@@ -236,7 +238,7 @@ impl Sim {
             bell.rung.store(false, Memory::Relaxed);
             let Some(mut future) = future else { continue };
             if self.machines.borrow().get(host).is_some_and(Machine::stands) {
-                // Whatever it was woken for, it finds out when its host goes on.
+                // Its host stands still: the task is polled when the host continues.
                 self.machines.borrow_mut()[host].slept(task);
                 self.tasks.borrow_mut()[task].future = Some(future);
                 continue;
@@ -255,7 +257,7 @@ impl Sim {
         bell.wake_by_ref();
     }
 
-    /// A host's tasks are no more.
+    /// Drops all tasks of a host.
     pub(crate) fn drop_tasks(&self, host: usize) {
         let mut dropped = Vec::new();
         for task in self.tasks.borrow_mut().iter_mut().filter(|task| task.host == host) {
@@ -264,12 +266,13 @@ impl Sim {
         self.seen.count(Sight::TasksDropped, dropped.len() as u64);
     }
 
-    /// Whether somebody still does something.
+    /// Whether any task is unfinished.
     pub(crate) fn is_busy(&self) -> bool {
         self.tasks.borrow().iter().any(|task| task.future.is_some())
     }
 
-    /// Nobody holds anything of it any more: tasks hold on to what they are part of.
+    /// Drops all tasks, leases and events. The tasks hold references to the simulation, which would
+    /// never be freed otherwise.
     pub(crate) fn clear(&self) {
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         drop(tasks);

@@ -1,4 +1,4 @@
-//! Many schedules, on all cores.
+//! Plays many schedules, on all cores.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,19 +8,19 @@ use super::plan::{Kind, Limits, Plan};
 use super::schedule::play;
 use super::seen::Seen;
 
-/// What came of many schedules.
+/// The result of many schedules.
 pub(crate) struct Explored {
     pub(crate) played: u64,
     pub(crate) seen: Seen,
-    /// The first that broke a promise, by its seed.
+    /// The failed schedule with the lowest seed, and the promise that it broke.
     pub(crate) failed: Option<(u64, String)>,
 }
 
-/// So many seeds are taken at a time.
+/// How many seeds a thread takes at a time.
 const CHUNK: u64 = 256;
 
-/// Plays the schedules of these seeds, up to the first that breaks a promise: of all that are
-/// found, the one with the least seed.
+/// Plays the schedules of these seeds until one breaks a promise. Returns the failure with the
+/// lowest seed of those found.
 pub(crate) fn explore(kind: Kind, limits: Limits, seed: u64, schedules: u64) -> Explored {
     let (next, played) = (AtomicU64::new(0), AtomicU64::new(0));
     let found: Mutex<Option<(u64, String)>> = Mutex::new(None);

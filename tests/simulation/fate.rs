@@ -1,46 +1,47 @@
-//! What becomes of one request, drawn when it is sent.
+//! The faults that one request meets, drawn when it is sent.
 
 use fastrand::Rng;
 
 use super::faults::Fault;
 use super::plan::Plan;
 
-/// Times are in microseconds from the sending, or from the execution for what comes back.
+/// The delays and faults of one request. Times are in microseconds: from the sending, or for
+/// `returns` from the execution.
 #[derive(Debug)]
 pub(crate) struct Fate {
-    /// It does not leave.
+    /// Whether the request fails before it leaves.
     pub(crate) stays: bool,
     /// When the connection breaks, if it does.
     pub(crate) breaks: Option<u64>,
-    /// When it arrives; `None` if it is lost.
+    /// When the request arrives; `None` if it is lost.
     pub(crate) arrives: Option<u64>,
-    /// When copies of it arrive, which nobody waits for.
+    /// When copies of the request arrive; their replies are dropped.
     pub(crate) copies: Vec<u64>,
-    /// How long the answer takes; `None` if it is lost.
+    /// How long the reply takes; `None` if it is lost.
     pub(crate) returns: Option<u64>,
-    /// The gateway has no time, and does nothing.
+    /// Whether the gateway rejects the request as overloaded, and executes nothing.
     pub(crate) throttled: bool,
-    /// What comes back in place of the answer.
+    /// What the client receives in place of the reply.
     pub(crate) instead: Option<Instead>,
 }
 
-/// What comes back in place of an answer.
+/// A substitute for a reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Instead {
-    /// A status of the gateway's.
+    /// An empty body with this status, from the gateway.
     Failure(u16),
-    /// This body, of those that are none.
+    /// The body with this index in `GARBAGE`.
     Garbage(usize),
-    /// So many 256ths of the body.
+    /// This many 256ths of the body.
     Cut(usize),
-    /// An answer to somebody else, or an older one.
+    /// The reply to another client, or an older reply.
     Others(usize),
 }
 
 impl Fate {
-    /// A request's that meets no fault.
+    /// Draws the delays of a request without faults.
     fn without_fault(plan: &Plan, rng: &mut Rng, healed: bool) -> Self {
-        // A network without faults is faster than clients give up.
+        // A network without faults must be faster than the clients' timeouts.
         let most = if healed { plan.way.min(plan.attempt * 100) } else { plan.way };
         let way = |rng: &mut Rng| 50 + rng.u64(0..most);
         let (arrives, returns) = (Some(way(rng)), Some(way(rng)));
@@ -48,7 +49,8 @@ impl Fate {
         Self { stays, breaks, arrives, copies: Vec::new(), returns, throttled, instead }
     }
 
-    /// Of one message by a seed of its own: what the others meet is not changed by it.
+    /// Draws the fate of one message from a seed of its own, so that it does not change the fate of
+    /// other messages.
     pub(crate) fn draw(plan: &Plan, seed: u64, healed: bool) -> Self {
         let mut rng = Rng::with_seed(seed);
         let mut fate = Self::without_fault(plan, &mut rng, healed);
@@ -56,7 +58,7 @@ impl Fate {
             return fate;
         }
         for fault in plan.faults.iter() {
-            // Drawn whether or not it strikes, for the same reason.
+            // Both are drawn whether or not the fault strikes, for the same reason.
             let (chance, mut own) = (rng.u32(0..256), rng.fork());
             if chance < plan.odds {
                 fate.meet(fault, plan, &mut own);
@@ -66,8 +68,8 @@ impl Fate {
     }
 
     fn meet(&mut self, fault: Fault, plan: &Plan, rng: &mut Rng) {
-        // From a moment to beyond what the request is about, each order of magnitude as often as
-        // the others.
+        // From a few microseconds to longer than the lease, with each order of magnitude equally
+        // likely.
         let span =
             |rng: &mut Rng, longest_ms: u64| rng.u64(0..longest_ms * 1_000) >> rng.u32(0..12);
         let lease = plan.lease * 5 / 4;

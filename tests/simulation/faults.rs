@@ -1,4 +1,5 @@
-//! What may go wrong, by the letters of the scenarios: each schedule draws which of these do.
+//! The classes of faults, by the letters of the scenarios. Each schedule draws the classes that are
+//! on.
 
 use fastrand::Rng;
 
@@ -9,37 +10,37 @@ named! {
     Fault {
         /// A request is lost before it is executed (A).
         Lost = "lost",
-        /// It is executed, and its answer is lost (A).
+        /// A request is executed, and its reply is lost (A).
         Unanswered = "unanswered",
-        /// Requests and answers take their time, up to some leases (A, B).
+        /// Requests and replies take up to several leases (A, B).
         Slow = "slow",
-        /// Something on the way sends a request several times (A).
+        /// The network delivers a request several times (A).
         Copies = "copies",
-        /// Copies come late: up to beyond the horizon (A).
+        /// Copies arrive late: up to beyond the horizon (A).
         LateCopies = "late-copies",
-        /// Somebody else's answer, or an older one (A).
+        /// A client receives a reply to another client, or an older one (A).
         Swapped = "swapped",
-        /// A wall clock is set (B).
+        /// A host's wall clock is set (B).
         WallSteps = "wall-steps",
-        /// Timers go off late (B).
+        /// Timers fire late (B).
         LateTimers = "late-timers",
-        /// Clocks run faster or slower than is reckoned with (B).
+        /// Clocks run faster or slower than clients allow for (B).
         Drift = "drift",
-        /// A host stands still and goes on (C).
+        /// A host stands still and continues (C).
         Suspensions = "suspensions",
         /// A host stops for good (C).
         Stops = "stops",
         /// A host is copied while it runs (C).
         Clones = "clones",
-        /// The gateway has no time: 429 and 503, before anything is done (D).
+        /// The gateway is overloaded: it replies 429 or 503 and executes nothing (D).
         Throttled = "throttled",
         /// The gateway fails after the script has run (D).
         Failing = "failing",
-        /// Answers that are none (D).
+        /// The gateway returns bodies that are not replies (D).
         Garbage = "garbage",
-        /// Answers that end early (D).
+        /// Bodies end early (D).
         Cut = "cut",
-        /// Connections that break, or are never made (D).
+        /// Connections break, or are never made (D).
         Broken = "broken",
         /// Redis forgets its scripts (E).
         Flushes = "flushes",
@@ -47,30 +48,30 @@ named! {
         Unready = "unready",
         /// Redis has no memory left (E).
         Memory = "memory",
-        /// Redis forgets a key (E).
+        /// Redis evicts a key (E).
         Evictions = "evictions",
-        /// Redis starts anew with nothing (E).
+        /// Redis restarts without data (E).
         Restarts = "restarts",
-        /// A replica takes over that lacks the last writes (E).
+        /// A replica without the last writes takes over (E).
         Failovers = "failovers",
         /// Redis' clock is set forward (B).
         ServerForward = "server-forward",
         /// Redis' clock is set back (B).
         ServerBack = "server-back",
-        /// Streams that end (F).
+        /// Streams end (F).
         StreamsEnd = "streams-end",
-        /// Streams that say nothing (F).
+        /// Streams are silent (F).
         StreamsSilent = "streams-silent",
-        /// Messages that nobody has published (F).
+        /// A stream delivers messages that no client has published (F).
         Forged = "forged",
-        /// Messages that are lost (F).
+        /// Messages are lost (F).
         Unheard = "unheard",
-        /// A client of Redisson's (H).
+        /// A Redisson client uses the lock too (H).
         Java = "java",
     }
 }
 
-/// Which classes are on.
+/// The set of classes that are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Faults(u64);
 
@@ -95,18 +96,18 @@ impl Faults {
         Fault::ALL.iter().copied().filter(move |fault| self.has(*fault))
     }
 
-    /// A swarm: some classes are on, and most are not, so that each has schedules in which nothing
-    /// hides it.
+    /// Draws a set (swarm testing): some classes are on and most are off, so that each class also
+    /// occurs in schedules in which no other class hides its effects.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let share = [0, 10, 25, 50][rng.usize(0..4)];
         Fault::ALL.iter().fold(Self::NONE, |on, fault| {
-            // What no client can make good is left out more often: there less is promised.
+            // Faults that no client can compensate are rarer: fewer promises hold with them.
             let share = if fault.is_of_redis() { share / 4 } else { share };
             if rng.u32(0..100) < share { on.with(*fault) } else { on }
         })
     }
 
-    /// Their names, as the command takes them.
+    /// The names of the classes, as the command takes them.
     pub(crate) fn names(self) -> String {
         let names: Vec<_> = self.iter().map(Fault::name).collect();
         if names.is_empty() { "none".into() } else { names.join(",") }
@@ -114,7 +115,8 @@ impl Faults {
 }
 
 impl Fault {
-    /// Whether it breaks what exclusion rests on: the clocks (C1), or that no write is lost (C2).
+    /// Whether it breaks an assumption of exclusion: good clocks (C1), or that no write is lost
+    /// (C2).
     pub(crate) const fn is_of_redis(self) -> bool {
         use Fault::{Drift, Evictions, Failovers, Restarts, ServerBack, ServerForward};
         matches!(self, Drift | Evictions | Failovers | Restarts | ServerBack | ServerForward)

@@ -1,4 +1,4 @@
-//! The other end of the wire: a gateway that speaks Upstash's dialect, as bytes.
+//! A gateway that speaks Upstash's dialect, as bytes.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -11,10 +11,10 @@ use super::engine::Sim;
 use super::seen::Sight;
 use super::wire::Letter;
 
-/// The token that it wants to see.
+/// The token that the gateway requires.
 pub(crate) const TOKEN: &str = "token";
 
-/// A command as it came: its words.
+/// The words of one command.
 pub(crate) type Command = Vec<String>;
 
 /// A command that runs a script.
@@ -24,14 +24,14 @@ pub(crate) struct Run<'a> {
     pub(crate) args: &'a [String],
 }
 
-/// A script, by its place among all.
+/// A script, by its index in `scripts::ALL`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known(pub(crate) usize);
 
-/// The text of each script: what a client sends, and nothing that it would tell besides.
+/// The source of each script as clients of this gateway send it: without the key-locking line.
 static SOURCES: LazyLock<Vec<String>> =
     LazyLock::new(|| scripts::ALL.iter().map(|script| script.source(false)).collect());
-/// The places of the scripts by their hashes.
+/// The index of each script by its hash.
 static HASHES: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     scripts::ALL.iter().enumerate().map(|(place, script)| (script.sha1(false), place)).collect()
 });
@@ -42,7 +42,7 @@ impl Known {
     }
 
     fn by_text(text: &str) -> Option<Self> {
-        // A caller's own stands in front of ours, and is sent whole each time.
+        // A caller's own script precedes the source of `eval`, and clients send it whole each time.
         let eval = || scripts::ALL.iter().position(|script| script.name == "eval");
         let own = text.contains("local function own(").then(eval).flatten();
         own.or_else(|| SOURCES.iter().position(|source| source == text)).map(Self)
@@ -62,7 +62,7 @@ pub(crate) fn commands(request: &Request) -> Option<Vec<Command>> {
     }
 }
 
-/// What a history says of a command.
+/// Formats a command for the history.
 pub(crate) fn shown(command: &Command) -> String {
     match run_of(command) {
         Ok(run) => {
@@ -80,7 +80,7 @@ pub(crate) fn shown(command: &Command) -> String {
     }
 }
 
-/// What a command asks for.
+/// Parses a command that runs a script.
 fn run_of(command: &Command) -> Result<Run<'_>, &'static str> {
     let [verb, text, count, rest @ ..] = command.as_slice() else {
         return Err("ERR wrong number of arguments");
@@ -97,7 +97,7 @@ fn run_of(command: &Command) -> Result<Run<'_>, &'static str> {
 }
 
 impl Sim {
-    /// Does what a request asks for; answers a status and a body.
+    /// Executes the commands of a request; returns a status and a body.
     pub(crate) fn executes(&self, letter: &Letter) -> (u16, Vec<u8>) {
         let request = &letter.request;
         let is_ours = request.authorization.as_deref().and_then(|it| it.strip_prefix("Bearer "));

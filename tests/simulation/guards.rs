@@ -1,5 +1,4 @@
-//! What is written beside what is held, by a guard or by a script of the caller's; and what must
-//! not become of it.
+//! Writes under a lease, by a guard or by a caller's script, and the promises about them.
 
 use std::mem;
 use std::time::Duration;
@@ -21,27 +20,28 @@ use super::redis::Node;
 use super::seen::Sight;
 use super::wire::Wire;
 
-/// The shortest memory that there is: fences are forgotten within a schedule.
+/// The shortest possible memory: within a schedule, Redis forgets fences.
 const SHORT: Duration = Duration::from_secs(60);
-/// For so long copies of a write may do it of which its writer has not heard, in microseconds: a
-/// minute and a half, by a clock that is known within a hundredth.
+/// How long copies of a write with an unknown outcome may still be executed, in microseconds: 90 s,
+/// by a clock with an error below 1 %, rounded up.
 const COPIES: u64 = 91_000_000;
 
-/// What a caller has run: no other may have counted there.
+/// A caller's script. It fails if it runs a second time with the same key.
 const OWN: &str = "local count=redis.call('INCR',KEYS[1]) if count>tonumber(ARGV[1]) then error('too many') end return count";
 
-/// What was seen of all that. Keys that are guarded are on one Redis.
+/// The writes that the witness has recorded. All guarded keys are on one Redis.
 #[derive(Default)]
 pub(crate) struct Writes {
     all: Vec<Write>,
     newest: Vec<Newest>,
 }
 
-/// One of them, by its number: the value that it writes, or a part of the key that it counts in.
+/// A write. Its index in `all` is the value that a guard writes, or a part of the key in which a
+/// script counts.
 #[derive(Default)]
 struct Write {
     is_done: bool,
-    /// From when on it is not done any more: what its writer was told.
+    /// When the write must not be executed any more, by the result that its writer received.
     over_at: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ impl Player {
     pub(crate) async fn writes(&self, lease: &Lease<Wire, Place>) {
         let sim = &self.sim;
         let is_of_several = sim.plan.kind == Kind::Multi;
-        // Tokens of two names must not meet at one guard.
+        // Each name has a guard of its own: tokens of different names cannot be compared.
         let name = NAMES.into_iter().find(|name| is_of_several && lease.token_of(name).is_some());
         let key = format!("guarded:{}", name.unwrap_or_default());
         let is_short = sim.plan.draws & 2 == 2;
@@ -77,7 +77,7 @@ impl Player {
         sim.is_told(number, told);
     }
 
-    /// Has a script of its own run once, under a lease.
+    /// Runs a script of the caller's once, under a lease.
     pub(crate) async fn runs_own(&self, lease: &Lease<Wire, Place>) {
         let sim = &self.sim;
         let number = sim.witness.borrow_mut().writes.begins();
@@ -91,7 +91,7 @@ impl Player {
                 Told::NotExecuted
             }
             Err(EvalError::Request(_)) => Told::Perhaps,
-            // It has run again, as nobody remembered that it had.
+            // The script ran a second time, since Redis had lost the record of the first run.
             Err(EvalError::ScriptFailed(_)) if !sim.remembers() => Told::Done,
             other => return sim.broken(|| format!("I10 a script is said to be {other:?}")),
         };
@@ -99,24 +99,24 @@ impl Player {
     }
 }
 
-/// What a writer is told of a write.
+/// The outcome that a writer received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Told {
     Done,
     NotExecuted,
-    /// It may have been done, and a copy may do it.
+    /// It may have been executed, or a copy of it may still be.
     Perhaps,
 }
 
 impl Sim {
-    /// I10: what a writer is told is so.
+    /// I10: the outcome that a writer receives is true.
     fn is_told(&self, number: usize, told: Told) {
         let remembers = self.remembers();
         let mut witness = self.witness.borrow_mut();
         let write = &mut witness.writes.all[number];
         let copies = match told {
             Told::NotExecuted => 0,
-            // It is told by clocks that are right.
+            // The client's bound assumes clocks within the drift allowance.
             Told::Done | Told::Perhaps if self.plan.has(Fault::Drift) => u64::MAX,
             Told::Done | Told::Perhaps => COPIES,
         };
@@ -131,21 +131,21 @@ impl Sim {
         }
     }
 
-    /// Whether each Redis does.
+    /// Whether every Redis still has its records.
     fn remembers(&self) -> bool {
         self.nodes.borrow().iter().all(remembers)
     }
 }
 
 impl Writes {
-    /// Another write; answers its number.
+    /// Records the start of a write; returns its number.
     fn begins(&mut self) -> usize {
         self.all.push(Write::default());
         self.all.len() - 1
     }
 
-    /// I2, I6 and I10: what is newer stays, and what is done is done once, and not after its writer
-    /// was told that it is not.
+    /// I2, I6 and I10: a newer value is never overwritten; a write is executed at most once, and
+    /// not after its writer received the outcome that it was not.
     pub(crate) fn executed(
         &mut self,
         sim: &Sim,
@@ -167,7 +167,8 @@ impl Writes {
         newer.or(done).filter(|_| remembers(node))
     }
 
-    /// I3, I6 and I10: a caller's script runs while its lease is held, once, and not after its end.
+    /// I3, I6 and I10: a caller's script runs while its lease is held, at most once, and not after
+    /// its end.
     pub(crate) fn ran(
         &mut self,
         sim: &Sim,
@@ -176,7 +177,7 @@ impl Writes {
         cells: &[Cell],
         stood: bool,
     ) -> Option<String> {
-        // What ran before is told again, and has run only once.
+        // A repeated result is not a second run.
         let [Cell::Int(1), _, Cell::Int(0), ..] = cells else { return None };
         sim.seen.count(Sight::Ran, 1);
         let number = run.keys.last()?.rsplit(':').next()?;
@@ -186,7 +187,7 @@ impl Writes {
         stranger.or_else(|| done.filter(|_| remembers(node)))
     }
 
-    /// It is done now; says what is wrong with that.
+    /// Records the write's execution; returns the broken promise, if any.
     fn is_done(&mut self, sim: &Sim, number: &str) -> Option<String> {
         let write = &mut self.all[number.parse::<usize>().unwrap()];
         if mem::replace(&mut write.is_done, true) {
@@ -196,7 +197,7 @@ impl Writes {
         is_over.then(|| format!("I10 write {number} is done after its end"))
     }
 
-    /// Puts down that this is the newest write; says what is wrong with that.
+    /// Records this write as the newest; returns the broken promise, if any.
     fn comes_after(&mut self, key: &str, token: u64, owner: &str) -> Option<String> {
         let this = Newest { key: key.into(), token, owner: owner.into() };
         let Some(newest) = self.newest.iter_mut().find(|newest| newest.key == key) else {
@@ -209,8 +210,8 @@ impl Writes {
     }
 }
 
-/// A fence or a record that was lost is not missed, and one that has run out is, when the clock
-/// goes back to where it stood.
+/// Whether Redis still has its fences and records. It may have lost them with its data; and when
+/// its clock is set back, it may have removed records that should still exist.
 const fn remembers(node: &Node) -> bool {
     !node.has_lost && !node.went_back
 }

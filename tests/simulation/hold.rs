@@ -1,21 +1,21 @@
-//! What a hold is in Redis, whatever kind it is of.
+//! How Redis stores the hold of each kind of object.
 
 use super::gateway::Run;
 use super::redis::Node;
 use test_support::script_model::holds::raw;
 
-/// Where it stands.
+/// Where Redis stores a hold.
 pub(crate) enum Hold {
     /// A field in each of these hashes.
     Field { names: Vec<String>, field: String },
     /// These values of a group.
     Values { group: String, fields: Vec<String>, owner: String },
-    /// These members of a set, each with its end.
+    /// These members of a sorted set, each with its end.
     Members { set: String, members: Vec<String> },
 }
 
 impl Hold {
-    /// That for which a script asks.
+    /// The hold that an acquiring script requests.
     pub(crate) fn of(run: &Run<'_>) -> Self {
         let (keys, args) = (run.keys, run.args);
         match run.script.script().name {
@@ -40,7 +40,7 @@ impl Hold {
         }
     }
 
-    /// The names whose tokens rise with it.
+    /// The names whose tokens rise with the hold.
     pub(crate) fn names(&self, run: &Run<'_>) -> Vec<String> {
         match self {
             Self::Field { names, .. } => names.clone(),
@@ -48,8 +48,8 @@ impl Hold {
         }
     }
 
-    /// Whether all of it is there, whether or not its lease has run out: what nobody has taken
-    /// since is given back all the same.
+    /// Whether Redis stores all of the hold, expired or not: a release also gives back a hold that
+    /// has expired and that no other client has acquired since.
     pub(crate) fn is_there(&self, node: &Node, now: u64) -> bool {
         match self {
             Self::Members { set, members } => {
@@ -59,7 +59,7 @@ impl Hold {
         }
     }
 
-    /// Whether all of it is there, once, at this time.
+    /// Whether Redis stores all of the hold once, unexpired at this time.
     pub(crate) fn stands(&self, node: &Node, now: u64) -> bool {
         let now = node.millis(now);
         match self {

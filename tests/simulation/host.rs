@@ -1,4 +1,4 @@
-//! A host: its clocks, its timers, its entropy; and what becomes of them while it stands still.
+//! A host: its clocks, its timers and its entropy. A host may stand still.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -15,11 +15,11 @@ use super::engine::{Sim, What};
 use super::faults::Fault;
 use super::plan::Tooth;
 
-/// The longest sleep at once, in milliseconds: as `src/host` has it, so that clocks are looked at
-/// again after a host has stood still.
+/// The longest single sleep, in milliseconds. Equals the limit in `src/host`, so that clients read
+/// their clocks again soon after a host has stood still.
 pub(crate) const SLEEP_MAX_MS: u64 = 5_000;
 
-/// A machine that runs clients.
+/// A host that runs clients.
 pub(crate) struct Machine {
     pub(crate) clocks: Clocks,
     pub(crate) rng: Rng,
@@ -27,7 +27,7 @@ pub(crate) struct Machine {
     pub(crate) is_dead: bool,
 }
 
-/// What has come up for it while it stands still.
+/// The events and tasks of a host that it postpones while it stands still.
 #[derive(Default)]
 struct Standing {
     events: Vec<What>,
@@ -43,7 +43,8 @@ impl Machine {
         self.standing.is_some()
     }
 
-    /// What comes up for it: later, when it stands still; never, when it is dead.
+    /// Filters an event for this host: postpones it while the host stands still, and drops it when
+    /// the host is dead.
     pub(crate) fn meets(&mut self, what: What) -> Option<What> {
         match &mut self.standing {
             _ if self.is_dead => None,
@@ -75,7 +76,7 @@ impl Machine {
     }
 }
 
-/// What a task sees of its host.
+/// A task's access to its host.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) sim: Rc<Sim>,
@@ -91,8 +92,8 @@ impl Host for Place {
         Sleep { place: self, deadline, alarm: None }
     }
 
-    /// A number in front that tells owners apart, so that a history can speak of them, and chance
-    /// behind it.
+    /// Returns random bytes behind a number that is unique to them, so that a history can tell
+    /// owners apart.
     fn entropy(&self) -> Result<[u8; 32], NoEntropy> {
         let mut bytes = [0; 32];
         self.sim.machines.borrow_mut()[self.host].rng.fill(&mut bytes);
@@ -163,7 +164,7 @@ impl Sim {
         };
         if self.plan.has(Fault::LateTimers) && !self.healed.get() {
             let late = self.machines.borrow_mut()[host].rng.u64(0..1 << 24);
-            // Most by little, some by seconds.
+            // Most timers fire a little late, some by seconds.
             at += late >> (late & 15);
         }
         if self.plan.lacks(Tooth::DeafTimers) {
@@ -176,7 +177,7 @@ impl Sim {
         alarm
     }
 
-    /// It rings, unless the clock that it goes by has stood still meanwhile.
+    /// Fires a timer, unless its clock has stood still meanwhile: then schedules it again.
     pub(crate) fn rings(&self, alarm: &Rc<Alarm>) {
         let now = self.now();
         let at = {

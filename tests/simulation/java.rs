@@ -1,5 +1,5 @@
-//! A client of Redisson's: takes a lock when it is free, by its own script's rules, and leaves it
-//! some time later.
+//! A Redisson client. It acquires a lock when it is free, by the rules of Redisson's script, and
+//! releases it some time later.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::seen::Sight;
 use super::strikes::Strike;
 use test_support::script_model::Value;
 
-/// What it is called in Redis: of version 4, as its UUIDs are.
+/// Its field in Redis: a UUID of version 4, as Redisson's are.
 const FIELD: &str = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
 const LOCK: &str = "a";
 const CHANNEL: &str = "redisson_lock__channel:{a}";

@@ -1,6 +1,6 @@
-//! Enumerations whose members have names: of faults, of objects, of what was seen.
+//! Enumerations whose members have names: faults, kinds of objects, events.
 
-/// An enumeration, all its members, and the name of each.
+/// Declares an enumeration with a list of all members and a name for each.
 macro_rules! named {
     ($(#[$about:meta])* $name:ident { $($(#[$what:meta])* $member:ident = $text:literal,)* }) => {
         $(#[$about])*
@@ -8,10 +8,10 @@ macro_rules! named {
         pub(crate) enum $name { $($(#[$what])* $member,)* }
 
         impl $name {
-            /// All of them, in their order.
+            /// All members, in order.
             pub(crate) const ALL: &'static [Self] = &[$(Self::$member,)*];
 
-            /// What it is called.
+            /// The member's name.
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$member => $text,)* }
             }

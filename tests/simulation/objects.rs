@@ -1,4 +1,4 @@
-//! Each kind of object: what of it is taken.
+//! What a client acquires of each kind of object.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use test_support::history::{Act, Claim, Share};
 pub(crate) const NAMES: [&str; 3] = ["a", "b", "c"];
 
 impl Player {
-    /// What has to be there before anything can be taken: permits.
+    /// Sets up a semaphore's permits before the first acquisition.
     pub(crate) async fn prepares(&self) {
         let permits = self.sim.plan.permits;
         let client = &self.clients[0];
@@ -38,7 +38,7 @@ impl Player {
         }
     }
 
-    /// What is taken next.
+    /// Draws the next hold to acquire.
     pub(crate) fn wants(&self) -> Wanted {
         let client = &self.clients[0];
         let alone = [Claim { name: 0, share: Share::Alone }];
@@ -87,7 +87,7 @@ impl Player {
         Wanted { lock, claims: [Claim { name: 0, share: Share::Some(permits) }].into(), parts: 1 }
     }
 
-    /// Some of the names, in an order of its own.
+    /// Draws some of the names, in random order.
     fn some_names(&self) -> Vec<u8> {
         let mut names: Vec<u8> = (0..NAMES.len() as u8).collect();
         let mut rng = self.rng.borrow_mut();
@@ -115,7 +115,7 @@ impl Player {
         Wanted { lock, claims: all_of(&names), parts }
     }
 
-    /// A latch that is set, counted down and waited for.
+    /// Sets, awaits or counts down a latch.
     pub(crate) async fn counts_down(&self) {
         self.begins();
         let latch = self.clients[0].count_down_latch(NAMES[0]).unwrap();

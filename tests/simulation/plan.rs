@@ -1,4 +1,4 @@
-//! What a schedule is: drawn from its seed, and narrowed down by what the command names.
+//! The plan of a schedule: drawn from its seed, within the limits of the command.
 
 use fastrand::Rng;
 
@@ -6,7 +6,7 @@ use super::faults::{Fault, Faults};
 use super::named::named;
 
 named! {
-    /// What is taken in a schedule.
+    /// The kind of object that clients use.
     Kind {
         Lock = "lock",
         Owner = "owner",
@@ -24,53 +24,53 @@ named! {
 }
 
 named! {
-    /// A rule that is left out on purpose, to see that this is found.
+    /// A deliberate fault in the product or its environment, which the simulation must find.
     Tooth {
         /// Scripts keep no grant latch.
         NoLatch = "no-latch",
-        /// A not-after is not looked at.
+        /// Scripts ignore the not-after.
         NoBound = "no-bound",
-        /// The clone of a host goes on with the same entropy.
+        /// A cloned host continues with the same entropy.
         SharedEntropy = "shared-entropy",
         /// Redis' clock runs 3 % fast.
         FastServer = "fast-server",
-        /// Both clocks of a host stand still together.
+        /// Both clocks of a host stand still with it.
         StoppedClocks = "stopped-clocks",
-        /// A release takes whatever is there.
+        /// A release deletes the hold of any owner.
         BlindRelease = "blind-release",
-        /// A guard lets an older token write.
+        /// A guard accepts a write with an older token.
         BlindGuard = "blind-guard",
         /// A renewal does not compare the token of the grant.
         BlindRenewal = "blind-renewal",
-        /// A grant does not look who has it.
+        /// An acquisition replaces another owner's hold.
         BlindGrant = "blind-grant",
-        /// Tokens are a counter that starts anew when it is lost.
+        /// Tokens are a counter that restarts when it is lost.
         PlainCounter = "plain-counter",
-        /// The gateway answers what was asked by somebody else, with the echo of who asks.
+        /// The gateway returns the reply to another client, with the echo that the caller expects.
         ForgedEcho = "forged-echo",
-        /// Redis answers a release that it has not done.
+        /// Redis confirms a release without executing it.
         LazyRelease = "lazy-release",
-        /// A host that keeps its lease is not woken at its end.
+        /// A host that keeps its lease gets no timer at its end.
         DeafTimers = "deaf-timers",
-        /// What is granted has no end in Redis.
+        /// A granted hold has no end in Redis.
         EndlessLease = "endless-lease",
-        /// What is done once is done as often as it is asked.
+        /// Redis keeps no record of an idempotent call, so it executes each attempt.
         NoRecord = "no-record",
     }
 }
 
-/// What the command narrows down: what is not named is drawn.
+/// The limits that the command sets; unset ones are drawn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) clients: Option<usize>,
     pub(crate) rounds: Option<u32>,
     pub(crate) faults: Option<Faults>,
     pub(crate) tooth: Option<Tooth>,
-    /// Whether only what clients saw is judged.
+    /// Whether only the clients' observations are judged.
     pub(crate) is_blind: bool,
 }
 
-/// A schedule before it is played.
+/// The plan of one schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
@@ -80,32 +80,32 @@ pub(crate) struct Plan {
     pub(crate) faults: Faults,
     pub(crate) tooth: Option<Tooth>,
     pub(crate) is_blind: bool,
-    /// How likely one message meets a fault that is on, of 256.
+    /// The probability, in 256ths, that a message meets a given fault that is on.
     pub(crate) odds: u32,
-    /// How many Redis there are.
+    /// The number of Redis servers.
     pub(crate) nodes: usize,
-    /// How long a message is under way at the most, in microseconds, when nothing is wrong.
+    /// The longest time that a message takes without a fault, in microseconds.
     pub(crate) way: u64,
-    /// The longest lease that is asked for, in milliseconds.
+    /// The longest lease that clients request, in milliseconds.
     pub(crate) lease: u64,
-    /// The time for one attempt, in milliseconds.
+    /// The timeout of one attempt, in milliseconds.
     pub(crate) attempt: u64,
-    /// Whether Redis knows the scripts already.
+    /// Whether Redis knows the scripts at the start.
     pub(crate) warm: bool,
-    /// Whether releases are told over streams.
+    /// Whether streams notify waiters of releases.
     pub(crate) streams: bool,
-    /// Whether the faults end, and everybody who is still there has to be served after that.
+    /// Whether the faults end, after which every remaining client must be served.
     pub(crate) heals: bool,
-    /// How many permits there are.
+    /// The number of permits.
     pub(crate) permits: u32,
-    /// What the rest is drawn from.
+    /// The seed of all further draws.
     pub(crate) draws: u64,
 }
 
 impl Plan {
-    /// The schedule of this seed.
+    /// Draws the schedule of this seed.
     pub(crate) fn draw(seed: u64, kind: Kind, limits: &Limits) -> Self {
-        // Neighbouring seeds are to have nothing in common.
+        // Consecutive seeds must give unrelated schedules.
         let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ kind as u64);
         let mut faults = Faults::draw(&mut rng);
         let crowd = rng.u32(0..64);
@@ -116,7 +116,7 @@ impl Plan {
             _ => rng.usize(5..=8),
         };
         let rounds = [1, 1, 1, 1, 2, 3][rng.usize(0..6)];
-        // Those that ask most are played with fewer.
+        // The kinds with the most requests have fewer clients and rounds.
         let (clients, rounds) = match kind {
             Kind::Red | Kind::Spin => (clients.min(3), rounds.min(2)),
             _ => (clients, rounds),
@@ -133,7 +133,7 @@ impl Plan {
         let (warm, streams) = (rng.u32(0..8) > 0, rng.u32(0..4) == 0);
         let heals = rng.u32(0..8) == 0;
         if heals && matches!(kind, Kind::Semaphore | Kind::Permits) {
-            // Permits that were lost with their data come back by nobody.
+            // No client returns permits that Redis has lost.
             let lasting = faults.iter().filter(|fault| !fault.is_of_redis());
             faults = lasting.fold(Faults::NONE, Faults::with);
         }
@@ -163,12 +163,12 @@ impl Plan {
         self.faults.has(fault)
     }
 
-    /// Whether what is taken are locks of the plainest kind.
+    /// Whether clients use plain locks, alone or as parts of a multi-lock.
     pub(crate) const fn has_plain_locks(&self) -> bool {
         matches!(self.kind, Kind::Lock | Kind::Owner | Kind::Spin | Kind::Fenced | Kind::Multi)
     }
 
-    /// Whether what is taken is one lock that somebody has alone.
+    /// Whether clients use one lock with at most one holder.
     pub(crate) const fn has_single_locks(&self) -> bool {
         self.has_plain_locks() && !matches!(self.kind, Kind::Multi)
             || matches!(self.kind, Kind::Fair)
@@ -178,7 +178,7 @@ impl Plan {
         self.tooth == Some(tooth)
     }
 
-    /// The command that plays it again.
+    /// The command that plays this schedule again.
     pub(crate) fn command(&self) -> String {
         let tooth =
             self.tooth.map_or_else(String::new, |tooth| format!(" --without {}", tooth.name()));

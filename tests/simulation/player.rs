@@ -1,5 +1,5 @@
-//! What a client does: takes, works, renews, releases, by the crate's own front door; and what is
-//! compared with what it is told.
+//! A client program: acquires, works, renews and releases through the public API. Checks the
+//! results against what the witness knows.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -25,25 +25,25 @@ use super::wire::Wire;
 use super::witness::Owner;
 use test_support::history::Claim;
 
-/// A task of a host, and what it does everything with.
+/// One task of a host.
 pub(crate) struct Player {
     pub(crate) sim: Rc<Sim>,
     pub(crate) host: usize,
     pub(crate) place: Place,
-    /// One for each Redis.
+    /// One client for each Redis.
     pub(crate) clients: Rc<Vec<Client<Wire, Place>>>,
     pub(crate) rng: RefCell<Rng>,
 }
 
-/// What is taken at once, of what.
+/// The next hold to acquire.
 pub(crate) struct Wanted {
     pub(crate) lock: Lock<Wire, Place>,
     pub(crate) claims: Vec<Claim>,
-    /// On how many Redis it has to be granted.
+    /// The number of Redis servers that must grant it.
     pub(crate) parts: usize,
 }
 
-/// Whoever has waited for so long after all faults have ended was forgotten.
+/// The longest wait for a lock after all faults have ended.
 const SERVED_WITHIN: Duration = Duration::from_secs(600);
 
 impl Player {
@@ -83,7 +83,7 @@ impl Player {
         }
     }
 
-    /// A while, in milliseconds: mostly short.
+    /// Sleeps for up to `most` milliseconds: mostly short.
     async fn pauses(&self, most: u64) {
         let time = self.draw(most) >> self.draw(6);
         self.sleeps(Duration::from_millis(time)).await;
@@ -93,7 +93,7 @@ impl Player {
         self.sim.witness.borrow_mut().begins(self.sim.polled.get())
     }
 
-    /// Takes something, works, and gives it back.
+    /// Acquires a hold, works, and releases it. With `must`, the acquisition must succeed.
     async fn takes(&self, must: bool) {
         let operation = self.begins();
         let wanted = self.wants();
@@ -130,8 +130,8 @@ impl Player {
             Ok(lease) => {
                 sim.tell(|| format!("host {} holds it, token {}", self.host, lease.token()));
                 sim.is_told_held(take, &lease);
-                // Of a reading side longer leases are asked for piece by piece; an owner may have
-                // had it for a while.
+                // A read hold gets a longer lease only step by step, and an owner may have had its
+                // hold for a while.
                 let (left, least) = (lease.remaining(), time.min(Duration::from_secs(30)) / 2);
                 if left < least && sim.plan.kind != Kind::Owner {
                     sim.broken(|| {
@@ -154,7 +154,7 @@ impl Player {
         }
     }
 
-    /// For how long, and how.
+    /// Draws the options of an acquisition, and its lease.
     fn options(&self) -> (AcquireOptions, Duration) {
         let options = AcquireOptions::new();
         match self.draw(2) {
@@ -166,11 +166,12 @@ impl Player {
         }
     }
 
-    /// What a client is told that has not got anything: nothing is held, or not for longer than
-    /// that.
+    /// Records the result of a failed acquisition: nothing is held, or nothing after
+    /// `held_at_most`.
     fn told(&self, operation: u32, error: &AcquireError) {
         let (sight, held_at_most) = match error {
-            // After a Redis has lost its data there is no semaphore until somebody makes it anew.
+            // After a Redis has lost its data, the semaphore does not exist until a client sets it
+            // up again.
             AcquireError::Busy { .. } | AcquireError::NotSetUp => (Sight::Busy, None),
             AcquireError::Cancelled { held_at_most } => (Sight::Cancelled, *held_at_most),
             AcquireError::TooSlow => (Sight::TooSlow, None),
@@ -186,7 +187,7 @@ impl Player {
         self.sim.over(operation, self.host, held_at_most);
     }
 
-    /// A hold from its grant to its end.
+    /// Uses a hold from its grant to its end.
     async fn holds(
         &self,
         lease: Rc<Lease<Wire, Place>>,
@@ -239,7 +240,7 @@ impl Player {
         }
     }
 
-    /// Nobody believes in it any more.
+    /// The client does not rely on the operation's hold any more.
     fn gives_up(&self, operation: u32) {
         let mut witness = self.sim.witness.borrow_mut();
         let place = witness.beliefs.iter().position(|belief| belief.operation == operation);
@@ -248,7 +249,7 @@ impl Player {
         drop(belief);
     }
 
-    /// Works for a while under a lease, that is kept meanwhile or is not.
+    /// Works for a while under a lease, while the client keeps the lease or does not.
     async fn works(&self, lease: &Rc<Lease<Wire, Place>>, kept: bool, take: usize) {
         let mut work = pin!(async {
             for _ in 0..=self.draw(2) {
@@ -290,7 +291,7 @@ impl Player {
         .await;
     }
 
-    /// It was told that its hold has ended.
+    /// The client was notified that its hold has ended.
     fn ends(&self, lease: &Rc<Lease<Wire, Place>>, end: LeaseEnd, take: usize) {
         let sim = &self.sim;
         sim.tell(|| format!("host {} has lost it: {end:?}", self.host));
@@ -307,7 +308,7 @@ impl Player {
         if !lease.remaining().is_zero() {
             sim.broken(|| format!("I8 host {} trusts what it was told is lost", self.host));
         }
-        // It has been told.
+        // The client was notified.
         for belief in &mut sim.witness.borrow_mut().beliefs {
             belief.kept &= !Rc::ptr_eq(&belief.lease, lease);
         }
@@ -315,12 +316,12 @@ impl Player {
 }
 
 impl Sim {
-    /// I10: whoever is told that it holds was granted it.
+    /// I10: a client with a lease has a grant in Redis.
     fn granted(&self, operation: u32, host: usize, parts: usize, token: u64) {
         let mut witness = self.witness.borrow_mut();
         let (mut count, mut known) = (0, false);
         for node in 0..self.plan.nodes {
-            // Earlier rounds of it were given up, each under an owner of its own.
+            // Earlier rounds of the wait were abandoned, each under an owner of its own.
             let granted =
                 |owner: &&mut Owner| owner.node == node && owner.grants > 0 && !owner.freed;
             if let Some(owner) = witness.owners_of(operation).rfind(granted) {
@@ -335,12 +336,12 @@ impl Sim {
         }
     }
 
-    /// I4: what a release answers is what has happened.
+    /// I4: the result of a release is what has happened in Redis.
     fn released(&self, operation: u32, parts: usize, verdict: Released) {
         let has_lost = self.has_lost();
         let mut witness = self.witness.borrow_mut();
-        // What was given back before the hold began, or granted too late to count for it, says
-        // nothing of it.
+        // Owners that were released before the hold began, or granted too late for it, do not
+        // count.
         let held = witness.owners_of(operation).filter(|owner| owner.held).count();
         let freed = witness.owners_of(operation).filter(|owner| owner.held && owner.freed).count();
         match verdict {
@@ -360,13 +361,13 @@ impl Sim {
         }
     }
 
-    /// A caller was told that nothing of an operation is there, or not for longer than this by its
-    /// clocks.
+    /// A client received the result that nothing of an operation is held, or nothing after
+    /// `held_at_most` by its clocks.
     fn over(&self, operation: u32, host: usize, held_at_most: Option<Duration>) {
         let now = self.now();
         let over_at = match held_at_most {
             None => now,
-            // It is told by clocks that are right.
+            // The client's upper bound assumes clocks within the drift allowance.
             Some(_) if self.plan.has(Fault::Drift) => return,
             Some(time) => {
                 let clocks = &self.machines.borrow()[host].clocks;
@@ -383,7 +384,7 @@ impl Sim {
                 owner.over_at = Some(over_at);
             }
         }
-        // Of a redLock what a minority still holds blocks nobody, and runs out by itself.
+        // What a minority still holds of a redLock blocks no client, and expires.
         let least = if self.plan.kind == Kind::Red { self.plan.nodes / 2 + 1 } else { 1 };
         if ghosts >= least && claims {
             witness.breaks(self, || {

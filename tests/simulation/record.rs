@@ -1,4 +1,4 @@
-//! What clients see, and no more: kept for the judge of histories.
+//! Records what clients observe for the judge of histories, and nothing else.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use super::plan::Kind;
 use super::wire::Wire;
 use test_support::history::{Act, Claim, Count, Ground, Hold, Loss, NEVER, Share, Take, Told};
 
-/// Owners of Redisson's have numbers from here on.
+/// The numbers of Redisson's owners start here.
 const JAVA: u32 = 1 << 20;
 
 impl Sim {
-    /// The ground as it is before anything strikes.
+    /// Sets the assumptions before the first fault.
     pub(crate) fn lays_ground(&self) {
         let counts = matches!(self.plan.kind, Kind::Semaphore | Kind::Permits);
         let drifts = self.plan.has(Fault::Drift);
@@ -32,11 +32,11 @@ impl Sim {
         };
     }
 
-    /// Redis may have lost something, and perhaps with it what its tokens rise by.
+    /// Redis may have lost data. Without `tokens`, tokens may not rise any more from now on.
     pub(crate) fn loses(&self, tokens: bool) {
         let (now, ground) = (self.now(), &mut self.history.borrow_mut().ground);
-        // Permits that are brought anew are more than there were, once those are given back that
-        // were taken before.
+        // Permits that a client sets up again exceed the number at the start once earlier holders
+        // return theirs.
         let to = if ground.permits.is_some() { NEVER } else { now };
         ground.losses.push(Loss { from: now, to });
         if !tokens {
@@ -44,18 +44,18 @@ impl Sim {
         }
     }
 
-    /// There are permits now, whoever has brought them.
+    /// The permits are set up now.
     pub(crate) fn has_permits(&self) {
         let (now, ground) = (self.now(), &mut self.history.borrow_mut().ground);
         ground.permits = ground.permits.map(|(permits, since)| (permits, since.min(now)));
     }
 
-    /// Somebody begins to acquire; answers the number of it.
+    /// A client starts an acquisition; returns its number.
     pub(crate) fn invokes(&self, claims: &[Claim], lease: Duration) -> usize {
         self.history.borrow_mut().invokes(self.now(), claims, lease)
     }
 
-    /// Redisson takes a lock, for so long at the most.
+    /// A Redisson client acquires a lock, for `time` microseconds at most.
     pub(crate) fn java_may_hold(&self, time: u64) {
         let takes = &mut self.history.borrow_mut().takes;
         takes.push(Take {
@@ -85,17 +85,17 @@ impl Sim {
         self.history.borrow_mut().is_told_no(self.now(), take, error);
     }
 
-    /// A holder looks at its lease.
+    /// A holder reads its remaining lease.
     pub(crate) fn sees(&self, take: usize, lease: &Lease<Wire, Place>) {
         self.history.borrow_mut().sees(self.now(), take, lease.remaining());
     }
 
-    /// Redis has said that a hold was there after this.
+    /// Redis has confirmed that a hold existed at some time since `after`.
     pub(crate) fn stood(&self, take: usize, after: u64) {
         self.history.borrow_mut().stood(self.now(), take, after);
     }
 
-    /// Redis has said that a hold is not there any more.
+    /// Redis has reported that a hold does not exist any more.
     pub(crate) fn is_gone(&self, take: usize) {
         self.history.borrow_mut().is_gone(self.now(), take);
     }
@@ -108,8 +108,8 @@ impl Sim {
         self.history.borrow_mut().is_told_of_release(self.now(), take, answer);
     }
 
-    /// Somebody begins something about a latch, that may have been done if it is never heard of
-    /// again.
+    /// A client starts a call to a latch, which may be executed even if its result stays unknown.
+    /// Returns its number.
     pub(crate) fn counts(&self, act: Act) -> usize {
         let counts = &mut self.history.borrow_mut().counts;
         counts.push(Count { name: 0, invoked: self.now(), completed: NEVER, act });
@@ -131,12 +131,12 @@ impl Sim {
             Err(RequestError::NotExecuted(_) | RequestError::Refused(_)) if !has_lost => {
                 count.act = Act::Nothing;
             }
-            // Redis may have lost with the rest that it had done it.
+            // Redis may have lost the record of the call together with other data.
             Err(_) => {}
         }
     }
 
-    /// What the judge says.
+    /// The judge's verdict on the history.
     pub(crate) fn judge(&self) -> Option<String> {
         self.history.borrow().judge().err().map(|what| format!("{what} (by its history)"))
     }

@@ -1,4 +1,4 @@
-//! One Redis: the model of all scripts, its clock, and what a Redis has besides.
+//! One Redis: the model of all scripts, its clock and its faults.
 
 use std::mem;
 use std::rc::Rc;
@@ -15,26 +15,26 @@ use super::wire::{Feed, Letter};
 use test_support::script_model::audience::Audience;
 use test_support::script_model::{Latches, ScriptModel};
 
-/// What its clock shows when a schedule begins, in microseconds since 1970.
+/// Its time when a schedule begins, in microseconds since 1970.
 const EPOCH: u64 = 1_700_000_000_000_000;
-/// Of requests without a bound copies are reckoned with for so long, in microseconds:
-/// `FIRST_HORIZON` from the first request of a wait, and no wait here lasts for more than 90 s.
+/// How long after its sending a copy of a request without a bound may be executed, in microseconds:
+/// `FIRST_HORIZON` from the first request of a wait, less 90 s, the longest wait here.
 const REMEMBERED: u64 = 510_000_000;
-/// So many answers are kept, to be mistaken for others.
+/// How many recent replies are kept, to be delivered to the wrong request.
 const RECENT: usize = 4;
 
 pub(crate) struct Node {
     pub(crate) model: ScriptModel,
-    /// Which scripts it knows: a bit for each.
+    /// The scripts that it knows, one bit each.
     pub(crate) known: u64,
     /// By how much its clock was set, in microseconds.
     pub(crate) set_by: i64,
     pub(crate) unready_until: u64,
     pub(crate) full_until: u64,
-    /// What a replica has that lags behind.
+    /// The data of a replica that lags behind.
     pub(crate) replica: Option<ScriptModel>,
-    /// Whether something was lost that it had acknowledged; whether its clock was ever set, and
-    /// whether back.
+    /// Whether it lost acknowledged data, whether its clock was ever set, and whether it was set
+    /// back.
     pub(crate) has_lost: bool,
     pub(crate) was_set: bool,
     pub(crate) went_back: bool,
@@ -48,7 +48,7 @@ impl Node {
         let latches = if plan.lacks(Tooth::NoLatch) { Latches::Off } else { Latches::On };
         let mut model = ScriptModel::new(latches);
         model.without = plan.tooth.and_then(Tooth::rule);
-        // Redis differ by less than a redLock's tokens put up with.
+        // The clocks of several Redis differ by less than the tokens of a redLock tolerate.
         let set_by = rng.i64(-200_000..200_000);
         Self {
             model,
@@ -66,7 +66,7 @@ impl Node {
         }
     }
 
-    /// What its clock shows, in microseconds.
+    /// Its time, in microseconds.
     pub(crate) fn micros(&self, now: u64) -> u64 {
         let paced = if self.tooth == Some(Tooth::FastServer) { now * 103 / 100 } else { now };
         (EPOCH + paced).saturating_add_signed(self.set_by)
@@ -76,8 +76,7 @@ impl Node {
         self.micros(now) / 1000
     }
 
-    /// Another process takes over, with what it has: nothing, or what a replica had. Scripts are no
-    /// part of that.
+    /// Another process takes over with the replica's data, or without any. It knows no scripts.
     pub(crate) fn forgets(&mut self, replica: Option<ScriptModel>) {
         let Self { model, known, has_lost, .. } = self;
         let mut empty = ScriptModel::new(model.latches());
@@ -93,8 +92,8 @@ impl Node {
         self.known >> script.0 & 1 == 1
     }
 
-    /// Runs a script. Without memory whatever would be written first by a command that takes some
-    /// is refused: nothing is done.
+    /// Runs a script. Without free memory, rejects a script whose first write needs memory; the
+    /// script then changes nothing.
     fn run(&mut self, run: &Run<'_>, now: u64) -> Result<Vec<Cell>, &'static str> {
         let (name, micros) = (run.script.script().name, self.micros(now));
         let kept = (now < self.full_until && takes_memory(name)).then(|| self.model.clone());
@@ -120,14 +119,14 @@ impl Node {
     }
 }
 
-/// Whether its first write is one that Redis refuses when it is full. All others begin by a
-/// deletion, or prolong.
+/// Whether Redis rejects the script's first write when it is full. The first write of every other
+/// script deletes a key or extends its expiry.
 fn takes_memory(script: &str) -> bool {
     script.ends_with("_acquire") || matches!(script, "guard_write" | "eval")
 }
 
 impl Sim {
-    /// Runs a script for whoever sent this.
+    /// Runs a script for the sender of the request.
     pub(crate) fn runs(
         &self,
         letter: &Letter,
@@ -167,9 +166,9 @@ impl Sim {
         Ok(cells)
     }
 
-    /// Keeps an answer; answers some that were kept before, where they may be mistaken for others.
+    /// Keeps a reply, and returns the earlier ones that may be delivered in its place.
     pub(crate) fn keep(&self, node: usize, body: &[u8]) -> Vec<Vec<u8>> {
-        // An error bears no echo: whoever gets another's cannot tell.
+        // An error has no echo, so a client cannot detect that it belongs to another request.
         if !self.plan.has(Fault::Swapped) || body.windows(7).any(|part| part == b"\"error\"") {
             return Vec::new();
         }

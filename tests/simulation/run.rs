@@ -1,4 +1,4 @@
-//! The command: which schedules are played, and what is said of them.
+//! The command line: selects the schedules to play, and prints the results.
 
 use std::process::ExitCode;
 
@@ -12,12 +12,12 @@ use super::seen::{Seen, Sight};
 use super::shrink::shrink;
 use super::teeth;
 
-/// What the command names.
+/// The arguments of the command.
 struct Arguments {
     limits: Limits,
     kinds: Vec<Kind>,
     seed: u64,
-    /// Of all kinds together.
+    /// For all kinds together.
     schedules: u64,
     minutes: Option<f64>,
 }
@@ -56,7 +56,7 @@ impl Arguments {
     }
 }
 
-/// The one of this name.
+/// The member with this name.
 fn of_name<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Option<T> {
     all.iter().copied().find(|one| name_of(*one) == name)
 }
@@ -67,13 +67,12 @@ fn faults(names: &str) -> Option<Faults> {
         .try_fold(Faults::NONE, |all, name| Some(all.with(of_name(Fault::ALL, Fault::name, name)?)))
 }
 
-/// How many schedules the tests play of all kinds together, unless `EDGELATCH_SCHEDULES` says
-/// otherwise.
+/// How many schedules the tests play for all kinds together, unless `EDGELATCH_SCHEDULES` is set.
 const SCHEDULES: u64 = 12_000;
-/// How many schedules of each kind are enough for everything to come up that the simulation can do.
+/// How many schedules of each kind are enough to reach every event.
 const UNTIL_ALL_CAME_UP: u64 = 4_000;
 
-/// Runs the tests; or with a flag of its own, explores what the flags say.
+/// Runs the tests; with a flag from `USAGE`, explores schedules instead.
 pub(crate) fn main() -> ExitCode {
     let mut flags = std::env::args().skip(1);
     let is_own = |flag: String| USAGE.split_whitespace().any(|word| word == flag);
@@ -119,7 +118,7 @@ fn schedules() -> u64 {
     text.map_or(SCHEDULES, |text| text.parse().unwrap())
 }
 
-/// `cargo xtask sim`: plays the schedules that the flags say.
+/// `cargo xtask sim`: plays the schedules that the flags select.
 fn explores() -> ExitCode {
     let Some(arguments) = Arguments::read(std::env::args().skip(1)) else {
         eprintln!("{USAGE}");
@@ -168,7 +167,7 @@ fn plays(arguments: &Arguments, kind: Kind) -> Explored {
     explored
 }
 
-/// The seed, the smallest schedule that breaks the same promise, and its history.
+/// Prints the seed, the smallest schedule that breaks the same promise, and its history.
 fn tell_failure(kind: Kind, limits: Limits, seed: u64, what: &str) {
     println!("{what}\n  {}", Plan::draw(seed, kind, &limits).command());
     let smallest = shrink(kind, limits, seed, what);
@@ -184,7 +183,7 @@ fn tell_seen(seen: &Seen) {
     }
 }
 
-/// What never came up was not tried.
+/// Whether every event occurred: an event that never occurs is not tested.
 fn nothing_is_missing(seen: &Seen) -> bool {
     let missing: Vec<_> = Sight::ALL.iter().filter(|sight| seen.of(**sight) == 0).collect();
     for sight in &missing {

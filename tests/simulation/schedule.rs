@@ -19,14 +19,14 @@ use super::redis::Node;
 use super::seen::Seen;
 use super::wire::Wire;
 
-/// What came of a schedule.
+/// The result of a schedule.
 pub(crate) struct Verdict {
     pub(crate) broken: Option<String>,
     pub(crate) seen: Seen,
     pub(crate) story: Vec<String>,
 }
 
-/// Plays a schedule; `tells` its history too.
+/// Plays a schedule; with `tells`, records its history.
 pub(crate) fn play(plan: Plan, tells: bool) -> Verdict {
     let mut rng = Rng::with_seed(plan.draws);
     let machines = (0..plan.clients).map(|_| machine(&plan, &mut rng)).collect();
@@ -52,7 +52,7 @@ pub(crate) fn play(plan: Plan, tells: bool) -> Verdict {
     Verdict { broken, seen: sim.seen.clone(), story: story.unwrap_or_default() }
 }
 
-/// A host's clocks run within a hundredth of Redis', unless they drift: then anyhow.
+/// Draws a host's clocks: within 1 % of Redis' clock, or within 10 % with `Drift`.
 fn machine(plan: &Plan, rng: &mut Rng) -> Machine {
     let ppm = if plan.has(Fault::Drift) { 100_000 } else { 9_900 };
     let ppm = match rng.u32(0..4) {
@@ -60,7 +60,8 @@ fn machine(plan: &Plan, rng: &mut Rng) -> Machine {
         1 => ppm,
         _ => rng.i64(-ppm..=ppm),
     };
-    // One of its clocks is right: what stands still is not set back as well.
+    // One of the two clocks stays right: a wall clock that is set has a monotonic clock that never
+    // stands still.
     let stands = rng.bool() && !plan.has(Fault::WallSteps);
     let clocks = Clocks::new(rng.u64(0..1 << 40), rng.u64(1 << 50..1 << 51), ppm, stands);
     let clocks = if plan.lacks(Tooth::StoppedClocks) { clocks.both_stand() } else { clocks };
@@ -68,7 +69,7 @@ fn machine(plan: &Plan, rng: &mut Rng) -> Machine {
 }
 
 impl Sim {
-    /// Clients come to live on a host.
+    /// Starts clients on a host.
     pub(crate) fn settles(self: &Rc<Self>, host: usize, is_clone: bool) {
         let place = Place { sim: Rc::clone(self), host };
         let attempt = AttemptTime::new(Duration::from_millis(self.plan.attempt)).unwrap();
@@ -87,7 +88,7 @@ impl Sim {
         }
     }
 
-    /// What must hold when everybody has gone home.
+    /// Checks what must hold when no event is left.
     fn ends(&self) {
         if self.is_broken() {
             return;
@@ -100,7 +101,7 @@ impl Sim {
             let open = self.open.get();
             self.broken(|| format!("I9 {open} timers, requests and streams are left"));
         }
-        // Longer than any lease, and any bound that a client was told.
+        // Longer than any lease, and than any upper bound that a client received.
         let later = self.now() + 3_600_000_000;
         let nodes = self.nodes.borrow();
         let mut witness = self.witness.borrow_mut();

@@ -1,11 +1,11 @@
-//! What came up: a run in which something never does proves nothing about it.
+//! Counts the events of a run: a run without an event proves nothing about it.
 
 use std::cell::Cell;
 
 use super::named::named;
 
 named! {
-    /// Something that a run is to have met.
+    /// An event that a run must reach.
     Sight {
         Requests = "requests",
         Pipelines = "requests of several calls",
@@ -67,7 +67,7 @@ named! {
 
 const COUNT: usize = Sight::ALL.len();
 
-/// How often each came up.
+/// How often each event occurred.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen([Cell<u64>; COUNT]);
 
@@ -78,7 +78,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Counts; answers how many there were before.
+    /// Adds to a count; returns its value before.
     pub(crate) fn count(&self, sight: Sight, more: u64) -> u64 {
         let before = self.of(sight);
         self.0[sight as usize].set(before + more);

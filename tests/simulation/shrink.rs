@@ -1,14 +1,14 @@
-//! A smaller schedule that breaks the same promise.
+//! Shrinks a schedule to a smaller one that breaks the same promise.
 
 use super::faults::Faults;
 use super::plan::{Kind, Limits, Plan};
 use super::schedule::play;
 
-/// So many seeds are tried of each smaller kind of schedule.
+/// How many seeds are tried for each smaller set of limits.
 const SEEDS: u64 = 400;
 
-/// Takes away clients, rounds and faults for as long as the same promise is broken: by the same
-/// seed, or by one close to it.
+/// Removes clients, rounds and faults while the same promise is broken, by the same seed or by one
+/// close to it.
 pub(crate) fn shrink(kind: Kind, limits: Limits, seed: u64, what: &str) -> Plan {
     let mut smallest = Plan::draw(seed, kind, &limits);
     while let Some(smaller) =
@@ -19,7 +19,7 @@ pub(crate) fn shrink(kind: Kind, limits: Limits, seed: u64, what: &str) -> Plan 
     smallest
 }
 
-/// What is a little less than this.
+/// The limits with one client, one round or one fault less.
 fn smaller(plan: &Plan) -> Vec<Limits> {
     let (clients, rounds, faults) = (plan.clients, plan.rounds, plan.faults);
     let less = |clients: usize, rounds: u32, faults: Faults| Limits {

@@ -1,6 +1,6 @@
-//! What happened, for people.
+//! The readable history of a schedule.
 
-/// A history of one schedule.
+/// The history of one schedule.
 #[derive(Default)]
 pub(crate) struct Story(Vec<(u64, String)>);
 

@@ -1,4 +1,4 @@
-//! Faults that strike a host or a Redis, and not one message.
+//! Faults that affect a whole host or a whole Redis.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use super::host::Machine;
 use super::plan::{Kind, Plan, Tooth};
 use super::seen::Sight;
 
-/// Something that strikes: whom, and by how much.
+/// A fault, with its target and extent. Times are in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Strike {
     Stands { host: usize, time: u64 },
@@ -31,20 +31,20 @@ pub(crate) enum Strike {
     Heals,
 }
 
-/// Nothing strikes later, in microseconds.
+/// The latest time of a fault, in microseconds.
 const LATEST: u64 = 30_000_000;
-/// When the faults end, where they do.
+/// When all faults end, in schedules in which they do, in microseconds.
 const HEALS_AT: u64 = 40_000_000;
 
 impl Plan {
-    /// What strikes when.
+    /// Draws the faults and their times.
     pub(crate) fn strikes(&self, rng: &mut Rng) -> Vec<(u64, Strike)> {
         let mut all = Vec::new();
         for fault in self.faults.iter() {
             for _ in 0..rng.u32(1..=3) {
                 let at = rng.u64(0..LATEST) >> rng.u32(0..12);
                 let (host, node) = (rng.usize(0..self.clients), rng.usize(0..self.nodes));
-                // About as long as a lease: shorter, and longer.
+                // From a fraction of the lease to more than twice its length.
                 let time = rng.u64(0..self.lease * 2_500) >> rng.u32(0..4);
                 let by = rng.i64(1..self.lease as i64 * 2_000);
                 let which = rng.usize(..);
@@ -116,7 +116,7 @@ impl Sim {
                 self.seen.count(Sight::Stops, 1);
                 self.machines.borrow_mut()[host].is_dead = true;
                 self.drop_tasks(host);
-                // Whatever it believed, nobody does any more.
+                // No client relies on the leases of a dead host.
                 let gone: Vec<_> = {
                     let beliefs = &mut self.witness.borrow_mut().beliefs;
                     beliefs.extract_if(.., |belief| belief.host == host).collect()
@@ -148,8 +148,7 @@ impl Sim {
         tasks.into_iter().for_each(|task| self.wake(task));
     }
 
-    /// A machine that is like another was a moment ago: the same clocks, and what it draws is
-    /// fresh.
+    /// Starts a copy of a host: with the same clocks, but new random numbers.
     fn clones(self: &Rc<Self>, host: usize) {
         let mut machines = self.machines.borrow_mut();
         if machines[host].is_dead || machines.len() > 2 * self.plan.clients {
@@ -211,27 +210,27 @@ impl Sim {
         }
         drop(nodes);
         if !claims {
-            // Readers that join take the token of those who are there: after a failover, of those
-            // who were.
+            // A reader that joins gets the token of the present readers: after a failover, of
+            // earlier ones.
             let shared = self.plan.kind == Kind::ReadWrite && self.has_lost();
             self.loses(!(shared || self.tokens_may_fall()));
         }
         self.witness.borrow_mut().claims &= claims;
     }
 
-    /// Whether a token may be older than one before: something was lost, and a clock was set back
-    /// or tokens are of several clocks.
+    /// Whether a token may be older than an earlier one: a Redis lost data, and either its clock
+    /// was set back or tokens come from several clocks.
     pub(crate) fn tokens_may_fall(&self) -> bool {
         let several = self.plan.nodes > 1;
         self.nodes.borrow().iter().any(|node| node.has_lost && (node.went_back || several))
     }
 
-    /// Whether any Redis has lost what it had acknowledged.
+    /// Whether any Redis has lost acknowledged data.
     pub(crate) fn has_lost(&self) -> bool {
         self.nodes.borrow().iter().any(|node| node.has_lost)
     }
 
-    /// From here on nothing goes wrong.
+    /// No new faults occur from here on.
     fn heals(&self) {
         self.healed.set(true);
         for node in self.nodes.borrow_mut().iter_mut() {

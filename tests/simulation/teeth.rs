@@ -1,4 +1,4 @@
-//! Bugs that are put in on purpose: a simulation that does not find them would find no others.
+//! Deliberate faults: a simulation that does not find them would not find real ones.
 
 use edgelatch::protocol::reply::Cell;
 
@@ -7,7 +7,7 @@ use super::gateway::Run;
 use super::plan::{Kind, Limits, Tooth};
 use test_support::script_model::ScriptModel;
 
-/// Which promise is broken without a rule, of which kind of object.
+/// The kind of object, and the promises that each fault may break.
 const TEETH: &[(Tooth, Kind, &[&str])] = &[
     (Tooth::NoLatch, Kind::Lock, &["I3", "I4", "I6"]),
     (Tooth::NoBound, Kind::Lock, &["I6"]),
@@ -25,10 +25,11 @@ const TEETH: &[(Tooth, Kind, &[&str])] = &[
     (Tooth::ForgedEcho, Kind::Spin, &["I3", "I4", "I10"]),
     (Tooth::DeafTimers, Kind::Lock, &["I8"]),
 ];
-/// Each is found within so many schedules.
+/// The simulation must find each fault within this number of schedules.
 const SCHEDULES: u64 = 100_000;
 
-/// What shows in what clients see, too: with nothing else to go by the judge of histories finds it.
+/// The faults that are visible to clients: the judge must find them from the clients' histories
+/// alone.
 const SEEN: &[(Tooth, Kind)] = &[
     (Tooth::NoLatch, Kind::Lock),
     (Tooth::SharedEntropy, Kind::Lock),
@@ -43,17 +44,17 @@ const SEEN: &[(Tooth, Kind)] = &[
     (Tooth::ForgedEcho, Kind::Spin),
 ];
 
-/// A bug, and how it has to be found.
+/// A deliberate fault, and how it must be found.
 pub(crate) struct Bug {
     tooth: Tooth,
     kind: Kind,
-    /// The promises that may be broken by it.
+    /// The promises that it may break.
     promises: &'static [&'static str],
-    /// Whether only what clients saw is judged.
+    /// Whether only the clients' observations are judged.
     is_blind: bool,
 }
 
-/// All of them.
+/// All deliberate faults.
 pub(crate) fn all() -> impl Iterator<Item = Bug> {
     let known = TEETH.iter().map(|(tooth, kind, promises)| (tooth, kind, *promises, false));
     let told = SEEN.iter().map(|(tooth, kind)| (tooth, kind, &["I"][..], true));
@@ -66,13 +67,13 @@ pub(crate) fn all() -> impl Iterator<Item = Bug> {
 }
 
 impl Bug {
-    /// The name of the test that looks for it.
+    /// The name of the test that searches for it.
     pub(crate) fn title(&self) -> String {
         let judge = if self.is_blind { "without_by_histories_alone" } else { "without" };
         format!("{judge}::{}", self.tooth.name())
     }
 
-    /// Looks for it; returns whether it was found for one of its reasons.
+    /// Searches for it; returns whether it broke one of its promises.
     pub(crate) fn bites(&self) -> bool {
         let limits =
             Limits { tooth: Some(self.tooth), is_blind: self.is_blind, ..Limits::default() };
@@ -84,12 +85,12 @@ impl Bug {
 }
 
 impl Tooth {
-    /// The rule of the model's that is left out.
+    /// The rule that the model leaves out.
     pub(crate) fn rule(self) -> Option<&'static str> {
         (self == Self::PlainCounter).then_some("tokens follow the clock")
     }
 
-    /// What is done in place of a script, or before it.
+    /// Changes the data before a script runs, or returns the reply in place of the script's.
     pub(crate) fn before(
         self,
         model: &mut ScriptModel,
@@ -102,7 +103,7 @@ impl Tooth {
                 None
             }
             (Self::BlindGuard, "guard_write") => {
-                // Copies of the newest write are still known.
+                // Copies of the newest write are still recognized.
                 let fence = model.text(&run.keys[0]).unwrap_or_default();
                 if !fence.starts_with(&run.args[4]) {
                     model.delete(&run.keys[0]);
@@ -115,7 +116,7 @@ impl Tooth {
         }
     }
 
-    /// What is done after a script that has answered with this code.
+    /// Changes the data after a script that replied with this code.
     pub(crate) fn after(self, model: &mut ScriptModel, run: &Run<'_>, code: &Cell, now: u64) {
         match (self, run.script.script().name) {
             (Self::EndlessLease, "lock_acquire") if *code == Cell::Int(1) => {

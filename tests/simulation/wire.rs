@@ -1,5 +1,5 @@
-//! The transport of the clients: a network that loses, doubles, delays and mixes up, with the bytes
-//! that a real one would carry.
+//! The transport of the clients: a network that loses, duplicates, delays and mixes up messages. It
+//! carries the same bytes as a real one.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -18,19 +18,19 @@ use super::faults::Fault;
 use super::plan::Tooth;
 use super::seen::Sight;
 
-/// What comes back of a request.
+/// The result of a request.
 pub(crate) type Outcome = Result<Response, FailureKind>;
 
-/// The way from a host to the gateway of one Redis.
+/// The connection from a host to the gateway of one Redis.
 pub(crate) struct Wire {
     pub(crate) sim: Rc<Sim>,
     pub(crate) host: usize,
     pub(crate) node: usize,
-    /// Whether anything but web pages may have come from there.
+    /// Whether an earlier request from here may have reached the gateway.
     pub(crate) is_gateway: Rc<Cell<bool>>,
 }
 
-/// A request on its way, and what becomes of it.
+/// A request in flight, and the faults that it meets.
 pub(crate) struct Letter {
     pub(crate) number: u32,
     pub(crate) host: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Letter {
     pub(crate) fate: Fate,
 }
 
-/// Where an answer is waited for.
+/// The place where a client waits for a reply.
 pub(crate) struct Mailbox {
     pub(crate) host: usize,
     outcome: RefCell<Option<Outcome>>,
@@ -56,7 +56,7 @@ impl Mailbox {
     }
 }
 
-/// A request that is waited for.
+/// The future of a request's reply.
 pub(crate) struct Sending {
     sim: Rc<Sim>,
     mailbox: Rc<Mailbox>,
@@ -65,9 +65,10 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// A web page with a status of success, as long as nothing else has come, is from an address
-    /// that is not a gateway's, where nothing is executed. A proxy of a gateway says that it
-    /// failed.
+    /// Replaces the status 200 of a web page by 502 while no request can have reached the gateway
+    /// before. If the first response is a web page with status 200, the client takes the address
+    /// for another website's and concludes that nothing was executed. Here the script may have run,
+    /// as behind a gateway's proxy, which reports a failure.
     fn returned(&mut self, outcome: Outcome) -> Outcome {
         let is_page =
             |response: &Response| response.status == 200 && response.body.starts_with(b"<");
@@ -111,7 +112,7 @@ pub(crate) struct Feed {
     pub(crate) node: usize,
     pub(crate) channel: String,
     pub(crate) is_closed: Cell<bool>,
-    /// It ends with `None`.
+    /// `None` is its end.
     bytes: RefCell<VecDeque<Option<Vec<u8>>>>,
     waker: RefCell<Option<Waker>>,
 }
@@ -125,7 +126,7 @@ impl Feed {
     }
 }
 
-/// Who reads a stream.
+/// The client's end of a stream.
 pub(crate) struct Stream {
     sim: Rc<Sim>,
     feed: Rc<Feed>,
@@ -184,7 +185,7 @@ impl Transport for Wire {
     }
 }
 
-/// The channel behind `/subscribe/`, which is percent-encoded.
+/// The channel in a URL with `/subscribe/`, where it is percent-encoded.
 fn channel_of(url: &str) -> Option<String> {
     let mut bytes = url.split_once("/subscribe/")?.1.bytes();
     let mut channel = Vec::new();
@@ -200,13 +201,13 @@ fn channel_of(url: &str) -> Option<String> {
     String::from_utf8(channel).ok()
 }
 
-/// The end of an answer to one call: sixteen digits and what closes it.
+/// The length of the end of a reply to one call: sixteen digits of echo and the closing brackets.
 const ECHO: usize = 19;
 
-/// For how many seconds a gateway that turns a request away wants to be left alone.
+/// The `Retry-After` values of a gateway that rejects a request, in seconds.
 const RESTS: [Option<u64>; 5] = [None, Some(0), Some(1), Some(30), Some(u64::MAX)];
 
-/// Bodies that are no answer.
+/// Bodies that are not replies.
 const GARBAGE: [&str; 10] = [
     "",
     "{}",
@@ -285,7 +286,7 @@ impl Sim {
         self.after(returns, What::Answers(mailbox, Ok(response)));
     }
 
-    /// What comes back in place of this answer.
+    /// Returns the response, or what replaces it.
     fn returned(&self, letter: &Letter, status: u16, body: Vec<u8>) -> Response {
         let others = self.keep(letter.node, &body);
         let (status, body) = match letter.fate.instead {
@@ -319,7 +320,7 @@ impl Sim {
         Response::new(status, body)
     }
 
-    /// A stream is opened: it stands after a while, if it does.
+    /// Opens a stream: the gateway confirms it after a while, unless the stream stays silent.
     fn listens(&self, feed: &Rc<Feed>) {
         self.tell(|| {
             format!("host {} listens to {} at redis {}", feed.host, feed.channel, feed.node)
@@ -354,7 +355,7 @@ impl Sim {
         }
     }
 
-    /// Something is published.
+    /// Publishes a message.
     pub(crate) fn published(&self, node: usize, channel: &str, message: &str) {
         let mut nodes = self.nodes.borrow_mut();
         let listeners = &mut nodes[node].listeners;
@@ -374,7 +375,7 @@ impl Sim {
 }
 
 impl Letter {
-    /// What it asks for: no keys that are all alike.
+    /// Formats the request for the history, without the keys that all requests share.
     fn shown(&self) -> String {
         let commands: Vec<String> = super::gateway::commands(&self.request)
             .unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Who stands beside Redis and sees everything: what was granted to whom, what has ended, and what
-//! must not have happened.
+//! An observer of all scripts: records the grants and ends of owners, and checks the promises about
+//! them.
 
 use edgelatch::protocol::reply::Cell;
 
@@ -11,42 +11,41 @@ use super::hold::Hold;
 use super::redis::Node;
 use super::seen::Sight;
 
-/// What is known of a schedule, from outside of all clients.
+/// What the observer knows of a schedule, independently of the clients.
 pub(crate) struct Witness {
     /// The first promise that was broken.
     pub(crate) broken: Option<String>,
-    /// Which operation each task is at.
+    /// The current operation of each task.
     pub(crate) operations: Vec<u32>,
     begun: u32,
-    /// The operation in which each piece of entropy was drawn, and when its caller was told that it
-    /// has ended.
+    /// The operation that drew each piece of entropy, and the bytes.
     drawn: Vec<(u32, [u8; 32])>,
     pub(crate) owners: Vec<Owner>,
-    /// The newest token of each name on each Redis, and whether it was a reader's.
+    /// The newest token of each name on each Redis, and whether a reader has it.
     newest: Vec<(usize, String, u64, bool)>,
-    /// The requests that have changed a number.
+    /// The requests that changed a number.
     changes: Vec<String>,
     pub(crate) writes: Writes,
-    /// What clients believe.
+    /// The leases on which clients rely.
     pub(crate) beliefs: Vec<Belief>,
-    /// Whether clocks and Redis are still as exclusion wants them (C1 to C3).
+    /// Whether the assumptions of exclusion still hold (C1 to C3).
     pub(crate) claims: bool,
 }
 
-/// What one owner field has come to on one Redis.
+/// The state of one owner field on one Redis.
 pub(crate) struct Owner {
     pub(crate) node: usize,
     pub(crate) latch: String,
     pub(crate) operation: u32,
     pub(crate) grants: u32,
-    /// The tokens that it was told.
+    /// The tokens in the replies to it.
     pub(crate) tokens: Vec<u64>,
     pub(crate) hold: Hold,
-    /// A client was told that it holds what this owner has.
+    /// Whether a client has a lease under this owner.
     pub(crate) held: bool,
-    /// A release has ended its hold.
+    /// Whether a release has ended its hold.
     pub(crate) freed: bool,
-    /// From when on nothing of it may be there: what its caller was told.
+    /// When nothing of the owner may exist any more, by the result that its caller received.
     pub(crate) over_at: Option<u64>,
 }
 
@@ -66,15 +65,15 @@ impl Witness {
         }
     }
 
-    /// A task begins something.
+    /// A task starts an operation; returns its number.
     pub(crate) fn begins(&mut self, task: usize) -> u32 {
         self.begun += 1;
         self.operations[task] = self.begun;
         self.begun
     }
 
-    /// Entropy is drawn by a task: its number. The same bytes are the same entropy, wherever they
-    /// were drawn.
+    /// A task draws entropy; returns the entropy's number. Equal bytes have one number, wherever
+    /// they were drawn.
     pub(crate) fn draws(&mut self, task: usize, bytes: &[u8; 32]) -> u32 {
         let known = self.drawn.iter().position(|(_, drawn)| drawn == bytes);
         let number = known.unwrap_or_else(|| {
@@ -84,7 +83,7 @@ impl Witness {
         number as u32
     }
 
-    /// The owners that an operation has asked for.
+    /// The owners of an operation's requests.
     pub(crate) fn owners_of(
         &mut self,
         operation: u32,
@@ -103,7 +102,7 @@ impl Witness {
         self.owners.iter().rposition(|owner| owner.node == node && owner.latch == latch)
     }
 
-    /// Whether the owner's hold is there before a script of its runs.
+    /// Records whether the owner's hold exists before one of its scripts runs.
     pub(crate) fn before(
         &mut self,
         place: usize,
@@ -126,7 +125,7 @@ impl Witness {
         Before { stood, number: None }
     }
 
-    /// A script has run.
+    /// Checks a script's execution and reply.
     pub(crate) fn executed(
         &mut self,
         sim: &Sim,
@@ -208,7 +207,7 @@ impl Witness {
         sim.seen.count(Sight::Grants, 1);
         owner.grants += 1;
         let (latch, twice) = (&owner.latch, owner.grants > 1);
-        // What is remembered is remembered by that clock, and gone when it is lost.
+        // Redis keeps latches and tombstones by its own clock, and may lose them.
         let remembers = !node.has_lost && !node.was_set;
         if remembers && (is_over || owner.freed) {
             return Some(format!("I6 {latch} is granted after its end"));
@@ -217,13 +216,13 @@ impl Witness {
             return Some(format!("I6 {latch} is granted twice"));
         }
         let (names, shared) = (owner.hold.names(run), run.script.script().name == "read_acquire");
-        // Readers that join take the token of those who are there: after a failover, of those who
-        // were.
+        // A reader that joins gets the token of the present readers: after a failover, of earlier
+        // ones.
         let excused = node.has_lost && (node.went_back || sim.plan.nodes > 1 || shared);
         names.iter().find_map(|name| self.rises(place, name, token, shared, excused))
     }
 
-    /// I2: tokens rise; readers share one, above those of all writers before them.
+    /// I2: tokens rise; readers share a token, above those of all earlier writers.
     fn rises(
         &mut self,
         node: usize,
@@ -265,7 +264,7 @@ impl Witness {
             .then(|| format!("I3 {} is renewed, and is not held", run.keys[0]))
     }
 
-    /// I6: one request changes a number once.
+    /// I6: a request changes a number at most once.
     fn changed(&mut self, node: &Node, run: &Run<'_>, before: &Before) -> Option<String> {
         if node.model.number(&run.keys[1]) == before.number {
             return None;
@@ -279,7 +278,7 @@ impl Witness {
     }
 }
 
-/// What was there before a script ran.
+/// The state before a script ran.
 pub(crate) struct Before {
     stood: bool,
     number: Option<i64>,

@@ -1,4 +1,4 @@
-//! Whatever comes back: no panic, no reply without the echo, and never more than three requests.
+//! Arbitrary responses: no panic, no reply without the echo, and at most three requests for a call.
 
 use edgelatch::protocol::exchange::Answer;
 use edgelatch::protocol::gateway::Memory;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::vectors::{ECHO, call_of, converse, gateway, inspect, response, vectors};
 use test_support::random::cases;
 
-/// Bodies that mean something, and some that do not.
+/// Bodies: known ones and random ones.
 fn body() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<Vec<u8>> = vectors("conversations")
         .iter()
@@ -24,7 +24,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// The body with one byte of it replaced.
+/// Replaces one byte of a body.
 fn changed((mut body, place, byte): (Vec<u8>, usize, u8)) -> Vec<u8> {
     if let Some(length) = std::num::NonZero::new(body.len()) {
         body[place % length] = byte;
@@ -32,22 +32,22 @@ fn changed((mut body, place, byte): (Vec<u8>, usize, u8)) -> Vec<u8> {
     body
 }
 
-/// Bodies in pieces, between which there is a `~`.
+/// Bodies in pieces, separated by `~`.
 const BODIES: [&str; 3] = [
     r#"{~"result"~:~[~1~,~"12"~,~3~,~4~,~"$echo"~]~}"#,
     r#"{~"error"~:~"ERR no"~}"#,
     r#"{~"x"~:~{~"x"~:~[~1~]~}~,~"error"~:~"ERR"~}"#,
 ];
 
-/// Pieces to put in between. The space keeps digits from an exponent: the other reader has no room
-/// for 1e312, wherever it stands.
+/// Pieces to insert. The space separates digits from an exponent: `serde_json` rejects a number
+/// like 1e312 anywhere in a body.
 const PIECES: &str = concat!(
     r#"{~}~[~]~,~:~"result"~"error"~"x"~null~true~1~-1~12~01~1.5~1e3 ~9223372036854775807~"#,
     r#"9223372036854775808~"\u0041"~"\ud83d\ude00"~"\ud83d"~"\x"~"é"~"NOSCRIPT"~"ERR no"~ ~"#,
     "\n~\u{a0}~\t"
 );
 
-/// A known body with a few pieces put in, or in the place of others.
+/// A known body with a few pieces inserted or replaced.
 fn shuffled() -> impl Strategy<Value = Vec<&'static str>> {
     let piece = proptest::sample::select(PIECES.split('~').collect::<Vec<_>>());
     let edits = proptest::collection::vec((any::<usize>(), any::<bool>(), piece), 0..4);
@@ -61,11 +61,10 @@ fn shuffled() -> impl Strategy<Value = Vec<&'static str>> {
     })
 }
 
-/// The one answer in a body, as another reader of JSON understands it: cells, or the text of an
-/// error.
+/// The only answer in a body, as `serde_json` reads it: cells, or an error's text.
 fn reference(pieces: &[&str]) -> Option<Result<Vec<Cell>, String>> {
     let body: Value = serde_json::from_str(&whole(pieces)).ok()?;
-    // That reader takes the last of two fields of one name, and says nothing.
+    // `serde_json` takes the last of two fields with the same name, without an error.
     if answers_in(pieces) != 1 {
         return None;
     }
@@ -80,7 +79,7 @@ fn reference(pieces: &[&str]) -> Option<Result<Vec<Cell>, String>> {
     cells.map(Ok)
 }
 
-/// How many fields of the outermost object are answers, in what is JSON.
+/// The number of answer fields in the outermost object of a JSON text.
 fn answers_in(pieces: &[&str]) -> usize {
     let pieces: Vec<&str> =
         pieces.iter().copied().filter(|piece| !piece.trim().is_empty()).collect();
@@ -103,7 +102,7 @@ fn whole(pieces: &[&str]) -> String {
 
 fn holds_the_echo(body: &[u8]) -> bool {
     body.windows(ECHO.len()).any(|window| window == ECHO.as_bytes())
-        // Written with escapes, it is the echo all the same.
+        // The echo may be written with escapes.
         || serde_json::from_slice::<Value>(body)
             .is_ok_and(|body| body["result"][4] == ECHO || body[0]["result"][4] == ECHO)
 }
@@ -131,7 +130,7 @@ proptest! {
         if matches!(end, Answer::Reply(_)) {
             prop_assert!((200..300).contains(status) && holds_the_echo(body));
         }
-        // The texts must be safe to print, whatever they were made of.
+        // Formatting must not panic, whatever the body was.
         let _ = format!("{end:?}");
     }
 
@@ -139,7 +138,7 @@ proptest! {
     #[test]
     fn a_body_is_understood_as_another_reader_of_json_understands_it(pieces in shuffled()) {
         let (gateway, call) = (gateway(&Value::Null), inspect());
-        // At this status an error is a refusal, whatever its text.
+        // With this status an error is a refusal, whatever its text.
         let at = |status: u16| {
             let said = whole(&pieces);
             converse(&gateway, &call, &mut Memory::default(), |_| {

@@ -1,4 +1,4 @@
-//! Several calls in one request, and the answer of each: `pipelines` of
+//! Several calls in one request, and the answer to each: `pipelines` of
 //! `tests/vectors/upstash.json`.
 
 use edgelatch::error::FailureKind;
@@ -13,7 +13,7 @@ use super::vectors::{gateway, response, tell, vectors};
 use test_support::calls;
 use test_support::random::cases;
 
-/// The first, the second and the third call.
+/// Three calls with different request ids.
 fn three() -> [ScriptCall; 3] {
     [1, 2, 3].map(|number| calls::lock("job").0.inspect(calls::request(number), None))
 }
@@ -22,7 +22,7 @@ fn echo(number: u64) -> String {
     format!("{number:016x}")
 }
 
-/// The calls on their way, and the request for all.
+/// Starts the exchange of these calls; returns it with its request.
 fn begun<'a>(
     gateway: &'a Gateway,
     calls: &'a [ScriptCall],
@@ -42,7 +42,7 @@ fn verb(request: &Request) -> Value {
     words[0].clone().into()
 }
 
-/// How long calls go singly from now on, up to a hundred.
+/// How many calls in a row are sent singly from now on, at most a hundred.
 fn singly(memory: &mut Memory) -> usize {
     (0..100).take_while(|_| !memory.shares()).count()
 }
@@ -155,7 +155,7 @@ fn what_the_transport_says_is_the_same_for_each_and_a_doubt_where_nothing_is_kno
 fn what_fails_twice_is_not_tried_a_third_time() {
     let mut memory = Memory::default();
     memory.unanswered();
-    // Others that were under way with it say nothing new.
+    // Other requests that were in flight at the same time do not count again.
     memory.unanswered();
     assert_eq!(singly(&mut memory), 64);
     memory.unanswered();

@@ -1,4 +1,4 @@
-//! What is made of the answers.
+//! What a client reads from a gateway's answers.
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::exchange::Answer;
@@ -31,7 +31,7 @@ fn every_conversation_goes_as_its_vector_says() {
     }
 }
 
-/// What one answer comes to.
+/// The result of one answer.
 fn answer(status: u16, body: impl Into<Vec<u8>>) -> Answer {
     let body = body.into();
     converse(&gateway(&Value::Null), &inspect(), &mut Memory::default(), |_| {
@@ -39,8 +39,8 @@ fn answer(status: u16, body: impl Into<Vec<u8>>) -> Answer {
     })
 }
 
-/// The hash was not known when it came. A copy of that request may come once it is, so it is not as
-/// if nothing had left.
+/// Redis did not know the hash when the first request arrived. A copy of it may arrive once Redis
+/// does, so the outcome is not that no request was sent.
 #[test]
 fn a_second_form_that_does_not_leave_leaves_the_first_behind() {
     let mut asked = 0;

@@ -1,4 +1,4 @@
-//! What is sent.
+//! The requests that a client sends.
 
 use edgelatch::protocol::gateway::{Memory, Request};
 use serde_json::Value;
@@ -68,7 +68,7 @@ fn the_newest_sync_token_goes_with_the_next_request() {
         converse(&gateway, &call, &mut memory, |request: &Request| {
             sent.push(request.sync_token.clone());
             let mut answer = response(200, body);
-            // An answer to the same call in another form brings none.
+            // An answer to another form of the same call has no sync token.
             answer.sync_token = token.filter(|_| first).map(ToOwned::to_owned);
             first = false;
             Ok(answer)

@@ -1,4 +1,4 @@
-//! What is made of a stream, however it is cut into pieces.
+//! What a client reads from a stream, however the stream is cut into pieces.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use test_support::random::cases;
 
 const NAME: &str = "a, \"b\" [é]";
 
-/// What somebody who is refused listens to.
+/// The topic that a refused waiter subscribes to.
 fn topic(target: Target) -> Topic {
     let now = Instant::from_millis(0, 0);
     let spec = AcquireSpec::new(target, Patience::UntilCancelled);
@@ -49,7 +49,7 @@ fn webdis() -> Gateway {
     Gateway::webdis("https://gateway.example", "user:word").unwrap()
 }
 
-/// What is heard of a stream that comes in these pieces.
+/// The events in a stream that arrives in these pieces.
 fn hear(mut frames: Frames, pieces: &[&[u8]]) -> Vec<&'static str> {
     let mut told = Vec::new();
     for piece in pieces {
@@ -108,7 +108,7 @@ fn a_subscription_is_asked_for_in_the_words_of_the_gateway() {
     assert_eq!((url, body.as_str()), (wanted, "[]"));
     let (url, _) = asked(&upstash(), &lock(Publish::Sharded));
     assert!(url.ends_with(&format!("/ssubscribe/{encoded}")));
-    // Never a pattern: it would pass for a listener of every waiter's channel.
+    // Never a pattern: Redis would count it as a subscriber of every waiter's channel.
     let (url, _) = asked(&upstash(), &fair(Publish::Both));
     assert!(url.contains(&format!("/subscribe/{encoded}%3A")), "{url}");
     let (url, _) = asked(&upstash(), &fair(Publish::Sharded));
@@ -216,7 +216,7 @@ fn redisson_s_numbers_are_no_grants_and_ours_are() {
     assert_eq!(read("30000012", Wakes::One), taken(30_000, Some(12)));
     assert_eq!(read("100000", Wakes::One), taken(100, None));
     assert_eq!(read("86400000999", Wakes::One), taken(86_400_000, Some(999)));
-    // Of permits none is left, or so many may be had.
+    // A permit message says that no permit is left, or how many are available.
     let none_left = |listeners| Some(Taken { lease: None, listeners });
     assert_eq!(read("0000", Wakes::Permits(1)), none_left(Some(4)));
     assert_eq!(read("0", Wakes::Permits(1)), none_left(Some(1)));

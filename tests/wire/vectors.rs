@@ -1,4 +1,4 @@
-//! The words of the vectors.
+//! Reads the test vectors.
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::exchange::{Answer, Exchange, Step};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use test_support::calls;
 
-/// The number of the request in every vector, and how it is written.
+/// The number of the request in every vector, and its text form.
 const REQUEST: u64 = 255;
 pub(crate) const ECHO: &str = "00000000000000ff";
 
@@ -17,7 +17,7 @@ pub(crate) fn vectors(part: &str) -> Vec<Value> {
     document[part].as_array().unwrap().clone()
 }
 
-/// The gateway of a vector; what it does not say is an ordinary one.
+/// The gateway of a vector, with defaults for what the vector omits.
 pub(crate) fn gateway(told: &Value) -> Gateway {
     let url = told["url"].as_str().unwrap_or("https://gateway.example");
     Gateway::upstash(url, told["token"].as_str().unwrap_or("tok"))
@@ -40,7 +40,7 @@ pub(crate) fn publish(told: &Value) -> Publish {
     }
 }
 
-/// A call that the vectors know by name.
+/// The call with this name in the vectors.
 pub(crate) fn call(name: &str, lock: &str, publish: Publish) -> ScriptCall {
     let (request, owner, lease) = (calls::request(REQUEST), calls::owner(1), calls::lease(30_000));
     let bound = calls::bound(1_700_000_090_000, 90_000);
@@ -60,8 +60,7 @@ pub(crate) fn call(name: &str, lock: &str, publish: Publish) -> ScriptCall {
     }
 }
 
-/// The call of a vector: one of a conversation asks for the lock's state unless it is to wait for
-/// replicas.
+/// The call of a vector. A conversation inspects the lock, unless it waits for replicas.
 pub(crate) fn call_of(vector: &Value) -> ScriptCall {
     let name = vector["call"].as_str().unwrap_or("inspect");
     let lock = vector["lock"].as_str().unwrap_or("invoice:42");
@@ -71,12 +70,12 @@ pub(crate) fn call_of(vector: &Value) -> ScriptCall {
     }
 }
 
-/// The state of the lock, asked for.
+/// A query of the lock's state.
 pub(crate) fn inspect() -> ScriptCall {
     call("inspect", "invoice:42", Publish::Plain)
 }
 
-/// The words of the script's command, which is the first of two where replicas are waited for.
+/// The words of the script's command. With replicas it is the first of two commands.
 pub(crate) fn words(request: &Request) -> Vec<String> {
     if !request.url.ends_with("/pipeline") {
         return serde_json::from_str(&request.body).unwrap();
@@ -86,7 +85,7 @@ pub(crate) fn words(request: &Request) -> Vec<String> {
     script
 }
 
-/// In which form a call was sent.
+/// The form in which a call was sent.
 pub(crate) fn form(request: &Request, call: &ScriptCall) -> String {
     let words = words(request);
     let script = call.script();
@@ -116,7 +115,7 @@ pub(crate) fn tell(answer: &Answer) -> Value {
     }
 }
 
-/// Brings one call to its end: each request gets the answer that `answer` has for it.
+/// Runs one call to its end; `answer` returns the answer to each request.
 pub(crate) fn converse(
     gateway: &Gateway,
     call: &ScriptCall,

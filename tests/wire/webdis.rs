@@ -1,4 +1,4 @@
-//! What is sent to a Webdis and what is made of its answers: `tests/vectors/webdis.json`.
+//! Requests to Webdis and its answers: `tests/vectors/webdis.json`.
 
 use edgelatch::error::RefusalKind;
 use edgelatch::protocol::calls::OwnScript;
@@ -29,7 +29,7 @@ fn form(request: &Request) -> &str {
     request.body.split('/').next().unwrap()
 }
 
-/// As a browser encodes what is to be one part of a path, and the dot besides.
+/// Encodes a text as a browser encodes one segment of a path, and encodes the dot too.
 fn encoded(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => char::from(byte).into(),
@@ -50,7 +50,7 @@ fn every_request_is_sent_as_its_vector_says() {
         }
         let (_, request) = calls::begun(&gateway, &call, &memory);
         let to = vector["to"].as_str().unwrap_or("https://gateway.example/");
-        // `user:pa:ss`, as the `base64` of a shell writes it.
+        // `user:pa:ss`, as the shell's `base64` encodes it.
         let basic = vector.get("authorization").is_none().then_some("Basic dXNlcjpwYTpzcw==");
         assert_eq!((request.url.as_str(), request.authorization.as_deref()), (to, basic), "{name}");
         assert_eq!((request.content_type, &request.sync_token), ("text/plain", &None), "{name}");

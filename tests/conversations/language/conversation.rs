@@ -25,12 +25,12 @@ use edgelatch::time::Instant;
 use super::clock::{Clocks, ms};
 use super::reply::{Call, ScriptReply};
 
-/// A machine, its environment, and what the machine has asked of it so far.
+/// A machine, its environment, and its outputs so far.
 pub(crate) struct Conversation<M: Machine> {
     machine: M,
     clocks: Clocks,
     pub(super) calls: Vec<Call>,
-    /// The calls that an expectation has covered come first; this is their number.
+    /// How many of `calls` an expectation has covered.
     pub(super) expected: usize,
     pub(super) timeout: Option<(Instant, Wake)>,
     pub(super) subscription: Option<(usize, Topic)>,
@@ -120,12 +120,12 @@ impl<M: Machine> Conversation<M> {
         self.handle(input)
     }
 
-    /// The subscription stands. The machine may have missed earlier messages.
+    /// The subscription is confirmed. The machine may have missed earlier messages.
     pub(crate) fn confirm_subscription(self) -> Self {
         self.handle(Input::Listening)
     }
 
-    /// The machine joins a subscription of this client whose other waiters have seen to earlier
+    /// The machine joins a subscription of this client whose other waiters have handled the earlier
     /// messages.
     pub(crate) fn join_subscription(self) -> Self {
         self.handle(Input::Hearing)
@@ -141,8 +141,8 @@ impl<M: Machine> Conversation<M> {
         self.notify_within(0)
     }
 
-    /// A message says that the object may be free. Clients compete for it, and this one is to retry
-    /// within `ms`.
+    /// A message says that the object may be free. Other clients compete for it; this machine must
+    /// retry within `ms`.
     pub(crate) fn notify_within(self, within_ms: u64) -> Self {
         self.handle(Input::Notified { within: ms(within_ms) })
     }
@@ -157,7 +157,7 @@ impl<M: Machine> Conversation<M> {
         self.handle(Input::Cancelled)
     }
 
-    /// Advances all clocks without waking the machine, as while a reply is on its way.
+    /// Advances all clocks without waking the machine, as while a reply is in flight.
     pub(crate) fn advance(mut self, ms: u64) -> Self {
         self.clocks.advance(ms);
         self
@@ -232,12 +232,12 @@ impl<M: Machine> Conversation<M> {
         &self.machine
     }
 
-    /// What the host's clocks read.
+    /// The time on the host's clocks.
     pub(crate) fn now(&self) -> Instant {
         self.clocks.now()
     }
 
-    /// For how long the conversation has lasted, by Redis' clock.
+    /// How long the conversation has lasted, by Redis' clock.
     pub(crate) const fn elapsed_ms(&self) -> u64 {
         self.clocks.elapsed_ms()
     }
@@ -252,7 +252,7 @@ impl<M: Machine> Conversation<M> {
         self.calls.iter().map(Call::name).collect()
     }
 
-    /// How many calls the machine has made of this script.
+    /// How many calls of this script the machine has made.
     pub(crate) fn count(&self, script: &str) -> usize {
         self.calls.iter().filter(|call| call.name() == script).count()
     }
@@ -287,12 +287,12 @@ impl<M: Machine> Conversation<M> {
         self.expected < self.calls.len()
     }
 
-    /// Which timeout the machine waits for; `None` once it is done.
+    /// The reason of the machine's timeout; `None` once the machine is done.
     pub(crate) fn timeout_reason(&self) -> Option<Wake> {
         self.timeout.map(|(_, reason)| reason)
     }
 
-    /// The time that is left until the timeout.
+    /// The time until the machine's timeout, in milliseconds.
     #[track_caller]
     pub(crate) fn timeout_ms(&self) -> u64 {
         let (until, _) = self.timeout.expect("the machine waits");

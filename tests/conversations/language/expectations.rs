@@ -1,5 +1,4 @@
-//! What a test expects of the machine. A failure prints what the machine waits for and the calls so
-//! far.
+//! The expectations of a test. A failure prints the machine's timeout and the calls so far.
 
 use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::RangeBounds;
@@ -9,8 +8,8 @@ use edgelatch::machine::{Machine, Wake};
 use super::conversation::Conversation;
 
 impl<M: Machine> Conversation<M> {
-    /// Exactly one call was made since the last expectation, of this script, and the machine waits
-    /// for its reply.
+    /// Expects exactly one call since the last expectation, of this script, and that the machine
+    /// waits for its reply.
     #[track_caller]
     pub(crate) fn expect_call(mut self, script: &str) -> Self {
         let new: Vec<_> = self.calls[self.expected..].iter().map(|call| call.name()).collect();
@@ -22,7 +21,7 @@ impl<M: Machine> Conversation<M> {
         self
     }
 
-    /// Exactly these calls were made since the last expectation, in the order of their gateways.
+    /// Expects exactly these calls since the last expectation, in the order of their gateways.
     #[track_caller]
     pub(crate) fn expect_calls(mut self, calls: &[(usize, &str)]) -> Self {
         let new = self.calls[self.expected..].iter().map(|call| (call.gateway, call.name()));
@@ -33,7 +32,7 @@ impl<M: Machine> Conversation<M> {
         self
     }
 
-    /// No call was made since the last expectation, and the machine waits for this timeout.
+    /// Expects no call since the last expectation, and that the machine waits for this timeout.
     #[track_caller]
     pub(crate) fn expect_timeout(self, reason: Wake) -> Self {
         self.expect_no_calls();
@@ -41,13 +40,13 @@ impl<M: Machine> Conversation<M> {
         self
     }
 
-    /// No call was made since the last expectation, and this timeout comes in exactly `ms`.
+    /// Expects no call since the last expectation, and this timeout in exactly `ms`.
     #[track_caller]
     pub(crate) fn expect_timeout_in(self, reason: Wake, ms: u64) -> Self {
         self.expect_timeout_within(reason, ms..=ms)
     }
 
-    /// No call was made since the last expectation, and this timeout comes within this range of
+    /// Expects no call since the last expectation, and this timeout within this range of
     /// milliseconds.
     #[track_caller]
     pub(crate) fn expect_timeout_within(
@@ -60,7 +59,7 @@ impl<M: Machine> Conversation<M> {
         it
     }
 
-    /// The machine has subscribed to this channel at this gateway.
+    /// Expects that the machine has subscribed to this channel at this gateway.
     #[track_caller]
     pub(crate) fn expect_subscribe(self, gateway: usize, channel: &str) -> Self {
         let (at, topic) = self.subscription.as_ref().expect("the machine has subscribed");
@@ -68,14 +67,15 @@ impl<M: Machine> Conversation<M> {
         self
     }
 
-    /// The machine has not subscribed to any channel.
+    /// Expects that the machine has not subscribed to any channel.
     #[track_caller]
     pub(crate) fn expect_no_subscribe(self) -> Self {
         assert!(self.subscription.is_none(), "the machine {self}");
         self
     }
 
-    /// No call was made since the last expectation, and the machine is done with this outcome.
+    /// Expects no call since the last expectation, and that the machine is done; returns its
+    /// outcome.
     #[track_caller]
     pub(crate) fn expect_done(&self) -> M::Outcome
     where
@@ -85,7 +85,8 @@ impl<M: Machine> Conversation<M> {
         self.expect_outcome()
     }
 
-    /// The machine is done with this outcome, whatever calls it has made before.
+    /// Expects that the machine is done, even after calls that no expectation covers; returns its
+    /// outcome.
     #[track_caller]
     pub(crate) fn expect_outcome(&self) -> M::Outcome
     where
@@ -100,7 +101,7 @@ impl<M: Machine> Conversation<M> {
     }
 }
 
-/// What the machine waits for, its subscription, and its calls: those that no expectation has
+/// Prints the machine's timeout, its subscription, and its calls: those that no expectation has
 /// covered come last.
 impl<M: Machine> Display for Conversation<M> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! Machines of each kind, as they are at the start of a conversation, and what they are made of.
+//! Machines of each kind in their initial state, and the values that they need.
 
 use edgelatch::LockName;
 use edgelatch::machine::{
@@ -80,7 +80,7 @@ pub(crate) fn grant(lease: LeaseTime) -> Grant {
     acquire.expect_call("lock_acquire").advance(10).reply(granted(TOKEN)).expect_done().unwrap()
 }
 
-/// The renewals of a hold; the watch over its lease alone if `renews` is false.
+/// The renewals of a hold. Without `renews`, the machine only watches the lease's end.
 pub(crate) fn renewal_machine(lease: LeaseTime, renews: bool) -> Renewal {
     let (grant, attempt) = (grant(lease), AttemptTime::DEFAULT);
     Renewal::new(target(), grant, renews, attempt, entropy(), Some(known_clock()))

@@ -1,4 +1,4 @@
-//! What the conversations have in common: the language, scripted replies, and machines to talk to.
+//! The parts that all conversations share: the language, scripted replies, and machines.
 
 mod clock;
 mod conversation;

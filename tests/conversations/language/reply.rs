@@ -1,4 +1,4 @@
-//! Calls of a machine, and what becomes of them.
+//! A machine's calls, and the replies to them.
 
 use edgelatch::error::{FailureKind, Refusal};
 use edgelatch::machine::{CallId, Input};
@@ -27,7 +27,7 @@ impl Call {
         self.script.args().get(number - 1).map_or("", String::as_str)
     }
 
-    /// The input that Redis replied to this call when its clock read `server_ms`.
+    /// The input for this reply to the call, at this time on Redis' clock.
     pub(crate) fn reply(&self, reply: impl Into<ScriptReply>, server_ms: u64) -> Input {
         let ScriptReply { code, value, ms, acknowledged } = reply.into();
         let cells = [
@@ -41,12 +41,12 @@ impl Call {
         Input::Reply { call: self.id, reply: Reply { acknowledged, ..reply } }
     }
 
-    /// The input that this call has no usable reply.
+    /// The input for a call without a usable reply.
     pub(crate) const fn fail(&self, kind: FailureKind) -> Input {
         Input::Failed { call: self.id, kind }
     }
 
-    /// The input that this call was refused with `error`, read as from a gateway.
+    /// The input for a call that a gateway refused with `error`.
     pub(crate) fn refuse(&self, error: &str) -> Input {
         let gateway = Gateway::upstash("https://gateway.invalid", "token").unwrap();
         let mut memory = Memory::default();
@@ -63,7 +63,7 @@ impl Call {
     }
 }
 
-/// What a script replies: a code, a value and milliseconds; and how many replicas acknowledged its
+/// A script's reply: a code, a value and milliseconds; and how many replicas acknowledged its
 /// writes.
 #[derive(Clone, Debug)]
 pub(crate) struct ScriptReply {
@@ -98,29 +98,28 @@ impl From<Code> for ScriptReply {
     }
 }
 
-/// The reply to an acquisition that is granted with this token.
+/// The reply that grants an acquisition with this token.
 pub(crate) fn granted(token: u64) -> ScriptReply {
     ScriptReply::new(Code::Done, token, 30_000)
 }
 
-/// The reply to an acquisition whose owner holds the lock already, and has it extended.
+/// The reply to an acquisition whose owner holds the lock already: Redis extends the hold.
 pub(crate) fn already_yours(token: u64) -> ScriptReply {
     ScriptReply::new(Code::AlreadyYours, token, 30_000)
 }
 
-/// The reply to an acquisition while another owner holds the lock for `remaining_ms`; -1 if for an
-/// unknown time.
+/// The reply to an acquisition while another owner holds the lock for `remaining_ms`; -1 stands for
+/// an unknown time.
 pub(crate) fn busy(remaining_ms: i64) -> ScriptReply {
     ScriptReply::new(Code::No, 1, remaining_ms)
 }
 
-/// The reply of a fair lock to a queued waiter: its place, and the time within which it has to
-/// retry.
+/// The reply of a fair lock to a queued waiter: its place, and the time within which it must retry.
 pub(crate) fn queued(place: u32, retry_within_ms: u64) -> ScriptReply {
     ScriptReply::new(Code::No, format!("{place},{retry_within_ms},0"), 20_000)
 }
 
-/// The reply to a renewal that Redis has carried out.
+/// The reply to a renewal that Redis has executed.
 pub(crate) fn renewed() -> ScriptReply {
     ScriptReply::new(Code::Done, 0, 30_000)
 }

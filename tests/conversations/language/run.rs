@@ -1,19 +1,19 @@
-//! Running a machine from its start to its end.
+//! Runs a machine from its start to its end.
 
 use edgelatch::machine::{Endpoint, Input, Machine, Output};
 
 use super::clock::Clocks;
 use super::reply::Call;
 
-/// What a machine did until its end.
+/// The calls, the duration and the outcome of a machine.
 pub(crate) struct Run<T> {
     pub(crate) calls: Vec<Call>,
     pub(crate) elapsed_ms: u64,
     pub(crate) outcome: T,
 }
 
-/// Polls `machine` until it is done. `respond` returns the input about a call, `None` if there is
-/// none, and may advance the clocks. Otherwise time advances from timeout to timeout.
+/// Polls `machine` until it is done. `respond` returns the input about a call, or `None`, and may
+/// advance the clocks. Otherwise time advances from timeout to timeout.
 pub(crate) fn run<M: Machine>(
     machine: M,
     respond: impl FnMut(&Call, &mut Clocks) -> Option<Input>,
@@ -21,7 +21,7 @@ pub(crate) fn run<M: Machine>(
     run_with(machine, |_, _| {}, respond)
 }
 
-/// Runs like [`run`], and wakes the machine once more before every poll.
+/// Runs a machine as [`run`] does, and wakes it needlessly before every poll.
 pub(crate) fn run_with_needless_wakeups<M: Machine>(
     machine: M,
     respond: impl FnMut(&Call, &mut Clocks) -> Option<Input>,

@@ -1,5 +1,5 @@
-//! One client of the model: it takes several parts, or a majority, by the real machines, keeps them
-//! for a while, and lets them go again.
+//! One client of the model, driven by the real machines. It acquires several parts or a majority,
+//! keeps the hold for a while, and releases it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use super::plan::{Plan, Rule};
 pub(crate) struct Client {
     number: u8,
     stage: Stage,
-    /// What it knew of the servers' clocks when it began.
+    /// The servers' time that it knew when it began.
     clock: Option<ServerClock>,
-    /// The calls whose answers are awaited: one for each part. And when the machine is to be woken.
+    /// The calls without a reply yet, at most one for each part; and the machine's next timeout.
     under_way: Vec<(usize, CallId, RequestId)>,
     deadline: Option<Instant>,
     made: [u8; 3],
@@ -40,7 +40,7 @@ enum Stage {
     Over(Told),
 }
 
-/// What the program has heard at last about what is left of it in Redis.
+/// What the program knows of its remaining hold in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Told {
     Busy,
@@ -49,7 +49,7 @@ pub(crate) enum Told {
     Refused,
 }
 
-/// The calls that a client makes while it handles one thing, and to which of its parts.
+/// The calls that a client sends while it handles one input, each with the index of its part.
 pub(crate) type Outbox = Vec<(usize, CallId, Arc<ScriptCall>)>;
 
 impl Client {
@@ -72,7 +72,7 @@ impl Client {
         self.under_way.iter().map(|(_, call, _)| *call)
     }
 
-    /// Whether it waits for nothing but time.
+    /// Whether the client has no call in flight and only waits for a timeout.
     pub(crate) const fn waits(&self) -> bool {
         matches!(self.stage, Stage::Gathering(_)) && self.under_way.is_empty()
     }
@@ -100,7 +100,7 @@ impl Client {
         if let Stage::Keeping(_, keeping) = &self.stage { Some(keeping) } else { None }
     }
 
-    /// The parts of its hold that are looked after, each with its place.
+    /// The renewed parts of its hold, each with its index.
     pub(crate) fn kept(&self) -> impl Iterator<Item = (usize, &Renewal)> {
         let counting = self.gathered().map_or_else(Vec::new, counting);
         counting.into_iter().zip(self.keeping().into_iter().flat_map(Keeping::parts))
@@ -110,7 +110,7 @@ impl Client {
         if let Stage::Over(told) = self.stage { Some(told) } else { None }
     }
 
-    /// The leases of the parts that count and of which no loss was told.
+    /// The leases of the counting parts without a reported loss.
     pub(crate) fn leases(&self) -> Vec<Lease> {
         match &self.stage {
             Stage::Keeping(_, keeping) => {
@@ -125,7 +125,7 @@ impl Client {
         }
     }
 
-    /// Whether the client believes in its hold now, by its own clock.
+    /// Whether the client relies on its hold at `now`, by its own clock.
     pub(crate) fn believes(&self, plan: &Plan, now: Instant) -> bool {
         let leases = self.leases().into_iter();
         leases.filter(|lease| !lease.remaining(now).is_zero()).count() >= plan.quorum()
@@ -156,7 +156,7 @@ impl Client {
         self.tell(plan, Input::Reply { call, reply }, now)
     }
 
-    /// The connection of a call broke: its answer will never be heard.
+    /// The connection of a call breaks: no reply to it will arrive.
     pub(crate) fn broken(&mut self, plan: &Plan, call: CallId, now: Instant) -> Outbox {
         self.under_way.retain(|(_, other, _)| *other != call);
         self.tell(plan, Input::Failed { call, kind: FailureKind::Broken }, now)
@@ -170,7 +170,7 @@ impl Client {
         self.tell(plan, Input::Cancelled, now)
     }
 
-    /// Whether the client has kept to the bounds of the model.
+    /// Whether the client has sent no more calls than the model allows.
     pub(crate) const fn is_within(&self, plan: &Plan) -> bool {
         let [takes, lets_go, renews] = self.made;
         takes <= plan.calls[0] && lets_go <= plan.calls[1] && renews <= plan.renewals
@@ -191,8 +191,8 @@ impl Client {
         self.drain(plan, now)
     }
 
-    /// Polls the machine until it waits or is done, as the driver does, and goes on to what comes
-    /// next.
+    /// Polls the machine until it waits or is done, as the driver does, and enters the stage that
+    /// follows.
     fn drain(&mut self, plan: &Plan, now: Instant) -> Outbox {
         let mut outbox = Outbox::new();
         let next = match &mut self.stage {
@@ -200,10 +200,10 @@ impl Client {
             Stage::Voting(machine) => drain(machine, now, &mut outbox).map(acquired(now)),
             Stage::Keeping(gathered, machine) => {
                 let outcome = drain(machine, now, &mut outbox);
-                // It knows its parts by their places among those that count.
+                // `Keeping` numbers only the parts that count.
                 let places = counting(gathered);
                 outbox.iter_mut().for_each(|(place, ..)| *place = places[*place]);
-                // What is lost is lost, until it is let go.
+                // A lost hold stays in this stage until the client releases it.
                 outcome.map(|_| self.stage.clone())
             }
             Stage::Releasing(machine) => {
@@ -230,7 +230,7 @@ impl Client {
         self.under_way.sort_unstable();
         match next {
             Ok(stage) => {
-                // Of what is silent when a majority is there, nothing is of interest.
+                // The calls to nodes without a reply when the majority is complete do not count.
                 self.go(stage);
                 if leg < 2 {
                     self.made[leg] = self.made[leg].min(plan.calls[leg]);
@@ -248,7 +248,7 @@ impl Client {
         self.deadline = None;
     }
 
-    /// Looks after what has just been taken.
+    /// Starts to renew a new hold.
     fn keep(&mut self, plan: &Plan, now: Instant) {
         let Stage::Holding(gathered) = &self.stage else { return };
         if plan.renewals == 0 {
@@ -271,7 +271,7 @@ impl Client {
     }
 }
 
-/// The machine that takes it.
+/// Returns the stage with the machine that acquires the plan's parts.
 fn taking(plan: &Plan, entropy: Entropy, clock: ServerClock, now: Instant) -> Stage {
     let Plan { lease, patience, .. } = *plan;
     let clocks = vec![Some(clock); plan.nodes.len()];
@@ -293,7 +293,7 @@ pub(crate) fn owner_prefix(number: u8) -> String {
     format!("{:02x}", number * 16)
 }
 
-/// The places of the parts that count.
+/// The indices of the parts that count.
 fn counting(gathered: &Gathered) -> Vec<usize> {
     let parts = gathered.parts.iter().enumerate();
     parts.filter(|(_, part)| part.counts).map(|(place, _)| place).collect()
@@ -311,7 +311,7 @@ fn acquired(now: Instant) -> impl FnOnce(Result<Gathered, AcquireError>) -> Stag
     }
 }
 
-/// A machine up to its next wait (`Err`) or its end (`Ok`).
+/// Polls a machine until its next wait (`Err`) or its end (`Ok`).
 fn drain<M: Machine>(
     machine: &mut M,
     now: Instant,

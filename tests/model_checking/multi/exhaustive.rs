@@ -1,7 +1,7 @@
-//! The searches with the real machines that must find nothing, each to its end; and what each must
-//! have come across.
+//! Exhaustive searches with the real machines that must find no violation. Each lists the events
+//! that it must have reached.
 
-// Slow: a search goes through up to 1.8 million states of real machines; a full run alone has them.
+// Slow: a search visits up to 1.8 million states of real machines; only a full run includes them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::sights::Sights;
 use super::world::{self, World};
 use test_support::script_model::Latches;
 
-/// Tries two parts once, for the default lease of 30 s.
+/// Tries two parts once, with the default lease of 30 s.
 const ONCE: Plan = Plan {
     rule: Rule::All,
     nodes: &[0, 1],
@@ -97,7 +97,7 @@ fn two_votes_and_a_copy_of_any_request() {
     holds(world, |seen| vec![&seen.all_held, &seen.undone, &seen.gone]);
 }
 
-/// Keeps two parts for one renewal of each, and one try more of either.
+/// Keeps two parts for one renewal of each, and one further attempt of either.
 const KEPT: Plan = Plan { calls: [2, 2], renewals: 3, ..ONCE };
 
 #[test]
@@ -124,7 +124,7 @@ fn a_majority_that_is_renewed_while_a_node_is_somebody_elses() {
 
 #[test]
 fn parts_and_votes_of_which_nobody_hears_are_held_a_lease_after_their_bound_at_most() {
-    // Of a wait for 15 s, called off at once: the bound is at 105 s.
+    // A wait of 15 s that is cancelled at once: its bound is at 105 s.
     for plan in [ONCE, VOTE] {
         let plan = Plan { cancels: true, nodes: &plan.nodes[..1], calls: [4, 0], ..waits(plan) };
         let times = &[0, 1, 2, 4, 105, 125, 138];
@@ -141,7 +141,7 @@ fn without_latches_a_copy_of_what_was_undone_is_granted() {
     finds(world, world::TOLD);
 }
 
-/// Searches a model until a property is refuted.
+/// Searches a model until it violates `property`; panics if it never does.
 fn finds(world: World, property: &'static str) {
     let wanted = HasDiscoveries::AnyOf(BTreeSet::from([property]));
     let checker = world.checker().threads(2).finish_when(wanted).spawn_bfs().join();
@@ -149,7 +149,8 @@ fn finds(world: World, property: &'static str) {
     println!("refuted in {} steps", found.into_actions().len());
 }
 
-/// Searches a model to its end.
+/// Searches a model to its end. Panics if it violates a property or never reaches an expected
+/// event.
 fn holds(world: World, expected: impl FnOnce(&Sights) -> Vec<&AtomicBool>) {
     let seen = Arc::clone(&world.sights);
     let checker = world.checker().threads(2).spawn_bfs().join();

@@ -1,14 +1,15 @@
-//! All states of a model and the steps between them; and in which of them somebody may be for ever.
+//! The graph of all states of a model and the steps between them; finds states in which a client
+//! may stay for ever.
 
 use std::collections::HashMap;
 
 use stateright::Model;
 
-/// The whole of a small model.
+/// All states of a small model.
 pub(crate) struct Graph<L> {
-    /// The steps out of each state: what is done, and where it leads.
+    /// The steps out of each state: the action, and the next state.
     steps: Vec<Vec<(L, usize)>>,
-    /// Whether all is done in it.
+    /// Whether every client is done in the state.
     done: Vec<bool>,
 }
 
@@ -47,7 +48,7 @@ impl<L: Copy + PartialEq> Graph<L> {
         self.steps.len()
     }
 
-    /// How many states there are from which it cannot be done any more.
+    /// The number of states from which no state with all clients done can be reached.
     pub(crate) fn stuck(&self) -> usize {
         let mut back = vec![Vec::new(); self.count()];
         for (from, steps) in self.steps.iter().enumerate() {
@@ -67,8 +68,9 @@ impl<L: Copy + PartialEq> Graph<L> {
         reaches.into_iter().filter(|reaches| !reaches).count()
     }
 
-    /// The states of a circle in which a fair scheduler may stay for ever: one that does what can
-    /// be done all the time. `None` where there is no such circle.
+    /// The size of the smallest set of states in which a fair scheduler may stay for ever; such a
+    /// scheduler eventually takes every action that stays possible. Returns `None` without such a
+    /// set.
     pub(crate) fn fair_circle(&self) -> Option<usize> {
         let part = self.strongly_connected();
         let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -94,7 +96,7 @@ impl<L: Copy + PartialEq> Graph<L> {
         fair.map(Vec::len).min()
     }
 
-    /// Tarjan's: which states can be reached from each other.
+    /// Tarjan's algorithm: numbers the strongly connected component of each state.
     fn strongly_connected(&self) -> Vec<usize> {
         const NONE: usize = usize::MAX;
         let count = self.count();

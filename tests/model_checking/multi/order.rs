@@ -1,28 +1,29 @@
-//! Why parts are taken as they are: keep what comes before the first refused, and wait for that
-//! alone.
+//! Why `Gather` acquires parts as it does: it keeps the parts before the first refused one, and
+//! waits for that one alone.
 //!
-//! Requests and releases are executed one by one in any order, a waiter asks again whenever it
+//! Redis executes requests and releases one by one in any order, a waiter retries at any time, and
+//! every client acquires its parts once.
 //! likes, and every client wants its parts once.
 
 use stateright::{Model, Property};
 
 use super::graph::Graph;
 
-/// Some parts, as bits.
+/// A set of parts, as bits.
 type Parts = u8;
 
-/// What a client does when it was refused.
+/// What a client does after a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// Asks for one after the other, holds what it has and waits: Redisson's multi-lock without its
-    /// time limit.
+    /// Requests one part after the other, keeps the granted ones and waits: Redisson's multi-lock
+    /// without its time limit.
     HoldAndWait,
-    /// Asks for all; lets go of all.
+    /// Requests all parts; releases all of them.
     BackOff,
-    /// Keeps what comes before the first refused; asks for all that is missing.
+    /// Keeps the parts before the first refused one; requests all that are missing.
     AskAll,
-    /// Keeps what comes before the first refused; asks for that one, and for the rest once that is
-    /// granted. As built.
+    /// Keeps the parts before the first refused one; requests that part, and the rest once it is
+    /// granted. As implemented.
     AskFirst,
 }
 
@@ -30,7 +31,7 @@ enum Rule {
 struct Clients {
     rule: Rule,
     orders: Vec<Vec<u8>>,
-    /// Whether somebody who waits may let go what it keeps, and go on with empty hands.
+    /// Whether a waiter may release the parts that it keeps, and go on without any.
     patience: bool,
 }
 
@@ -39,7 +40,7 @@ struct Client {
     asks: Parts,
     refused: Parts,
     holds: Parts,
-    /// What is still held although its release is under way.
+    /// The parts that are still held although their release is in flight.
     releases: Parts,
     waits_for: u8,
     stage: Stage,
@@ -79,7 +80,7 @@ impl Clients {
         self.orders[number].iter().copied().filter(move |part| holds & bit(*part) == 0)
     }
 
-    /// Asks for all that is missing; or, where this is the rule, for one.
+    /// Requests all missing parts; or only one, if the rule says so.
     fn ask(&self, number: usize, client: &mut Client, again: bool) {
         client.asks = match self.rule {
             Rule::HoldAndWait => self.missing(number, client).next().map_or(0, bit),
@@ -89,7 +90,7 @@ impl Clients {
         (client.refused, client.stage) = (0, Stage::Asking);
     }
 
-    /// All that was asked has been answered.
+    /// Decides what to do after the last reply.
     fn decide(&self, number: usize, client: &mut Client) {
         let Some(first) = self.missing(number, client).next() else {
             client.stage = Stage::Holding;
@@ -98,7 +99,7 @@ impl Clients {
         if client.refused == 0 {
             return self.ask(number, client, false);
         }
-        // With empty hands it was asked for alone, and what comes before it is not refused.
+        // A client without parts requested `first` alone, and the parts before it are not refused.
         let refused = client.refused;
         let first =
             self.missing(number, client).find(|part| refused & bit(*part) != 0).unwrap_or(first);
@@ -139,7 +140,7 @@ impl Model for Clients {
     fn actions(&self, state: &Vec<Client>, actions: &mut Vec<Action>) {
         for (number, client) in state.iter().enumerate() {
             for part in 0..8 {
-                // What is let go is asked for again only when its end is confirmed.
+                // The client requests a released part again only after its release is confirmed.
                 if client.asks & !client.releases & bit(part) != 0 {
                     actions.push(Action::Acquire(number, part));
                 }
@@ -193,7 +194,7 @@ impl Model for Clients {
     }
 }
 
-/// Two clients that both want two parts, and so on; the last is a ring of three pairs.
+/// For each case, the parts of each client in its order. The last case is a ring of three pairs.
 const CASES: [&[&[u8]]; 5] = [
     &[&[0, 1], &[0, 1]],
     &[&[0, 1, 2], &[0, 1, 2]],
@@ -219,7 +220,7 @@ fn whoever_holds_and_waits_in_an_order_of_its_own_gets_stuck() {
         println!("{case:?}: {} of {} states stuck", graph.stuck(), graph.count());
         assert!(graph.stuck() > 0, "{case:?}");
     }
-    // Each of them in the same order: nothing is wrong with holding then.
+    // If both clients use the same order, holding while waiting never gets stuck.
     assert_eq!(Clients::graph(Rule::HoldAndWait, CASES[0], false).stuck(), 0);
 }
 

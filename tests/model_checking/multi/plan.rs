@@ -1,4 +1,4 @@
-//! What a client of the model is going to do.
+//! A client's plan: its nodes and options.
 
 use edgelatch::LockName;
 use edgelatch::protocol::calls::{LockCalls, Target};
@@ -12,20 +12,19 @@ pub(crate) enum Rule {
     Majority,
 }
 
-/// What a client is going to do.
+/// The options of one client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) rule: Rule,
-    /// The nodes that it takes, in their order. Each has a Redis of its own.
+    /// The nodes that it acquires, in this order. Each node is a Redis of its own.
     pub(crate) nodes: &'static [usize],
     pub(crate) lease: LeaseTime,
     pub(crate) patience: Patience,
     /// Whether it may be cancelled while it waits.
     pub(crate) cancels: bool,
-    /// How many calls it makes at most to take it, and to let it go.
+    /// The largest numbers of calls to acquire and to release.
     pub(crate) calls: [u8; 2],
-    /// How many it makes to renew what it holds; nobody looks after a hold for which there are
-    /// none.
+    /// The largest number of calls to renew its hold; with 0, the client does not renew it.
     pub(crate) renewals: u8,
 }
 
@@ -46,7 +45,7 @@ impl Plan {
     }
 }
 
-/// The lock on a node.
+/// The name of the lock on a node.
 pub(crate) const fn name(node: usize) -> &'static str {
     ["a", "b", "c"][node]
 }

@@ -1,4 +1,4 @@
-//! What was come across in a search.
+//! The events of a search.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,7 +6,7 @@ use edgelatch::machine::LeaseState;
 
 use super::client::{Client, Told};
 
-/// What must happen in some run of a model, or the model shows nothing.
+/// Events that must happen in some run of a model: a model without them proves nothing about them.
 #[derive(Debug, Default)]
 pub(crate) struct Sights {
     pub(crate) all_held: AtomicBool,
@@ -22,7 +22,7 @@ pub(crate) struct Sights {
 }
 
 impl Sights {
-    /// What a client makes of what it has just heard.
+    /// Notes the events in a client's state after an input.
     pub(crate) fn of(&self, client: &Client) {
         match client.told() {
             Some(Told::Busy) => note(&self.busy),

@@ -1,6 +1,6 @@
-//! Many schedules with a time: clients that take random sets of parts, or votes, again and again,
-//! through a network that is slow, loses, doubles, and delivers copies long after the lease is
-//! over.
+//! Random schedules in virtual time: clients acquire random sets of parts, or votes, in a loop. The
+//! network delays, loses and duplicates messages, and delivers copies long after the lease has
+//! ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use test_support::script_model::{Latches, ScriptModel};
 const EPOCH: u64 = 1_700_000_000_000;
 const LEASE_MS: u64 = 2_000;
 const CLIENTS: usize = 3;
-/// How often each of them takes something, one acquisition after the other.
+/// How many acquisitions each client makes, one after the other.
 const ROUNDS: usize = 5;
 const SETS: [&[usize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]];
 
-/// What the network does, in so many of a hundred cases.
+/// The probability of each fault, in per cent.
 #[derive(Clone, Copy)]
 struct Faults {
     loses: u64,
@@ -46,7 +46,7 @@ enum Event {
     Release(usize),
 }
 
-/// What was seen in all schedules together.
+/// The events of all schedules together.
 #[derive(Debug, Default)]
 struct Seen {
     grants: usize,
@@ -61,11 +61,11 @@ struct Schedule {
     rng: fastrand::Rng,
     faults: Faults,
     now: u64,
-    /// What happens next, by time and in order.
+    /// The next events, by time and in order.
     events: BTreeMap<(u64, u64), Event>,
     count: u64,
     nodes: Vec<ScriptModel>,
-    /// One for each acquisition: those of a client one after the other.
+    /// One client for each acquisition: `ROUNDS` in sequence make one program.
     clients: Vec<Client>,
     plans: Vec<Plan>,
     tokens: Vec<u64>,
@@ -127,7 +127,7 @@ impl Schedule {
         self.rng.u64(..100) < percent
     }
 
-    /// How long a message is under way.
+    /// Draws how long a message is in flight, in milliseconds.
     fn way(&mut self) -> u64 {
         let slow = self.chance(self.faults.is_slow);
         1 + self.rng.u64(..if slow { LEASE_MS * 6 / 10 } else { 20 })
@@ -212,7 +212,7 @@ impl Schedule {
         }
     }
 
-    /// The next acquisition of a client, if there is one.
+    /// Schedules the next acquisition of the same program, if one is left.
     fn next(&mut self, number: usize) {
         if !(number + 1).is_multiple_of(ROUNDS) {
             let pause = self.rng.u64(..300);
@@ -236,7 +236,7 @@ impl Schedule {
                 let token: u64 = value.parse().unwrap();
                 assert!(token > self.tokens[node], "a token fell on node {node}");
                 self.tokens[node] = token;
-                // Nobody waits for it any more: its undoing must come.
+                // The client does not wait for this reply any more: it must undo the grant.
                 seen.unawaited += usize::from(!awaited);
             }
             ("lock_raise", 1) => self.tokens[node] = self.tokens[node].max(value.parse().unwrap()),
@@ -245,7 +245,8 @@ impl Schedule {
         }
     }
 
-    /// Those who believe in a hold exclude each other, and their holds stand.
+    /// Checks that clients that rely on a hold exclude each other, and that Redis stores their
+    /// holds.
     fn check(&mut self, seen: &mut Seen) {
         let mut taken = BTreeSet::new();
         for (number, (client, plan)) in self.clients.iter().zip(&self.plans).enumerate() {

@@ -1,8 +1,8 @@
-//! Why a token is stored by a majority before it is handed out.
+//! Why a majority of nodes must store a token before a client returns it.
 //!
-//! Acquisitions of a lock of three nodes whose requests come any number of times and at any time
-//! after they were sent, even after the end; whose answers may be heard late or never; and whose
-//! holds may run out on any node, which their client then knows by its own clock.
+//! Models acquisitions of a lock on three nodes. Their requests may arrive any number of times, at
+//! any time after they were sent, even after their end. Replies may arrive late or never. A hold
+//! may expire on any node; its client then knows this by its own clock.
 
 use std::collections::BTreeSet;
 
@@ -15,23 +15,23 @@ const BOTH: &str = "every acquisition has its token";
 const RAISED: &str = "a token was raised";
 const AT_ONCE: &str = "a proposal was stored by a majority at once";
 
-/// What makes a token.
+/// How a client determines its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// The largest that a majority has minted.
+    /// The largest token that a majority has minted.
     Largest,
-    /// A majority stores it or a larger one.
+    /// A token such that a majority stores it or a larger one.
     AtLeast,
-    /// A majority stores it, this very one. As built.
+    /// A token that a majority stores exactly. As implemented.
     Stored,
 }
 
 struct Votes {
     rule: Rule,
     acquisitions: usize,
-    /// What is proposed by all: 0 is nothing.
+    /// The token that every request proposes; 0 means none.
     proposal: u8,
-    /// The last tokens of the nodes when it begins.
+    /// The last tokens of the nodes at the start.
     last: [u8; NODES],
 }
 
@@ -39,13 +39,14 @@ struct Votes {
 struct Node {
     last: u8,
     holder: Option<u8>,
-    /// For each acquisition: not asked yet, granted, or ended.
+    /// For each acquisition: no request executed yet, granted, or ended.
     latches: [Latch; 3],
-    /// For each acquisition, what its client has heard, and what it may still hear: tokens, as
-    /// bits.
+    /// For each acquisition, the token that its client has received from this node (`heard`), and
+    /// the tokens that it may still receive, as bits (`told`).
     heard: [u8; 3],
     told: [u16; 3],
-    /// The raises that were sent to the node, which may come at any time: tokens, as bits.
+    /// For each acquisition, the tokens of raises that were sent to the node and may arrive at any
+    /// time, as bits.
     raises: [u16; 3],
 }
 
@@ -61,7 +62,7 @@ enum Latch {
 struct State {
     nodes: [Node; NODES],
     stages: [Stage; 3],
-    /// The tokens in the order in which they were handed out.
+    /// The tokens in the order in which clients returned them.
     handed: Vec<u8>,
     raised: bool,
 }
@@ -88,7 +89,7 @@ enum Action {
 }
 
 impl Votes {
-    /// The token that a client may hand out by what it has heard.
+    /// The token that a client may return, from the replies that it has received.
     fn token(&self, state: &State, number: usize) -> Option<u8> {
         let mut heard: Vec<u8> = state.nodes.iter().map(|node| node.heard[number]).collect();
         heard.retain(|token| *token > 0);
@@ -104,7 +105,7 @@ impl Votes {
         }
     }
 
-    /// What is still to be raised, and to what.
+    /// The token to which the client must still raise some node.
     fn to_raise(&self, state: &State, number: usize) -> Option<u8> {
         let heard = || state.nodes.iter().map(|node| node.heard[number]).filter(|token| *token > 0);
         let newest = heard().max()?;
@@ -138,8 +139,8 @@ impl Votes {
         }
     }
 
-    /// Nodes are alike: states that differ in their order only are one. So are those that differ in
-    /// what nobody hears any more, and in raises that change nothing any more.
+    /// The canonical form of a state. Nodes are interchangeable, so their order does not matter;
+    /// nor do replies that no client waits for, and raises without effect.
     fn ordered(mut state: State) -> State {
         for node in &mut state.nodes {
             for (number, stage) in state.stages.iter().enumerate() {
@@ -157,7 +158,7 @@ impl Votes {
 }
 
 impl Node {
-    /// A hold is over: what was told of it is worth nothing any more, by the client's own clock.
+    /// Ends a hold on this node: by its own clock, the client ignores replies about it from now on.
     fn forget(&mut self, number: usize) {
         (self.heard[number], self.told[number]) = (0, 0);
     }
@@ -175,7 +176,7 @@ impl Model for Votes {
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         for number in 0..self.acquisitions {
             match state.stages[number] {
-                // They begin in their order: they are alike, too.
+                // Acquisitions begin in order, since they are interchangeable too.
                 Stage::Idle if number == 0 || state.stages[number - 1] != Stage::Idle => {
                     actions.push(Action::Begin(number));
                     continue;
@@ -244,7 +245,7 @@ impl Model for Votes {
             Action::Expire(place) => {
                 let number = usize::from(state.nodes[place].holder.take()?);
                 state.nodes[place].forget(number);
-                // With fewer than a majority a hold is over, and its holder knows.
+                // A hold on fewer nodes than a majority is over, and its holder knows it.
                 if state.stages[number] == Stage::Holding
                     && state.nodes.iter().filter(|node| node.heard[number] > 0).count() < QUORUM
                 {
@@ -274,13 +275,13 @@ impl Model for Votes {
     }
 }
 
-// Slow: the search goes through about 76,000 states.
+// Slow: the search visits about 76,000 states.
 #[test]
 fn a_token_that_a_majority_stores_rises() {
     rises(Votes { rule: Rule::Stored, acquisitions: 2, proposal: 0, last: [0; NODES] });
 }
 
-// Slow: the search goes through about 250,000 states.
+// Slow: the search visits about 250,000 states.
 #[test]
 fn a_token_that_was_proposed_to_nodes_that_differ_rises() {
     rises(Votes { rule: Rule::Stored, acquisitions: 2, proposal: 2, last: [0, 1, 2] });

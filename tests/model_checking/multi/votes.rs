@@ -1,31 +1,33 @@
-//! Why nodes are voted for as they are: the holder of the lowest node keeps what it has, all others
-//! wait for that node alone.
+//! Why a redLock votes as it does: the holder of the lowest node keeps its nodes, and all other
+//! clients wait for that node alone.
 //!
-//! Requests and releases are executed one by one in any order, and every client wants a majority
+//! Redis executes requests and releases one by one in any order, and every client acquires a
+//! majority once.
 //! once.
 
 use stateright::{Model, Property};
 
 use super::graph::Graph;
 
-/// Some nodes, as bits.
+/// A set of nodes, as bits.
 type Nodes = u8;
 
-/// What a client does that got no majority.
+/// What a client without a majority does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// Everybody lets go of all and asks for all again.
+    /// Every client releases all nodes and requests all again.
     BackOff,
-    /// The holder of the lowest node keeps what it has; the others ask for all again.
+    /// The holder of the lowest node keeps its nodes; the other clients request all again.
     LowestKeeps,
-    /// The same; and the others wait for the lowest node alone. As built.
+    /// The holder of the lowest node keeps its nodes; the other clients wait for the lowest node
+    /// alone. As implemented.
     WaitForLowest,
 }
 
 struct Clients {
     rule: Rule,
     nodes: u8,
-    /// For each client, the nodes that do not answer it.
+    /// For each client, the nodes that do not reply to it.
     silent: Vec<Nodes>,
 }
 
@@ -41,7 +43,7 @@ struct Client {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Asking,
-    /// For a pause, and then for all, or for the lowest node alone.
+    /// Pauses, then requests all nodes, or only this one.
     Pausing {
         only: Option<u8>,
     },
@@ -73,8 +75,8 @@ impl Clients {
         (client.refused, client.stage) = (0, Stage::Asking);
     }
 
-    /// Something was answered: a majority is taken as soon as it is there, all else waits for all
-    /// answers.
+    /// Handles a reply: the client holds as soon as it has a majority; otherwise it decides after
+    /// the last reply.
     fn decide(&self, number: usize, client: &mut Client) {
         if client.holds.count_ones() > u32::from(self.nodes / 2) {
             client.asks = 0;
@@ -84,7 +86,7 @@ impl Clients {
         if client.asks != 0 {
             return;
         }
-        // The lowest was waited for alone, and is granted.
+        // The client waited for the lowest node alone and now has it.
         if client.refused == 0 && (client.holds | self.silent[number]) != bit(self.nodes) - 1 {
             return self.ask_all(client);
         }
@@ -168,7 +170,7 @@ impl Model for Clients {
 
 #[test]
 fn whoever_waits_for_the_lowest_node_alone_is_served() {
-    // The last two: nobody hears the lowest node, and one of them does not hear it.
+    // In the last two cases the lowest node does not reply: to both clients, then to one of them.
     let cases: [(u8, &[Nodes]); 5] =
         [(3, &[0, 0]), (3, &[0, 0, 0]), (5, &[0, 0]), (3, &[1, 1]), (3, &[1, 0])];
     for (nodes, silent) in cases {

@@ -1,8 +1,8 @@
-//! The model's state and what can happen in it: clients, a network that loses, doubles and
-//! reorders, and a Redis for each node.
+//! The model's state and actions: clients, a network that loses, duplicates and reorders messages,
+//! and a Redis for each node.
 //!
-//! Time goes in steps, as in the lock's model. A request that is never executed is a lost one; an
-//! answer is heard when the request is executed, or never.
+//! Time goes in steps, as in `objects::world`. A request that is never executed is a lost one. A
+//! reply arrives when its request is executed, or never.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,23 +35,23 @@ pub(crate) const LOSS: &str =
     "whose hold is lost is told so when its lease ends at the latest, and nobody else";
 pub(crate) const PREFIX: &str = "who waits holds what comes before the one it waits for";
 
-/// One model: who does what, and how far it is searched.
+/// One model: its clients, and the limits of the search.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) plans: Vec<Plan>,
     /// The times of the servers, in seconds since their start.
     pub(crate) times: &'static [u64],
-    /// How many messages may be executed once more, how many answers may be lost, and how many
-    /// requests.
+    /// How many messages may be executed a second time (`copies`), and how many replies may be lost
+    /// (`losses`). Any number of requests may be lost.
     pub(crate) copies: u8,
     pub(crate) losses: u8,
-    /// How often a connection may break while its request goes on.
+    /// How many connections may break while their request stays in flight.
     pub(crate) breaks: u8,
     /// Replaces the upper bound that a client computes for a hold with an unknown outcome (against
     /// rule C9).
     pub(crate) held_at_most: Option<Duration>,
     pub(crate) latches: Latches,
-    /// What was reached while the model was searched: no part of a state.
+    /// The events that the search has reached: not a part of a state.
     pub(crate) sights: Arc<Sights>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct State {
     copies_left: u8,
     losses_left: u8,
     breaks_left: u8,
-    /// The tokens of each node's grants, and those that were handed out, in order.
+    /// The tokens of each node's grants, and the tokens that clients returned, in order.
     grants: Vec<Vec<u64>>,
     handed: Vec<(u8, u64)>,
 }
@@ -80,11 +80,11 @@ struct Letter {
     executed: bool,
 }
 
-/// What can happen next; numbers are places in the lists of the state.
+/// The possible next events; a number is an index into a list of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Begin(usize),
-    /// A request is executed, and its answer is heard; or it is not.
+    /// A request is executed, and its reply arrives; or its reply is lost.
     Execute(usize),
     ExecuteUnheard(usize),
     Break(usize, CallId),
@@ -231,8 +231,8 @@ impl World {
         Instant::from_millis(5_000 + passed, other + passed)
     }
 
-    /// How much further a client's clock has to go to reach a time, if it may go so far before the
-    /// next step.
+    /// By how many milliseconds a client's clock must advance to reach `until`; `None` if that is
+    /// further ahead than the model allows before the next step.
     fn wait_ms(&self, state: &State, number: usize, until: Instant) -> Option<u64> {
         let wait = self.now(state, number).until(until);
         let ahead = Duration::from_millis(state.ahead_ms[number]) + wait;
@@ -244,7 +244,7 @@ impl World {
         state.clients[number].believes(&self.plans[number], now)
     }
 
-    /// The nodes on which a field of this client stands.
+    /// The nodes that store a field of this client.
     fn held<'a>(&'a self, state: &'a State, number: usize) -> impl Iterator<Item = usize> + 'a {
         let prefix = owner_prefix(u8::try_from(number).unwrap());
         let now = self.server_ms(state);
@@ -255,25 +255,26 @@ impl World {
 
     fn is_true(&self, state: &State, number: usize) -> bool {
         let plan = &self.plans[number];
-        // Of nodes, so many may stay behind as nobody needs for a majority.
+        // A client may leave as many nodes behind as do not prevent a majority.
         let left = self.held(state, number).count() > plan.nodes.len() - plan.quorum();
         !left || !matches!(state.clients[number].told(), Some(Told::Busy | Told::Nothing))
     }
 
-    /// Who cannot tell, and has waited for as long as it was told, holds nothing on any node.
+    /// Whether a client with an unknown outcome holds nothing on any node after the reported upper
+    /// bound.
     fn is_rid_of_ghosts(&self, state: &State, number: usize) -> bool {
         let Some(Told::HeldAtMost { since, time }) = state.clients[number].told() else {
             return true;
         };
-        // Redis lets go of a key after its last millisecond.
+        // Redis removes a key after its last millisecond.
         let time = self.held_at_most.unwrap_or(time) + Duration::from_millis(1);
         !self.now(state, number).has_reached(since + time)
             || self.held(state, number).next().is_none()
     }
 
-    /// Whoever looks after its hold wants to be woken before fewer parts stand than it takes, and
-    /// is told of a loss when fewer do and not before; and a part of which it was told that it is
-    /// gone is gone.
+    /// Whether a client that renews its hold sets a timeout before fewer parts than its quorum are
+    /// unexpired, reports a loss exactly when fewer are, and reports only parts as gone that no
+    /// node stores.
     fn tells_of_losses(&self, state: &State, number: usize) -> bool {
         let (client, plan, now) =
             (&state.clients[number], &self.plans[number], self.now(state, number));
@@ -296,8 +297,8 @@ impl World {
         client.awaits(letter.place, letter.call, letter.script.request)
     }
 
-    /// Lets a client do something and sends what it has to send; `None` when that leaves the bounds
-    /// of the model.
+    /// Runs one action of a client and sends its calls; returns `None` if the result exceeds the
+    /// bounds of the model.
     fn act(
         &self,
         state: &mut State,
@@ -367,8 +368,8 @@ impl World {
         }
     }
 
-    /// Takes out what cannot matter any more, and orders the rest, so that states that are alike
-    /// are equal.
+    /// Removes messages that have no effect any more, and sorts the others, so that equivalent
+    /// states are equal.
     fn forget(&self, state: &mut State) {
         let now = self.server_ms(state);
         let State { letters, clients, copies_left, .. } = state;
@@ -378,7 +379,7 @@ impl World {
             let not_after = letter.script.args()[1].parse::<u64>().ok();
             let late = not_after.is_some_and(|not_after| now > not_after);
             let idle = late && !awaited && letter.script.script().name != "lock_release";
-            // What nobody waits for matters as a copy only.
+            // A request that no client waits for matters only as a copy.
             !idle && (*copies_left > 0 || (!letter.executed && awaited))
         });
         letters.sort_by_key(|letter| (letter.from, letter.place, letter.call, letter.executed));

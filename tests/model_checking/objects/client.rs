@@ -1,5 +1,5 @@
-//! One client of the model: a program that takes something, holds it for as long as it likes, and
-//! lets it go; or has something done. By the real machines.
+//! One client of the model, driven by the real machines. It acquires a hold, keeps it for an
+//! arbitrary time and releases it; or it makes one idempotent call; or it awaits a latch.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use edgelatch::timing::{LeaseTime, RequestBudget};
 use super::plan::{Does, Plan, latch, owner_of};
 use super::stage::{Ended, Leg, Outbox, Stage, Told};
 
-/// R6: a client whose write has ended gives the read inside the token that the answer says. A model
-/// may leave that out.
+/// Rule R6, which a model may switch off: after a client has released its write, its read inside
+/// takes over the token in the reply to that release.
 pub(crate) const HANDS_ON: &str = "a read takes over what the release of its write says";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,18 +27,18 @@ pub(crate) struct Client {
     does: Does,
     stage: Stage,
     clock: Option<ServerClock>,
-    /// Under which owner it has asked last, until it is all over.
+    /// The owner field of its last acquisition, until the client is done.
     owner: Option<Arc<str>>,
-    /// What the end of its write has left to the read inside; and what the write around it has left
-    /// to it.
+    /// The token that the release of its write returned for the read inside, and the token that the
+    /// release of the write around it returned for this client.
     handed_on: Option<FencingToken>,
     taken_over: Option<FencingToken>,
-    /// The calls whose answers are awaited, and the deadlines of the machines: one each per
-    /// machine.
+    /// The calls without a reply yet, and the timeouts of the machines: at most one of each for
+    /// each machine.
     under_way: Vec<(Leg, CallId)>,
     deadlines: Vec<(Leg, Instant)>,
     sent: [u8; Leg::COUNT],
-    /// What may still be done of what it has asked for its hold.
+    /// Bounds the requests for its hold that may still be executed.
     reach: Option<Reach>,
 }
 
@@ -99,8 +99,7 @@ impl Client {
         if let Stage::Over(told) = &self.stage { Some(told) } else { None }
     }
 
-    /// The hold in which the client believes now, by its own clock, and the token that it has by
-    /// now.
+    /// The unexpired hold by this client's own clock, with its current token.
     pub(crate) fn believes(&self, now: Instant) -> Option<Belief<'_>> {
         match &self.stage {
             Stage::Holding { grant, renewal, .. }
@@ -114,18 +113,18 @@ impl Client {
         }
     }
 
-    /// What the end of its write has left to the read inside.
+    /// The token that the release of its write returned for the read inside.
     pub(crate) const fn handed_on(&self) -> Option<FencingToken> {
         self.handed_on
     }
 
-    /// Takes over what the end of the write around it has left to it, also before it has heard of
-    /// its own grant.
+    /// Takes over the token that the release of the write around it returned; this may happen
+    /// before the reply to its own acquisition arrives.
     pub(crate) const fn take_over(&mut self, token: FencingToken) {
         self.taken_over = Some(token);
     }
 
-    /// Begins. `around`: the owner inside whose write hold it reads.
+    /// Begins. `around` is the owner of the write hold inside which it reads.
     pub(crate) fn begin(&mut self, plan: &Plan, around: Option<OwnerId>, now: Instant) -> Outbox {
         let (attempt, budget) =
             (self.does.attempt_time(), Some(RequestBudget::new(plan.budget).unwrap()));
@@ -153,7 +152,7 @@ impl Client {
         self.drain(Leg::Acquire, now)
     }
 
-    /// Releases. `inside`: the owner who reads inside its write hold.
+    /// Releases. `inside` is the owner of the read hold inside its write hold.
     pub(crate) fn release(&mut self, inside: Option<OwnerId>, now: Instant) -> Outbox {
         let grant = match &self.stage {
             Stage::Holding { grant, .. } | Stage::Lost { grant } => grant.clone(),
@@ -179,7 +178,7 @@ impl Client {
         self.drain(Leg::Renew, now)
     }
 
-    /// A reply, read as the exchange reads it.
+    /// Handles a reply, and takes the server's time from it as `protocol::exchange` does.
     pub(crate) fn hear(&mut self, leg: Leg, call: CallId, reply: Reply, now: Instant) -> Outbox {
         self.clock = Some(ServerClock::new(reply.server_ms, now));
         self.tell(leg, Input::Reply { call, reply }, now)
@@ -192,7 +191,7 @@ impl Client {
         self.drain(leg, now)
     }
 
-    /// The connection of a call broke: its reply will never be heard.
+    /// The connection of a call breaks: no reply to it will arrive.
     pub(crate) fn broken(&mut self, leg: Leg, call: CallId, now: Instant) -> Outbox {
         let outbox = self.tell(leg, Input::Failed { call, kind: FailureKind::Broken }, now);
         self.under_way.retain(|awaited| *awaited != (leg, call));
@@ -207,7 +206,7 @@ impl Client {
         self.tell(Leg::Acquire, Input::Cancelled, now)
     }
 
-    /// Whether the client has kept to the bounds of the model.
+    /// Whether the client has sent no more requests than the model allows.
     pub(crate) const fn is_within(&self, plan: &Plan) -> bool {
         let [_, renewals, renews, releases, once, awaits] = self.sent;
         renewals <= plan.renewals
@@ -226,8 +225,8 @@ impl Client {
         self.deadlines.clear();
     }
 
-    /// Polls a machine until it waits or is done, as the driver does, and goes on to what comes
-    /// next.
+    /// Polls a machine until it waits or is done, as the driver does, and enters the stage that
+    /// follows.
     fn drain(&mut self, leg: Leg, now: Instant) -> Outbox {
         let mut outbox = Outbox::new();
         self.reach = self.stage.reach(self.reach);
@@ -247,7 +246,7 @@ impl Client {
         outbox
     }
 
-    /// Keeps what the driver keeps of a machine: the call under way, and when to wake it.
+    /// Records what the driver records of a machine: its call in flight and its next timeout.
     fn note(&mut self, leg: Leg, until: Option<&Instant>, outbox: &Outbox) {
         self.sent[leg as usize] += u8::try_from(outbox.len()).unwrap();
         if let Some((_, call, script)) = outbox.last() {
@@ -274,7 +273,7 @@ impl Client {
         match outcome {
             Ok(grant) => {
                 let (entropy, attempt) = (self.entropy(Leg::Renewal), self.does.attempt_time());
-                // What has no end needs no renewal.
+                // A hold without an end is never renewed.
                 let renews = !grant.lease.time().is_endless();
                 let (target, clock) = (self.does.target(), self.clock);
                 let renewal = Renewal::new(target, grant.clone(), renews, attempt, entropy, clock);
@@ -311,7 +310,7 @@ impl Client {
     }
 }
 
-/// What a client relies on.
+/// The hold that a client relies on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Belief<'a> {
     pub(crate) owner: &'a str,

@@ -1,5 +1,5 @@
-//! What is done once: counts of a latch, and who waits for it to open. Bounds end 5.15 s after a
-//! request is made, and for 60 s more it can be told what became of it.
+//! The count-down latch: its idempotent calls, and clients that await its opening. A call's bound
+//! ends 5.15 s after the call is made; Redis keeps its result for 60 s more.
 
 use super::plan::{Does, Plan};
 use super::properties;
@@ -50,12 +50,12 @@ fn a_no_that_is_not_recorded_is_done_after_all() {
 
 #[test]
 fn with_a_bound_that_moves_a_count_is_made_that_was_called_off() {
-    // The cancel is remembered for 66 s, and the request lives for 70.
+    // Redis remembers the cancel for 66 s; the request may be executed for 70 s.
     let world = World { copies: 0, in_flight: 4, ..latch([COUNTS], Some(2)) };
     finds(World { moving_bound: Some(70), ..world }, properties::TOLD_ONCE);
 }
 
-/// Searches that take more than seconds without optimization: a full run alone includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 

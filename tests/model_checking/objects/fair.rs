@@ -1,5 +1,5 @@
-//! The fair lock: clients that queue, leave, die and change their owner. A thread of Java's holds
-//! it at the start, so that two are enough for a queue.
+//! The fair lock: clients that queue, leave, die and change their owner. A Java thread holds it at
+//! the start, so that two clients are enough for a queue.
 
 use edgelatch::timing::Patience;
 
@@ -14,14 +14,14 @@ use super::world::World;
 use test_support::script_model::fair_head::Rule;
 
 const FAIR: Plan = does(Does::Fair);
-/// Waits for as long as it takes: it goes on under another owner after 600 s.
+/// Waits without a limit: after 600 s it continues under another owner.
 const STAYS: Plan = Plan { patience: Patience::UntilCancelled, budget: 5, ..FAIR };
 
 fn fair(plans: impl Into<Vec<Plan>>) -> World {
     World { laws: properties::of_a_queue, ..world(plans) }
 }
 
-/// Two who wait for the thread of Java's, and poll once before their time is over.
+/// Two clients that wait for the Java thread, and poll once before their wait ends.
 fn queue() -> World {
     let waiter = Plan { budget: 4, ..waits(FAIR, 20) };
     World { java_holds_for: Some(15), times: &[0, 12, 18], ..fair([waiter, waiter]) }
@@ -85,7 +85,7 @@ fn an_abandon_that_forgets_whom_it_was_to_take_over_leaves_a_ghost() {
     finds(World { java_holds_for: Some(605), times: &[0, 604, 612], ..world }, properties::TOLD);
 }
 
-/// Searches that take more than seconds without optimization: a full run alone includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 // Slow: a search goes through up to 2.3 million states of real machines.
 mod large {
     use super::*;
@@ -143,8 +143,8 @@ mod large {
 
     #[test]
     fn what_a_wait_has_asked_for_under_two_owners_is_held_a_lease_after_the_later_end_at_most() {
-        // The first has no bound, and is reckoned with for ten minutes; that of the second is at
-        // 695 s.
+        // The first owner's request has no bound, so the client allows ten minutes for it; the
+        // second owner's bound is at 695 s.
         let patience = waits(FAIR, 605).patience;
         let plan = Plan { patience, knows_clock: false, cancels: true, ..STAYS };
         let alone = World { java_holds_for: Some(595), breaks: 2, in_flight: 4, ..fair([plan]) };

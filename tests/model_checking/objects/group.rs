@@ -1,4 +1,4 @@
-//! Values of a group: two sets that share one value.
+//! Groups: two sets of values that share one value.
 
 use super::plan::{Does, Plan};
 use super::properties;
@@ -31,7 +31,7 @@ fn a_repeat_that_does_not_need_all_values_is_told_of_what_somebody_else_holds() 
     finds(World { without, times: &[0, 20, 40], ..world }, properties::EXCLUSION);
 }
 
-/// Searches that take more than seconds without optimization: a full run alone includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 

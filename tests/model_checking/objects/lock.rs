@@ -1,7 +1,7 @@
-//! The searches of the lock that must find nothing, each to its end. What each must have come
-//! across is said, too: a search that never saw a loss says nothing about losses.
+//! Exhaustive searches of the lock that must find no violation. Each lists the events that it must
+//! have reached: a search without a lost hold proves nothing about lost holds.
 
-// Slow: a search goes through up to 2.3 million states of real machines; a full run alone has them.
+// Slow: a search visits up to 2.3 million states of real machines; only a full run includes them.
 
 use super::plan::Plan;
 use super::properties;
@@ -52,7 +52,7 @@ fn a_connection_that_breaks_while_the_request_goes_on() {
 /// S5.
 #[test]
 fn copies_from_before_the_end_of_every_latch() {
-    // Bounds end at 110 s, latches and tombstones a second later: nothing may come back at 110 or 120.
+    // Bounds end at 110 s, latches and tombstones 1 s later: nothing is granted at 110 or 120 s.
     let both = world([waits(PLAN, 20), waits(PLAN, 20)]);
     holds(
         World { copies: 1, times: &[0, 10, 110, 120], ..both },
@@ -63,7 +63,7 @@ fn copies_from_before_the_end_of_every_latch() {
 /// S5.
 #[test]
 fn a_client_that_has_not_seen_the_clock() {
-    // Its requests may be under way for 600 s, and its tombstones live a second longer.
+    // Without a bound, its requests may arrive for 600 s; its tombstones last 1 s longer.
     holds(first_of_all(Latches::On), &[BothGranted, Abandoned, Lost, RefusedAsLate]);
 }
 
@@ -76,7 +76,8 @@ fn a_client_alone_that_has_not_seen_the_clock_and_a_copy_of_any_request() {
     holds(World { silent, ..world }, &[Abandoned, Lost]);
 }
 
-/// One client does not know the clock; the other does, and stays for as long as its lease.
+/// Two clients: one does not know the server's clock; the other does, and holds until its lease
+/// ends.
 pub(crate) fn first_of_all(latches: Latches) -> World {
     let first = Plan { knows_clock: false, ..PLAN };
     let world = world([first, Plan { releases: 0, ..PLAN }]);

@@ -1,5 +1,5 @@
-//! The model of the lock must find what is known to be wrong: otherwise that it finds nothing means
-//! nothing.
+//! The lock without one of its rules: the model must find the known violation. This proves that the
+//! searches of `lock` can find one.
 
 use super::lock::first_of_all;
 use super::properties;
@@ -20,7 +20,7 @@ fn with_a_bound_that_moves_an_owner_is_granted_twice() {
     finds(world, properties::AT_MOST_ONCE);
 }
 
-/// Searches that take more than seconds without optimization: a full run alone includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Objects of one part.
+//! Objects on one Redis.
 
 mod client;
 mod count_down_latch;

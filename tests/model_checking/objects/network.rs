@@ -1,4 +1,4 @@
-//! What is under way: it may be lost, doubled and reordered.
+//! The messages in flight. The model may lose, duplicate and reorder them.
 
 use std::sync::Arc;
 
@@ -10,30 +10,31 @@ use super::plan::owner_of;
 use super::stage::Leg;
 use super::world::World;
 
-/// Which call of which client.
+/// The client, machine and call that a message belongs to.
 pub(crate) type From = (u8, Leg, CallId);
 
-/// For how long a request may be on its way.
+/// How long a request may be in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Travel {
-    /// To its bound; without one for as long as its tombstone lives (C3).
+    /// Until its bound; a request without one, as long as its tombstone lasts (rule C3).
     ToItsBound,
-    /// Without an end if it has no bound (against C3).
+    /// A request without a bound, without an end (against rule C3).
     Late,
 }
 
-/// A request on its way to Redis, or a copy of one that was executed already.
+/// A request in flight, or a copy of a request that was executed already.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Letter {
     pub(crate) from: From,
     pub(crate) script: Arc<ScriptCall>,
     pub(crate) not_after: Option<u64>,
-    /// Until when it may be on its way.
+    /// The last server time, in milliseconds, at which it may be in flight; `None` is without an
+    /// end.
     travels_until: Option<u64>,
     pub(crate) executed: bool,
 }
 
-/// A reply on its way back.
+/// A reply in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Answer {
     pub(crate) to: From,
@@ -58,15 +59,16 @@ impl Letter {
         Self { from, script, not_after, travels_until, executed: false }
     }
 
-    /// The owner that it is about.
+    /// The owner field of the request.
     pub(crate) fn owner(&self) -> &str {
         owner_of(&self.script)
     }
 
-    /// Whether its execution can still matter; `copied`: also if it was executed before.
+    /// Whether the request's execution can still change a client or Redis. With `copied`, this
+    /// includes a second execution.
     pub(crate) fn matters(&self, is_awaited: bool, copied: bool, now: u64) -> bool {
         let travels = self.travels_until.is_none_or(|until| now <= until);
-        // Late for good: then only a release writes anything.
+        // After its bound only a release still writes.
         let late = self.not_after.is_some_and(|not_after| now > not_after);
         let writes = !late && !is_question(&self.script) || is_release(&self.script);
         travels && (is_awaited || writes) && (copied || !self.executed)

@@ -1,4 +1,4 @@
-//! What a client is going to do, and to what.
+//! A client's plan: the object, the operation and the options.
 
 use std::time::Duration;
 
@@ -10,61 +10,61 @@ use edgelatch::protocol::calls::{
 use edgelatch::protocol::script::{Publish, ScriptCall};
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, PeerSkew};
 
-/// What everybody wants.
+/// The name of the one object that all clients use.
 pub(crate) const NAME: &str = "lock";
-/// A thread of Java's, as the owner that it is.
+/// The owner field of a Java thread.
 pub(crate) const JAVA: &str = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
-/// How the latch of an owner, or the record of a request, begins.
+/// The prefix of the key of an owner's latch, and of a request's record.
 const LATCH: &str = "el:{lock}:";
 
-/// What a client is going to do.
+/// The options of one client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// Whether it does anything.
+    /// Whether the client does anything.
     pub(crate) takes_part: bool,
     pub(crate) does: Does,
     pub(crate) patience: Patience,
-    /// How many requests its acquisition may spend.
+    /// The largest number of requests of its acquisition.
     pub(crate) budget: u32,
     pub(crate) lease: LeaseTime,
-    /// Whether it has seen the server's clock before.
+    /// Whether it knows the server's clock from an earlier reply.
     pub(crate) knows_clock: bool,
     /// Whether it may be cancelled while it waits.
     pub(crate) cancels: bool,
-    /// How many requests it sends at most to renew as they fall due, to renew on demand, to
-    /// release, and to have something done once.
+    /// The largest numbers of requests for renewals that are due, renewals on demand, releases, and
+    /// an idempotent call or the wait for a latch.
     pub(crate) renewals: u8,
     pub(crate) renews: u8,
     pub(crate) releases: u8,
     pub(crate) requests: u8,
 }
 
-/// What a client takes, and then holds; or what it has done.
+/// What a client acquires and holds, or its idempotent call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Does {
     Lock,
     Fair,
     Read,
-    /// Reads while that client writes: the two are one program.
+    /// A read inside the write of the client with this number: both are one program.
     ReadInside(usize),
     Write,
-    /// So many permits of a semaphore.
+    /// This number of permits of a semaphore.
     Permits(u32),
-    /// So many permits with ids.
+    /// This number of permits with ids.
     Batch(u16),
     /// Values of a group.
     Values(&'static [&'static str]),
     CountDown,
-    /// Closes the latch with this count.
+    /// Sets the latch to this count.
     Close(u64),
     /// Waits until the latch is open.
     Await,
-    /// Makes so many more permits available.
+    /// Adds this number of permits.
     Add(i32),
 }
 
 impl Does {
-    /// What is to be taken.
+    /// What the client acquires.
     pub(crate) fn target(self) -> Target {
         let (name, publish) = (name(), Publish::Plain);
         match self {
@@ -88,7 +88,7 @@ impl Does {
         }
     }
 
-    /// What is to be done once, if that is what the client is there for.
+    /// The client's idempotent call, if it makes one.
     pub(crate) fn once(self) -> Option<OnceCall> {
         let (name, publish) = (name(), Publish::Plain);
         match self {
@@ -101,8 +101,8 @@ impl Does {
         }
     }
 
-    /// How long one attempt may take. What is done once has many, and its bound follows from that:
-    /// a model's steps are few.
+    /// The timeout of one attempt. An idempotent call has a short one: its bound is a multiple of
+    /// it, and must fit into the few steps of a model.
     pub(crate) fn attempt_time(self) -> AttemptTime {
         if self.once().is_some() {
             AttemptTime::new(Duration::from_millis(50)).unwrap()
@@ -111,7 +111,7 @@ impl Does {
         }
     }
 
-    /// How many permits it takes.
+    /// The number of permits that it acquires.
     pub(crate) fn permits(self) -> Option<i64> {
         match self {
             Self::Permits(permits) => Some(permits.into()),
@@ -120,7 +120,7 @@ impl Does {
         }
     }
 
-    /// Whether these two, which `a` and `b` do, may both be held.
+    /// Whether client `a` with `self` and client `b` with `other` may hold at the same time.
     pub(crate) fn goes_beside(self, other: Self, (a, b): (usize, usize)) -> bool {
         use Does::{Batch, Permits, Read, ReadInside, Values, Write};
         match (self, other) {
@@ -134,37 +134,37 @@ impl Does {
         }
     }
 
-    /// How in Redis begins what is this client's.
+    /// The prefix of everything in Redis that belongs to the client with this number.
     pub(crate) fn prefix(self, number: u8) -> String {
         match self {
-            // Of an id, what is made of entropy alone.
+            // The entropy at the start of an id, as raw bytes.
             Self::Batch(_) => String::from(char::from(number * 16)).repeat(11),
             _ => format!("{:02x}", number * 16),
         }
     }
 }
 
-/// The calls about the latch.
+/// The calls of the latch.
 pub(crate) fn latch() -> CountDownLatchCalls {
     CountDownLatchCalls::new(name(), Publish::Plain)
 }
 
-/// The owner that a script is about, or the request whose record it keeps.
+/// The owner of a script, or the id of the request whose record it keeps.
 pub(crate) fn owner_of(script: &ScriptCall) -> &str {
     script.keys()[0].strip_prefix(LATCH).unwrap_or_default()
 }
 
-/// The latch of an owner.
+/// The key of an owner's latch.
 pub(crate) fn latch_of(owner: &str) -> String {
     format!("{LATCH}{owner}")
 }
 
-/// Whose owner it is.
+/// The number of the client that uses this owner.
 pub(crate) fn client_of(owner: &str) -> usize {
     usize::from_str_radix(&owner[..2], 16).unwrap() / 16
 }
 
-/// So many seconds.
+/// A duration of `seconds` seconds.
 pub(crate) const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }

@@ -1,4 +1,5 @@
-//! What the laws speak of. In a search in which that never comes up a law says nothing.
+//! The premise of each law: a state in which the law can be violated. In a search that never
+//! reaches one, the law proves nothing.
 
 use stateright::Property;
 
@@ -12,7 +13,7 @@ use test_support::script_model::holds::raw;
 
 type Premise = fn(&World, &State) -> bool;
 
-/// Laws, and what has to come up in some state for each of them to say something.
+/// Laws, the name of their premise, and the predicate that recognizes it.
 const PREMISES: [(&[&str], &str, Premise); 19] = [
     (&[EXCLUSION, BESIDE], "what somebody believes in is wanted by another", is_wanted),
     (&[CONTINUITY, STANDS], "a hold is believed in", is_believed_in),
@@ -35,7 +36,7 @@ const PREMISES: [(&[&str], &str, Premise); 19] = [
     (&[OPEN], "somebody goes on", somebody_goes_on),
 ];
 
-/// What has to come up for this law to say something.
+/// Returns the premise of this law, as a property that some state must have.
 pub(crate) fn premise_of(law: &Property<World>) -> Property<World> {
     let of_this = |(laws, ..): &&(&[&str], &str, Premise)| laws.contains(&law.name);
     let (_, name, premise) = PREMISES.iter().find(of_this).expect("each law speaks of something");
@@ -44,7 +45,7 @@ pub(crate) fn premise_of(law: &Property<World>) -> Property<World> {
 
 fn is_wanted(world: &World, state: &State) -> bool {
     world.believers(state).any(|(holder, _)| {
-        // Permits go beside each other, as long as there are enough.
+        // Permits never exclude each other by themselves, only by their number.
         let counts = world.plans[holder].does.permits().is_some();
         let in_its_way = |other: &usize| counts || !world.goes_beside(holder, *other);
         let others = (0..world.plans.len()).filter(|other| *other != holder);
@@ -67,7 +68,7 @@ fn may_return(_: &World, state: &State) -> bool {
 }
 
 fn may_come_back(_: &World, state: &State) -> bool {
-    // Of permits with ids, those have ended.
+    // For permits with ids, `ended` holds the ids.
     let ids = |letter: &Letter| {
         let ids = letter.script.args().iter().skip(9).map(|id| raw(id));
         ids.into_iter().any(|id| state.seen.ended.contains(&*id))
@@ -142,7 +143,7 @@ fn somebody_goes_on(_: &World, state: &State) -> bool {
     state.clients.iter().any(|client| client.told() == Some(&Told::Open))
 }
 
-/// The acquisitions that may still be executed, and for which owners.
+/// The acquisitions that may still be executed.
 fn acquisitions(state: &State) -> impl Iterator<Item = &Letter> {
     state.letters.iter().filter(|letter| letter.script.script().name.ends_with("_acquire"))
 }

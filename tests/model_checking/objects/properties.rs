@@ -1,5 +1,4 @@
-//! What must hold in every state: of whatever can be held, and of what is special about each
-//! object.
+//! The laws: properties of every state, common ones of all holds and special ones of each object.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -37,7 +36,7 @@ pub(crate) const ONCE: &str = "what is done once has one effect";
 pub(crate) const TOLD_ONCE: &str = "what was told of it is what was done";
 pub(crate) const OPEN: &str = "only a latch that is open lets anybody go on";
 
-/// Of what one client holds alone.
+/// The laws of an object that only one client may hold.
 pub(crate) fn of_a_lock() -> Vec<Property<World>> {
     let mut all = of_holds(EXCLUSION, CONTINUITY);
     all.push(Property::always(NO_RETURN, |world: &World, state: &State| {
@@ -87,14 +86,14 @@ pub(crate) fn of_permits() -> Vec<Property<World>> {
     all
 }
 
-/// The same while some are added.
+/// The laws of permits whose number clients change.
 pub(crate) fn of_permits_that_change() -> Vec<Property<World>> {
     let mut all = of_permits();
     all.extend(of_what_is_done_once().into_iter().filter(|law| law.name != COUNTED));
     all
 }
 
-/// Of a latch for which somebody waits.
+/// The laws of a latch with a waiting client.
 pub(crate) fn of_a_latch_that_opens() -> Vec<Property<World>> {
     let mut all = of_what_is_done_once();
     all.push(Property::always(OPEN, |_: &World, state: &State| {
@@ -130,7 +129,7 @@ pub(crate) fn of_what_is_done_once() -> Vec<Property<World>> {
     ]
 }
 
-/// Of whatever can be held.
+/// The laws of holds of any object.
 pub(crate) fn of_ghosts() -> Vec<Property<World>> {
     of_holds(BESIDE, STANDS)
 }
@@ -150,11 +149,11 @@ fn of_holds(exclusion: &'static str, continuity: &'static str) -> Vec<Property<W
     ]
 }
 
-/// The places of the grants to an owner that was granted before.
+/// The indices of grants to an owner that had a grant before.
 ///
-/// Only of clients that know the server's clock. One that does not may ask again under its owner
-/// when the latch of its first request is gone already, ten minutes later: it has never believed in
-/// what that request was granted.
+/// Counts only clients that know the server's clock. Any other client may resend under the same
+/// owner ten minutes later, when the latch of its first request has expired; it has never relied on
+/// the grant of that request.
 fn regrants<'a>(world: &'a World, state: &'a State) -> impl Iterator<Item = usize> + 'a {
     let grants = &state.seen.grants;
     (0..grants.len()).filter(move |place| {
@@ -184,28 +183,28 @@ fn is_continuous(world: &World, state: &State) -> bool {
     })
 }
 
-/// Who was told that nothing is held has nothing in Redis.
+/// A client that was informed that it holds nothing has no record in Redis.
 fn what_was_told_is_true(world: &World, state: &State) -> bool {
     let told =
         |number: usize| matches!(state.clients[number].told(), Some(Told::Busy | Told::Nothing));
     none_of(world, state, told, all_that_is_there)
 }
 
-/// Who cannot tell, and has waited for as long as it was told, holds nothing. What a copy is
-/// granted is held at once.
+/// A client with an unknown outcome holds nothing after the reported upper bound. Includes a grant
+/// to a copy: it is a hold at once.
 fn no_ghost_is_left(world: &World, state: &State) -> bool {
     none_of(world, state, |number| has_waited(world, state, number), all_that_is_held)
 }
 
-/// Whether somebody cannot tell, and has waited for as long as it was told.
+/// Whether this client has an unknown outcome and has waited for the reported upper bound.
 pub(crate) fn has_waited(world: &World, state: &State, number: usize) -> bool {
     let Some(Told::HeldAtMost { since, time }) = state.clients[number].told() else { return false };
-    // Redis lets go of a key after its last millisecond.
+    // Redis removes a key after its last millisecond.
     let time = world.held_at_most.unwrap_or(*time) + Duration::from_millis(1);
     world.now(state, number).has_reached(*since + time)
 }
 
-/// Whether these clients have nothing of what is listed.
+/// Whether `list` contains nothing of the clients that `of` selects.
 fn none_of<'a>(
     world: &World,
     state: &'a State,
@@ -249,7 +248,7 @@ fn newer_than_the_write_that_ended(world: &World, state: &State) -> bool {
     )
 }
 
-/// Whether it reads inside a write that has ended, and may know that.
+/// Whether this client reads inside a write that was released, and its program knows that.
 pub(crate) fn outlives_its_write(world: &World, state: &State, number: usize) -> bool {
     let Does::ReadInside(writer) = world.plans[number].does else { return false };
     state.clients[writer].told() == Some(&Told::Nothing)

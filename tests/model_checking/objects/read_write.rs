@@ -1,4 +1,4 @@
-//! The read-write lock: readers side by side, one writer, a read inside a write that outlives it.
+//! The read-write lock: concurrent readers, one writer, and a read inside a write that outlives it.
 
 use super::client::HANDS_ON;
 use super::plan::{Does, Plan};
@@ -11,7 +11,7 @@ use super::world::World;
 use test_support::script_model::Latches;
 use test_support::script_model::read_write::rules;
 
-/// A program that reads inside its own write hold, as two clients.
+/// A program that reads inside its own write hold, modelled as two clients.
 const AROUND: Plan = does(Does::Write);
 const INSIDE: Plan = does(Does::ReadInside(0));
 
@@ -85,7 +85,7 @@ fn a_reader_without_a_parent_does_not_come_in() {
     finds(World { without: Some(rules::PARENT), ..world }, properties::BESIDE);
 }
 
-/// Searches that take more than seconds without optimization: a full run alone includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 

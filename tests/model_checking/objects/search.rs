@@ -1,4 +1,4 @@
-//! How a model is searched.
+//! Runs the model checker.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use super::sights::{Sight, Sights};
 use super::world::World;
 use test_support::script_model::Latches;
 
-/// Tries once, for the default lease of 30 s; releases with one request.
+/// Tries once, with the default lease of 30 s, and releases with one request.
 pub(crate) const PLAN: Plan = Plan {
     takes_part: true,
     does: Does::Lock,
     patience: Patience::Once,
-    // The smallest that there is: two tries, and one request to undo them.
+    // The smallest budget: two tries, and one request to undo them.
     budget: 3,
     lease: LeaseTime::DEFAULT,
     knows_clock: true,
@@ -30,18 +30,18 @@ pub(crate) const PLAN: Plan = Plan {
     requests: 0,
 };
 
-/// The same for something else than a lock.
+/// `PLAN` for another object.
 pub(crate) const fn does(does: Does) -> Plan {
     Plan { does, ..PLAN }
 }
 
-/// Waits for so many seconds.
+/// Waits for `time` seconds.
 pub(crate) fn waits(plan: Plan, time: u64) -> Plan {
     Plan { patience: Patience::UpTo(WaitTime::new(seconds(time)).unwrap()), ..plan }
 }
 
-/// Nothing is doubled and no connection breaks; the last time is past the lease of whoever began at
-/// the first. Whoever comes first in the list is the first.
+/// A world without copies and broken connections in which the first client in the list begins
+/// first. The last time is after the end of a lease that began at the first time.
 pub(crate) fn world(plans: impl Into<Vec<Plan>>) -> World {
     World {
         plans: plans.into(),
@@ -64,8 +64,8 @@ pub(crate) fn world(plans: impl Into<Vec<Plan>>) -> World {
     }
 }
 
-/// Searches a model to its end: nothing is found, everything that is expected came up, and what its
-/// laws speak of.
+/// Searches a model to its end. Panics if a law is violated, if an expected event never occurs, or
+/// if the laws whose premise never came up are not exactly the `silent` ones.
 pub(crate) fn holds(world: World, expected: &[Sight]) {
     let (seen, times) = (Arc::clone(&world.sights), world.times);
     let (laws, silent) = ((world.laws)(), world.silent);
@@ -85,7 +85,7 @@ pub(crate) fn holds(world: World, expected: &[Sight]) {
     }
 }
 
-/// Searches a model until a property is refuted.
+/// Searches a model until it violates `property`; panics if it never does.
 pub(crate) fn finds(world: World, property: &'static str) {
     let wanted = HasDiscoveries::AnyOf(BTreeSet::from([property]));
     let checker = world.checker().threads(2).finish_when(wanted).spawn_bfs().join();

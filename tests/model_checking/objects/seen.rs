@@ -1,4 +1,4 @@
-//! What an observer has seen of one run, as a part of its state.
+//! What an observer has recorded of one run, as a part of its state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,29 +15,30 @@ pub(crate) const TIMEOUTS: &str = "redisson_lock_timeout:{lock}";
 pub(crate) const BEATS: &str = "el:{lock}:beat";
 pub(crate) const SEATS: &str = "el:{lock}:seat";
 
-/// What has happened in one run so far.
+/// The events of one run so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Seen {
     /// Owner and token of each grant, in order.
     pub(crate) grants: Vec<(Arc<str>, u64)>,
-    /// The owners whose end was executed: by a release, an abandon, or a last try. Of permits with
-    /// ids, those ids.
+    /// The owners that a release, an abandon or a last try has ended. For permits with ids, the
+    /// ids.
     pub(crate) ended: BTreeSet<Arc<str>>,
-    /// Who waits in a queue, in the order in which they came.
+    /// The owners in the queue, in order of arrival.
     queued: Vec<Arc<str>>,
     pub(crate) overtaken: bool,
     pub(crate) copy_acted: bool,
-    /// What was done once.
+    /// The results of idempotent calls.
     pub(crate) done: Vec<Done>,
-    /// The reads that a write was released around.
+    /// The reads that outlived a released write around them.
     pub(crate) outlived: Vec<Outlived>,
-    /// Whether such a read was told the token of that write once it had ended.
+    /// Whether a reply gave such a read a token no newer than that write's, after the write had
+    /// ended.
     pub(crate) told_of_an_ended_write: bool,
-    /// Whether the latch was open when somebody asked.
+    /// Whether the latch was open when a client inspected it.
     pub(crate) found_open: bool,
 }
 
-/// A read that stood when the write around it ended.
+/// A read hold that still exists when the write around it is released.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Outlived {
     pub(crate) reader: Arc<str>,
@@ -47,7 +48,7 @@ pub(crate) struct Outlived {
     pub(crate) is_named: bool,
 }
 
-/// Something was done once: by whom, what was answered, and what it did to the number.
+/// The first execution of an idempotent call: the client, the reply, and the change of the number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Done {
     pub(crate) number: u8,
@@ -56,7 +57,7 @@ pub(crate) struct Done {
     pub(crate) change: i64,
 }
 
-/// A script has run.
+/// One execution of a script.
 pub(crate) struct Executed<'a> {
     pub(crate) number: u8,
     pub(crate) script: &'a ScriptCall,
@@ -100,12 +101,12 @@ impl<'a> Executed<'a> {
         self.name == "fair_acquire"
     }
 
-    /// Done for the first time: what is told again has `ms` 1.
+    /// Whether this was the first execution of an idempotent call: a repeated result has `ms` 1.
     pub(crate) fn does_once(&self) -> bool {
         self.name.ends_with("_change") && self.code >= 0 && self.ms == 0
     }
 
-    /// The owner whose seat was to be taken over.
+    /// The earlier owner whose place or hold this call takes over.
     pub(crate) fn previous(&self) -> Option<&'a str> {
         let place = match self.name {
             "fair_acquire" => 14,
@@ -135,7 +136,8 @@ impl<'a> Executed<'a> {
         !self.arg(1).is_empty()
     }
 
-    /// What stands in Redis for as long as the owner holds anything.
+    /// The names under which Redis keeps the owner's hold: the owner field, or the ids of its
+    /// permits.
     fn marks(&self) -> Vec<Arc<str>> {
         match self.name {
             "permits_acquire" => ids(&self.script.args()[9..]),
@@ -154,7 +156,7 @@ impl<'a> Executed<'a> {
 }
 
 impl Seen {
-    /// A script was executed and answered.
+    /// Records a script's execution and its reply.
     pub(crate) fn executed(&mut self, run: &Executed<'_>) {
         self.told_of_an_ended_write |= self.tells_of_an_ended_write(run);
         if run.acquires() {
@@ -179,14 +181,14 @@ impl Seen {
         }
         match run.code {
             1 => self.grants.push((run.owner().into(), run.value.parse().unwrap())),
-            // Without a bound a later attempt of the same last try may outlive the tombstone: then
-            // it is the abandon that ends it.
+            // Without a bound, a later attempt of the same last try may outlive the tombstone: then
+            // only the abandon ends the owner.
             0 if run.is_last_try() && run.is_bounded() => self.ended.extend(run.marks()),
             _ => {}
         }
     }
 
-    /// Something was asked of a queue.
+    /// Records a call of a waiter in a queue.
     fn polled(&mut self, run: &Executed<'_>) {
         let owner = run.owner();
         self.copy_acted |= run.is_stale() && run.before != run.after;
@@ -210,9 +212,9 @@ impl Seen {
         }
     }
 
-    /// Whether somebody is passed over who came before, lives, and still waits.
+    /// Whether the grant passes over a waiter that came earlier, is alive, and still waits.
     fn overtakes(&self, run: &Executed<'_>) -> bool {
-        // A hold that was handed over was its waiter's turn already.
+        // A hold that was handed over had been granted to its waiter before.
         let handed_over =
             run.previous().is_some_and(|previous| run.before.field(NAME, previous).is_some());
         let now = i64::try_from(run.now).unwrap();
@@ -221,7 +223,7 @@ impl Seen {
         !handed_over && earlier.any(|other| lives(other) && !self.ended.contains(other))
     }
 
-    /// A write was released: the reads inside go on.
+    /// Records the reads that continue after the release of a write.
     fn released_around(&mut self, run: &Executed<'_>) {
         let granted = self.grants.iter().find(|(owner, _)| **owner == *run.owner());
         let Some((_, write)) = granted.filter(|_| run.name == "write_release" && run.code == 1)
@@ -230,7 +232,7 @@ impl Seen {
         };
         let known = run.script.keys().get(6);
         for reader in run.after.fields(NAME, run.now).filter(|field| *field != "mode") {
-            // Told again, it is the same end.
+            // A repeated reply is about the same end.
             if !self.outlived.iter().any(|outlived| *outlived.reader == *reader) {
                 let is_named = known.is_some_and(|latch| *latch == latch_of(reader));
                 self.outlived.push(Outlived { reader: reader.into(), write: *write, is_named });

@@ -1,4 +1,4 @@
-//! Permits of both kinds of semaphore: whatever is resent, each is counted once.
+//! Permits of both kinds of semaphore: each is counted once, however often a request is resent.
 
 use edgelatch::timing::LeaseTime;
 
@@ -15,9 +15,9 @@ use test_support::script_model::Latches;
 use test_support::script_model::holds::rules;
 
 const ONE: Plan = does(Does::Permits(1));
-/// Held until it is given back.
+/// Held until it is released.
 const ENDLESS: Plan = Plan { lease: LeaseTime::ENDLESS, ..ONE };
-/// Asks three times, and calls it off.
+/// Sends three attempts, then cancels the call.
 const ADDS: Plan = Plan { requests: 4, ..does(Does::Add(1)) };
 /// Two permits at a time.
 const BATCH: Plan = does(Does::Batch(2));
@@ -54,7 +54,7 @@ fn with_a_bound_that_moves_a_permit_is_taken_twice() {
 
 #[test]
 fn with_a_bound_that_moves_permits_are_added_that_were_called_off() {
-    // The cancel is remembered for 66 s, and the request lives for 70.
+    // Redis remembers the cancel for 66 s; the request may be executed for 70 s.
     let world = counted([Plan { takes_part: false, ..ONE }, ADDS], 1);
     let laws = of_permits_that_change;
     let world = World { first: Some(1), in_flight: 4, times: &[0, 6, 67], laws, ..world };
@@ -93,7 +93,7 @@ fn what_runs_out_without_being_given_back_is_gone() {
     }
 }
 
-/// Searches that take more than seconds without optimization: a full run alone includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! What must happen in some run of a model, or the model shows nothing.
+//! Events that a search must reach: a search without them proves nothing about them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +8,7 @@ use super::plan::{NAME, client_of};
 use super::seen::{Executed, QUEUE, Seen};
 use super::stage::Told;
 
-/// Something that came up.
+/// An event of some run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
     BothGranted,
@@ -17,29 +17,29 @@ pub(crate) enum Sight {
     Abandoned,
     Renewed,
     Lost,
-    /// A client cannot tell whether it holds anything.
+    /// A client does not know whether it holds anything.
     Unknown,
-    /// It is granted something after that, or what it holds is extended.
+    /// After that, a request of this client is granted, or its hold is extended.
     Ghost,
     RefusedAsLate,
     RefusedAsGone,
     RefusedAsLost,
     Repeated,
-    /// A read was let in by its writer; a write was released around it.
+    /// A read is granted inside its own client's write; a write is released around a read.
     Inside,
     Downgraded,
-    /// A queue: somebody waits, is passed over because it is silent, comes back to its seat.
+    /// A client waits in the queue, is passed over because it is silent, or returns to its place.
     Queued,
     PassedOver,
     Restored,
-    /// A copy of a poll came after a newer one.
+    /// A copy of a poll is executed after a newer poll.
     Stale,
-    /// An owner was taken over: its seat, its hold.
+    /// A client takes over an earlier owner's place, or its hold.
     TookOver,
     HandedOver,
     Done,
     NotExecuted,
-    /// An answer was told again; a cancel came first, or found the answer.
+    /// A result is returned again; a cancel comes before its call, or finds the call's result.
     ToldAgain,
     Cancelled,
     Nothing,
@@ -79,7 +79,7 @@ const ALL: [Sight; 26] = {
     ]
 };
 
-/// What came up so far, in any run.
+/// The events so far, of all runs.
 #[derive(Default)]
 pub(crate) struct Sights(AtomicU32);
 
@@ -94,7 +94,7 @@ impl Sights {
         self.0.load(Ordering::Relaxed) & (1 << sight as u32) != 0
     }
 
-    /// A script of this client was executed and answered; `seen` has it already.
+    /// Notes the events of one execution of a script. `seen` has recorded it already.
     pub(crate) fn executed(&self, run: &Executed<'_>, client: &Client, seen: &Seen) {
         if run.acquires() && run.code > 0 && matches!(client.told(), Some(Told::HeldAtMost { .. }))
         {
@@ -163,7 +163,7 @@ impl Sights {
         }
     }
 
-    /// A client did something.
+    /// Notes the events in the state of a client.
     pub(crate) fn client(&self, client: &Client) {
         if client.was_renewed() {
             self.note(Sight::Renewed);
@@ -182,7 +182,7 @@ impl Sights {
     }
 
     fn note(&self, sight: Sight) {
-        // Most have been noted before: then nothing is written, which the other threads would have
+        // Most events were noted before: then this writes nothing that the other threads would have
         // to wait for.
         if !self.saw(sight) {
             self.0.fetch_or(1 << sight as u32, Ordering::Relaxed);

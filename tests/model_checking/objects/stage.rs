@@ -1,4 +1,4 @@
-//! How far a client has come, and the machine that brings it further.
+//! The stage of a client, and the machine of this stage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use edgelatch::protocol::reply::Reply;
 use edgelatch::protocol::script::ScriptCall;
 use edgelatch::time::Instant;
 
-/// Which machine of a client: they count their calls by themselves.
+/// Which machine of a client a call belongs to: each numbers its calls by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Leg {
     Acquire,
@@ -34,7 +34,7 @@ pub(crate) enum Stage {
         renewal: Renewal,
         renew: Option<Renew>,
     },
-    /// The holder knows that it has lost its hold.
+    /// The client knows that it has lost its hold.
     Lost {
         grant: Grant,
     },
@@ -44,28 +44,28 @@ pub(crate) enum Stage {
     Over(Told),
 }
 
-/// What the program has heard at last about what is left of it in Redis.
+/// What the program knows of its remaining hold in Redis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Told {
     Busy,
     /// Nothing is held, for another reason.
     Nothing,
-    /// Nothing is held any more when so much time has passed on the client's clock.
+    /// Nothing is held any more after `time` on the client's clock, counted from `since`.
     HeldAtMost {
         since: Instant,
         time: Duration,
     },
-    /// It cannot be told.
+    /// The result gives no upper bound.
     Refused,
-    /// It was done once, and this was answered.
+    /// The idempotent call was executed, with this reply.
     Done(i64, String),
-    /// It was not done and never will be.
+    /// The call was not executed and never will be.
     NotExecuted,
     /// The latch is open.
     Open,
 }
 
-/// What a machine has ended with.
+/// The outcome of a machine.
 pub(crate) enum Ended {
     Acquired(Result<Grant, AcquireError>),
     Lost,
@@ -75,7 +75,7 @@ pub(crate) enum Ended {
     Over(Told),
 }
 
-/// The calls that a client makes while it handles one thing.
+/// The calls that a client sends while it handles one input.
 pub(crate) type Outbox = Vec<(Leg, CallId, Arc<ScriptCall>)>;
 
 impl Leg {
@@ -83,7 +83,7 @@ impl Leg {
 }
 
 impl Stage {
-    /// Tells the machine of this leg; answers whether there is one.
+    /// Passes the input to the machine of this leg; returns whether there is one.
     pub(crate) fn handle(&mut self, leg: Leg, input: Input, now: Instant) -> bool {
         match (self, leg) {
             (Self::Acquiring(machine), Leg::Acquire) => machine.handle(input, now),
@@ -97,8 +97,8 @@ impl Stage {
         true
     }
 
-    /// What may still be done of what was asked for a hold, with what was known before; nothing of
-    /// what is over.
+    /// Bounds the requests for a hold that may still be executed, combined with `known`; `None`
+    /// when the stage has no hold.
     pub(crate) fn reach(&self, known: Option<Reach>) -> Option<Reach> {
         let and = |one: Option<Reach>, other: Reach| Some(one.map_or(other, |one| one.and(other)));
         match self {
@@ -111,8 +111,8 @@ impl Stage {
         }
     }
 
-    /// Polls the machine of this leg up to its next wait (`Err`) or its end (`Ok`); `None` when
-    /// there is none.
+    /// Polls the machine of this leg until its next wait (`Err`) or its end (`Ok`); returns `None`
+    /// without such a machine.
     pub(crate) fn poll(
         &mut self,
         leg: Leg,
@@ -174,7 +174,7 @@ impl Told {
     }
 }
 
-/// A machine up to its next wait (`Err`) or its end (`Ok`).
+/// Polls a machine until its next wait (`Err`) or its end (`Ok`).
 fn drain<M: Machine>(
     machine: &mut M,
     leg: Leg,

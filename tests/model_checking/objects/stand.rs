@@ -1,4 +1,4 @@
-//! What stands in Redis, by the kind of object.
+//! What Redis stores for each kind of object.
 
 use std::borrow::Cow;
 
@@ -10,15 +10,15 @@ use super::seen::{BEATS, QUEUE, SEATS, TIMEOUTS};
 use super::world::{State, World};
 use test_support::script_model::{ScriptModel, holds};
 
-/// The holds of a semaphore, and those of a permit-expirable one.
+/// The holds of a semaphore, and of a permit-expirable semaphore.
 const HELD: &str = "el:{lock}:held";
 const PERMITS: &str = "{lock}:timeout";
-/// Who wants to write.
+/// The writer that asked for precedence.
 const WANT: &str = "el:{lock}:want";
-/// How long the field of a group's value is.
+/// The length of the field of a group's value, in bytes.
 const VALUE: usize = 22;
 
-/// Whether a hold stands, in all of its parts.
+/// Whether Redis stores a hold in all of its parts.
 pub(crate) fn stands(does: Does, belief: &Belief<'_>, state: &State) -> bool {
     let (redis, owner) = (&*state.redis, belief.owner);
     match does {
@@ -44,7 +44,8 @@ pub(crate) fn stands(does: Does, belief: &Belief<'_>, state: &State) -> bool {
     }
 }
 
-/// All owners of ours of which anything is there but a latch. Of permits with ids, those ids.
+/// The owners of clients with any record in Redis other than a latch. For permits with ids, the
+/// ids.
 pub(crate) fn all_that_is_there<'a>(world: &World, state: &'a State) -> Vec<Cow<'a, str>> {
     let (redis, mut owners) = (&*state.redis, all_that_stands(world, state));
     match world.plans[0].does {
@@ -64,9 +65,9 @@ pub(crate) fn all_that_is_there<'a>(world: &World, state: &'a State) -> Vec<Cow<
     owners
 }
 
-/// Those of them that keep somebody else out: not so what has run out, and waits to be taken out.
+/// The owners that exclude other clients: not those whose hold has expired but was not removed yet.
 ///
-/// A place in a queue is not a hold either: who comes next takes it out.
+/// A place in a queue is not a hold: the next acquisition removes it.
 pub(crate) fn all_that_is_held<'a>(world: &World, state: &'a State) -> Vec<Cow<'a, str>> {
     let (redis, now) = (&*state.redis, i64::try_from(world.server_ms(state)).unwrap());
     let lasts =
@@ -91,7 +92,7 @@ pub(crate) fn all_that_is_held<'a>(world: &World, state: &'a State) -> Vec<Cow<'
     owners
 }
 
-/// All that a hold consists of, for as long as it is there.
+/// The owners with a hold in Redis, whether expired or not.
 fn all_that_stands<'a>(world: &World, state: &'a State) -> Vec<Cow<'a, str>> {
     let redis = &*state.redis;
     let mut owners: Vec<Cow<'a, str>> = Vec::new();
@@ -117,7 +118,7 @@ fn all_that_stands<'a>(world: &World, state: &'a State) -> Vec<Cow<'a, str>> {
     owners
 }
 
-/// What is there, and what is held: of permits, or of a latch.
+/// The number of permits that are available and held, or the count of a latch.
 pub(crate) fn count(world: &World, state: &State) -> i64 {
     let redis = &*state.redis;
     let weight = |member: String| -> i64 { member.split('|').next().unwrap().parse().unwrap() };
@@ -129,7 +130,7 @@ pub(crate) fn count(world: &World, state: &State) -> i64 {
     redis.number(NAME).unwrap_or(0) + held
 }
 
-/// The fields of the hash. What has run out is taken out whenever time passes.
+/// The fields of the hash. The model removes expired ones whenever time passes.
 fn fields(redis: &ScriptModel) -> impl Iterator<Item = &str> {
     redis.fields(NAME, 0)
 }

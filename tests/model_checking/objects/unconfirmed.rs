@@ -1,6 +1,5 @@
-//! Who cannot tell whether anything is held of what it has asked for, and is told for how long that
-//! may be: of every kind of object, with a request that comes at the last moment at which it is
-//! done.
+//! A client with an unknown outcome gets an upper bound for its hold. Checked for every kind of
+//! object, with a request that arrives at the last moment at which it is executed.
 
 use std::time::Duration;
 
@@ -22,11 +21,11 @@ const KINDS: [Does; 7] = [
     Does::Batch(2),
     Does::Values(&["A", "B"]),
 ];
-/// For how long a request was thought to be under way at most, and the lease.
+/// An upper bound that is too small: 90 s for a request in flight, and the lease.
 const HORIZON_AND_LEASE: Option<Duration> = Some(seconds(90 + 30));
 
-/// Somebody who waits for what is free, is called off at once, and never hears what became of that:
-/// neither of the request nor of the abandon, which is sent twice.
+/// A client that waits for a free object, is cancelled at once, and gets no reply: neither to its
+/// request nor to its abandon, which it sends twice.
 fn unheard(plan: Plan, times: &'static [u64]) -> World {
     let permits = plan.does.permits();
     let plan = Plan { cancels: true, ..plan };
@@ -48,14 +47,14 @@ fn without_rule_c3_nothing_can_be_told_of_what_has_no_bound() {
     finds(World { travel: Travel::Late, ..world }, properties::HELD_AT_MOST);
 }
 
-/// Searches that take more than seconds without optimization: a full run alone includes them.
+/// Searches that take many seconds without optimization: only a full run includes them.
 mod large {
     use super::*;
 
     /// S2.
     #[test]
     fn what_was_asked_for_during_a_wait_is_held_a_lease_after_its_bound_at_most() {
-        // The bound is at 110 s. What allows for Java's clocks lasts for 2 s more.
+        // The bound is at 110 s. The allowance for Java's clocks adds 2 s.
         for kind in KINDS {
             let world = || unheard(waits(does(kind), 20), &[0, 1, 110, 125, 139, 144]);
             holds(world(), &[Unknown, Ghost]);
@@ -87,7 +86,7 @@ mod large {
     /// S14.
     #[test]
     fn a_hold_that_is_released_in_vain_lasts_a_lease_after_its_bound_at_most() {
-        // Of five attempts none is heard of; a copy of the acquisition extends the hold at its
+        // None of five attempts gets a reply; a copy of the acquisition extends the hold at its
         // bound, at 110 s.
         let lease = LeaseTime::new(seconds(120)).unwrap();
         let plan = Plan { releases: 5, lease, ..waits(PLAN, 20) };

@@ -1,9 +1,9 @@
-//! The model's state and what can happen in it: some clients, a network that loses, doubles and
-//! reorders, and a Redis.
+//! The model's state and actions: clients, a network that loses, duplicates and reorders messages,
+//! and a Redis.
 //!
-//! Time goes in steps. All that happens within one step happens at one time of the server, while a
-//! client's own clock may run ahead of it by a little: never by more than a lease allows for drift,
-//! and only until the next step. A message that is never delivered is a lost one, and a client that
+//! Time goes in steps. All events within one step happen at one time of the server, while a
+//! client's own clock may run ahead of it: by at most `AHEAD_MAX`, and only until the next step. A
+//! message that is never delivered is a lost one, and a client that never acts again is a dead one.
 //! never does anything more is a dead one.
 
 use std::collections::BTreeMap;
@@ -31,30 +31,30 @@ pub(crate) const EPOCH: u64 = 1_700_000_000_000;
 /// How far a client's clock may be ahead: less than 1 % of the shortest lease.
 const AHEAD_MAX: Duration = Duration::from_millis(300);
 
-/// One model: who does what, and how far it is searched.
+/// One model: its clients, and the limits of the search.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) plans: Vec<Plan>,
-    /// Who begins before all others, where it does not matter who does.
+    /// The client that begins first, for models in which the order does not matter.
     pub(crate) first: Option<usize>,
-    /// How many permits there are at the start, or the count of the latch.
+    /// The number of permits at the start, or the count of the latch.
     pub(crate) number: Option<i64>,
-    /// For how many seconds a thread of Java's holds the lock at the start.
+    /// How many seconds a Java thread holds the lock at the start.
     pub(crate) java_holds_for: Option<u64>,
     /// The times of the server, in seconds since its start.
     pub(crate) times: &'static [u64],
-    /// How many messages may be executed once more.
+    /// How many messages may be executed a second time.
     pub(crate) copies: u8,
-    /// How many messages may wait to be executed.
+    /// How many messages may wait for their execution.
     pub(crate) in_flight: usize,
-    /// How often a connection may break.
+    /// How many connections may break.
     pub(crate) breaks: u8,
     pub(crate) latches: Latches,
-    /// A rule that is taken away, by its name; of a fair lock, one of its own.
+    /// The name of a rule that the model switches off. `off` is a rule of the fair lock.
     pub(crate) without: Option<&'static str>,
     pub(crate) off: Option<Rule>,
-    /// Whether each request gets a not-after of its own (against rule C8): so many seconds after it
-    /// is sent.
+    /// Gives each request a bound of its own, this number of seconds after it is sent (against rule
+    /// C8).
     pub(crate) moving_bound: Option<u64>,
     pub(crate) travel: Travel,
     /// Replaces the upper bound that a client computes for a hold with an unknown outcome (against
@@ -62,9 +62,9 @@ pub(crate) struct World {
     pub(crate) held_at_most: Option<Duration>,
     /// What must hold in every state.
     pub(crate) laws: fn() -> Vec<Property<Self>>,
-    /// Those of them that say nothing, since what they speak of cannot come up.
+    /// The laws whose premise cannot come up in this model.
     pub(crate) silent: &'static [&'static str],
-    /// What was reached while the model was searched: no part of a state.
+    /// The events that the search has reached: not a part of a state.
     pub(crate) sights: Arc<Sights>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct State {
     pub(crate) seen: Arc<Seen>,
 }
 
-/// What can happen next; numbers are places in the lists of the state.
+/// The possible next events; a number is an index into a list of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Begin(usize),
@@ -209,7 +209,7 @@ impl Model for World {
 }
 
 impl World {
-    /// Redis as it is at the start.
+    /// Redis at the start.
     fn redis(&self) -> ScriptModel {
         let mut redis = ScriptModel::new(self.latches);
         (redis.without, redis.unfair) = (self.without, self.off);
@@ -223,18 +223,18 @@ impl World {
         redis
     }
 
-    /// The server's clock.
+    /// The server's time, in milliseconds since 1970.
     pub(crate) fn server_ms(&self, state: &State) -> u64 {
         EPOCH + self.times[usize::from(state.step)] * 1000
     }
 
-    /// A client's clocks.
+    /// The time on a client's clocks.
     pub(crate) fn now(&self, state: &State, number: usize) -> Instant {
         let since_start = self.times[usize::from(state.step)] * 1000;
         local(u8::try_from(number).unwrap(), since_start, state.ahead_ms[number])
     }
 
-    /// What each client believes in now.
+    /// The clients with a hold by their own clock, and that hold.
     pub(crate) fn believers<'a>(
         &'a self,
         state: &'a State,
@@ -244,7 +244,7 @@ impl World {
         })
     }
 
-    /// Whether what two clients take may be held side by side.
+    /// Whether two clients may hold at the same time.
     pub(crate) fn goes_beside(&self, a: usize, b: usize) -> bool {
         self.plans[a].does.goes_beside(self.plans[b].does, (a, b))
     }
@@ -255,14 +255,14 @@ impl World {
         plan.takes_part && (!inside || self.writer_around(state, number).is_some())
     }
 
-    /// The owner of the write hold that the same program relies on.
+    /// The owner of the unexpired write hold of the same program.
     fn writer_around(&self, state: &State, number: usize) -> Option<OwnerId> {
         let Does::ReadInside(writer) = self.plans[number].does else { return None };
         let belief = state.clients[writer].believes(self.now(state, writer))?;
         Some(belief.grant.owner)
     }
 
-    /// The owner of the read hold that the same program relies on inside its write hold.
+    /// The owner of the unexpired read hold of the same program inside its write hold.
     fn reader_inside(&self, state: &State, number: usize) -> Option<OwnerId> {
         let inside = |(_, plan): &(usize, &Plan)| plan.does == Does::ReadInside(number);
         let (reader, _) = self.plans.iter().enumerate().find(inside)?;
@@ -270,16 +270,16 @@ impl World {
         Some(belief.grant.owner)
     }
 
-    /// How much further a client's clock has to go to reach a time, if it may go so far before the
-    /// next step.
+    /// By how many milliseconds a client's clock must advance to reach `until`; `None` if that is
+    /// further ahead than the model allows before the next step.
     fn wait_ms(&self, state: &State, number: usize, until: Instant) -> Option<u64> {
         let wait = self.now(state, number).until(until);
         let ahead = Duration::from_millis(state.ahead_ms[number]) + wait;
         (wait.is_zero() || ahead <= AHEAD_MAX).then_some(u64::try_from(wait.as_millis()).unwrap())
     }
 
-    /// Lets a client do something and sends what it has to send; `None` when that leaves the bounds
-    /// of the model.
+    /// Runs one action of a client and sends its calls; returns `None` if the result exceeds the
+    /// bounds of the model.
     fn act(
         &self,
         state: &mut State,
@@ -327,8 +327,8 @@ impl World {
         state.answers.push(Answer { to, reply });
     }
 
-    /// Takes out what cannot matter any more, and orders the rest, so that states that are alike
-    /// are equal.
+    /// Removes messages that have no effect any more, and sorts the others, so that equivalent
+    /// states are equal.
     fn forget(&self, state: &mut State) {
         let now = self.server_ms(state);
         let State { clients, letters, answers, copies_left, .. } = state;
@@ -341,8 +341,8 @@ impl World {
     }
 }
 
-/// What the clocks of a client show: they have nothing to do with the server's, nor with each
-/// other.
+/// The time on a client's clocks. They are independent of the server's clock and of other clients'
+/// clocks.
 fn local(number: u8, since_start_ms: u64, ahead_ms: u64) -> Instant {
     let passed = since_start_ms + ahead_ms;
     Instant::from_millis(5_000 + passed, 900_000_000 * u64::from(number + 1) + passed)

@@ -1,4 +1,4 @@
-//! What is known of one schedule of a fair lock, and what must hold after each script.
+//! The observer of a fair lock: records each script and checks the invariants after it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,11 +10,12 @@ use super::JAVA;
 use test_support::script_model::ScriptModel;
 use test_support::script_model::audience::Message;
 
-/// The graces of waiters of Redisson's: without and with a subscription.
+/// How long Redisson keeps a silent waiter in the queue, in milliseconds: without and with a
+/// subscription.
 const SHORT: u64 = 5_000;
 const LONG: u64 = 30_000;
 
-/// Everything that matters of a fair lock, after one script.
+/// The state of a fair lock in Redis after one script.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Snapshot {
     pub(super) holders: Vec<String>,
@@ -26,12 +27,12 @@ pub(super) struct Snapshot {
     subscribed: Vec<String>,
 }
 
-/// Whose script ran.
+/// The client whose script ran.
 pub(super) enum By<'a> {
     Java {
         holder: &'a str,
     },
-    /// `copy`: this try or a newer one of the owner was executed before.
+    /// With `copy`, this try or a newer one of the owner was executed before.
     Try {
         field: &'a str,
         previous: Option<&'a str>,
@@ -44,14 +45,14 @@ pub(super) enum By<'a> {
     },
 }
 
-/// What has happened so far.
+/// The events so far.
 pub(super) struct Checker {
     wild_clocks: bool,
     owners: Owners,
-    /// When each came into the queue, as a number that rises.
+    /// When each waiter joined the queue, as a rising number.
     arrivals: BTreeMap<String, u64>,
     arrived: u64,
-    /// The head of the queue, and since when it is.
+    /// The head of the queue, and since when, in milliseconds.
     head: (Option<String>, u64),
     /// Since when the lock is free; `None` while it is held.
     free_since: Option<u64>,
@@ -88,15 +89,15 @@ impl Snapshot {
             || sorted.iter().any(|members| members.contains_key(field))
     }
 
-    /// For how many milliseconds the holder and the waiters may keep a new owner out if all are
-    /// silent: their graces, and one poll.
+    /// How many milliseconds the holder and the waiters may exclude a new owner if all are silent:
+    /// their graces, and one poll.
     pub(super) fn silence_ms(&self) -> u64 {
         let each = |field: &String| if is_ours(field) { 10_000 } else { SHORT + 1_000 };
         let waiters: u64 = self.queue.iter().map(|field| each(field) + 3_400).sum();
         30_000 + waiters + 10_000
     }
 
-    /// Whether a waiter of ours has shown in time that it is alive.
+    /// Whether a waiter of this library has polled in time.
     fn is_alive(&self, field: &str, now: u64) -> bool {
         self.beats.get(field).is_some_and(|ends| *ends > now.cast_signed())
     }
@@ -130,7 +131,7 @@ impl Checker {
         }
     }
 
-    /// This owner must not be there any more.
+    /// Records that Redis must store nothing of this owner any more.
     pub(super) fn end(&mut self, field: &str) {
         self.owners.end(field);
     }
@@ -145,7 +146,7 @@ impl Checker {
         coverage: &mut Coverage,
     ) -> Check {
         if before.holders.is_empty() && self.free_since.is_none() {
-            // The hold has run out.
+            // The hold has expired.
             self.free_since = Some(self.hold_ends);
         }
         if let By::Try { copy: true, .. } = by {
@@ -190,7 +191,8 @@ impl Checker {
         }
         for field in after.queue.iter().filter(|field| !before.queue.contains(field)) {
             self.arrived += 1;
-            // One of ours that was evicted comes back to its seat; one of Redisson's begins anew.
+            // An evicted waiter of this library returns to its place; one of Redisson's joins at
+            // the end.
             if !is_ours(field) || !self.arrivals.contains_key(field) {
                 self.arrivals.insert(field.clone(), self.arrived);
             }
@@ -224,7 +226,7 @@ impl Checker {
             }
             _ => self.owners.grant(field, 0)?,
         }
-        // A hold that is handed over was its waiter's turn already.
+        // A hold that was handed over had been granted to its waiter before.
         let arrival = if before.holders.is_empty() {
             self.arrivals.get(field).copied().unwrap_or(u64::MAX)
         } else {
@@ -265,7 +267,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Whether ours may take a waiter of Redisson's out of the queue.
+    /// Whether this library may evict a Redisson waiter from the queue.
     fn is_over_grace(&self, field: &str, before: &Snapshot, now: u64) -> bool {
         let since = match self.free_since {
             Some(free) if self.head.0.as_deref() == Some(field) => free.max(self.head.1),
@@ -301,7 +303,7 @@ impl Checker {
     }
 }
 
-/// A script of ours that changes the head of a free lock sends the new head a message.
+/// Checks that a script of this library that changes the head of a free lock notifies the new head.
 fn check_messages(
     by: &By<'_>,
     before: &Snapshot,

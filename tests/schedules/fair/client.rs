@@ -1,4 +1,4 @@
-//! A client of ours at a fair lock: what its machines do, in short.
+//! A client of this library at a fair lock: a simplified version of its machines.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use super::super::runner::Request;
 use super::{Fair, Timer, calls, new_try, target};
 use test_support::calls::{field, numbered_owner, request};
 
-/// How long one attempt may take, how long a hold lasts, and for how long Redis remembers an owner.
+/// The timeout of one attempt, the lease, and how long Redis remembers an owner.
 const ATTEMPT: u64 = 2_000;
 const LEASE: u64 = 8_000;
 const KEEP: Duration = Duration::from_secs(90);
-/// After how many attempts a last try is given up.
+/// How many attempts of a last try are sent before the client gives up.
 const ATTEMPTS: u32 = 3;
 
-/// One client, which waits, holds, and waits again.
+/// One client, which waits, holds, and begins again.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     stage: Stage,
     owner: u32,
-    /// Where a message says that it is this owner's turn.
+    /// The channel on which this owner is notified of its turn.
     pub(super) channel: String,
-    /// The owner that this one takes over from.
+    /// The owner whose place this owner takes over.
     previous: Option<u32>,
-    /// Counts the tries of the owner.
+    /// The number of the owner's newest try.
     number: u32,
     bound: Bound,
     wait_until: u64,
@@ -36,7 +36,7 @@ pub(super) struct Client {
     attempts: u32,
 }
 
-/// `sent`: the number of the request whose reply counts.
+/// `sent` is the number of the request whose reply counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Idle,
@@ -46,7 +46,7 @@ enum Stage {
     },
     Pausing,
     Holding,
-    /// It abandons its owner. `again`: then it begins again at once.
+    /// The client abandons its owner. With `again`, it then begins again at once.
     Ending {
         sent: usize,
         again: bool,
@@ -98,7 +98,7 @@ impl Fair {
     pub(super) fn on_client_timer(&mut self, index: usize) {
         let Client { stage, attempts, .. } = self.clients[index];
         match stage {
-            // Another client takes the place of a dead one.
+            // A new client takes the place of a dead one.
             Stage::Idle | Stage::Dead => self.start(index),
             Stage::Trying { last: true, .. } if attempts >= ATTEMPTS => self.abandon(index, false),
             Stage::Trying { last: true, .. } => self.send_try(index, true),
@@ -167,8 +167,8 @@ impl Fair {
         self.env.set_timer(Timer::Client(index), rest);
     }
 
-    /// Goes on under a new owner, which takes over; unless the outcome of the last takeover is not
-    /// known yet.
+    /// Continues under a new owner, which takes over from the old one. Abandons instead if the
+    /// outcome of the last takeover is unknown.
     fn roll_over(&mut self, index: usize) {
         let Client { owner, previous, .. } = self.clients[index];
         if previous.is_some() && !self.settings.forgets {
@@ -211,7 +211,7 @@ impl Fair {
         self.leases.retain(|holder| *holder != field);
     }
 
-    /// Only the reply to the newest request counts.
+    /// Handles a reply; ignores replies to all but the newest request.
     pub(super) fn on_client_reply(&mut self, request: &Request, reply: &Reply) {
         let index = request.client;
         match self.clients[index].stage {

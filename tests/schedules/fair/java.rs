@@ -1,4 +1,4 @@
-//! A waiter of Redisson's: its scripts, and its loop around them.
+//! A Redisson waiter: its scripts, and its loop around them.
 
 use super::super::runner::Check;
 use super::checker::By;
@@ -6,17 +6,17 @@ use super::{Fair, JAVA, Timer};
 use test_support::script_model::ScriptModel;
 use test_support::script_model::java_fair::JavaAsks;
 
-/// The lease of Redisson's watched locks; none is held for as long here.
+/// The lease of Redisson's renewed locks, in milliseconds; no hold here lasts as long.
 const LEASE: u64 = 30_000;
-/// The wait of a waiter that names none.
+/// The wait of a Redisson waiter without a time limit, in milliseconds.
 const ALLOWANCE: u64 = 300_000;
 
-/// One thread of Redisson's.
+/// One Java thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Java {
     pub(super) holder: String,
     stage: Stage,
-    /// By how much its clock is ahead.
+    /// By how many milliseconds its clock is ahead.
     ahead: i64,
     wait: Option<u64>,
     began: u64,
@@ -28,7 +28,7 @@ enum Stage {
     Idle,
     Parked,
     Holding,
-    /// It is subscribed, but does nothing.
+    /// The thread is subscribed, but does nothing.
     Stuck,
     Dead,
 }
@@ -71,7 +71,7 @@ impl Fair {
         self.rest_java(index, Stage::Dead, 1_000..40_000);
     }
 
-    /// It does nothing for a while, and relies on nothing.
+    /// The thread does nothing for a while, and relies on no hold.
     fn rest_java(&mut self, index: usize, stage: Stage, ms: std::ops::Range<u64>) {
         self.java[index].stage = stage;
         let holder = &self.java[index].holder;
@@ -120,7 +120,7 @@ impl Fair {
         Ok(())
     }
 
-    /// Runs a script of Redisson's, and checks what it has done.
+    /// Runs one of Redisson's scripts, and checks what it did.
     fn run_java<T>(
         &mut self,
         index: usize,

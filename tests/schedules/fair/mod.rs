@@ -1,5 +1,5 @@
-//! A fair lock: waiters of ours and of Redisson's, which may die, pause, give up, or go on under a
-//! new owner.
+//! A fair lock: waiters of this library and of Redisson, which may die, pause, give up, or continue
+//! under a new owner.
 
 mod checker;
 mod client;
@@ -24,7 +24,7 @@ use test_support::script_model::fair_head::Rule;
 use test_support::script_model::java_fair::JavaFair;
 
 const SCHEDULES: u64 = 250;
-/// How many messages are lost, in per cent.
+/// The probability that a message is lost, in per cent.
 const LOST_MESSAGES: u32 = 10;
 /// The length of a schedule, in milliseconds.
 const LENGTH: u64 = 120_000;
@@ -40,7 +40,7 @@ const JAVA: JavaFair<'static> = JavaFair {
 enum Timer {
     Client(usize),
     Java(usize),
-    /// All clients fall silent.
+    /// All clients become silent.
     Silence,
 }
 
@@ -49,10 +49,10 @@ struct Fair {
     settings: Settings,
     clients: Vec<Client>,
     java: Vec<Java>,
-    /// How many owners of ours and how many holders of Redisson's there have been.
+    /// The numbers of the newest owner of this library and the newest holder of Redisson.
     last_owner: u32,
     last_holder: u32,
-    /// Redis before the request that is executed, and the owner's latch there.
+    /// Redis' state before the current request, and the owner's latch in it.
     before: (Snapshot, Option<String>),
     checker: Checker,
     leases: Leases<String>,
@@ -121,8 +121,8 @@ impl Scenario for Fair {
         }
     }
 
-    /// After all clients have fallen silent, a new owner gets the lock once their graces are over,
-    /// and leaves nothing behind.
+    /// Checks that, after all clients have become silent, a new owner gets the lock once their
+    /// graces are over, and that its release leaves nothing behind.
     fn finish(&mut self) -> Check {
         self.clients.clear();
         self.java.clear();
@@ -151,7 +151,7 @@ impl Scenario for Fair {
 }
 
 impl Fair {
-    /// Checks what a script has done, and delivers its messages.
+    /// Checks the effect of a script, and delivers its messages.
     fn check_script(&mut self, by: &By<'_>, before: &Snapshot) -> Check {
         let after = self.look();
         let published = std::mem::take(&mut self.env.model.published);
@@ -161,7 +161,7 @@ impl Fair {
         Ok(())
     }
 
-    /// What is there, once Redis knows the time and the subscribers.
+    /// Redis' state, after setting the time and the subscribers.
     fn look(&mut self) -> Snapshot {
         let ours = self.clients.iter().filter(|client| client.is_subscribed());
         let java = self.java.iter().filter(|java| java.is_subscribed());
@@ -172,7 +172,7 @@ impl Fair {
         Snapshot::of(&self.env.model, self.env.now)
     }
 
-    /// Messages wake the waiters on their channel, unless they get lost.
+    /// Wakes the waiters on the messages' channels, unless a message is lost.
     fn deliver(&mut self, published: &[Message]) {
         for Message { channel, .. } in published {
             let ours = self.clients.iter().enumerate().filter(|(_, one)| one.waits_on(channel));
@@ -196,7 +196,7 @@ fn target(settings: FairSettings) -> Target {
     Target::Fair(calls(settings))
 }
 
-/// The try of this number of an owner.
+/// An owner's try with this number.
 fn new_try(owner: u32, number: u32, lease_ms: u64) -> Try {
     Try {
         request: request(u64::from(owner) * 1000 + u64::from(number)),

@@ -1,20 +1,20 @@
-//! What may go wrong in one schedule of a fair lock, and how often.
+//! The faults of one schedule of a fair lock, and their probabilities.
 
 use fastrand::Rng;
 
 use super::super::runner::{Network, Plan};
 use test_support::script_model::fair_head::Rule;
 
-/// Chances are in per cent.
+/// Probabilities are in per cent.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// How many waiters of Redisson's there are.
+    /// The number of Redisson waiters.
     pub(super) java: usize,
-    /// Waiters of ours that subscribe.
+    /// Waiters of this library that subscribe.
     pub(super) streaming: u32,
-    /// Polls that come up to 25 s late.
+    /// Polls that are up to 25 s late.
     pub(super) pauses: u32,
-    /// Polls before which a waiter dies, gives up, or goes on under a new owner.
+    /// Polls before which a waiter dies, gives up, or continues under a new owner.
     pub(super) dies: u32,
     pub(super) gives_up: u32,
     pub(super) rolls_over: u32,
@@ -22,21 +22,21 @@ pub(super) struct Settings {
     pub(super) bounded: u32,
     /// Holders that never release.
     pub(super) holder_dies: u32,
-    /// Waiters of Redisson's that die, that are stuck for a while, that give up the way its
-    /// asynchronous ones do.
+    /// Redisson waiters that die, that are stuck for a while, or that give up as Redisson's
+    /// asynchronous waiters do.
     pub(super) java_dies: u32,
     pub(super) java_stuck: u32,
     pub(super) java_async: u32,
-    /// Redisson's clocks are hours off, instead of up to 8 s behind or 15 s ahead.
+    /// Redisson's clocks are wrong by hours, instead of up to 8 s behind or 15 s ahead.
     pub(super) wild_clocks: bool,
-    /// A client that does not know the outcome of a takeover forgets that owner, and names the one
-    /// before again.
+    /// A client with an unknown outcome of a takeover forgets that owner, and names the one before
+    /// again.
     pub(super) forgets: bool,
     /// The rule that the scripts leave out.
     pub(super) without: Option<Rule>,
 }
 
-/// The faults of one schedule.
+/// Draws the faults of one schedule.
 pub(super) fn plan(seed: u64) -> Plan<Settings> {
     let mut rng = Rng::with_seed(seed ^ 0x5eed);
     let mut upto = |most: u32| rng.u32(0..=most);
@@ -69,7 +69,7 @@ pub(super) fn plan(seed: u64) -> Plan<Settings> {
 }
 
 impl Settings {
-    /// By how many milliseconds a clock of Redisson's is ahead.
+    /// Draws by how many milliseconds a Redisson clock is ahead.
     pub(super) fn draw_skew(&self, rng: &mut Rng) -> i64 {
         if self.wild_clocks {
             rng.choice([-21_600_000, -720_000, 0, 720_000]).unwrap()

@@ -1,4 +1,4 @@
-//! What is known of the permits of one schedule, and what must hold of them.
+//! The observer of the permits of one schedule: records each script and checks the invariants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,20 +10,20 @@ use super::{Kind, NAME, PERMITS, Settings};
 use test_support::script_model::ScriptModel;
 use test_support::script_model::holds::raw;
 
-/// Redisson's set of its permits.
+/// The sorted set of permits with ids, as Redisson names it.
 pub(super) const SET_OF_PERMITS: &str = "{job}:timeout";
 
 pub(super) struct Checker {
     settings: Settings,
-    /// How many permits there are in all, free and held.
+    /// The number of all permits, free and held.
     total: i64,
     /// The members of each owner's holds, by the owner's latch.
     members: BTreeMap<String, Vec<String>>,
-    /// By latch.
+    /// The owners by their latches.
     owners: Owners,
     pub(super) requests: Requests,
-    /// Redisson's: how many permits of a semaphore; the ids of permits, and when they end by its
-    /// clock.
+    /// The permits that Redisson holds: their number for a semaphore; for permits with ids, the ids
+    /// and their ends by Redis' clock.
     pub(super) java: i64,
     pub(super) java_ids: BTreeMap<String, u64>,
 }
@@ -41,12 +41,12 @@ impl Checker {
         }
     }
 
-    /// The latches of all owners that have tried.
+    /// The latches of all owners with an acquisition.
     pub(super) fn latches(&self) -> impl ExactSizeIterator<Item = &String> {
         self.members.keys()
     }
 
-    /// The owners with these latches may not be granted any more.
+    /// Records that the owners with these latches must not be granted any more.
     pub(super) fn end(&mut self, latches: &BTreeSet<String>) {
         latches.iter().for_each(|latch| _ = self.owners.end(latch));
     }
@@ -72,8 +72,8 @@ impl Checker {
                 }
                 if code == 0 {
                     coverage.count("refusals");
-                    // Without a bound a later attempt of the same last try may outlive the
-                    // tombstone: the abandon ends it.
+                    // Without a bound, a later attempt of the same last try may outlive the
+                    // tombstone: then only the abandon ends the owner.
                     if args[6] == "1" && !args[1].is_empty() {
                         self.owners.end(latch);
                     }
@@ -100,7 +100,7 @@ impl Checker {
         if self.settings.evicts { Ok(()) } else { self.owners.grant(latch, token) }
     }
 
-    /// `valid`: the latches of the owners that rely on a hold.
+    /// Checks the counts. `valid` contains the latches of the owners that rely on a hold.
     pub(super) fn check<'a>(
         &mut self,
         model: &ScriptModel,
@@ -136,7 +136,7 @@ impl Checker {
         if self.java_ids.iter().any(is_gone) {
             return Err("a permit of Java's was taken before its end".into());
         }
-        // A permit of Java's is over at its end, whether or not it is still in the set.
+        // A Redisson permit is over at its end, even while it is still in the set.
         self.java_ids.retain(|_, ends| now < *ends);
         Ok(())
     }

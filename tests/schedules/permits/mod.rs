@@ -1,5 +1,5 @@
-//! Semaphores and permit-expirable semaphores, which Redisson uses too: whatever the network does,
-//! permits are counted exactly once.
+//! Semaphores and permit-expirable semaphores that Redisson uses too: permits are counted exactly
+//! once, whatever the network does.
 
 mod checker;
 mod rules;
@@ -37,14 +37,14 @@ const KINDS: [Kind; 2] = [Kind::Semaphore, Kind::Permits];
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     kind: Kind,
-    /// Of ten holds, how many have no lease.
+    /// How many of ten holds have no lease.
     endless: u8,
-    /// By how many milliseconds Redisson's clocks are off at most; `None`: Redisson does not take
-    /// part.
+    /// The largest error of Redisson's clocks, in milliseconds; `None` without a Redisson client.
     java: Option<i64>,
-    /// The skew that ours allow for.
+    /// The clock skew that this library allows for, in milliseconds.
     skew: u64,
-    /// Latches are evicted: ours may lose a hold then, but no permit is counted twice.
+    /// Whether latches are evicted: then a client may lose its hold, but no permit is counted
+    /// twice.
     evicts: bool,
 }
 
@@ -67,8 +67,8 @@ struct Semaphore {
     machines: Machines,
     settings: Settings,
     checker: Checker,
-    /// By how much Redisson's clocks are off. They agree with each other: where they do not, they
-    /// take permits from each other.
+    /// The error of Redisson's clocks, in milliseconds. All have the same error: otherwise Redisson
+    /// clients take permits from each other.
     java_off: i64,
 }
 
@@ -176,7 +176,7 @@ impl Semaphore {
             let ends = now + env.rng.i64(1_000..20_000);
             if env.model.java_permits(at, ends, std::slice::from_ref(&id)).is_ok() {
                 env.coverage.count("permits of Java's");
-                // The clock of the machine that took it counts.
+                // The end counts by the clock of the machine that acquired the permit.
                 let ends = (ends - self.java_off).cast_unsigned();
                 checker.java_ids.insert(id, ends);
             }
@@ -197,7 +197,7 @@ fn permits(count: u16, skew: u64) -> PermitCalls {
     PermitCalls::new(LockName::parse(NAME).unwrap(), Publish::Plain, count, skew)
 }
 
-/// A call that changes the number of permits.
+/// Draws a call that changes the number of permits.
 fn draw_change(kind: Kind, rng: &mut Rng) -> OnceCall {
     let semaphore = semaphore(1);
     match (kind, rng.u8(0..5)) {

@@ -1,4 +1,4 @@
-//! Without each rule a schedule is found in which permits are counted wrongly.
+//! The semaphores without one of their rules: a schedule must miscount permits.
 
 use super::super::runner::{Network, Plan, assert_violated};
 use super::{KINDS, Kind, NETWORK, Semaphore, Settings, plan};
@@ -16,7 +16,7 @@ fn assert_needed(seeds: u64, plan: &Plan<Settings>, expected: &[&str]) {
     assert_violated::<Semaphore>(&what, seeds, |_| plan.clone(), expected);
 }
 
-/// Both kinds of semaphore need the rule.
+/// Checks that both kinds of semaphore need the rule.
 fn assert_both_need(change: impl Fn(Plan<Settings>) -> Plan<Settings>, expected: &[&str]) {
     for kind in KINDS {
         assert_needed(400, &change(plan(kind)), expected);

@@ -1,4 +1,4 @@
-//! What must hold of a read-write lock after each script.
+//! The invariants of a read-write lock after each script.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{JOB, ReadWrite};
 use test_support::script_model::read_write::rules;
 
 impl ReadWrite {
-    /// What a script has answered, and what it may not leave behind.
+    /// Checks a script's reply and what it left behind.
     pub(super) fn check_executed(&mut self, request: &Request, reply: &Reply) -> Check {
         let index = request.client;
         let field = self.clients[index].field.clone();
@@ -45,7 +45,7 @@ impl ReadWrite {
         self.owners.grant(&client.field, token)?;
         let writer = client.parent.filter(|_| self.env.model.field(JOB, "mode") == Some("write"));
         let (is_right, what) = match writer {
-            // A read inside a write that was lost to another owner is refused.
+            // A read is refused if its write was lost to another owner.
             Some(parent) => {
                 (self.owners.token(&self.clients[parent].field) == Some(token), "reads inside")
             }
@@ -60,7 +60,7 @@ impl ReadWrite {
         if is_right { Ok(()) } else { Err(format!("{} gets the token {token}", client.field)) }
     }
 
-    /// A read that outlives its write has a newer token.
+    /// Checks that a read that outlives its write has a newer token.
     fn check_token(&self, field: &str, reply: &Reply) -> Check {
         let token: u64 = reply.value.parse().unwrap();
         match self.outlived.get(field) {
@@ -74,7 +74,7 @@ impl ReadWrite {
     fn check_write_end(&mut self, index: usize, reply: &Reply) -> Check {
         let epoch: u64 = reply.value.parse().unwrap();
         let write = &self.clients[index];
-        // The read that the release names, and those that it does not know of.
+        // The read that the release names, and the reads inside that it does not know.
         for (place, read) in self.clients.iter().enumerate() {
             if read.parent == Some(index)
                 && self.env.model.fields(JOB, self.env.now).any(|left| left == read.field)
@@ -93,7 +93,7 @@ impl ReadWrite {
         Ok(())
     }
 
-    /// What must hold after every event.
+    /// Checks the invariants that hold after every event.
     pub(super) fn check_holds(&self) -> Check {
         let fields: BTreeSet<&str> = self.env.model.fields(JOB, self.env.now).collect();
         let want = self.env.model.text("el:{job}:want");
@@ -133,8 +133,8 @@ impl ReadWrite {
         }
     }
 
-    /// The field of the write hold inside which this reader may be. A thread of Redisson's reads
-    /// inside its own.
+    /// The field of the write hold inside which this reader may be. A Java thread reads inside its
+    /// own write.
     fn writer_around(&self, reader: &str) -> String {
         match self.clients.iter().find(|client| client.field == reader) {
             Some(Client { parent: Some(parent), .. }) => self.clients[*parent].field.clone(),

@@ -1,4 +1,5 @@
-//! One acquisition of ours, from its first request to its end: what the machines do, in short.
+//! One acquisition of this library, from its first request to its end: a simplified version of its
+//! machines.
 
 use std::time::Duration;
 
@@ -12,18 +13,18 @@ use super::super::runner::{Check, Request};
 use super::{COPY_MS, PEER_LEASE, ReadWrite, Timer, read_calls, write_calls};
 use test_support::calls::{Calls, field, lease, numbered_owner, request, token};
 
-/// How long one attempt may take, and how many there are.
+/// The timeout of one attempt in milliseconds, and the number of attempts.
 const ATTEMPT: u64 = 300;
 const ATTEMPTS: u32 = 4;
-/// How long after the end of its wait an acquisition may still be executed.
+/// How long after the end of its wait an acquisition may still be executed, in milliseconds.
 const HORIZON: u64 = 5_000;
-/// What is given to clocks.
+/// The allowance for the clocks' drift, in milliseconds.
 const DRIFT: u64 = 2;
 
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     owner: OwnerId,
-    /// Of the lock's hash.
+    /// Its field in the lock's hash.
     pub(super) field: String,
     pub(super) writes: bool,
     /// The client inside whose write hold it reads.
@@ -52,7 +53,7 @@ enum Stage {
         is_renewing: bool,
     },
     Ending,
-    /// It has ended, or is dead.
+    /// The client is done or dead.
     Over,
 }
 
@@ -67,7 +68,7 @@ impl Client {
 }
 
 impl ReadWrite {
-    /// A new client comes: a read inside a write, or either side.
+    /// Starts a new client: a read inside the `parent`'s write, or either side.
     pub(super) fn begin(&mut self, parent: Option<usize>) {
         let index = self.clients.len();
         let owner = numbered_owner(u32::try_from(index).unwrap() + 1);
@@ -75,7 +76,7 @@ impl ReadWrite {
         let wait = if self.env.rng.bool() { 0 } else { self.env.rng.u64(100..4_000) };
         let is_bounded = !self.env.chance(self.settings.unbounded);
         let not_after = is_bounded.then(|| self.env.now + wait + HORIZON);
-        // Redis remembers what has no bound for longer than any copy is on its way.
+        // Redis remembers a request without a bound for longer than any copy is in flight.
         let keep = if is_bounded || self.settings.brief_memory { 100 } else { COPY_MS + 1_000 };
         self.clients.push(Client {
             owner,
@@ -175,14 +176,14 @@ impl ReadWrite {
         }
     }
 
-    /// The holder has done what it wanted the lock for.
+    /// The holder has finished its work.
     pub(super) fn on_done(&mut self, index: usize) {
         if self.clients[index].token().is_some() {
             self.release(index);
         }
     }
 
-    /// The client has ended, and another one takes its place.
+    /// The client is done, and a new one takes its place.
     fn stop(&mut self, index: usize) {
         self.drop_lease(index);
         self.clients[index].stage = Stage::Over;
@@ -198,7 +199,7 @@ impl ReadWrite {
         self.leases.retain(|holder| holder != field);
     }
 
-    /// Only replies to the newest call count.
+    /// Handles a reply; ignores replies to all but the newest call.
     pub(super) fn on_client_reply(&mut self, request: &Request, reply: &Reply) -> Check {
         let (index, sent_at) = (request.client, request.sent_at);
         let client = &self.clients[index];
@@ -216,7 +217,7 @@ impl ReadWrite {
         Ok(())
     }
 
-    /// Until when a reply to what was sent then lets a client rely on its lease.
+    /// When the lease ends if a request that was sent at `sent_at` is confirmed.
     fn lease_end(&self, index: usize, sent_at: u64) -> u64 {
         let Client { lease, writes, .. } = self.clients[index];
         let is_cut = !writes && !self.settings.trusts_all;
@@ -289,7 +290,7 @@ impl ReadWrite {
                 return Err(format!("client {index} learns that it has lost what is valid"));
             }
             Code::Lost => self.release(index),
-            // Late: the client sends another renewal when this attempt is over.
+            // After a late reply the client sends another renewal when this attempt times out.
             _ => {}
         }
         Ok(())

@@ -1,24 +1,23 @@
-//! A holder of Redisson's, which has no network in between, enters more than once, renews or not,
-//! and may die.
+//! A Redisson holder, which uses Redis without a network, re-enters, renews or not, and may die.
 
 use super::{JOB, PEER_LEASE, ReadWrite, Timer};
 use test_support::script_model::ScriptModel;
 use test_support::script_model::java_read_write::JavaRw;
 
-/// For how long the latch of an unlock is kept.
+/// How long Redis keeps the latch of an unlock, in milliseconds.
 const UNLOCK_LATCH_MS: u64 = 20_000;
 
 /// One thread of a Java program.
 #[derive(Clone, Debug)]
 pub(super) struct Java {
     holder: String,
-    /// Until when it may rely on each of its entries: reads, and writes.
+    /// The end of each of its entries: reads, and writes.
     entries: [Vec<u64>; 2],
-    /// Whether it renews, and when it did last; otherwise it holds for `lease`.
+    /// Whether it renews, and its last renewal; without renewals it holds for `lease`.
     renews: bool,
     renewed_at: u64,
     lease: u64,
-    /// How many unlocks it has sent, and how many threads in its place have died.
+    /// How many unlocks it has sent, and how many earlier threads in its place have died.
     unlocks: u64,
     dead: usize,
 }
@@ -74,8 +73,8 @@ impl ReadWrite {
         match (reads, writes, draw) {
             (0, 0, 0..2) => self.enter_java(index, Side::Read),
             (0, 0, 2..7) => self.enter_java(index, Side::Write),
-            // It enters again, but reads inside a write only once: its own unlock would cut the
-            // write short.
+            // The thread re-enters, but reads inside a write only once: its own unlock would
+            // shorten the write.
             (1, 0, 0) | (0, 1.., 0) => self.enter_java(index, Side::Read),
             (0, 1, 1) => self.enter_java(index, Side::Write),
             (1.., _, 2..4) => self.unlock_java(index, Side::Read),
@@ -86,7 +85,7 @@ impl ReadWrite {
 
     fn enter_java(&mut self, index: usize, side: Side) {
         if !self.java[index].holds() {
-            // A thread renews all it has, or nothing.
+            // A thread renews all of its holds, or none.
             let (renews, short) = (self.env.rng.bool(), self.env.rng.u64(300..PEER_LEASE));
             let (java, renewed_at) = (&mut self.java[index], self.env.now);
             (java.renews, java.renewed_at) = (renews, renewed_at);
@@ -123,7 +122,8 @@ impl ReadWrite {
         self.note_java_leases(index);
     }
 
-    /// What it does not hold any more it neither renews any more nor relies on.
+    /// Renews both sides. A side that Redis does not hold any more is neither renewed nor relied
+    /// on.
     fn renew_java(&mut self, index: usize) {
         let now = self.env.now;
         self.java[index].renewed_at = now;
@@ -156,7 +156,7 @@ impl ReadWrite {
         self.leases.retain(|field| field.trim_end_matches(":write") != holder);
     }
 
-    /// It relies on a side for as long as on any of its entries.
+    /// Records that the thread relies on a side until the latest end of its entries.
     fn note_java_leases(&mut self, index: usize) {
         self.drop_java_leases(index);
         let Java { holder, entries: [reads, writes], .. } = &self.java[index];

@@ -1,4 +1,4 @@
-//! A read-write lock: readers and writers of ours and of Redisson's, which may die or pause.
+//! A read-write lock: readers and writers of this library and of Redisson, which may die or pause.
 
 mod checker;
 mod client;
@@ -19,38 +19,38 @@ use client::Client;
 use java::Java;
 
 const JOB: &str = "job";
-/// How long Redisson's holders hold unless they renew, and the end that their renewal gives the
-/// hash.
+/// How long Redisson's holders hold unless they renew, in milliseconds; their renewal sets the end
+/// of the hash to the same time.
 const PEER_LEASE: u64 = 1_500;
-/// For how long a copy of a request may be on its way.
+/// How long a copy of a request may be in flight, in milliseconds.
 const COPY_MS: u64 = 12_000;
-/// How many schedules are played of each kind.
+/// How many schedules each test plays.
 const SCHEDULES: u64 = 300;
 
-/// Chances are in per cent.
+/// Probabilities are in per cent.
 #[derive(Clone, Debug)]
 struct Settings {
-    /// That a holder ends without a release, or does nothing for a while.
+    /// That a holder dies without a release, and that it pauses.
     dies: u32,
     pauses: u32,
-    /// That a thread of Redisson's ends without an unlock, each time it might do something.
+    /// That a Java thread dies without an unlock, at each of its actions.
     java_dies: u32,
-    /// That a client gives up once it is refused.
+    /// That a client gives up after a refusal.
     aborts: u32,
-    /// That a client has not seen Redis' clock.
+    /// That a client does not know Redis' clock, so that its requests have no bound.
     unbounded: u32,
-    /// That a writer keeps readers out.
+    /// That a waiting writer blocks new readers.
     wants: u32,
-    /// How many clients of ours and threads of Redisson's there are at a time.
+    /// The number of concurrent clients of this library, and of Java threads.
     ours: usize,
     java: usize,
-    /// Leases are relied on for longer than Redisson's renewal lets the hash live.
+    /// Whether clients rely on leases for longer than Redisson's renewal keeps the hash.
     trusts_all: bool,
-    /// Redis remembers requests without a bound for less time than their copies take.
+    /// Whether Redis remembers requests without a bound for less time than their copies take.
     brief_memory: bool,
 }
 
-/// The faults of one schedule.
+/// Draws the faults of one schedule.
 fn plan(seed: u64) -> Plan<Settings> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut chance = |most: u32| if rng.bool() { rng.u32(..=most) } else { 0 };
@@ -80,9 +80,9 @@ fn plan(seed: u64) -> Plan<Settings> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// One more client comes.
+    /// A new client starts.
     Begin(usize),
-    /// An attempt has taken too long, a pause is over, or a hold needs a renewal.
+    /// An attempt times out, a pause ends, or a hold needs a renewal.
     Client(usize),
     /// A holder does not need its hold any more.
     Done(usize),
@@ -92,16 +92,16 @@ enum Timer {
 struct ReadWrite {
     env: Env<Timer>,
     settings: Settings,
-    /// All that there have been: each acquires once.
+    /// All clients so far: each acquires once.
     clients: Vec<Client>,
     java: Vec<Java>,
     requests: u64,
-    /// By the fields of the hash; those of writers end with `:write`.
+    /// The owners by their fields in the hash; those of writers end with `:write`.
     owners: Owners,
     leases: Leases<String>,
     last_token: u64,
     last_write: u64,
-    /// The reads inside a write that has ended around them, and the token of that write.
+    /// The reads whose write has ended around them, and the token of that write.
     outlived: BTreeMap<String, u64>,
 }
 
@@ -154,7 +154,7 @@ impl Scenario for ReadWrite {
         self.check_holds()
     }
 
-    /// Long after the end only tokens are there.
+    /// Checks that long after the end only tokens are left.
     fn finish(&mut self) -> Check {
         let tokens = ["el:{job}:epoch", "redisson_lock_token:{job}"];
         let left = self.env.model.dump(self.env.now + 120_000);

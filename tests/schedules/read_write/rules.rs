@@ -1,4 +1,5 @@
-//! Without each rule a schedule goes wrong in the way that the rule is there for.
+//! The read-write lock without one of its rules: a schedule must break the invariant that the rule
+//! protects.
 
 use edgelatch::protocol::calls::Target;
 use edgelatch::protocol::reply::{Code, Reply};
@@ -10,7 +11,7 @@ use test_support::script_model::java_read_write::JavaRw;
 use test_support::script_model::read_write::rules;
 use test_support::script_model::{Latches, ScriptModel, Value};
 
-/// Schedules that are tried at most.
+/// The largest number of schedules that a test tries.
 const SCHEDULES: u64 = 2_000;
 
 fn assert_needed(what: &str, expected: &[&str], change: impl Fn(&mut Plan<Settings>)) {
@@ -114,7 +115,7 @@ fn model_without(rule: Option<&'static str>) -> ScriptModel {
     model
 }
 
-/// What a writer of ours is told that asks once.
+/// The reply to a writer that tries once.
 fn writer_is_told(model: &mut ScriptModel, now: u64) -> Code {
     let call = Calls(Target::Write(write_calls())).acquire(
         request(1),

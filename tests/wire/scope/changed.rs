@@ -1,4 +1,4 @@
-//! Calls that somebody has changed: about other names, or about none.
+//! Calls that were changed on the way: about other names, or not valid.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use test_support::calls::{lock, owner, request};
 use test_support::every_call::{Known, every_call};
 use test_support::random::cases;
 
-/// Names of whoever may call, and the same of somebody else, which are as long.
+/// Names within the prefix, and names of the same length outside it.
 const OURS: [(&str, &str); 4] = [
     ("app:a", "app:b"),
     ("app:{x}:a", "app:{x}:b"),
@@ -30,13 +30,13 @@ const THEIRS: [(&str, &str); 4] = [
 static CALLS: LazyLock<Vec<Known>> =
     LazyLock::new(|| every_call("app:a", "app:{b}c", Publish::Both));
 
-/// Whether somebody who may call about names that begin with `app:` may make this call.
+/// Whether a caller that is limited to names with the prefix `app:` may make this call.
 fn passes(script: &Script, keys: &[&str], args: &[&str]) -> bool {
     let prefix = Prefix::new("app:").unwrap();
     touched(script, keys, args).is_some_and(|touched| prefix.covers(&touched))
 }
 
-/// With this word in that place of its arguments it is no call.
+/// Checks that the call is rejected with `word` as this argument.
 #[track_caller]
 fn refuses(known: &Known, place: usize, word: &str) {
     let (script, (keys, mut args)) = (known.call.script(), known.words());
@@ -55,7 +55,7 @@ fn a_call_passes_that_is_about_one_s_own_names_and_no_other() {
             let ((keys, args), (their_keys, their_args)) = (ours.words(), theirs.words());
             assert!(passes(script, &keys, &args), "{}: {keys:?}", script.name);
             assert!(!passes(script, &their_keys, &their_args), "{}: {their_keys:?}", script.name);
-            // Each key, and each argument that is made of a name, in the place of one's own.
+            // Replaces each key, and each argument that contains a name, by another caller's.
             for place in 0..keys.len() {
                 let mut keys = keys.clone();
                 keys[place] = their_keys[place];
@@ -136,7 +136,7 @@ fn what_is_no_id_of_a_permit_and_no_kind_of_a_lock_is_no_call() {
     let is_kind = |word: &str| !word.is_empty() && word.bytes().all(|byte| b"fx".contains(&byte));
     let (mut ids, mut kinds) = (0, 0);
     for known in every_call("app:a", "app:b", Publish::Plain) {
-        // The first word ties the answer to its request.
+        // The first argument is the request id, which may be any text.
         for (place, word) in known.words().1.into_iter().enumerate().skip(1) {
             if PermitId::parse(word).is_ok() {
                 ["", "x", &word[1..]].iter().for_each(|bad| refuses(&known, place, bad));
@@ -165,7 +165,7 @@ fn another_s_permits_are_not_reached_by_a_name_that_is_spelt_like_them() {
     assert!(covers("{a}:y") && covers("{a}:timeouts"));
     let reader = "{a}:00000000-0000-4000-8000-000000000000:1:rwlock_timeout:1";
     assert!(!covers("{a}:timeout") && !covers(reader));
-    // The same of one's own is one's own.
+    // The same spelling within the scope is accepted.
     assert!(covers("{a}:y:timeout"));
 }
 
@@ -180,7 +180,7 @@ fn a_prefix_is_the_beginning_of_names() {
     assert_eq!(format!("{:?}", Prefix::new("secret").unwrap()), "Prefix(..)");
 }
 
-/// One character of a text replaced, put in or taken out.
+/// Replaces, inserts or removes one character of a text.
 fn change(text: &str, place: Index, by: char, how: u8) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     let place = place.index(chars.len().max(1));
@@ -211,13 +211,13 @@ proptest! {
         keys[at] = &changed;
         let script = known.call.script();
         let Some(touched) = touched(script, &keys, &args) else { return Ok(()) };
-        // What is read now is another name's, or another owner's of this one.
+        // The names that are now read belong to another name, or to another owner of this name.
         let names: Vec<&str> = touched.names().collect();
         for key in &keys {
             prop_assert!(names.iter().any(|name| key.contains(name)), "{}: {names:?} {keys:?}", script.name);
         }
         let is_same = names.iter().all(|name| known.names.iter().any(|known| known == name));
-        // A name that stands alone, or with others and without keys of its own, is told as it is.
+        // A name that stands alone, or among others without keys of its own, is read as it is.
         let is_told = keys.len() == 1 || names.contains(&changed.as_str());
         let by_owner = changed.starts_with("el:") || changed.contains(":rwlock_timeout:");
         prop_assert!(is_told || is_same && by_owner, "{}: {names:?} {keys:?}", script.name);

@@ -1,4 +1,4 @@
-//! Channels belong to names.
+//! Each channel belongs to a name.
 
 use edgelatch::LockName;
 use edgelatch::protocol::calls::{CountDownLatchCalls, Target, Topic};
@@ -9,7 +9,7 @@ use edgelatch::protocol::script::Publish;
 use test_support::calls::owner;
 use test_support::every_call::targets;
 
-/// The channels of everything of this name.
+/// The channels of all objects with this name.
 fn channels(name: &str) -> Vec<String> {
     let busy =
         Reply { code: Code::No, value: "1".to_owned(), ms: 0, server_ms: 0, acknowledged: None };

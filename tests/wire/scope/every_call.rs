@@ -1,4 +1,4 @@
-//! Of each call exactly its names and its lease are read.
+//! A gateway reads exactly the names and the lease of every call.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use test_support::calls::token;
 use test_support::every_call::{Known, TOKEN, every_call, of_target};
 use test_support::random::cases;
 
-/// Names that anybody may choose, plain ones and such with a hash tag.
+/// Valid names, with and without a hash tag.
 fn name() -> impl Strategy<Value = String> {
     let text = "[a-zA-Z0-9:/._é -]{1,12}";
     prop_oneof![text, (text, text, text).prop_map(|(a, tag, b)| format!("{a}{{{tag}}}{b}"))]
@@ -25,7 +25,7 @@ pub(crate) fn read(known: &Known) -> Option<Touched> {
     touched(known.call.script(), &keys, &args)
 }
 
-/// What is read of a call, in which each of its names is.
+/// Checks what a gateway reads of a call whose keys contain all of its names.
 pub(crate) fn assert_read(known: &Known) {
     let script = known.call.script().name;
     let touched = read(known).unwrap_or_else(|| panic!("{script}: {:?}", known.call.keys()));
@@ -60,7 +60,7 @@ proptest! {
 fn every_script_is_read_but_the_one_that_runs_another_s() {
     let calls = every_call("a", "b", Publish::Plain);
     for script in scripts::ALL {
-        // What a majority raises is made by its machine alone, and has a test beside the code.
+        // Only a redLock's machine makes `lock_raise`; its test is beside the code.
         let is_made = calls.iter().any(|known| known.call.script() == script);
         assert_eq!(is_made, !matches!(script.name, "eval" | "lock_raise"), "{}", script.name);
     }
@@ -77,7 +77,8 @@ fn a_name_in_braces_is_told_apart_where_its_first_key_is_there() {
     }
 }
 
-/// H1 and its like: refused by the number of keys before any key is compared with another.
+/// Attack H1 and similar ones: a gateway rejects the call by its number of keys before it compares
+/// any two keys.
 #[test]
 fn a_call_with_too_many_keys_or_arguments_is_refused_whatever_they_are() {
     for known in every_call("app:a", "app:b", Publish::Plain) {
@@ -106,7 +107,7 @@ fn settings_of_a_fair_lock_s_queue_other_than_the_default_are_told() {
         is_own[0]
     };
     let default = FairSettings::default();
-    // A waiter that had to come back to its seat widens its skew by itself.
+    // A waiter that returned to its place widens its skew by itself.
     assert!(!reads(default) && !reads(default.widened()) && reads(default.widened().widened()));
     assert!(reads(default.life(s(11)).unwrap()) && reads(default.life(s(9)).unwrap()));
     assert!(reads(default.grace(s(6), s(30)).unwrap()));
