@@ -1,9 +1,10 @@
--- Tells the state of a lock. Writes nothing, but is sent as a script that might, so that the primary answers.
+-- Returns the state of a lock. Writes nothing, but is sent as a script that may write, so that the
+-- primary executes it.
 --
 -- KEYS  1 the lock's name, 2 its token key
 -- ARGV  5 owner field to look for, or empty
--- Reply 1 locked, 0 free: `<last token, 0 if none>,<hold count>,<1 if the owner holds it>`, remaining
---       (-1: no end, -2: free)
+-- Reply 1 locked, 0 free: `<last token, 0 if none>,<hold count>,<1 if the owner holds it>`,
+--       remaining (-1: no end, -2: free)
 --       error WRONGTYPE: the hash has more than 64 fields
 --
 -- May be sent twice: it changes nothing.
