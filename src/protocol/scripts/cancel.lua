@@ -1,6 +1,5 @@
 -- Cancels an idempotent request (parts/once.lua) so that it is never executed, or returns its
---         recorded
--- reply if it was executed.
+-- recorded reply if it was executed.
 --
 -- KEYS  1 record of that request
 -- ARGV  5 window in ms; the request's own id and bound

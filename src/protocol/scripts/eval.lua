@@ -3,8 +3,7 @@
 -- reach a local name of ours.
 --
 -- KEYS  1 record of this request, 2 latch of the owner, from 3 on the objects that are held, then
---         the
---         caller's keys
+--         the caller's keys
 -- ARGV  5 window in ms   6 token of the grant   7 once: 1 or 0   8 the largest result in bytes
 --       9 value of each field of the hold   10 number of objects   11 number of fields; the fields;
 --         then the caller's arguments

@@ -1,19 +1,16 @@
 -- with store_token, mint, fair, kind
 -- Acquires a fair lock, joins its queue, or sends the heartbeat of a waiter: one script for the
---         first
--- try and every poll.
+-- first try and every poll.
 --
 -- KEYS  1 latch of the owner, 2 to 8 as in parts/fair.lua, 9 token key, 10 latch of the previous
---         owner,
---         if there is one
+--         owner, if there is one
 -- ARGV  5 owner field   6 to 9 as in parts/fair.lua   10 send number   11 lease in ms
 --       12 last try: 1 or 0   13 allowance of a waiter of Redisson's in ms
 --       14 how long the token key is kept in ms
 --       15 field of the previous owner, or empty   16 how long that owner is remembered in ms
 -- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
 --       0 not yet: `<place, 0 is the head>,<poll after ms>,<1: seat restored>`, remaining of the
---         hold
---         (-1: no end, 0: free)
+--         hold (-1: no end, 0: free)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -6 the last token is out of range
 --       error, for a waiter without a place or seat: WRONGTYPE: the name is a group's

@@ -1,6 +1,5 @@
 -- Returns the queue of a fair lock. Writes nothing, but is sent as a script that may write, so that
---         the
--- primary executes it.
+-- the primary executes it.
 --
 -- KEYS  1 the lock's name, 2 queue, 3 timeouts, 4 beats
 -- ARGV  5 owner field to look for, or empty   6 number of waiters to return, from the head on

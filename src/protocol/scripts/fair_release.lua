@@ -1,11 +1,9 @@
 -- with fair
 -- Ends a hold of a fair lock, or a wait for it (abandon), so that no copy of it can be granted any
---         more,
--- and publishes to the next waiter.
+-- more, and publishes to the next waiter.
 --
 -- KEYS  1 latch of the owner, 2 to 8 as in parts/fair.lua, 9 latch of the previous owner, if there
---         is
---         one
+--         is one
 -- ARGV  5 owner field   6 to 9 as in parts/fair.lua   10 field of the previous owner, or empty
 --       11 how long that owner is remembered in ms
 -- Reply 1 released: it was held, by this owner or the previous   0 was not held, or not any more

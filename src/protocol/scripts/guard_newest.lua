@@ -1,6 +1,5 @@
 -- Returns the newest fencing token that a guarded key has seen. Writes nothing, but is sent as a
---         script
--- that may write, so that the primary executes it.
+-- script that may write, so that the primary executes it.
 --
 -- KEYS  1 the key's fence
 -- ARGV  none of its own

@@ -5,8 +5,7 @@
 -- ARGV  5 window in ms   6 operation: `down`, `set`, `delete`   7 a count
 --       8 channel: not a key, since Redisson's form of it is in another slot for a name with braces
 -- Reply 1 done, 3 it is open: nothing to count (`down`), 0 it is closed (`set`), open (`delete`);
---         and
---         those of parts/once.lua. value: the new count, for `delete` the count before
+--         and those of parts/once.lua. value: the new count, for `delete` the count before
 --
 -- May be sent twice: the reply is recorded under the request id and repeated, also when there was
 -- nothing to do: a copy must not count on a latch that is set again.

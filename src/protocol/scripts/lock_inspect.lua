@@ -7,8 +7,8 @@
 --       remaining (-1: no end, -2: free)
 --       error WRONGTYPE: the hash has more than 64 fields
 --
--- May be sent twice: it changes nothing.
--- A lock's hash has one field, and Redisson's readers may add theirs (N1).
+-- May be sent twice: it changes nothing. A lock's hash has one field, and Redisson's readers may
+-- add theirs (N1).
 if redis.call('HLEN',KEYS[1])>64 then return redis.error_reply('WRONGTYPE the key holds more fields than a lock') end
 local count=0
 for _,v in ipairs(redis.call('HVALS',KEYS[1])) do count=count+(tonumber(v) or 0) end

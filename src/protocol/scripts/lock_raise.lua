@@ -4,8 +4,7 @@
 -- KEYS  1 latch of the owner, then for each lock: its name, its token key
 -- ARGV  5 owner field   6 token   7 how long the token keys are kept in ms
 -- Reply 1 the token that is stored now: this one, or a larger one that was stored before; then
---         nothing
---         was changed
+--         nothing was changed
 --      -1 late   -3 lost: not held, or not any more
 --      -9 from the future: newest accepted token; nothing was changed
 --

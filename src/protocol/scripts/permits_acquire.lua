@@ -5,11 +5,9 @@
 --         key
 -- ARGV  5 skew in ms   6 lease in ms, empty for none   7 last try: 1 or 0
 --       8 how long the token key is kept in ms   9 whether the grant of the last permit is
---         published:
---         1 or 0   10... permit ids, in hexadecimal digits
+--         published: 1 or 0   10... permit ids, in hexadecimal digits
 -- Reply 1 granted: token, lease (-1: no end)   2 already yours and extended: token, remaining (-1:
---         no
---         end)
+--         no end)
 --       0 too few: number of available permits (empty: there is no semaphore), ms until the next
 --         permit ends (-1: none does; 0: more have ended than one call evicts)
 --      -1 late   -2 gone: this owner has ended   -3 lost: not all of them are held any more

@@ -3,11 +3,12 @@
 --
 -- KEYS  1 record of this request, 2 the semaphore's name, 3 the set of permits, 4 the channel
 -- ARGV  5 window in ms   6 operation   7, 8 a number each   9... permit ids, in hexadecimal digits
---         `add`: adds 7 available permits, removes them if negative; creates the semaphore
---         `set`: sets the total to 7   `new`: creates the semaphore with 7 permits, if there is
---           none
+--         `add`: adds ARGV 7 available permits, removes them if negative; creates the semaphore
+--         `set`: sets the total to ARGV 7
+--         `new`: creates the semaphore with ARGV 7 permits, if there is none
 --         `free`: gives these ids back
---         `lease`: sets the end of these ids to lease 7 (-1: never) plus skew 8; it may be sooner
+--         `lease`: sets the end of these ids to lease ARGV 7 (-1: never) plus skew ARGV 8, also
+--           sooner
 --         `clear`: gives back all held permits, of any owner
 -- Reply 1 done, 0 there is one (`new`), not all were held (`free`, `lease`), nothing was held
 --         (`clear`); and those of parts/once.lua. value: number of available permits; for `free`,

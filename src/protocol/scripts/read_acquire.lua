@@ -1,7 +1,6 @@
 -- with store_token, mint, risen, kind, sweep
 -- Acquires the read side of a read-write lock: beside other readers, or inside the write hold of
---         the
--- same owner.
+-- the same owner.
 --
 -- KEYS  1 latch of the owner, 2 the lock's name, 3 timeout key of this hold, 4 token key, 5 epoch,
 --       6 want, 7 latch of the write hold around this read, if there is one

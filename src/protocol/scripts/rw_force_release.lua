@@ -1,7 +1,6 @@
 -- with once
 -- Ends all holds of one side of a read-write lock, whichever owners have them; for the write side,
---         also
--- the reads inside.
+-- also the reads inside.
 --
 -- KEYS  1 record of this request, 2 the lock's name, 3 its channel
 -- ARGV  5 window in ms   6 the side: `read` or `write`

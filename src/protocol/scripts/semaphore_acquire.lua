@@ -7,11 +7,9 @@
 --       8 how long the token key is kept in ms   9 number of permits
 --       10 if the grant of the last permit is published: 1
 -- Reply 1 granted: token, lease (-1: no end)   2 already yours and extended: token, remaining (-1:
---         no
---         end)
+--         no end)
 --       0 too few: number of available permits (empty: there is no semaphore), ms until the next
---         lease
---         of ours ends (-1: not known; 0: more have ended than one call evicts)
+--         lease of ours ends (-1: not known; 0: more have ended than one call evicts)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -4 a bound is required: no lease would end a late grant   -6 the last token is out of range
 --       error LIMIT: the semaphore has 10,000 holds

@@ -4,14 +4,13 @@
 -- KEYS  1 record of this request, 2 the semaphore's name, 3 the set of holds, 4 the channel
 -- ARGV  5 window in ms   6 operation   7 a number of permits
 --       8 how long the semaphore lasts in ms, empty for ever
---         `add`: adds 7 (may be negative), creates the semaphore   `addx`: adds 7, if there is one
---         `set`: sets it to 7, if there is none
+--         `add`: adds ARGV 7 (may be negative), creates the semaphore
+--         `addx`: adds ARGV 7, if there is one   `set`: sets it to ARGV 7, if there is none
 --         `drain`: takes all that are available; a negative number becomes 0
 --         `clear`: gives back all holds of ours
 -- Reply 1 done, 0 there is one (`set`), there is none (`addx`), nothing was held (`clear`); and
---         those
---         of parts/once.lua. value: the new number of available permits, for `drain` the old one;
---         for `clear` the number of permits given back
+--         those of parts/once.lua. value: the new number of available permits, for `drain` the old
+--         one; for `clear` the number of permits given back
 --
 -- May be sent twice: the reply is recorded under the request id and repeated. The end of the
 -- semaphore stays as it is; Redisson removes it when it adds or drains.

@@ -1,7 +1,6 @@
 -- with holds, free, give_back
 -- Gives permits of a semaphore back, or ends an acquisition that has none (abandon), so that no
---         copy of
--- it can be granted.
+-- copy of it can be granted.
 --
 -- KEYS  1 latch of the owner, 2 the semaphore's name, 3 the set of holds, 4 the channel
 -- ARGV  5 owner field   6 number of permits

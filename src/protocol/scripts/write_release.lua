@@ -1,9 +1,7 @@
 -- with store_token, mint, sweep, alive
 -- Ends a write hold, or an acquisition that has none (abandon), so that no copy of it can be
---         granted any
--- more. With reads inside, it becomes a read hold of theirs (downgrade), and waiting readers
---         receive a
--- message.
+-- granted any more. With reads inside, it becomes a read hold of theirs (downgrade), and waiting
+-- readers receive a message.
 --
 -- KEYS  1 latch of the owner, 2 the lock's name, 3 channel, 4 token key, 5 epoch, 6 want,
 --       7 latch of the same owner's read inside, 8 its timeout key, if there is one

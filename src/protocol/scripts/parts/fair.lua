@@ -4,7 +4,7 @@
 --      7 watch, 8 channel
 -- ARGV 6 life of a waiter   7 skew   8 short   9 long: all in ms
 -- Reply of `head`: the field that is next, or nothing; true if that field was not checked, since
---      too many heads were dead
+--         too many heads were dead
 --
 -- May be sent twice: a second run finds the dead waiters removed and publishes to the same head.
 local alive,skew,short,long=tonumber(ARGV[6]),tonumber(ARGV[7]),tonumber(ARGV[8]),tonumber(ARGV[9])

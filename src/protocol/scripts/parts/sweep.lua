@@ -1,6 +1,6 @@
 -- R9: removes fields of dead readers from the hash of a read-write lock. Checks at most `most`
--- fields, from a random one on, and only fields of ours, which have one timeout key; dead
--- readers of Redisson's are left to Redisson. The field `but` stays.
+-- fields, from a random one on, and only fields of ours, which have one timeout key; dead readers
+-- of Redisson's are left to Redisson. The field `but` stays.
 --
 -- Timeout keys are computed, since no client knows all readers, so scripts with this part cannot
 -- run with key locking (build.rs); the keys are in the object's slot. They are read before anything
