@@ -20,7 +20,7 @@ pub struct GuardCalls {
 pub struct Stamp {
     /// The token of the lease. All writers of a key must use tokens of the same name.
     pub token: FencingToken,
-    /// The owner of the lease. Equal tokens of two leases are told apart by it.
+    /// The owner of the lease. It distinguishes equal tokens of two leases.
     pub owner: OwnerId,
     /// The number of this write among the writes of this lease to this key, from 1. The next write
     /// may be sent only when the last was answered.
