@@ -1,47 +1,48 @@
-//! One call, brought to an answer: the same script by its hash, as a whole, or without the
-//! key-locking line.
+//! The exchange of one call: sends the script by its hash, as a whole, or without the key-locking
+//! line, until one form is answered.
 //!
-//! No attempt of an exchange is a repetition that the script could notice: an error that asks for
-//! another form says that nothing was run. Repeating after a failure is the machine's business.
+//! An exchange never runs the script twice: an error that requires another form proves that nothing
+//! was executed. Retries after a failure are up to the machine.
 
 use crate::error::{FailureKind, Refusal, RefusalKind};
 use crate::protocol::gateway::{Decoded, Form, Gateway, Memory, Request, Response};
 use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
 
-/// How a call ended: the three outcomes.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The script ran and said this.
+    /// The script ran and returned this reply.
     Reply(Reply),
-    /// A clear no: it did not run.
+    /// The script did not run.
     Refused(Refusal),
-    /// Nothing tells whether it ran.
+    /// It is not known whether the script ran.
     Failed(FailureKind),
 }
 
-/// What to do next.
+/// The next action of the caller.
 #[derive(Debug)]
 pub enum Step {
-    /// Send this, and say what came of it.
+    /// Send this request, and pass its outcome to [`Exchange::answered`].
     Send(Request),
     /// The call has ended.
     Done(Answer),
 }
 
-/// A call on its way.
+/// A call in progress.
 #[derive(Debug)]
 pub struct Exchange<'a> {
     gateway: &'a Gateway,
     call: &'a ScriptCall,
     form: Form,
-    /// Whether an earlier form of it has left. It was not run, but a copy of it may be, once Redis
-    /// knows the script.
+    /// Whether an earlier form of the call was sent. Redis did not run it, but may run a copy of it
+    /// once it knows the script.
     has_left: bool,
 }
 
 impl<'a> Exchange<'a> {
-    /// Begins: the request to send first, or a refusal of what the gateway has no words for.
+    /// Starts a call: returns the first request, or a refusal if the dialect cannot express the
+    /// call.
     pub fn new(gateway: &'a Gateway, call: &'a ScriptCall, memory: &Memory) -> (Self, Step) {
         let exchange = Self { gateway, call, form: memory.form(gateway), has_left: false };
         let step = if gateway.can_send(call) {
@@ -52,10 +53,9 @@ impl<'a> Exchange<'a> {
         (exchange, step)
     }
 
-    /// Goes on with what came of the last request.
+    /// Continues with the outcome of the last request.
     ///
-    /// Ends after three requests at the most: each further one is in a form that has not been sent
-    /// before.
+    /// Ends after at most three requests: each is in a form that was not sent before.
     pub fn answered(&mut self, result: Result<Response, FailureKind>, memory: &mut Memory) -> Step {
         let response = match result {
             Ok(response) => response,
@@ -68,7 +68,8 @@ impl<'a> Exchange<'a> {
         let status = response.status;
         let garbled = Answer::Failed(FailureKind::Garbled { status });
         match self.gateway.decode(self.call, self.form, &response) {
-            // An earlier response was a gateway's, so this one stands in place of a gateway's.
+            // An earlier response came from a gateway, so this page or error has replaced a
+            // gateway's response.
             decoded if self.has_left && decoded.denies_gateway() => Step::Done(garbled),
             Decoded::Cells { cells, acknowledged } => {
                 let reply = Reply::read(&cells, self.call.request);
@@ -78,7 +79,7 @@ impl<'a> Exchange<'a> {
             Decoded::UnknownHash if !self.form.whole => {
                 self.again(Form { whole: true, ..self.form }, memory)
             }
-            // Told that it does not know a script by a hash that it was not sent.
+            // The request contained no hash.
             Decoded::UnknownHash => Step::Done(garbled),
             Decoded::HashesRefused(_) if !self.form.whole => {
                 memory.refuses_hashes();
@@ -90,7 +91,7 @@ impl<'a> Exchange<'a> {
                 memory.refuses_key_locking();
                 self.again(Form { key_locking: false, ..self.form }, memory)
             }
-            // The project's own scripts compile, so the caller's does not.
+            // The project's own scripts compile, so the error is in the caller's.
             Decoded::CompileError(_, diagnostic) if self.call.is_callers() => {
                 Step::Done(Answer::Refused(Refusal::of_script(diagnostic)))
             }

@@ -1,16 +1,16 @@
-//! The name under which Redisson keeps a value of a group: HighwayHash of its bytes, in base64.
+//! Redisson's name of a value of a group: the HighwayHash of its bytes, in base64.
 //!
-//! Our own, since the crate that has it costs the npm package twice as much. The key is Redisson's.
+//! Implemented here, since the crate costs the npm package twice as much. The key is Redisson's.
 
 use alloc::string::String;
 use core::array;
 
-/// The field of a value: 22 letters of standard base64, which stand for 128 bits.
+/// Returns the field of a value: 22 letters of standard base64 for 128 bits.
 pub(crate) fn field(value: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let hash = hash128(value);
     let places = (2..128).step_by(6).rev().map(|place| (hash >> place) & 63);
-    // The last letter stands for the two bits that are left, and four zeros.
+    // The last letter encodes the two remaining bits, and four zeros.
     let letters = places.chain([(hash & 3) << 4]);
     letters
         .filter_map(|place| LETTERS.get(place as usize))
@@ -18,7 +18,7 @@ pub(crate) fn field(value: &[u8]) -> String {
         .collect()
 }
 
-/// Four words of 64 bits.
+/// Four lanes of 64 bits.
 type Lanes = [u64; 4];
 
 const KEY: Lanes =
@@ -77,7 +77,7 @@ impl State {
         self.v1 = each(self.v1, zipped(self.v0), u64::wrapping_add);
     }
 
-    /// The last 1 to 31 bytes.
+    /// Hashes the last 1 to 31 bytes.
     fn rest(&mut self, rest: &[u8]) {
         let length = rest.len() as u32;
         self.v0 =
@@ -101,8 +101,7 @@ impl State {
     }
 }
 
-/// The bytes of each pair of lanes in another order: what `ZipperMerge` is called where the hash
-/// comes from.
+/// Permutes the bytes of each pair of lanes: `ZipperMerge` in the reference implementation.
 fn zipped([a, b, c, d]: Lanes) -> Lanes {
     let pair = |low: u64, high: u64| {
         let [l0, l1, l2, l3, l4, l5, l6, l7] = low.to_le_bytes();

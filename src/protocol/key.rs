@@ -1,4 +1,4 @@
-//! The only place where a key or a channel is spelt, and read again.
+//! Spells and parses keys and channels. No other module spells one.
 
 mod reading;
 
@@ -11,7 +11,7 @@ use alloc::string::String;
 
 use crate::name::{GuardKey, LockName, OwnerId, RequestId};
 
-/// The hash that is the lock: Redisson's, under the bare name.
+/// The hash of a lock: Redisson's, under the bare name.
 pub(crate) fn lock(name: &LockName) -> String {
     name.as_str().into()
 }
@@ -21,42 +21,42 @@ pub(crate) fn token(name: &LockName) -> String {
     prefixed("redisson_lock_token", name)
 }
 
-/// The channel on which a release is told: Redisson's.
+/// The channel on which releases are published: Redisson's.
 pub(crate) fn channel(name: &LockName) -> String {
     prefixed(CHANNEL, name)
 }
 
-/// The channel on which one waiter of a fair lock is told: Redisson's.
+/// The channel of one waiter of a fair lock: Redisson's.
 pub(crate) fn waiter_channel(name: &LockName, owner: OwnerId) -> String {
     channel(name) + ":" + &owner.to_text()
 }
 
-/// The list of those who wait for a fair lock: Redisson's.
+/// The list of a fair lock's waiters: Redisson's.
 pub(crate) fn queue(name: &LockName) -> String {
     prefixed("redisson_lock_queue", name)
 }
 
-/// Until when each of them is believed to live: Redisson's.
+/// The times until which Redisson considers the waiters alive: Redisson's.
 pub(crate) fn timeouts(name: &LockName) -> String {
     prefixed("redisson_lock_timeout", name)
 }
 
-/// Until when each of ours among them is believed to live.
+/// The times until which waiters of ours count as alive.
 pub(crate) fn beats(name: &LockName) -> String {
     prefixed(OURS, name) + ":beat"
 }
 
-/// When each of ours among them has come.
+/// The arrival times of waiters of ours.
 pub(crate) fn seats(name: &LockName) -> String {
     prefixed(OURS, name) + ":seat"
 }
 
-/// What is known of the head of the queue.
+/// The last observation of the head of the queue.
 pub(crate) fn watch(name: &LockName) -> String {
     prefixed(OURS, name) + ":watch"
 }
 
-/// The channel on which both sides of a read-write lock are told: Redisson's.
+/// The channel of both sides of a read-write lock: Redisson's.
 pub(crate) fn rw_channel(name: &LockName) -> String {
     prefixed(RW_CHANNEL, name)
 }
@@ -66,13 +66,13 @@ pub(crate) fn write_field(owner: OwnerId) -> String {
     owner.to_text() + ":write"
 }
 
-/// What lives for as long as the first entry of a read hold, and a hold of ours has but one:
-/// Redisson's.
+/// The timeout key of the first entry of a read hold, whose TTL is that of the entry: Redisson's. A
+/// hold of ours has one entry.
 pub(crate) fn read_timeout(name: &LockName, owner: OwnerId) -> String {
     read_timeouts(name) + ":" + &owner.to_text() + FIRST_READ_TIMEOUT
 }
 
-/// How such keys begin, whoever's they are.
+/// The common beginning of the timeout keys of all readers, Redisson's included.
 pub(crate) fn read_timeouts(name: &LockName) -> String {
     in_suffix_form(name)
 }
@@ -83,63 +83,63 @@ fn in_suffix_form(name: &LockName) -> String {
     if name.is_tagged() { text.into() } else { ["{", text, "}"].concat() }
 }
 
-/// The token that readers share: ours alone.
+/// The token that readers share. Ours.
 pub(crate) fn epoch(name: &LockName) -> String {
     prefixed(OURS, name) + ":epoch"
 }
 
-/// Who wants to write while readers hold it: ours alone, gone by itself.
+/// The field of a waiting writer that goes first. Ours; it expires.
 pub(crate) fn want(name: &LockName) -> String {
     prefixed(OURS, name) + ":want"
 }
 
-/// The number that is a semaphore or a count-down latch: Redisson's, under the bare name.
+/// The number of a semaphore or a count-down latch: Redisson's, under the bare name.
 pub(crate) fn number(name: &LockName) -> String {
     name.as_str().into()
 }
 
-/// The channel on which permits of either kind of semaphore are told: Redisson's.
+/// The channel of a semaphore of either kind: Redisson's.
 pub(crate) fn permits_channel(name: &LockName) -> String {
     prefixed(PERMITS_CHANNEL, name)
 }
 
-/// The permits of a permit-expirable semaphore that are held: Redisson's.
+/// The held permits of a permit-expirable semaphore: Redisson's.
 pub(crate) fn held_permits(name: &LockName) -> String {
     in_suffix_form(name) + HELD_PERMITS
 }
 
-/// What ours hold of a semaphore, of which Redisson keeps no record.
+/// The holds of our owners on a semaphore, which Redisson does not record.
 pub(crate) fn holds(name: &LockName) -> String {
     prefixed(OURS, name) + HOLDS
 }
 
-/// The last fencing token of what has none in Redisson.
+/// The last fencing token of an object that has none in Redisson.
 pub(crate) fn own_token(name: &LockName) -> String {
     prefixed(OURS, name) + ":token"
 }
 
-/// The channel of a count-down latch: Redisson's, which puts braces around any name. One with
-/// braces has its own, so the channel lies in another slot: it is no key.
+/// The channel of a count-down latch: Redisson's, which adds braces to any name. For a name with
+/// braces of its own the channel is in another slot, so it is not passed as a key.
 pub(crate) fn count_down_channel(name: &LockName) -> String {
     [COUNT_DOWN_CHANNEL, name.as_str(), "}"].concat()
 }
 
-/// The grant latch of one owner: ours alone, in the lock's slot, gone by itself.
+/// The latch of one owner, in the lock's slot. Ours; it expires.
 pub(crate) fn latch(name: &LockName, owner: OwnerId) -> String {
     prefixed(OURS, name) + ":" + &owner.to_text()
 }
 
-/// The recorded answer of one request: ours alone, in the lock's slot, gone by itself.
+/// The recorded reply of one request, in the lock's slot. Ours; it expires.
 pub(crate) fn record(name: &LockName, request: RequestId) -> String {
     prefixed(OURS, name) + ":" + &request.to_text()
 }
 
-/// What is known of the newest write to a guarded key: ours alone, in that key's slot.
+/// The fence of a guarded key: its newest write, in that key's slot. Ours.
 pub(crate) fn fence(key: &GuardKey) -> String {
     in_prefix_form(OURS, key.as_str(), key.is_tagged()) + FENCE
 }
 
-/// Where all keys of ours begin.
+/// The beginning of all keys of ours, without the colon.
 const OURS: &str = "el";
 
 const CHANNEL: &str = "redisson_lock__channel";
@@ -147,7 +147,7 @@ const RW_CHANNEL: &str = "redisson_rwlock";
 const PERMITS_CHANNEL: &str = "redisson_sc";
 const COUNT_DOWN_CHANNEL: &str = "redisson_countdownlatch__channel__{";
 const HELD_PERMITS: &str = ":timeout";
-/// Ours have one entry.
+/// The suffix of the first entry's timeout key; holds of ours have one entry.
 const FIRST_READ_TIMEOUT: &str = ":rwlock_timeout:1";
 const READ_TIMEOUT: &str = ":rwlock_timeout:";
 const HOLDS: &str = ":held";

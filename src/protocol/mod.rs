@@ -1,9 +1,9 @@
 #![doc = include_str!("README.md")]
 //! # The files
 //!
-//! Pure: no clock, no I/O, no randomness. [`calls`] makes calls of [scripts](script), [`gateway`]
-//! makes requests of them and reads responses, [`exchange`] joins the two for one call, [`reply`]
-//! is the frame in which every script answers.
+//! Pure: no clock, no I/O, no randomness. [`calls`] builds calls of [scripts](script), [`gateway`]
+//! encodes them as requests and decodes responses, [`exchange`] joins the two for one call, and
+//! [`reply`] is the frame of every script's reply.
 
 pub mod calls;
 pub mod exchange;

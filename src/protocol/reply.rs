@@ -1,4 +1,4 @@
-//! The frame in which every script answers: `[code, value, ms, server ms, request id]`.
+//! The frame of every script's reply: `[code, value, ms, server ms, request id]`.
 
 use alloc::string::String;
 use core::time::Duration;
@@ -16,7 +16,7 @@ pub enum Cell {
     Text(String),
 }
 
-/// What a script answered, its echo checked.
+/// The reply of a script, with a verified echo.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reply {
     /// The verdict.
@@ -28,12 +28,12 @@ pub struct Reply {
     pub ms: i64,
     /// Redis' clock when the script ran, in milliseconds since 1970.
     pub server_ms: u64,
-    /// How many replicas had what the script wrote when the wait for them ended. `None` when nobody
-    /// was to wait for them, or the gateway refused to.
+    /// The number of replicas that had the script's writes when the wait for them ended. `None` if
+    /// the call required no replicas, or the gateway refused to wait.
     pub acknowledged: Option<u32>,
 }
 
-/// The verdicts that scripts answer with. One set for all objects, see `src/protocol/README.md`.
+/// The verdicts of scripts. All objects share one set, see `src/protocol/README.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// 1: done, or granted now.
@@ -44,15 +44,15 @@ pub enum Code {
     Nothing = 3,
     /// 0: refused, since busy; or was not held.
     No = 0,
-    /// -1: not-after has passed. Not done, and never will be.
+    /// -1: not-after has passed. It was not executed and never will be.
     Late = -1,
     /// -2: this owner or request has ended.
     Gone = -2,
-    /// -3: was granted, and is not there any more.
+    /// -3: it was granted, and the hold is gone.
     Lost = -3,
     /// -4: a not-after is required.
     BoundRequired = -4,
-    /// -5: beyond not-after and window: whether it was done cannot be told any more.
+    /// -5: beyond not-after and window: it is no longer known whether it was executed.
     Unknown = -5,
     /// -6: the fencing token would leave its range.
     TokenRange = -6,
@@ -61,7 +61,7 @@ pub enum Code {
     /// -8: the token is older than a guard remembers.
     TooOld = -8,
     /// -9: the token is further ahead of Redis' clock than a guard, or a node of a majority,
-    /// believes.
+    /// accepts.
     TokenAhead = -9,
     /// -10: a node of a quorum is too young to vote.
     TooYoung = -10,
@@ -70,7 +70,7 @@ pub enum Code {
 }
 
 impl Reply {
-    /// Reads the five elements. `None` when it is no reply to `request`: another length, another
+    /// Parses the five elements. `None` if they are no reply to `request`: another length, another
     /// kind of element, an unknown code, no echo.
     pub fn read(cells: &[Cell], request: RequestId) -> Option<Self> {
         let [code, value, ms, server_ms, echo] = cells else { return None };
@@ -86,13 +86,12 @@ impl Reply {
         })
     }
 
-    /// The remaining time that the reply tells; `None` for no end.
+    /// The remaining time in the reply; `None` for no end.
     pub(crate) fn remaining(&self) -> Option<Duration> {
         u64::try_from(self.ms).ok().map(Duration::from_millis)
     }
 
-    /// Of who was refused by a queue: its place, and when the queue wants to hear of it. The first
-    /// numbers of the value.
+    /// The first two numbers of a queue's refusal: the place, and the time to the next poll.
     pub(crate) fn place_in_queue(&self) -> Option<(u64, Duration)> {
         let mut numbers = self.value.split(',').map(|number| number.parse().ok());
         Some((numbers.next()??, Duration::from_millis(numbers.next()??)))
@@ -123,7 +122,7 @@ impl Code {
     }
 }
 
-// A gateway may print numbers as text; none prints text as a number that is not one.
+// A gateway may send numbers as text; none sends other text as a number.
 fn int(cell: &Cell) -> Option<i64> {
     match cell {
         Cell::Int(number) => Some(*number),
@@ -138,7 +137,7 @@ fn text(cell: &Cell) -> Option<&str> {
     }
 }
 
-/// What a client knows of Redis' clock, from its last reply.
+/// Redis' clock as of the last reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ServerClock {
     server_ms: u64,
@@ -146,24 +145,24 @@ pub struct ServerClock {
 }
 
 impl ServerClock {
-    /// Redis said `server_ms` in a reply that arrived at `seen_at`.
+    /// Creates the clock from the `server_ms` of a reply that arrived at `seen_at`.
     pub const fn new(server_ms: u64, seen_at: Instant) -> Self {
         Self { server_ms, seen_at }
     }
 
-    /// By how much it shows less than `earlier` did; `None` when it does not.
+    /// How far this clock shows less than `earlier`; `None` if it does not.
     pub(crate) fn behind(self, earlier: Self) -> Option<Duration> {
         earlier.server_ms.checked_sub(self.server_ms).map(Duration::from_millis)
     }
 
-    /// What Redis' clock will show `later` from now, in milliseconds: never more than a reply's way
-    /// too little.
+    /// An estimate of Redis' clock at `later` from now, in milliseconds. It is at most the travel
+    /// time of a reply too low.
     pub(crate) fn after(self, later: Duration, now: Instant) -> u64 {
         self.server_ms.saturating_add(millis(now.since(self.seen_at).saturating_add(later)))
     }
 
-    /// How long it takes from now until Redis' clock shows `server_ms`, at the most: by that much
-    /// of the time since the last reply as has surely passed.
+    /// The longest possible time from now until Redis' clock shows `server_ms`: counts only a lower
+    /// bound of the time since the last reply.
     pub(crate) fn until(self, server_ms: u64, now: Instant) -> Duration {
         let passed = now.surely_since(self.seen_at);
         let passed = passed.saturating_sub(drift(passed));

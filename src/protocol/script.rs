@@ -1,4 +1,4 @@
-//! The scripts, and one run of one.
+//! The scripts, and calls of them.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -11,13 +11,13 @@ use crate::protocol::reply::ServerClock;
 use crate::time::{Instant, millis};
 use crate::timing::{FIRST_HORIZON, HORIZON, Replicas};
 
-/// A program that Redis runs. Its file under `scripts/` says what it takes, what it answers and why
-/// it may be sent twice.
+/// A Lua script of this crate. Its file under `scripts/` documents its arguments, its replies, and
+/// why it may be sent twice.
 #[derive(Debug)]
 pub struct Script {
     /// The file's name without its ending.
     pub name: &'static str,
-    /// What it has in common with others, and what it has not.
+    /// The parts before its own text, which it shares with other scripts.
     begins: &'static [&'static &'static str],
     own: &'static str,
     sha1: &'static str,
@@ -37,15 +37,15 @@ pub mod scripts {
 }
 
 impl Script {
-    /// The text that is sent when Redis does not know the script.
+    /// Returns the text, which is sent when Redis does not know the script.
     pub fn source(&self, key_locking: bool) -> String {
         let mut source = String::from(self.first_line(key_locking));
         self.begins.iter().for_each(|part| source += part);
         source + self.own
     }
 
-    /// Whether it touches keys that the caller cannot declare. It then never asks for key locking,
-    /// which would refuse them.
+    /// Whether it accesses keys that the caller cannot declare. Such a script never requests key
+    /// locking, which would reject them.
     pub const fn computes_keys(&self) -> bool {
         self.computes_keys
     }
@@ -54,13 +54,13 @@ impl Script {
         if key_locking && !self.computes_keys { scripts::key_locking() } else { "" }
     }
 
-    /// The SHA-1 of that text.
+    /// The SHA-1 of [`source`](Self::source).
     pub const fn sha1(&self, key_locking: bool) -> &'static str {
         if key_locking { self.key_locking_sha1 } else { self.sha1 }
     }
 }
 
-// There is one script of each name.
+// Names are unique.
 impl PartialEq for Script {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -74,7 +74,7 @@ impl core::hash::Hash for Script {
     }
 }
 
-/// How a release is announced to those who wait.
+/// How messages to waiters are published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Publish {
     /// `PUBLISH`, as Redisson does except in a cluster.
@@ -82,27 +82,27 @@ pub enum Publish {
     Plain,
     /// `SPUBLISH`, as Redisson does in a cluster of Redis 7 or newer.
     Sharded,
-    /// Both; costs listeners a needless try at the most.
+    /// Both commands; costs a listener of both at most one retry.
     Both,
 }
 
-/// Until when a request may be done, and for how long it is remembered: one for all requests of one
+/// The time limit of a request, and how long Redis remembers it: one value for all requests of one
 /// id (rule C8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
-    /// Redis' time in milliseconds after which it must not be done; `None` before the client has
-    /// seen that clock.
+    /// Redis' time in milliseconds after which the request must not be executed; `None` before the
+    /// client has seen that clock.
     pub not_after: Option<u64>,
-    /// For how long it is remembered at least.
+    /// The least time for which Redis remembers the request.
     pub keep: Duration,
 }
 
 impl Bound {
-    /// Of what only asks: nothing is remembered.
+    /// The bound of queries: nothing is remembered.
     pub(crate) const NONE: Self = Self { not_after: None, keep: Duration::ZERO };
 
-    /// So much later than now by what is known of Redis' clock; without that there is none, and it
-    /// is remembered for longer (C3).
+    /// The bound at `later` from now by Redis' clock. Without a known clock it has no limit, and is
+    /// remembered for longer (C3).
     pub(crate) fn after(later: Duration, clock: Option<ServerClock>, now: Instant) -> Self {
         match clock {
             Some(clock) => Self { not_after: Some(clock.after(later, now)), keep: HORIZON },
@@ -111,29 +111,28 @@ impl Bound {
     }
 }
 
-/// One run of a script: what to run, on which keys, with which arguments. All that is needed to
-/// send it again.
+/// One call of a script: the script, its keys and its arguments. It can be sent repeatedly.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ScriptCall {
-    /// What ties the reply to it.
+    /// The request id, which the reply echoes.
     pub request: RequestId,
-    /// Shared, since calls are handed on by every machine, which keeps them to send them again.
+    /// Shared, since machines pass calls on, and keep them for retries.
     parts: Arc<Parts>,
 }
 
-/// What a call is made of.
+/// The parts of a call.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Parts {
     script: &'static Script,
-    /// A caller's text, which stands in front of the script as its function `own`.
+    /// A caller's script, which precedes the script's text as its function `own`.
     callers: Option<Arc<str>>,
     keys: Vec<String>,
     args: Vec<String>,
-    /// Which replicas are waited for behind it, and for how long.
+    /// The required replicas, and how long to wait for them.
     replicas: Option<(Replicas, Duration)>,
 }
 
-/// Neither keys nor arguments: they hold names and owners.
+/// Omits keys and arguments: they contain names and owners.
 impl core::fmt::Debug for ScriptCall {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "ScriptCall({})", self.parts.script.name)
@@ -141,7 +140,7 @@ impl core::fmt::Debug for ScriptCall {
 }
 
 impl ScriptCall {
-    /// A run with the arguments that all scripts have in common; those of its own are added.
+    /// Creates a call with the arguments that all scripts share; the script's own are added.
     pub(crate) fn new(
         script: &'static Script,
         request: RequestId,
@@ -161,7 +160,7 @@ impl ScriptCall {
         Self { request, parts: Arc::new(parts) }
     }
 
-    /// The same under another request id.
+    /// Replaces the request id.
     pub(crate) fn rename(&mut self, request: RequestId) {
         self.request = request;
         if let Some(first) = Arc::make_mut(&mut self.parts).args.first_mut() {
@@ -169,13 +168,13 @@ impl ScriptCall {
         }
     }
 
-    /// Waits for so many replicas to have what it writes, for so long at most.
+    /// Makes the call wait, for at most `within`, until this number of replicas has its writes.
     pub(crate) fn replicated(mut self, replicas: Replicas, within: Duration) -> Self {
         Arc::make_mut(&mut self.parts).replicas = Some((replicas, within));
         self
     }
 
-    /// Puts a caller's text in front of the script.
+    /// Puts a caller's script in front of the script.
     pub(crate) fn with_own(mut self, text: Arc<str>) -> Self {
         Arc::make_mut(&mut self.parts).callers = Some(text);
         self
@@ -192,32 +191,32 @@ impl ScriptCall {
         self.arg(millis(time).to_string())
     }
 
-    /// Adds a yes or no: `1` or `0`.
+    /// Adds a flag: `1` or `0`.
     pub(crate) fn flag(self, flag: bool) -> Self {
         self.arg(if flag { "1" } else { "0" })
     }
 
-    /// The text that is sent when Redis does not know it.
+    /// Returns the text, which is sent when Redis does not know it.
     pub fn source(&self, key_locking: bool) -> String {
         let Some(text) = &self.parts.callers else { return self.parts.script.source(key_locking) };
-        // The line stays the first, and the caller's lines keep their numbers.
+        // The key-locking line stays the first, and the caller's lines keep their numbers.
         let (line, script) =
             (self.parts.script.first_line(key_locking), self.parts.script.source(false));
         [line, "local function own(KEYS,ARGV) ", text, "\nend\n", &script].concat()
     }
 
-    /// The SHA-1 of that text; `None` for a caller's, which is always sent whole: hashing it would
-    /// cost the npm package more than it saves anybody.
+    /// The SHA-1 of [`source`](Self::source); `None` with a caller's script, which is always sent
+    /// whole: hashing it would cost the npm package more than it saves.
     pub fn sha1(&self, key_locking: bool) -> Option<&'static str> {
         self.parts.callers.is_none().then(|| self.parts.script.sha1(key_locking))
     }
 
-    /// Whether it contains a script of the caller's.
+    /// Whether the call contains a caller's script.
     pub(crate) fn is_callers(&self) -> bool {
         self.parts.callers.is_some()
     }
 
-    /// The script that is run.
+    /// The script of the call.
     pub fn script(&self) -> &'static Script {
         self.parts.script
     }
@@ -232,7 +231,7 @@ impl ScriptCall {
         &self.parts.args
     }
 
-    /// How many replicas are waited for behind it, and for how long at most.
+    /// The number of required replicas, and how long to wait for them at most.
     pub fn replicas(&self) -> Option<(Replicas, Duration)> {
         self.parts.replicas
     }

@@ -1,12 +1,12 @@
-//! In which slot of a Redis Cluster a key lies: what one script touches has to lie in one.
+//! The slot of a key in a Redis Cluster. All keys of one script must be in one slot.
 
-/// The slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or of the whole key when it has
-/// none.
+/// Computes the slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or of the whole key if
+/// it has none.
 pub fn slot(key: &str) -> u16 {
     tag(key).unwrap_or(key).bytes().fold(0, crc16) % 16_384
 }
 
-/// What stands between the first `{` and the next `}`, if anything does.
+/// The hash tag: the text between the first `{` and the next `}`; `None` if it is empty or absent.
 pub(crate) fn tag(key: &str) -> Option<&str> {
     let (_, rest) = key.split_once('{')?;
     rest.split_once('}').map(|(tag, _)| tag).filter(|tag| !tag.is_empty())

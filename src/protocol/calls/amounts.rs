@@ -1,24 +1,24 @@
-//! How many: numbers that are valid when they exist.
+//! Numbers of permits and counts that are valid once they exist.
 
 use alloc::string::ToString;
 
 use crate::error::InvalidOption;
 
-/// How many permits of a semaphore are taken together: 1 to 2147483647, as many as a Java `int`
-/// counts.
+/// The number of permits of a semaphore that are acquired together: 1 to 2147483647, the range of a
+/// Java `int`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PermitCount(u32);
 
-/// How many permits of a permit-expirable semaphore are taken together: 1 to 1000. Each has an id,
-/// which travels with each request.
+/// The number of permits of a permit-expirable semaphore that are acquired together: 1 to 1000.
+/// Each has an id, which travels with each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BatchSize(u16);
 
-/// How many permits a semaphore has: 0 to 2147483647.
+/// The total number of permits of a semaphore: 0 to 2147483647.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PermitTotal(u32);
 
-/// From where a count-down latch counts: 1 to 2^53 - 1, as far as JavaScript counts.
+/// The initial count of a count-down latch: 1 to 2^53 - 1, the exact range of JavaScript's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LatchCount(u64);
 

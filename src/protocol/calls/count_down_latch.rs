@@ -1,5 +1,4 @@
-//! The calls about a count-down latch. Nobody holds one: it is counted down, and asked for its
-//! count.
+//! The calls of a count-down latch. It has no holders: clients count it down and query its count.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -9,7 +8,7 @@ use crate::name::{LockName, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 
-/// The calls about one count-down latch.
+/// The calls of one count-down latch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CountDownLatchCalls {
     name: LockName,
@@ -17,38 +16,40 @@ pub struct CountDownLatchCalls {
 }
 
 impl CountDownLatchCalls {
-    /// The calls about the latch of this name.
+    /// Creates the calls of the latch `name`.
     pub const fn new(name: LockName, publish: Publish) -> Self {
         Self { name, publish }
     }
 
-    /// Its name.
+    /// The latch's name.
     pub const fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// Counts down by one; answers what is left. An open latch has nothing to count.
+    /// Counts down by one; the reply has the remaining count. Does nothing on an open latch.
     pub fn count_down(&self) -> OnceCall {
         self.change("down", String::new())
     }
 
-    /// Closes an open latch with this count; a closed one answers no, and its count.
+    /// Closes an open latch with this count, and is refused by a closed one. The reply has the
+    /// count in both cases.
     pub fn try_set(&self, count: LatchCount) -> OnceCall {
         self.change("set", count.get().to_string())
     }
 
-    /// Opens it, whatever its count is, which is answered; an open one answers no.
+    /// Opens a closed latch; the reply has its last count. Is refused by an open one.
     pub fn delete(&self) -> OnceCall {
         self.change("delete", String::new())
     }
 
-    /// Asks for its count. Open, and so 0, is only what Redis says.
+    /// Builds the query of the count. Only a reply of Redis proves that the latch is open, with a
+    /// count of 0.
     pub fn inspect(&self, request: RequestId) -> ScriptCall {
         let keys = vec![key::number(&self.name)];
         ScriptCall::new(&scripts::LATCH_INSPECT, request, Bound::NONE, self.publish, keys)
     }
 
-    /// What those who wait before it can listen to.
+    /// The topic for waiters of the latch.
     pub fn topic(&self) -> Topic {
         Topic::new(key::count_down_channel(&self.name), self.publish, Wakes::All)
     }

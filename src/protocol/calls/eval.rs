@@ -12,12 +12,12 @@ use crate::protocol::key;
 use crate::protocol::script::{Publish, scripts};
 use crate::protocol::slot::slot;
 
-/// A script of the caller's, with what it is run on.
+/// A caller's script, with its keys and arguments.
 ///
-/// It is the body of a function: `KEYS` and `ARGV` are its own, counted from 1, and what it returns
-/// is the result. It is told in JSON: numbers, texts, lists, tables with names; `nil` and `false`
-/// are `null`, a status such as `OK` is a text. What fails is not undone, since Redis undoes
-/// nothing.
+/// It is the body of a function: `KEYS` and `ARGV` are its own, counted from 1, and its return
+/// value is the result. The result is converted to JSON: numbers, strings, lists, tables with
+/// names; `nil` and `false` become `null`, a status such as `OK` a string. The writes of a script
+/// that fails are not undone, since Redis undoes nothing.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct OwnScript {
     text: Arc<str>,
@@ -26,7 +26,7 @@ pub struct OwnScript {
     once: bool,
 }
 
-/// Neither text nor keys nor arguments.
+/// Omits text, keys and arguments.
 impl core::fmt::Debug for OwnScript {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("OwnScript(..)")
@@ -37,13 +37,14 @@ impl OwnScript {
     /// The longest text, in bytes.
     pub const TEXT_MAX: usize = 65_536;
 
-    /// The most keys and arguments together.
+    /// The largest number of keys and arguments together.
     pub const WORDS_MAX: usize = 4_000;
 
-    /// The largest result, in bytes of its JSON. More is a failure, of a script that has run.
+    /// The largest result, in bytes of its JSON. A larger one is reported as a failure of a script
+    /// that has run.
     pub const RESULT_MAX: usize = 30_000;
 
-    /// A script, run once however often it is sent.
+    /// Creates a script that Redis executes once, however often it is sent.
     ///
     /// # Errors
     /// [`InvalidOption`] when the text is empty or too long, or when there are too many keys and
@@ -58,8 +59,8 @@ impl OwnScript {
         Ok(Self { text: text.into(), keys, args, once: true })
     }
 
-    /// For a script that does no harm when it runs twice: nothing is recorded, which saves Redis
-    /// two writes. It may then run once more for each time that it is sent.
+    /// Marks a script that does no harm when it runs twice. Nothing is recorded, which saves Redis
+    /// two writes; every copy of the request may be executed.
     #[must_use]
     pub fn repeatable(self) -> Self {
         Self { once: false, ..self }
@@ -67,15 +68,16 @@ impl OwnScript {
 }
 
 impl Target {
-    /// Runs `script` while `owner` holds this by the grant of `token`, and else not at all.
+    /// Builds the request that runs `script` while `owner` holds this object by the grant of
+    /// `token`, and is refused otherwise.
     ///
-    /// Its keys have to lie where the object does in a Redis Cluster: in the slot of its name, as
-    /// `{invoice:42}:total` lies in that of `invoice:42`. So it is on every Redis, since a program
-    /// is not to break when its Redis becomes a cluster.
+    /// In a Redis Cluster the script's keys must be in the slot of the object's name, as
+    /// `{invoice:42}:total` is in that of `invoice:42`. The same holds on every Redis, so that a
+    /// program does not break when its Redis becomes a cluster.
     ///
     /// # Errors
-    /// [`InvalidOption`] when a key lies elsewhere, or when this is no lock: permits exclude
-    /// nobody.
+    /// [`InvalidOption`] for a key in another slot, or if the object is not a lock: holders of
+    /// permits do not exclude each other.
     pub fn eval(
         &self,
         owner: OwnerId,
@@ -116,7 +118,7 @@ impl Target {
         Ok(hold.fields.iter().chain(&script.args).fold(call, OnceCall::arg))
     }
 
-    /// By what Redis shows that `owner` holds this.
+    /// The fields in Redis that prove that `owner` holds this; `None` for permits.
     fn hold(&self, owner: OwnerId) -> Option<Hold> {
         let of = |keys, field| Some(Hold { keys, fields: vec![field], value: "1".into() });
         let name = || vec![key::lock(self.name())];
@@ -136,8 +138,7 @@ impl Target {
     }
 }
 
-/// The fields that are all there in each of these hashes while something is held, and what they
-/// hold then.
+/// The fields that each of these hashes contains while the object is held, and their value.
 struct Hold {
     keys: Vec<String>,
     fields: Vec<String>,

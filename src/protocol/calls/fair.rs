@@ -1,4 +1,4 @@
-//! The calls about a fair lock: one that serves in the order of arrival.
+//! The calls of a fair lock, which serves in the order of arrival.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -13,7 +13,7 @@ use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::time::millis;
 use crate::timing::{HORIZON, LeaseTime, ROUND_MAX, TOKEN_KEPT};
 
-/// The calls about one fair lock.
+/// The calls of one fair lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FairCalls {
     name: LockName,
@@ -34,12 +34,12 @@ pub struct FairSettings {
     pub(crate) long: Duration,
 }
 
-/// By what the skew grows each time a waiter had to be brought back to its seat.
+/// The factor by which the skew grows each time a waiter's seat had to be restored.
 const WIDER: u32 = 4;
-/// For how long a previous owner's end is remembered: beyond every bound that it can have had, and
+/// How long the end of a previous owner is remembered: beyond every bound that it can have had, and
 /// beyond the first horizon.
 const PREVIOUS_KEPT: Duration = ROUND_MAX.saturating_add(HORIZON);
-/// How many of a queue's first are told.
+/// The number of waiters that a query of the queue returns.
 const TOLD: &str = "16";
 
 impl Default for FairSettings {
@@ -49,14 +49,15 @@ impl Default for FairSettings {
 }
 
 impl FairSettings {
-    /// The settings unless set.
+    /// The default settings.
     pub(crate) const DEFAULT: Self =
         Self { life: s(10), skew: s(20), allowance: s(300), short: s(5), long: s(30) };
 
-    /// How long a waiter of ours is believed to live after a poll; it polls three times as often.
+    /// Sets how long a waiter of ours counts as alive after a poll; it polls three times in this
+    /// time.
     ///
-    /// From 1 to 60 s; 10 s unless set. A dead waiter at the head of the queue costs those behind
-    /// it as much. Shorter finds it sooner, for more requests of everybody who waits.
+    /// 1 to 60 s; 10 s by default. A dead waiter at the head of the queue delays the waiters behind
+    /// it by this time. A shorter life detects it sooner, and costs more requests of every waiter.
     ///
     /// # Errors
     /// [`InvalidOption`] outside of the range.
@@ -64,12 +65,12 @@ impl FairSettings {
         Ok(Self { life: checked("life", life, s(1), s(60))?, ..self })
     }
 
-    /// By how much a clock of Redisson's clients may be ahead of Redis' before they evict a waiter
-    /// of ours that lives.
+    /// Sets the tolerated error of the clocks of Redisson's clients: a client evicts a live waiter
+    /// of ours if its clock is further ahead of Redis' clock.
     ///
-    /// From 0 to 1 h; 20 s unless set. More costs Redisson's waiters as much behind a dead one of
-    /// ours, while no other of ours waits; with less, ours have to come back to their seats more
-    /// often.
+    /// 0 to 1 h; 20 s by default. A dead waiter of ours delays Redisson's waiters by this time too,
+    /// while no other waiter of ours is queued; with a smaller skew, waiters of ours lose their
+    /// places, and get them back, more often.
     ///
     /// # Errors
     /// [`InvalidOption`] outside of the range.
@@ -77,12 +78,12 @@ impl FairSettings {
         Ok(Self { skew: checked("skew", skew, Duration::ZERO, s(3600))?, ..self })
     }
 
-    /// The longest time that a waiter of Redisson's asks for: its `fairLockWaitTimeout`, or its
-    /// longest `tryLock` wait.
+    /// Sets the longest wait of Redisson's waiters: their `fairLockWaitTimeout`, or their longest
+    /// `tryLock` wait.
     ///
-    /// From 1 s to 24 h; 300 s unless set, as in Redisson. Redisson takes as much off the scores of
-    /// all who wait when such a waiter is served; with less than it takes, it evicts waiters of
-    /// ours that live.
+    /// 1 s to 24 h; 300 s by default, as in Redisson. Redisson subtracts its own value from the
+    /// scores of all waiters when such a waiter is served; if it is larger than this one, Redisson
+    /// evicts live waiters of ours.
     ///
     /// # Errors
     /// [`InvalidOption`] outside of the range.
@@ -90,12 +91,13 @@ impl FairSettings {
         Ok(Self { allowance: checked("allowance", allowance, s(1), s(86_400))?, ..self })
     }
 
-    /// How long a waiter of Redisson's that nobody hears may take to take a free lock; and how long
-    /// one that is heard may.
+    /// Sets how long a waiter of Redisson's may take to acquire a free lock: `short` without a
+    /// listener, `long` with one.
     ///
-    /// From 3 to 60 s, and from the first to 10 min; 5 s and 30 s unless set. Shorter finds a dead
-    /// one sooner; longer keeps the place of one that is slow. Below 3 s nobody could tell a head
-    /// that was not looked after from one that is dead: it is looked at once a second.
+    /// 3 to 60 s, and `short` to 10 min; 5 s and 30 s by default. A shorter time detects a dead
+    /// waiter sooner; a longer one keeps the place of a slow waiter. The minimum is 3 s since the
+    /// head is checked once a second: a shorter grace could not tell a dead head from one that was
+    /// not checked.
     ///
     /// # Errors
     /// [`InvalidOption`] outside of the ranges.
@@ -104,8 +106,8 @@ impl FairSettings {
         Ok(Self { short, long: checked("long", long, short, s(600))?, ..self })
     }
 
-    /// The settings after a waiter had to be brought back to its seat: someone's clock is further
-    /// ahead than was thought.
+    /// Returns the settings after a restored seat, with a wider skew: a clock is further ahead than
+    /// assumed.
     #[must_use]
     pub fn widened(self) -> Self {
         let skew = self.skew.max(s(1)).saturating_mul(WIDER).min(s(3600));
@@ -114,7 +116,7 @@ impl FairSettings {
 }
 
 impl FairCalls {
-    /// The calls about the fair lock of this name.
+    /// Creates the calls of the fair lock `name`.
     pub const fn new(name: LockName, settings: FairSettings, publish: Publish) -> Self {
         Self { name, settings, publish }
     }
@@ -124,14 +126,14 @@ impl FairCalls {
         &self.name
     }
 
-    /// Takes note that a seat was restored: some clock is further ahead than was thought.
+    /// Widens the skew after a restored seat: a clock is further ahead than assumed.
     pub(super) fn widen(&mut self) {
         self.settings = self.settings.widened();
     }
 
-    /// Asks who waits: `<length>,<place of the owner from 1, 0: not queued>`, then for each of the
-    /// first 16 a pair `<1: ours, 0: Redisson's>,<ms for which it is still believed to live>`. `ms`
-    /// is the remaining time of the hold.
+    /// Builds the query of the queue: `<length>,<place of the owner from 1, 0: not queued>`, then
+    /// for each of the first 16 waiters a pair `<1: ours, 0: Redisson's>,<ms for which it still
+    /// counts as alive>`. `ms` is the remaining time of the hold.
     pub fn queue(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
         let name = &self.name;
         let keys = vec![key::lock(name), key::queue(name), key::timeouts(name), key::beats(name)];
@@ -140,7 +142,7 @@ impl FairCalls {
             .arg(TOLD)
     }
 
-    /// The channel on which this owner is told that it is its turn.
+    /// The channel of this owner, on which a script publishes when the owner is next.
     pub fn topic(&self, owner: OwnerId) -> Topic {
         Topic::new(key::waiter_channel(&self.name, owner), self.publish, Wakes::One)
     }
@@ -172,8 +174,8 @@ impl FairCalls {
         self.as_lock().renew(request, bound, owner, lease, token)
     }
 
-    /// `previous`: an owner that `owner` was to take over from, while no answer has told that it
-    /// has.
+    /// `previous`: the owner that `owner` was to take over from, while the takeover is not
+    /// confirmed.
     pub(super) fn release(
         &self,
         request: RequestId,
@@ -199,7 +201,8 @@ impl FairCalls {
         self.as_lock().inspect(request, owner)
     }
 
-    /// What both have in common: the hash, its tokens, and the latch of an owner.
+    /// The calls that a fair lock shares with a plain one: both have the same hash, tokens and
+    /// latches.
     fn as_lock(&self) -> LockCalls {
         LockCalls::new(self.name.clone(), self.publish)
     }

@@ -1,4 +1,4 @@
-//! The calls about values of a group: Redisson's `getMultiLock(group, values)`.
+//! The calls of values of a group: Redisson's `getMultiLock(group, values)`.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -13,25 +13,25 @@ use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::protocol::{highway, key};
 use crate::timing::{LeaseTime, PeerSkew, TOKEN_KEPT};
 
-/// The calls about a set of values of one group, which are held all or none.
+/// The calls of a set of values of one group, which are held all or none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupCalls {
     group: LockName,
     publish: Publish,
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     fields: Arc<[String]>,
     skew: PeerSkew,
 }
 
 impl GroupCalls {
-    /// The most values of one set: what is asked of Redis in one script.
+    /// The largest number of values in one set, which one script acquires.
     pub const VALUES_MAX: usize = 1000;
 
-    /// The calls about these values of a group, in any order; the same value twice is one.
+    /// Creates the calls of these values of a group, in any order; duplicates count once.
     ///
-    /// Values are bytes as the group's other users encode them. Text is plain UTF-8, which Redisson
-    /// has to be told: `getMultiLock` of a client with `StringCodec`. Its default codec, Kryo5, is
-    /// not known here; values that it has encoded elsewhere may be handed in as bytes.
+    /// Values are bytes, as the group's other clients encode them. Text is plain UTF-8, for which
+    /// Redisson's clients must use `StringCodec` for `getMultiLock`. Redisson's default codec,
+    /// Kryo5, is not supported; a caller may pass values that it has encoded elsewhere as bytes.
     ///
     /// # Errors
     /// [`InvalidOption`] when there is no value, or more than [`VALUES_MAX`](Self::VALUES_MAX).
@@ -57,13 +57,13 @@ impl GroupCalls {
         &self.group
     }
 
-    /// How far the clocks of Redisson's clients may be off.
+    /// The tolerated error of the clocks of Redisson's clients.
     pub(super) const fn skew(&self) -> Duration {
         self.skew.get()
     }
 
-    /// By which number a refusal or a loss names this value, from 1; `None` for one that is not in
-    /// the set.
+    /// The number by which a refusal or a loss names this value, from 1; `None` if it is not in the
+    /// set.
     pub fn number_of(&self, value: impl AsRef<[u8]>) -> Option<usize> {
         self.fields.binary_search(&highway::field(value.as_ref())).ok().map(|place| place + 1)
     }
@@ -76,7 +76,7 @@ impl GroupCalls {
         self.fields.iter().fold(call, ScriptCall::arg)
     }
 
-    /// A release of some values may be of use to anybody who waits for others of the group.
+    /// All waiters of a client: a release of some values may serve any waiter of the group.
     pub(super) fn topic(&self) -> Topic {
         Topic::new(key::channel(&self.group), self.publish, Wakes::All)
     }

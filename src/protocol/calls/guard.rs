@@ -1,4 +1,4 @@
-//! The calls about a guarded key: writes that a stale fencing token cannot make.
+//! The calls of a guarded key, which rejects writes with a stale fencing token.
 
 use alloc::string::{String, ToString as _};
 use alloc::vec;
@@ -8,26 +8,26 @@ use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::timing::{GuardMemory, LifeTime};
 
-/// The calls about one guarded key.
+/// The calls of one guarded key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GuardCalls {
     key: GuardKey,
     memory: GuardMemory,
 }
 
-/// In whose name something is written.
+/// The lease under which a write is made, and the number of the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
-    /// The token of the lease: that of the one name which protects this key.
+    /// The token of the lease. All writers of a key must use tokens of the same name.
     pub token: FencingToken,
-    /// The owner of the lease. Equal tokens of two leases are never taken for one.
+    /// The owner of the lease. It distinguishes equal tokens of two leases.
     pub owner: OwnerId,
-    /// The how many-th write of this lease to this key it is, from 1. The next may only be sent
-    /// when the last was answered.
+    /// The number of this write among the writes of this lease to this key, from 1. The next write
+    /// may be sent only when the last was answered.
     pub number: u64,
 }
 
-/// What is done to a guarded key.
+/// An operation on a guarded key.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct GuardedWrite(Kind);
 
@@ -38,7 +38,7 @@ enum Kind {
     Claim,
 }
 
-/// Not the value.
+/// Omits the value.
 impl core::fmt::Debug for GuardedWrite {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "GuardedWrite({})", self.0.name())
@@ -46,18 +46,18 @@ impl core::fmt::Debug for GuardedWrite {
 }
 
 impl GuardedWrite {
-    /// `SET`, whatever was there: for a time, or without an end.
+    /// Replaces the value, for a time or without an end.
     pub fn set(value: impl Into<String>, life: Option<LifeTime>) -> Self {
         Self(Kind::Set { value: value.into(), life })
     }
 
-    /// `DEL`.
+    /// Deletes the key.
     pub const fn delete() -> Self {
         Self(Kind::Delete)
     }
 
-    /// Writes nothing, but from now on no older token can. To be done first of all where what is
-    /// written depends on what is read: else an older holder may still write in between.
+    /// Writes nothing, but from now on no older token can write. Claim a key before reading it if
+    /// the next write depends on its value: otherwise an older holder may write in between.
     pub const fn claim() -> Self {
         Self(Kind::Claim)
     }
@@ -74,7 +74,7 @@ impl Kind {
 }
 
 impl GuardCalls {
-    /// The calls about this key, whose newest token is remembered for so long.
+    /// Creates the calls of this key, with the time for which its newest token is remembered.
     pub const fn new(key: GuardKey, memory: GuardMemory) -> Self {
         Self { key, memory }
     }
@@ -84,7 +84,7 @@ impl GuardCalls {
         &self.key
     }
 
-    /// Writes, unless a newer token was seen.
+    /// Builds the call of a write, which is refused if the key has seen a newer token.
     pub fn write(
         &self,
         request: RequestId,
@@ -106,7 +106,7 @@ impl GuardCalls {
         }
     }
 
-    /// Asks for the newest token that was seen, and for how long it is remembered.
+    /// Builds the query of the newest token, and of the time for which it is still remembered.
     pub fn newest(&self, request: RequestId) -> ScriptCall {
         let keys = vec![key::fence(&self.key)];
         ScriptCall::new(&scripts::GUARD_NEWEST, request, Bound::NONE, Publish::default(), keys)

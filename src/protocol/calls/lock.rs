@@ -1,4 +1,4 @@
-//! The calls about a lock, and about several that one script can take: those of one gateway, in one
+//! The calls of a lock, and of several locks that one script can take: those of one gateway, in one
 //! slot of a cluster.
 
 use alloc::string::{String, ToString};
@@ -13,10 +13,11 @@ use crate::protocol::reply::Reply;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::timing::{LeaseTime, RejoinDelay, TOKEN_KEPT};
 
-/// `INFO` counts whole seconds since the second of the start, so it may be ahead by almost one.
+/// The error of `INFO`'s uptime: it counts whole seconds from the second of the start, so it may be
+/// ahead by almost one.
 const UPTIME_UNIT: Duration = Duration::from_secs(1);
 
-/// The calls about one lock, or several that are taken together.
+/// The calls of one lock, or of several that are acquired together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LockCalls {
     first: Member,
@@ -25,45 +26,46 @@ pub struct LockCalls {
     vote: Vote,
 }
 
-/// What is special about a lock that is one node of a majority.
+/// The parameters of a lock that is one node of a majority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Vote {
-    /// The token that all nodes are to store with their grants, so that they agree at once.
+    /// The token that all nodes are to store with their grants, so that no further request is
+    /// needed.
     proposal: Option<u64>,
-    /// For how long a Redis that has just started does not vote: it may have forgotten holds.
+    /// How long a Redis that has just started does not vote: it may have forgotten holds.
     delay: Option<RejoinDelay>,
 }
 
-/// One of the locks that are taken together.
+/// One of the locks that are acquired together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Member {
     /// The lock's name.
     pub name: LockName,
-    /// Whether its last token is kept for ever, as Redisson keeps that of an `RFencedLock`.
+    /// Whether the last token is kept for ever, as Redisson keeps that of an `RFencedLock`.
     pub fenced: bool,
 }
 
 impl LockCalls {
-    /// The calls about one lock.
+    /// Creates the calls of one lock.
     pub const fn new(name: LockName, publish: Publish) -> Self {
         Self::of_several(Member { name, fenced: false }, Vec::new(), publish)
     }
 
-    /// The calls about several, which one script takes: all or none.
+    /// Creates the calls of several locks, which one script acquires: all or none.
     pub const fn of_several(first: Member, others: Vec<Member>, publish: Publish) -> Self {
         Self { first, others, publish, vote: Vote { proposal: None, delay: None } }
     }
 
-    /// For a node of a majority: one that has been up for less than `delay` grants nothing, since
-    /// it may have forgotten holds. At least the longest lease in use. Needs a Redis whose scripts
-    /// may run `INFO`.
+    /// Makes a node of a majority refuse while its Redis has been up for less than `delay`: it may
+    /// have forgotten holds. `delay` must be at least the longest lease in use. Needs a Redis whose
+    /// scripts may run `INFO`.
     #[must_use]
     pub const fn not_before(mut self, delay: RejoinDelay) -> Self {
         self.vote.delay = Some(delay);
         self
     }
 
-    /// The longest lease that may be asked for; `None` for any.
+    /// The longest lease that a caller may request; `None` if there is no limit.
     pub(super) const fn lease_max(&self) -> Option<LeaseTime> {
         match self.vote.delay {
             Some(delay) => Some(delay.lease_max()),
@@ -71,13 +73,13 @@ impl LockCalls {
         }
     }
 
-    /// The token that the next grant is to store, if it can: it is above the last one, and not
-    /// ahead of the clock.
+    /// Sets the token that the next grant is to store. The script accepts it if it is above the
+    /// last token, and at most a second ahead of the clock.
     pub(crate) const fn propose(&mut self, token: Option<u64>) {
         self.vote.proposal = token;
     }
 
-    /// The calls about a set of locks, in the order of their names; `None` for none.
+    /// Creates the calls of a set of locks, in the order of their names; `None` for an empty set.
     pub fn of_set(members: impl IntoIterator<Item = Member>, publish: Publish) -> Option<Self> {
         let mut ordered: Vec<Member> = Vec::new();
         for member in members {
@@ -91,17 +93,17 @@ impl LockCalls {
         Some(Self::of_several(ordered.next()?, ordered.collect(), publish))
     }
 
-    /// On which channels grants are told to those who wait.
+    /// The channels on which grants are published.
     pub(super) fn announcements(&self) -> impl Iterator<Item = String> {
         self.members().map(|member| key::channel(&member.name))
     }
 
-    /// The name of the first.
+    /// The name of the first lock.
     pub const fn name(&self) -> &LockName {
         &self.first.name
     }
 
-    /// All of them, the first first.
+    /// All locks, from the first on.
     pub fn members(&self) -> impl Iterator<Item = &Member> {
         core::iter::once(&self.first).chain(&self.others)
     }
@@ -120,7 +122,7 @@ impl LockCalls {
             .ms(attempt.lease.get())
             .flag(attempt.last)
             .ms(TOKEN_KEPT);
-        // What a plain lock does not need is left out.
+        // Arguments that this lock does not need are left out.
         let Vote { proposal, delay } = self.vote;
         let votes = proposal.is_some() || delay.is_some();
         let further = votes || attempt.announces;
@@ -142,7 +144,7 @@ impl LockCalls {
         channels.into_iter().flatten().fold(call, ScriptCall::arg)
     }
 
-    /// Stores a larger token in the hold of `owner`.
+    /// Builds the call that stores a larger token in the hold of `owner`.
     pub(crate) fn raise(
         &self,
         request: RequestId,
@@ -179,7 +181,7 @@ impl LockCalls {
             .arg(owner.to_text())
     }
 
-    /// Of several locks that of the one that was found taken.
+    /// The topic of the lock that was found held, as the refusal names it.
     pub(super) fn topic(&self, busy: &Reply) -> Topic {
         let taken = busy.value.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let member = taken.and_then(|place| self.members().nth(place)).unwrap_or(&self.first);

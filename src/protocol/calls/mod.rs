@@ -1,8 +1,7 @@
-//! The calls about each object: which script, on which keys, with which arguments.
+//! The calls of each object: the script, its keys and its arguments.
 //!
-//! What can be held for a time is a [`Target`], whatever it is, so that there is one machine that
-//! takes, one that renews and one that releases. What is done at once and recorded is a
-//! [`OnceCall`].
+//! A [`Target`] is any object that can be held for a time, so one machine acquires, one renews and
+//! one releases all kinds. A [`OnceCall`] is an idempotent request whose reply Redis records.
 
 mod amounts;
 mod count_down_latch;
@@ -39,7 +38,7 @@ use crate::protocol::reply::Reply;
 use crate::protocol::script::{Bound, ScriptCall};
 use crate::timing::LeaseTime;
 
-/// What can be held for a time, and the calls by which that is done.
+/// An object that can be held for a time, and the calls to acquire, renew, inspect and release it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// A lock, or several that one script can take.
@@ -58,30 +57,30 @@ pub enum Target {
     Write(WriteCalls),
 }
 
-/// One try to take something, in the terms that all kinds have in common.
+/// One try of an acquisition, in terms common to all kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Try {
-    /// Ties the reply to it.
+    /// The request id, which the reply echoes.
     pub request: RequestId,
-    /// Of all that is asked under this owner.
+    /// The bound of all requests under this owner.
     pub bound: Bound,
-    /// Who is to hold it.
+    /// The owner that the try acquires for.
     pub owner: OwnerId,
-    /// For how long.
+    /// The requested lease.
     pub lease: LeaseTime,
-    /// Whether no later one follows: refused, the script itself sees to it that no copy can be
-    /// granted.
+    /// Whether this is the last try: if it is refused, the script itself prevents a later grant to
+    /// a copy.
     pub last: bool,
-    /// The how many-th of this owner it is, from 1.
+    /// The send number: 1 for the first try of this owner, then rising by one.
     pub number: u32,
-    /// The owner under which this wait began, whose seat in a queue this one takes over.
+    /// The owner under which this wait began, whose seat in a queue this owner takes over.
     pub previous: Option<OwnerId>,
-    /// Whether a grant is told to those who wait.
+    /// Whether a grant is published to the waiters.
     pub announces: bool,
 }
 
 impl Target {
-    /// On which channels grants are told to those who wait: on none where they are not.
+    /// The channels on which grants are published; empty for kinds that do not publish them.
     pub(crate) fn announcements(&self) -> Vec<String> {
         match self {
             Self::Lock(calls) => calls.announcements().collect(),
@@ -92,7 +91,7 @@ impl Target {
         }
     }
 
-    /// The name under which it is known: of several, the first.
+    /// The object's name; for several locks, that of the first.
     pub const fn name(&self) -> &LockName {
         match self {
             Self::Lock(calls) => calls.name(),
@@ -105,7 +104,7 @@ impl Target {
         }
     }
 
-    /// Its name, or those of its members.
+    /// The object's name, or the names of all its members.
     pub fn names(&self) -> Vec<&LockName> {
         match self {
             Self::Lock(calls) => calls.members().map(|member| &member.name).collect(),
@@ -113,7 +112,7 @@ impl Target {
         }
     }
 
-    /// Whether it has this name, or one of its members has.
+    /// Whether the object, or one of its members, has this name.
     pub fn has_name(&self, name: &str) -> bool {
         match self {
             Self::Lock(calls) => calls.members().any(|member| member.name.as_str() == name),
@@ -121,28 +120,28 @@ impl Target {
         }
     }
 
-    /// The longest lease that may be asked for; `None` for any.
+    /// The longest lease that a caller may request; `None` if there is no limit.
     pub(crate) const fn lease_max(&self) -> Option<LeaseTime> {
         if let Self::Lock(calls) = self { calls.lease_max() } else { None }
     }
 
-    /// Whether those who wait stand in a queue.
+    /// Whether waiters stand in a queue.
     pub const fn has_queue(&self) -> bool {
         matches!(self, Self::Fair(_))
     }
 
-    /// Whether one has it at a time, whatever is asked for: of a group others have other values.
+    /// Whether a hold excludes all other owners. Other values of a group may have other owners.
     pub const fn is_exclusive(&self) -> bool {
         matches!(self, Self::Lock(_) | Self::Fair(_) | Self::Write(_))
     }
 
-    /// Whether it is permits, which many hold at once and which need no lease.
+    /// Whether the object is permits, which several owners hold at once and which need no lease.
     pub const fn holds_permits(&self) -> bool {
         matches!(self, Self::Semaphore(_) | Self::Permits(_))
     }
 
-    /// For how much longer than its lease a hold that nobody gives back may be taken for one: what
-    /// is allowed for the clocks of Redisson's clients, in each direction.
+    /// How much longer than its lease an abandoned hold may exist: the tolerated error of the
+    /// clocks of Redisson's clients, once in each direction.
     pub(crate) fn lingers(&self) -> Duration {
         match self {
             Self::Group(calls) => calls.skew() * 2,
@@ -151,7 +150,8 @@ impl Target {
         }
     }
 
-    /// The same for a reader whose owner holds the writing side as `writer`.
+    /// Nests a read hold in the write hold of the same owner, `writer`. Other kinds stay as they
+    /// are.
     #[must_use]
     pub fn inside(self, writer: OwnerId) -> Self {
         match self {
@@ -160,7 +160,8 @@ impl Target {
         }
     }
 
-    /// The same for the release of a writer whose owner has begun to read inside as `reader`.
+    /// Makes the release of a write hold raise the token of the read hold inside it, `reader`.
+    /// Other kinds stay as they are.
     #[must_use]
     pub fn around(self, reader: OwnerId) -> Self {
         match self {
@@ -177,12 +178,13 @@ impl Target {
         }
     }
 
-    /// Whether a refusal says that there is no such semaphore.
+    /// Whether this refusal means that the semaphore does not exist.
     pub const fn is_absent(&self, refusal: &Reply) -> bool {
         matches!(self, Self::Semaphore(_) | Self::Permits(_)) && refusal.value.is_empty()
     }
 
-    /// Takes note of what a refusal tells for the next try.
+    /// Records what a refusal says about the next try: a fair lock widens its skew after a restored
+    /// seat.
     pub fn learn(&mut self, busy: &Reply) {
         if let Self::Fair(calls) = self
             && busy.value.ends_with(",1")
@@ -191,7 +193,7 @@ impl Target {
         }
     }
 
-    /// What `owner`, who was refused so, can listen to.
+    /// Returns the topic for `owner` to subscribe to after this refusal.
     pub fn topic(&self, owner: OwnerId, busy: &Reply) -> Topic {
         match self {
             Self::Lock(calls) => calls.topic(busy),
@@ -204,7 +206,7 @@ impl Target {
         }
     }
 
-    /// Takes it.
+    /// Builds the call of a try.
     pub fn acquire(&self, attempt: &Try) -> ScriptCall {
         match self {
             Self::Lock(calls) => calls.acquire(attempt),
@@ -217,7 +219,7 @@ impl Target {
         }
     }
 
-    /// Prolongs the hold of `owner` that was granted with `token`.
+    /// Builds the call that extends the hold of `owner` that was granted with `token`.
     pub fn renew(
         &self,
         request: RequestId,
@@ -237,8 +239,7 @@ impl Target {
         }
     }
 
-    /// Asks for its state, and whether `owner` holds it: `<last token>,<hold count>,<1 if the owner
-    /// holds it>`.
+    /// Builds the query of the state: `<last token>,<hold count>,<1 if the owner holds it>`.
     pub fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {
         match self {
             Self::Lock(calls) => calls.inspect(request, owner),
@@ -251,7 +252,7 @@ impl Target {
         }
     }
 
-    /// Ends whatever hold it has.
+    /// Builds the request that ends the object's holds, whichever owners have them.
     pub fn force_release(&self) -> OnceCall {
         match self {
             Self::Lock(calls) => calls.force_release(),
@@ -264,13 +265,14 @@ impl Target {
         }
     }
 
-    /// Ends the hold of `owner`, or sees to it that it never has one.
+    /// Builds the call that ends the hold of `owner`, and prevents a later grant to it.
     pub fn release(&self, request: RequestId, bound: Bound, owner: OwnerId) -> ScriptCall {
         self.abandon(request, bound, owner, None)
     }
 
-    /// The same, and for the owner that `owner` was to take over from (see [`Try::previous`]) while
-    /// no answer has told that it has. Only what has a queue knows of such.
+    /// Builds the call that ends the hold of `owner`, and prevents a later grant to it. For a fair
+    /// lock it also ends `previous` (see [`Try::previous`]), which is `None` once the takeover by
+    /// `owner` is confirmed; other kinds ignore it.
     pub fn abandon(
         &self,
         request: RequestId,
@@ -304,7 +306,7 @@ mod tests {
         Member { name: name("b"), fenced }
     }
 
-    /// One of each kind by the name of `a`, and one of two locks.
+    /// One target of each kind with the name `a`, and a set of two locks.
     fn all() -> [Target; 8] {
         let skew = PeerSkew::DEFAULT;
         let two = [lock(false), Member { name: name("a"), fenced: false }];

@@ -1,4 +1,5 @@
-//! Requests that are done once, whatever is resent: their answer is recorded under their id.
+//! Idempotent requests: Redis records the reply under the request id, so a copy is not executed
+//! again.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -11,21 +12,21 @@ use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, Script, ScriptCall, scripts};
 use crate::timing::ONCE_WINDOW;
 
-/// A request that is done once: everything but its id and its bound.
+/// An idempotent request, without its id and its bound.
 ///
 /// KEYS 1 is the record of the request, ARGV 5 the window for which it is kept beyond the bound:
 /// see `scripts/parts/once.lua`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct OnceCall {
-    /// Apart, since calls are handed on by every machine.
+    /// Boxed, since every machine passes calls on.
     parts: Box<Parts>,
 }
 
-/// What a request is made of.
+/// The parts of a request.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Parts {
     script: &'static Script,
-    /// A caller's text, which stands in front of the script as its function `own`.
+    /// A caller's script, which precedes the script's text as its function `own`.
     callers: Option<Arc<str>>,
     name: LockName,
     publish: Publish,
@@ -33,7 +34,7 @@ struct Parts {
     args: Vec<String>,
 }
 
-/// Neither keys nor arguments: they hold names.
+/// Omits keys and arguments: they contain names.
 impl core::fmt::Debug for OnceCall {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "OnceCall({})", self.parts.script.name)
@@ -41,7 +42,7 @@ impl core::fmt::Debug for OnceCall {
 }
 
 impl OnceCall {
-    /// A request about the object of this name, with the keys that come after its record.
+    /// Creates a request about the object `name`, with the keys that follow its record.
     pub(crate) fn new(
         script: &'static Script,
         name: LockName,
@@ -52,7 +53,7 @@ impl OnceCall {
         Self { parts: Box::new(parts) }
     }
 
-    /// Puts a caller's text in front of the script.
+    /// Puts a caller's script in front of the script.
     pub(crate) fn with_own(mut self, text: Arc<str>) -> Self {
         self.parts.callers = Some(text);
         self
@@ -64,7 +65,7 @@ impl OnceCall {
         self
     }
 
-    /// The request under this id.
+    /// Builds the call of this request under an id and a bound.
     pub fn call(&self, request: RequestId, bound: Bound) -> ScriptCall {
         let mut keys = vec![key::record(&self.parts.name, request)];
         keys.extend_from_slice(&self.parts.keys);
@@ -76,8 +77,8 @@ impl OnceCall {
         self.parts.args.iter().fold(call, ScriptCall::arg)
     }
 
-    /// Sees to it that the request of this id is never done, or tells its answer if it has been.
-    /// With the request's own bound.
+    /// Builds the call that cancels the request of this id, or returns its reply if it was
+    /// executed. `bound` is the request's own.
     pub fn cancel(&self, request: RequestId, bound: Bound) -> ScriptCall {
         let keys = vec![key::record(&self.parts.name, request)];
         ScriptCall::new(&scripts::CANCEL, request, bound, self.parts.publish, keys).ms(ONCE_WINDOW)

@@ -1,4 +1,4 @@
-//! The calls about a permit-expirable semaphore, each of whose permits has an id and a lease.
+//! The calls of a permit-expirable semaphore, each of whose permits has an id and a lease.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -13,7 +13,7 @@ use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::time::millis;
 use crate::timing::{LeaseTime, PeerSkew, TOKEN_KEPT};
 
-/// The calls about a permit-expirable semaphore, and a number of its permits that are taken
+/// The calls of a permit-expirable semaphore, for a number of its permits that are acquired
 /// together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PermitCalls {
@@ -24,60 +24,60 @@ pub struct PermitCalls {
 }
 
 impl PermitCalls {
-    /// The calls about the semaphore of this name. What an owner takes, prolongs and gives back are
-    /// `permits`.
+    /// Creates the calls of the semaphore `name`. An owner acquires, renews and releases `permits`
+    /// permits.
     pub const fn new(name: LockName, publish: Publish, permits: BatchSize, skew: PeerSkew) -> Self {
         Self { name, publish, permits, skew }
     }
 
-    /// Its name.
+    /// The semaphore's name.
     pub const fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// How far the clocks of Redisson's clients may be off.
+    /// The tolerated error of the clocks of Redisson's clients.
     pub(super) const fn skew(&self) -> Duration {
         self.skew.get()
     }
 
-    /// The ids of the permits that `owner` takes, known before it asks for them.
+    /// The ids of the permits that `owner` acquires. They are known before the request is sent.
     pub fn ids(&self, owner: OwnerId) -> impl Iterator<Item = PermitId> {
         (0..self.permits.get()).map(move |index| PermitId::of(owner, index))
     }
 
-    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there.
-    /// Answers how many there are then.
+    /// Adds available permits, or removes them if `permits` is negative; creates the semaphore if
+    /// there is none. The reply has the new number.
     pub fn add(&self, permits: i32) -> OnceCall {
         self.change("add", permits.to_string(), String::new(), &[])
     }
 
-    /// Makes the semaphore have so many permits in all, those that are held included. Answers how
-    /// many are available then: fewer than none while more are held.
+    /// Sets the total number of permits, held ones included; creates the semaphore if there is
+    /// none. The reply has the number of available permits, which is negative while more are held.
     pub fn set(&self, permits: PermitTotal) -> OnceCall {
         self.change("set", permits.get().to_string(), String::new(), &[])
     }
 
-    /// Makes the semaphore, if it is not there; else answers no. Both with the number of permits
-    /// that are available.
+    /// Creates the semaphore, and is refused if there is one. The reply has the number of available
+    /// permits in both cases.
     pub fn try_set(&self, permits: PermitTotal) -> OnceCall {
         self.change("new", permits.get().to_string(), String::new(), &[])
     }
 
-    /// Gives permits back by their ids, whoever took them. Answers how many of them were held, and
-    /// whether all were.
+    /// Gives permits back by their ids, whichever owner acquired them. The reply has the number
+    /// that was held, and says whether all were.
     pub fn release_ids(&self, ids: &[PermitId]) -> OnceCall {
         self.change("free", "0".into(), String::new(), ids)
     }
 
-    /// Lets permits end after another lease from now, longer or shorter, whoever took them. Answers
-    /// how many of them are held, and whether all are.
+    /// Sets a new lease of these permits from now on, longer or shorter, whichever owner acquired
+    /// them. The reply has the number that is held, and says whether all are.
     pub fn update_lease(&self, ids: &[PermitId], lease: LeaseTime) -> OnceCall {
         let lease = lease_text(lease);
         let lease = if lease.is_empty() { "-1".into() } else { lease };
         self.change("lease", lease, millis(self.skew.get()).to_string(), ids)
     }
 
-    /// Asks for the state, and for how long these permits are still held: all of them.
+    /// Builds the query of the state, and of the remaining time of these permits, if all are held.
     pub fn inspect_ids(&self, request: RequestId, ids: &[PermitId]) -> ScriptCall {
         let name = &self.name;
         let keys = vec![key::own_token(name), key::number(name), key::held_permits(name)];
@@ -96,7 +96,7 @@ impl PermitCalls {
         ids.iter().fold(call, |call, id| call.arg(id.to_text()))
     }
 
-    /// All but the first, which is a latch or a record.
+    /// All keys but the first, which is a latch or a record.
     fn keys(&self) -> Vec<String> {
         let name = &self.name;
         vec![key::number(name), key::held_permits(name), key::permits_channel(name)]
@@ -113,7 +113,7 @@ impl PermitCalls {
         Topic::new(self.announcement(), self.publish, wakes)
     }
 
-    /// On which channel grants are told to those who wait.
+    /// The channel on which grants are published.
     pub(super) fn announcement(&self) -> String {
         key::permits_channel(&self.name)
     }
@@ -153,7 +153,7 @@ impl PermitCalls {
         with_ids(call, self.ids(owner))
     }
 
-    /// Gives back all permits, whoever holds them.
+    /// Builds the request that gives back all permits, whichever clients hold them.
     pub(super) fn force_release(&self) -> OnceCall {
         self.change("clear", "0".into(), String::new(), &[])
     }

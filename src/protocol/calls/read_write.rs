@@ -1,8 +1,8 @@
-//! The calls about the two sides of a read-write lock.
+//! The calls of the two sides of a read-write lock.
 //!
 //! One owner's holds on the two sides have two owner ids, each fresh for its acquisition. A read
-//! that is taken inside a write names that one; a write that ends around a read names the read, so
-//! that it goes on with a token of its own.
+//! inside a write names the write's id; the release of a write around a read names the read's, so
+//! that the read gets a token of its own.
 
 use alloc::string::String;
 use alloc::vec;
@@ -17,7 +17,8 @@ use crate::timing::{LeaseTime, TOKEN_KEPT, WantTime};
 const READ: &str = "read";
 const WRITE: &str = "write";
 
-/// The calls about the read side: held by many at once, or inside the write hold of the same owner.
+/// The calls of the read side: held by many owners at once, or inside the write hold of the same
+/// owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReadCalls {
     name: LockName,
@@ -25,7 +26,7 @@ pub struct ReadCalls {
     parent: Option<OwnerId>,
 }
 
-/// The calls about the write side: held by one alone.
+/// The calls of the write side: held by one owner alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WriteCalls {
     name: LockName,
@@ -35,13 +36,12 @@ pub struct WriteCalls {
 }
 
 impl ReadCalls {
-    /// The calls about the read side of this lock.
+    /// Creates the calls of the read side of this lock.
     pub const fn new(name: LockName, publish: Publish) -> Self {
         Self { name, publish, parent: None }
     }
 
-    /// For a read that is taken while the same owner holds the write side as `parent`: it may enter
-    /// there.
+    /// Sets the write hold of the same owner, `parent`, inside which the read is acquired.
     #[must_use]
     pub const fn inside(mut self, parent: OwnerId) -> Self {
         self.parent = Some(parent);
@@ -52,13 +52,13 @@ impl ReadCalls {
         &self.name
     }
 
-    /// What all calls about a hold begin with.
+    /// The first keys of all calls about a hold.
     fn keys(&self, owner: OwnerId) -> Vec<String> {
         let name = &self.name;
         vec![key::latch(name, owner), key::lock(name), key::read_timeout(name, owner)]
     }
 
-    /// Whoever else may read is let in too.
+    /// All waiters of a client: one message can let several readers in.
     pub(super) fn topic(&self) -> Topic {
         Topic::new(key::rw_channel(&self.name), self.publish, Wakes::All)
     }
@@ -116,24 +116,24 @@ impl ReadCalls {
 }
 
 impl WriteCalls {
-    /// The calls about the write side of this lock.
+    /// Creates the calls of the write side of this lock.
     pub const fn new(name: LockName, publish: Publish) -> Self {
         Self { name, publish, prefers_writers: None, inner: None }
     }
 
-    /// A refused try keeps new readers out for so long, except those inside a write. Default:
-    /// readers always join readers, as with Redisson, so that writers can starve.
+    /// Makes a refused try keep new readers out for this time, except those inside a write. By
+    /// default readers always join readers, as with Redisson, so that writers can starve.
     ///
-    /// It holds back our readers only, since Redisson does not look at it. A task that holds a read
-    /// and asks for another one apart from it can stand behind its own writer until that gives up.
+    /// It holds back our readers only, since Redisson ignores it. A task that holds a read and
+    /// requests another one apart from it can wait behind its own writer until that gives up.
     #[must_use]
     pub const fn prefers_writers(mut self, want: WantTime) -> Self {
         self.prefers_writers = Some(want);
         self
     }
 
-    /// For the release of a write hold inside which the same owner has taken a read as `inner`: its
-    /// latch gets the new token at once, and not with its next renewal only.
+    /// Sets the read hold of the same owner inside this write, `inner`, for the release: its latch
+    /// gets the new token at once, instead of at its next renewal.
     #[must_use]
     pub const fn around(mut self, inner: OwnerId) -> Self {
         self.inner = Some(inner);
@@ -148,7 +148,7 @@ impl WriteCalls {
         Topic::new(self.announcement(), self.publish, Wakes::One)
     }
 
-    /// On which channel grants are told to those who wait.
+    /// The channel on which grants are published.
     pub(super) fn announcement(&self) -> String {
         key::rw_channel(&self.name)
     }

@@ -1,4 +1,4 @@
-//! The calls about a semaphore.
+//! The calls of a semaphore.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -11,7 +11,7 @@ use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::time::millis;
 use crate::timing::{LeaseTime, LifeTime, TOKEN_KEPT};
 
-/// The calls about a semaphore, and a number of its permits.
+/// The calls of a semaphore, for a number of its permits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SemaphoreCalls {
     name: LockName,
@@ -20,38 +20,39 @@ pub struct SemaphoreCalls {
 }
 
 impl SemaphoreCalls {
-    /// The calls about the semaphore of this name. What an owner takes, prolongs and gives back are
-    /// `permits`.
+    /// Creates the calls of the semaphore `name`. An owner acquires, renews and releases `permits`
+    /// permits.
     pub const fn new(name: LockName, publish: Publish, permits: PermitCount) -> Self {
         Self { name, publish, permits }
     }
 
-    /// Its name.
+    /// The semaphore's name.
     pub const fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there.
-    /// Answers how many there are then.
+    /// Adds available permits, or removes them if `permits` is negative; creates the semaphore if
+    /// there is none. The reply has the new number.
     ///
-    /// This is also Redisson's `release` of permits that nobody here holds.
+    /// This is also Redisson's `release`, for permits that no client of ours holds.
     pub fn add(&self, permits: i32) -> OnceCall {
         self.change("add").arg(permits.to_string())
     }
 
-    /// The same, if the semaphore is there; else answers no. Redisson's `releaseIfExists`.
+    /// Adds available permits if the semaphore exists, and is refused otherwise. Redisson's
+    /// `releaseIfExists`.
     pub fn add_if_exists(&self, permits: PermitCount) -> OnceCall {
         self.change("addx").arg(permits.get().to_string())
     }
 
-    /// Takes all that are available, for good; answers how many they were. A negative number
-    /// becomes 0.
+    /// Takes all available permits for good; the reply has their number. A negative number becomes
+    /// 0.
     pub fn drain(&self) -> OnceCall {
         self.change("drain").arg("0")
     }
 
-    /// Makes the semaphore, for a time or for ever, if it is not there; else answers no. Both with
-    /// the number of permits that are available.
+    /// Creates the semaphore, for a time or for ever, and is refused if there is one. The reply has
+    /// the number of available permits in both cases.
     pub fn try_set(&self, permits: PermitTotal, life: Option<LifeTime>) -> OnceCall {
         let life = life.map_or_else(String::new, |life| millis(life.get()).to_string());
         self.change("set").arg(permits.get().to_string()).arg(life)
@@ -62,7 +63,7 @@ impl SemaphoreCalls {
         OnceCall::new(&scripts::SEMAPHORE_CHANGE, self.name.clone(), self.publish, keys).arg(what)
     }
 
-    /// All but the first, which is a latch or a record.
+    /// All keys but the first, which is a latch or a record.
     fn keys(&self) -> Vec<String> {
         vec![key::number(&self.name), key::holds(&self.name), key::permits_channel(&self.name)]
     }
@@ -78,7 +79,7 @@ impl SemaphoreCalls {
         Topic::new(self.announcement(), self.publish, wakes)
     }
 
-    /// On which channel grants are told to those who wait.
+    /// The channel on which grants are published.
     pub(super) fn announcement(&self) -> String {
         key::permits_channel(&self.name)
     }
@@ -119,7 +120,8 @@ impl SemaphoreCalls {
             .arg(self.permits.get().to_string())
     }
 
-    /// Gives back whatever is held by ours. What Java holds is known to nobody.
+    /// Builds the request that gives back all holds of ours. Redis has no record of the permits
+    /// that Java holds.
     pub(super) fn force_release(&self) -> OnceCall {
         self.change("clear")
     }
@@ -133,7 +135,7 @@ impl SemaphoreCalls {
     }
 }
 
-/// A lease in milliseconds; empty for none.
+/// Formats a lease in milliseconds; empty for none.
 pub(super) fn lease_text(lease: LeaseTime) -> String {
     if lease.is_endless() { String::new() } else { millis(lease.get()).to_string() }
 }

@@ -1,4 +1,4 @@
-//! What those who wait can listen to.
+//! The channels that waiters subscribe to, and the messages on them.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,10 +7,10 @@ use core::time::Duration;
 use crate::protocol::script::Publish;
 use crate::timing::LeaseTime;
 
-/// A channel of Redis, and who of those who listen to it is woken by a message.
+/// A channel of Redis, and the waiters of a client that a message on it wakes.
 ///
-/// Never a pattern: whoever listens by one counts as a listener of every channel that fits it, and
-/// a fair lock would take a dead waiter of Redisson's for a live one (F8).
+/// It is never a pattern: Redis counts a subscriber of a pattern as a listener of every matching
+/// channel, and a fair lock would take a dead waiter of Redisson's for a live one (F8).
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Topic {
     channel: String,
@@ -18,19 +18,19 @@ pub struct Topic {
     wakes: Wakes,
 }
 
-/// Whom a message wakes, of those who wait in one client. What is not woken is not forgotten: it
-/// asks again in its own time.
+/// The waiters of one client that a message wakes. The other waiters retry at their own times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wakes {
-    /// One: who is granted excludes the others.
+    /// One waiter: its grant excludes the others.
     One,
-    /// One, and after it the next who may still be served: this waiter wants so many permits.
+    /// One waiter, and after it the next ones whose permits may still be available. The number is
+    /// that of the permits which this waiter requests.
     Permits(u32),
-    /// Everybody.
+    /// All waiters.
     All,
 }
 
-/// Not the channel: it holds a name, and may hold an owner.
+/// Omits the channel: it contains a name, and may contain an owner.
 impl fmt::Debug for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Topic").field("wakes", &self.wakes).finish_non_exhaustive()
@@ -47,12 +47,12 @@ impl Topic {
         &self.channel
     }
 
-    /// Whom a message wakes.
+    /// The waiters that a message wakes.
     pub const fn wakes(&self) -> Wakes {
         self.wakes
     }
 
-    /// Redis' verb for listening to it.
+    /// The Redis command that subscribes to it, in lower case.
     pub(crate) const fn verb(&self) -> &'static str {
         match self.publish {
             Publish::Sharded => "ssubscribe",
@@ -61,17 +61,17 @@ impl Topic {
     }
 }
 
-/// What was published, of which the beginning counts.
+/// A published message, reduced to the number at its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// The number; 0 for what is none.
+    /// The number; 0 if there is none.
     pub number: u64,
-    /// With how many digits it is written.
+    /// The number of its digits.
     pub digits: u8,
 }
 
 impl Message {
-    /// Reads a message, which may stand in quotation marks.
+    /// Parses a message, with or without quotation marks around it.
     pub fn read(payload: &[u8]) -> Self {
         let text = payload.strip_prefix(b"\"").unwrap_or(payload).iter().copied();
         text.take_while(u8::is_ascii_digit).fold(
@@ -84,23 +84,23 @@ impl Message {
     }
 }
 
-/// What a grant tells those who wait: there is nothing to ask for now.
+/// The content of a published grant, after which a retry is useless for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// The lease that was granted; `None` for permits, which many hold.
     pub lease: Option<Duration>,
-    /// How many clients listened then; `None` when Redis did not say.
+    /// The number of listening clients at that time; `None` if Redis did not report it.
     pub listeners: Option<u32>,
 }
 
 impl Taken {
-    /// So many values are left for the number of those who listen.
+    /// The factor of the lease in the message; smaller values are the number of listeners.
     const LISTENERS: u64 = 1000;
 
-    /// Reads a message to those whom it wakes like this. `None`: it is no grant, so it may be worth
-    /// to ask. Of permits it says how many are available: none, in as many zeros as clients
-    /// listened. Of what [excludes](Wakes::One) others it is the lease and how many listened;
-    /// shorter leases than there are keep Redisson's numbers apart.
+    /// Parses a message for waiters of this kind. `None`: it is no grant, so a retry may succeed.
+    /// For permits the message is the number of available permits: none, in as many zeros as there
+    /// are listeners. Otherwise it is the lease and the number of listeners. Redisson's numbers are
+    /// smaller than the shortest lease gives, and so are never taken for a grant.
     pub fn read(Message { number, digits }: Message, wakes: Wakes) -> Option<Self> {
         if matches!(wakes, Wakes::Permits(_)) {
             let listeners = Some(digits.into());

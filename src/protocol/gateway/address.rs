@@ -1,14 +1,14 @@
-//! A gateway's address, checked more strictly than any URL parser would: nothing in it may surprise
-//! later.
+//! A gateway's address, checked more strictly than by any URL parser, so that nothing in it is
+//! misread later.
 
 use alloc::string::String;
 
 use crate::error::InvalidOption;
 
-/// An address that passed.
+/// A valid address.
 #[derive(Debug)]
 pub(super) struct Address {
-    /// Scheme, host, port and path, without a slash at the end.
+    /// Scheme, host, port and path, without a trailing slash.
     pub(super) base: String,
     host: String,
 }
@@ -27,7 +27,7 @@ impl Address {
     }
 }
 
-/// The endpoints, and commands that one argument more than the path has would satisfy.
+/// Upstash's endpoints, and the commands for which the path and one more argument are enough.
 const COMMANDS: [&str; 23] = [
     "append",
     "decr",
@@ -82,7 +82,7 @@ pub(super) fn parse(url: &str, plain_http: bool) -> Result<Address, InvalidOptio
     Ok(Address { base, host })
 }
 
-/// The host of an authority that has nothing else in it than a sensible port.
+/// The host of an authority that consists of a host and an optional valid port.
 fn host(authority: &str) -> Option<&str> {
     let after_host = authority.find(']').map_or(0, |bracket| bracket + 1);
     let colon = authority.bytes().skip(after_host).position(|byte| byte == b':');
@@ -102,7 +102,8 @@ fn host(authority: &str) -> Option<&str> {
     (is_host && is_port).then_some(host)
 }
 
-/// Eight groups, or fewer with one gap. An IPv4 address in the last ones is for others to write.
+/// Whether a text is an IPv6 address: eight groups, or fewer with one gap. An embedded IPv4 address
+/// is not supported.
 fn is_ipv6(text: &str) -> bool {
     let is_group = |group: &str| {
         (1..=4).contains(&group.len()) && group.bytes().all(|b| b.is_ascii_hexdigit())
@@ -121,8 +122,8 @@ fn is_ipv6(text: &str) -> bool {
     }
 }
 
-/// In the usual spellings: what is another name for the same is not trusted with a token in the
-/// clear.
+/// Whether a host is loopback, in one of the usual spellings. Other spellings are not trusted with
+/// an unencrypted token.
 fn is_loopback(host: &str) -> bool {
     let is_byte = |number: &str| decimal(number).is_some_and(|number| number < 256);
     host == "[::1]"
@@ -133,7 +134,7 @@ fn is_loopback(host: &str) -> bool {
             .is_some_and(|rest| rest.split('.').count() == 3 && rest.split('.').all(is_byte))
 }
 
-/// Digits alone, five at the most.
+/// Parses at most five digits.
 fn decimal(text: &str) -> Option<u64> {
     let is_number = text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { text.parse().ok() } else { None }

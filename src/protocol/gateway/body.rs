@@ -1,4 +1,4 @@
-//! The body of an answer. Everything that is not exactly what it should be is no answer.
+//! Parses the body of a response strictly: any unexpected content makes it invalid.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -11,22 +11,22 @@ use hifijson::{Error, Expect, SliceLexer};
 
 use crate::protocol::reply::Cell;
 
-/// `{"result": [flat]}`, `{"result": one}` or `{"error": text}`; further fields are passed over.
+/// `{"result": [flat]}`, `{"result": one}` or `{"error": text}`; further fields are ignored.
 pub(super) enum Body {
     Result(Vec<Cell>),
     Error(String),
 }
 
-/// How deep fields that are passed over may be nested.
+/// The deepest nesting of ignored fields.
 const DEPTH_MAX: u8 = 127;
 
 impl Body {
-    /// Reads a body from its first byte to its last. Numbers are read as integers or not at all.
+    /// Parses a body from its first byte to its last. Numbers must be integers.
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         SliceLexer::new(body).exactly_one(SliceLexer::ws_peek, Self::one).ok()
     }
 
-    /// The same for a list of two.
+    /// Parses a list of two bodies.
     pub(super) fn read_two(body: &[u8]) -> Option<[Self; 2]> {
         match Self::elements(body)?.as_slice() {
             [first, second] => Some([Self::read(first)?, Self::read(second)?]),
@@ -34,7 +34,7 @@ impl Body {
         }
     }
 
-    /// The elements of a list, each as it stands there.
+    /// Splits a list into the texts of its elements.
     pub(super) fn elements(body: &[u8]) -> Option<Vec<&[u8]>> {
         let mut all = Vec::new();
         let list = |next, lexer: &mut SliceLexer<'_>| {
@@ -51,13 +51,13 @@ impl Body {
         Some(all)
     }
 
-    /// The same in Webdis' words: `{verb: [flat]}`, `{verb: one}`, or `{verb: [false, text]}` for
-    /// an error.
+    /// Parses Webdis' form of a body: `{verb: [flat]}`, `{verb: one}`, or `{verb: [false, text]}`
+    /// for an error.
     pub(super) fn read_of(verb: &str, body: &[u8]) -> Option<Self> {
         let mut answer = None;
         let read = |next, lexer: &mut SliceLexer<'_>| {
             fields(next, lexer, &mut |name: &str, next, lexer| {
-                // It is the only one.
+                // The object has one field.
                 if name != verb || answer.is_some() {
                     return Err(Expect::Eof.into());
                 }
@@ -77,7 +77,7 @@ impl Body {
                 "error" => Self::Error(text(next, lexer)?.into()),
                 _ => return skip(next, lexer, DEPTH_MAX),
             };
-            // Twice the same field, or both: somebody has tampered with it.
+            // A repeated field, or both fields: the response was tampered with.
             if answer.replace(part).is_some() { Err(Expect::Eof.into()) } else { Ok(()) }
         };
         fields(next, lexer, &mut field)?;
@@ -111,7 +111,7 @@ fn cells(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Vec<Cell>, Error> {
     Ok(cells)
 }
 
-/// Cells, or an error: what a `false` stands before.
+/// Parses cells, or an error, which begins with `false`.
 fn marked(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Body, Error> {
     let mut mark = None;
     let mut cells = Vec::new();
@@ -154,7 +154,7 @@ fn text<'a>(next: u8, lexer: &mut SliceLexer<'a>) -> Result<Cow<'a, str>, Error>
     Ok(lexer.str_string()?)
 }
 
-/// Passes over a value, not for ever deeper: the stack is finite.
+/// Skips a value up to a depth, since the stack is finite.
 fn skip(next: u8, lexer: &mut SliceLexer<'_>, depth: u8) -> Result<(), Error> {
     let deeper = || depth.checked_sub(1).ok_or(Error::Depth);
     match next {

@@ -1,12 +1,12 @@
-//! What is learned about a gateway on the way.
+//! The capabilities of a gateway, as learned from its responses.
 
 use alloc::string::String;
 
 use super::pipeline::Pipeline;
 use super::{Gateway, KeyLocking, Response};
 
-/// What a client has learned about its gateway. Data only: safe to share between the requests of a
-/// Worker.
+/// The learned capabilities of a gateway. Contains only data, so the requests of a Worker may share
+/// it.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     whole_only: bool,
@@ -16,7 +16,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// How the next call is to be sent.
+    /// The form of the next call.
     pub(crate) fn form(&self, gateway: &Gateway) -> Form {
         let key_locking = match gateway.key_locking {
             KeyLocking::Auto => gateway.upstash_host && !self.no_key_locking,
@@ -26,17 +26,17 @@ impl Memory {
         Form { whole: self.whole_only, key_locking }
     }
 
-    /// The gateway refuses `EVALSHA` as such.
+    /// Records that the gateway refuses `EVALSHA`.
     pub(crate) const fn refuses_hashes(&mut self) {
         self.whole_only = true;
     }
 
-    /// The gateway refuses the key-locking line.
+    /// Records that the gateway refuses the key-locking line.
     pub(crate) const fn refuses_key_locking(&mut self) {
         self.no_key_locking = true;
     }
 
-    /// What the next request carries so that it reads what the last one wrote.
+    /// The token of the next request, which then reads the writes of the last one.
     pub(crate) fn sync_token(&self) -> Option<String> {
         self.sync_token.clone()
     }
@@ -49,11 +49,11 @@ impl Memory {
     }
 }
 
-/// In which form a call is sent.
+/// The form in which a call is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// `EVAL` with the text, not `EVALSHA` with its hash.
+    /// Sends `EVAL` with the text, not `EVALSHA` with its hash.
     pub whole: bool,
-    /// With the key-locking line.
+    /// Includes the key-locking line.
     pub key_locking: bool,
 }

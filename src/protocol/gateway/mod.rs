@@ -1,4 +1,4 @@
-//! The doors to Redis: where they are, and what they speak.
+//! Gateways to Redis over HTTP: their addresses and their dialects.
 
 mod address;
 mod body;
@@ -27,26 +27,27 @@ use crate::protocol::reply::Cell;
 use crate::protocol::script::{Publish, ScriptCall};
 use crate::timing::AttemptTime;
 
-/// Whether scripts start with the line by which Upstash locks the declared keys only, and not the whole database.
+/// Whether scripts begin with the line that makes Upstash lock only the declared keys, not the
+/// whole database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyLocking {
-    /// On for hosts below `upstash.io`, off for others, and off for good once it was refused.
+    /// On for hosts below `upstash.io` until the gateway refuses it, off for other hosts.
     #[default]
     Auto,
     /// Always.
     On,
-    /// Never. Any other Redis refuses the line.
+    /// Never. Any other Redis rejects the line.
     Off,
 }
 
-/// What a gateway speaks.
+/// The protocol of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
     Upstash,
     Webdis,
 }
 
-/// Where a gateway is and how it is spoken to.
+/// The address of a gateway, its credentials and its options.
 #[derive(Clone)]
 pub struct Gateway {
     dialect: Dialect,
@@ -60,7 +61,7 @@ pub struct Gateway {
     id: String,
 }
 
-/// Never the token.
+/// Omits the token.
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gateway").field("url", &self.url).finish_non_exhaustive()
@@ -68,10 +69,11 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// A gateway that speaks Upstash's REST protocol: Upstash itself, `edgelatch-gateway`, SRH and others.
+    /// Creates a gateway that speaks Upstash's REST protocol: Upstash, `edgelatch-gateway`, SRH and
+    /// others.
     ///
-    /// `url` is `https://host[:port][/path]`, or `http://` on loopback; no user, query or fragment. White space around
-    /// `url` and `token` is cut off, since both are often pasted.
+    /// `url` is `https://host[:port][/path]`, or `http://` on loopback; no user, query or fragment.
+    /// White space around `url` and `token` is removed, since both are often pasted.
     ///
     /// # Errors
     /// [`InvalidOption`] names `url` or `token` and what is accepted.
@@ -79,7 +81,8 @@ impl Gateway {
         Self::new(Dialect::Upstash, url, token, false)
     }
 
-    /// The same, with `http://` also beyond loopback: for private networks only, since the token travels in the clear.
+    /// Like [`upstash`](Self::upstash), but accepts `http://` beyond loopback. For private networks
+    /// only: the token is not encrypted.
     ///
     /// # Errors
     /// As [`upstash`](Self::upstash).
@@ -87,10 +90,12 @@ impl Gateway {
         Self::new(Dialect::Upstash, url, token, true)
     }
 
-    /// A Webdis, of which `token` is what its `http_basic_auth` says, `user:password`; empty where it asks for nothing.
+    /// Creates a gateway that is a Webdis. `token` is its `http_basic_auth`, `user:password`, or
+    /// empty.
     ///
-    /// `url` as for [`upstash`](Self::upstash). Webdis cannot wait for replicas and knows no zero byte: calls with either are
-    /// refused before anything is sent. It closes no stream when Redis goes away.
+    /// `url` as for [`upstash`](Self::upstash). Webdis cannot wait for replicas and truncates at
+    /// zero bytes: calls with either are refused before anything is sent. It does not close its
+    /// streams when Redis is down.
     ///
     /// # Errors
     /// [`InvalidOption`] names `url` or `token` and what is accepted.
@@ -98,7 +103,8 @@ impl Gateway {
         Self::new(Dialect::Webdis, url, token, false)
     }
 
-    /// The same, with `http://` also beyond loopback: for private networks only, since `token` travels in the clear.
+    /// Like [`webdis`](Self::webdis), but accepts `http://` beyond loopback. For private networks
+    /// only: `token` is not encrypted.
     ///
     /// # Errors
     /// As [`webdis`](Self::webdis).
@@ -135,14 +141,14 @@ impl Gateway {
         })
     }
 
-    /// Sets whether scripts ask for key locking. Default: [`KeyLocking::Auto`].
+    /// Sets whether scripts request key locking. Default: [`KeyLocking::Auto`].
     #[must_use]
     pub const fn key_locking(mut self, key_locking: KeyLocking) -> Self {
         self.key_locking = key_locking;
         self
     }
 
-    /// Sets how releases are announced. Default: [`Publish::Plain`].
+    /// Sets how releases are published. Default: [`Publish::Plain`].
     #[must_use]
     pub const fn publish(mut self, publish: Publish) -> Self {
         self.publish = publish;
@@ -156,18 +162,18 @@ impl Gateway {
         self
     }
 
-    /// Sets whether waiters listen for releases over a stream, where the gateway has one. Default: yes; a gateway without one is found out
-    /// by itself. Without, they ask at intervals.
+    /// Sets whether waiters subscribe to a stream of releases. Default: yes. Otherwise, and on a
+    /// gateway without streams, they poll.
     #[must_use]
     pub const fn wakeups(mut self, wakeups: bool) -> Self {
         self.wakeups = wakeups;
         self
     }
 
-    /// Sets by which name locks of several gateways are put in order. Default: the address.
+    /// Sets the gateway's name in the order of locks of several gateways. Default: the address.
     ///
-    /// All programs that take the same locks together should call a gateway the same. If they do not, nothing is
-    /// unsafe, but they may have to give way to each other more often.
+    /// All programs that acquire the same locks together should use one name for a gateway.
+    /// Different names are safe, but cost retries.
     #[must_use]
     pub fn named(mut self, id: &str) -> Self {
         self.id = id.into();
@@ -186,12 +192,13 @@ impl Gateway {
         self.publish
     }
 
-    /// Whether it may be left out once it was refused: not when it was asked for expressly.
+    /// Whether key locking may be left out after a refusal: only if it was not requested
+    /// explicitly.
     pub(crate) fn may_drop_key_locking(&self) -> bool {
         self.key_locking == KeyLocking::Auto
     }
 
-    /// What opens the stream about a topic, and what reads it.
+    /// Returns the request that opens the stream of a topic, and its parser.
     pub fn listen(&self, topic: &Topic) -> (Request, Frames) {
         let (verb, channel) = (topic.verb(), topic.channel());
         let encoded = encoded(channel);
@@ -210,12 +217,12 @@ impl Gateway {
         [&self.url, "/", path].concat()
     }
 
-    /// Whether it may be asked to tell of releases.
+    /// Whether waiters may subscribe to a stream.
     pub(crate) const fn wakes(&self) -> bool {
         self.wakeups
     }
 
-    /// Whether a call can be sent in this dialect at all.
+    /// Whether this dialect can express the call.
     pub(crate) fn can_send(&self, call: &ScriptCall) -> bool {
         match self.dialect {
             Dialect::Upstash => true,
@@ -229,7 +236,7 @@ impl Gateway {
         form: Form,
         sync_token: Option<String>,
     ) -> Request {
-        // Two commands in one request need the path for several.
+        // Two commands in one request need the path `/pipeline`.
         let path = if call.replicas().is_some() { "pipeline" } else { "" };
         let (content_type, body) = match self.dialect {
             Dialect::Upstash => ("application/json", upstash::encode(call, form)),
@@ -241,7 +248,7 @@ impl Gateway {
 
     pub(crate) fn decode(&self, call: &ScriptCall, form: Form, response: &Response) -> Decoded {
         let Response { status, body, .. } = response;
-        // Behind the scheme and the host.
+        // The path after scheme and host.
         let path = self.url.splitn(4, '/').nth(3).unwrap_or_default();
         let decoded = match (self.dialect, call.replicas()) {
             (Dialect::Webdis, _) => webdis::decode(call, form, *status, body),
@@ -255,7 +262,8 @@ impl Gateway {
     }
 }
 
-/// A text as one part of a path: nothing but these passes as it is. A slash would separate, a dot asks Webdis for another format.
+/// Percent-encodes a path segment: a slash would separate, and a dot selects another format in
+/// Webdis.
 fn encoded(text: &str) -> String {
     const DIGITS: [char; 16] =
         ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
@@ -280,7 +288,7 @@ fn bearer(token: &str) -> Result<String, InvalidOption> {
     }
 }
 
-/// RFC 7617: the user has no colon in it, and neither of the two a control character.
+/// Encodes RFC 7617 credentials: the user has no colon, and neither part a control character.
 fn basic(token: &str) -> Result<Option<String>, InvalidOption> {
     if token.is_empty() {
         return Ok(None);
@@ -296,24 +304,24 @@ fn basic(token: &str) -> Result<Option<String>, InvalidOption> {
 /// One HTTP request: a POST.
 #[derive(Clone)]
 pub struct Request {
-    /// Where to.
+    /// The target.
     pub url: String,
-    /// The value of the `Authorization` header, when there is one.
+    /// The value of the `Authorization` header, if any.
     pub authorization: Option<String>,
-    /// The value of the `upstash-sync-token` header, when there is one.
+    /// The value of the `upstash-sync-token` header, if any.
     pub sync_token: Option<String>,
-    /// The value of the `Content-Type` header: exactly this, since one gateway refuses it with a parameter.
+    /// The value of the `Content-Type` header, without a parameter, which one gateway rejects.
     pub content_type: &'static str,
     /// The body.
     pub body: String,
 }
 
 impl Request {
-    /// The header that carries the sync token, both ways.
+    /// The header of the sync token, in both directions.
     pub const SYNC_TOKEN: &'static str = "upstash-sync-token";
 }
 
-/// Neither token nor body.
+/// Omits token and body.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("url", &self.url).finish_non_exhaustive()
@@ -325,26 +333,26 @@ impl fmt::Debug for Request {
 pub struct Response {
     /// The status.
     pub status: u16,
-    /// The `upstash-sync-token` header, when there is one.
+    /// The `upstash-sync-token` header, if any.
     pub sync_token: Option<String>,
-    /// For how long the gateway wants to be left alone: its `Retry-After` header, which is a number of seconds or a date, the latter
-    /// by the answer's own `Date`. `None` when there is none, or none that can be read.
+    /// The time of the `Retry-After` header, a number of seconds or a date, which is compared with
+    /// the response's own `Date`. `None` if it is absent or cannot be parsed.
     pub retry_after: Option<Duration>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// The most bytes of a body that are read. A script of ours answers with some hundred; a caller's own with 60 000 when all
-    /// its result has to be escaped.
+    /// The largest number of bytes that are read of a body. Scripts of ours return some hundred; a
+    /// caller's script up to 60 000 if its whole result is escaped.
     pub const BODY_MAX: usize = 64 * 1024;
 
-    /// A response without any headers that matter.
+    /// Creates a response without relevant headers.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, sync_token: None, retry_after: None, body: body.into() }
     }
 
-    /// What went wrong, with what the headers say of it.
+    /// Adds the time of `Retry-After` to a failure.
     const fn told_of(&self, kind: FailureKind) -> FailureKind {
         match kind {
             FailureKind::Gateway { status, .. } => {
@@ -355,31 +363,32 @@ impl Response {
     }
 }
 
-/// What a response says: one of three outcomes, and the two errors that ask for another form of the same call.
+/// The outcome that a response proves, or an error that requires another form of the same call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decoded {
-    /// Redis answered.
+    /// Redis executed the script.
     Cells {
         cells: Vec<Cell>,
-        /// How many replicas had it, for a call that was to wait for them: `None` when the gateway refused to wait.
+        /// The number of replicas that acknowledged it; `None` if none was required, or `WAIT` was
+        /// refused.
         acknowledged: Option<u32>,
     },
     /// Redis does not know the script by its hash.
     UnknownHash,
     /// The gateway does not allow `EVALSHA`, or Redis has no such command.
     HashesRefused(Refusal),
-    /// The key-locking line is not understood.
+    /// Redis does not understand the key-locking line.
     KeyLockingRefused(Refusal),
     /// Redis could not compile the script, for this reason.
     CompileError(Refusal, String),
-    /// A clear no.
+    /// The script did not run.
     Refused(Refusal),
-    /// Nothing that tells what happened.
+    /// Nothing proves whether the script ran.
     Indeterminate(FailureKind),
 }
 
 impl Decoded {
-    /// Whether it says that the address is not a gateway's.
+    /// Whether the response says that the address is not a gateway's.
     pub(crate) fn denies_gateway(&self) -> bool {
         match self {
             Self::Refused(refusal) => refusal.kind() == RefusalKind::NotAGateway,

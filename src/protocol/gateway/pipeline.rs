@@ -1,8 +1,8 @@
-//! Several commands in one request, and the answer of each.
+//! Several commands in one request, and the reply of each.
 //!
-//! Each command is on its own: others may be executed in between, one that fails stops none, and
-//! each has its own verdict. So calls that have nothing to do with each other may travel together,
-//! and what is not known of the request is not known of any.
+//! Each command is on its own: commands of other clients may be executed in between, one that fails
+//! stops none, and each has its own verdict. So unrelated calls may share a request, and if its
+//! outcome is unknown, that of each call is.
 
 use alloc::vec::Vec;
 
@@ -12,51 +12,51 @@ use super::{Dialect, Gateway, Memory, Request, Response};
 use crate::error::FailureKind;
 use crate::protocol::script::ScriptCall;
 
-/// How many calls are sent singly after a pipeline of which nothing is known, before the next is
-/// tried.
+/// The number of calls that are sent singly after a pipeline with an unknown outcome, before the
+/// next pipeline.
 const SINGLY: u32 = 64;
 
-/// Whether the gateway is known to take several commands in one request.
+/// Whether the gateway is known to accept several commands in one request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pipeline {
     works: bool,
     doubted: bool,
-    /// How many calls are still to be sent singly; `u32::MAX` for all.
+    /// The number of calls that are still to be sent singly; `u32::MAX` for all.
     singly: u32,
 }
 
-/// What came of several commands in one request.
+/// The outcome of several commands in one request.
 #[derive(Clone, Debug)]
 pub enum Answers {
-    /// An answer for each, in their order, as it would have come to each alone.
+    /// A response for each command, in their order, as a single request would have returned it.
     Each(Vec<Response>),
-    /// The same for each.
+    /// One outcome for all commands.
     All(Result<Response, FailureKind>),
-    /// The gateway has no such path, so nothing was done: send each by itself.
+    /// The gateway has no such path, so no command was executed: send each call by itself.
     NotTaken,
 }
 
 impl Gateway {
-    /// Whether a call may share a request with others.
+    /// Whether a call may share a request with other calls.
     ///
-    /// Not one that waits for replicas: all that come behind it would wait as well. Not a caller's
-    /// own script: nobody knows how long it runs, and its answer may be as large as a response may
-    /// be.
+    /// Excludes calls that wait for replicas, since all calls behind them would wait as well, and
+    /// callers' own scripts: their duration is unknown, and their replies may be as large as a
+    /// response may be.
     pub fn may_share(&self, call: &ScriptCall) -> bool {
         self.dialect == Dialect::Upstash && call.replicas().is_none() && call.sha1(false).is_some()
     }
 }
 
 impl Request {
-    /// The most commands in one request. They are executed one after the other, and the first is
-    /// answered with the last; when the answer is lost, all of them are asked again.
+    /// The largest number of commands in one request. They are executed one after the other, the
+    /// first reply arrives with the last, and a lost response makes the client retry all of them.
     pub const SEVERAL_MAX: usize = 64;
 
-    /// The most bytes of their commands together: 64 calls have a third of it, but for scripts that
-    /// are sent whole.
+    /// The largest total size of their commands, in bytes. 64 calls need a third of it, unless
+    /// scripts are sent whole.
     pub const SEVERAL_BYTES_MAX: usize = 64 * 1024;
 
-    /// One request for the commands of several, which must be of one gateway and [may
+    /// Creates one request for the commands of several, which must be of one gateway and [may
     /// share](Gateway::may_share) one.
     pub fn several<'a>(first: &Self, others: impl Iterator<Item = &'a Self>) -> Self {
         let mut body = ["[", &first.body].concat();
@@ -64,7 +64,7 @@ impl Request {
         for other in others {
             body.push(',');
             body.push_str(&other.body);
-            // The newest is the last.
+            // The newest token is the last one.
             sync_token = &other.sync_token;
         }
         body.push(']');
@@ -79,7 +79,8 @@ impl Request {
 }
 
 impl Memory {
-    /// Whether the next call is to share a request if it [may](Gateway::may_share).
+    /// Whether the next call is to share a request, if it [may](Gateway::may_share). Counts down
+    /// the calls that are sent singly.
     pub const fn shares(&mut self) -> bool {
         let shares = self.pipeline.singly == 0;
         if !shares && self.pipeline.singly < u32::MAX {
@@ -88,12 +89,13 @@ impl Memory {
         shares
     }
 
-    /// What the answer to so many commands in one request says of each.
+    /// Splits the response to `count` commands in one request.
     pub fn answers(&mut self, result: Result<Response, FailureKind>, count: usize) -> Answers {
         let response = match result {
             Ok(response) => response,
             Err(kind) => {
-                // What did not leave tells nothing of the gateway; a smaller answer may fit.
+                // A request that was not sent says nothing about the gateway. A smaller response
+                // may fit.
                 if kind == FailureKind::TooLarge
                     || kind != FailureKind::NotSent && !self.pipeline.works
                 {
@@ -114,7 +116,7 @@ impl Memory {
         if *status == 401 {
             return Answers::All(Ok(response));
         }
-        // No such path, or one that is taken for a command.
+        // The gateway has no such path, or takes the path for a command.
         let is_command =
             |body| matches!(Body::read(body), Some(Body::Error(text)) if is_unknown_command(&text));
         if matches!(status, 404 | 405 | 501) || is_command(body) {
@@ -125,8 +127,7 @@ impl Memory {
             self.pipeline.doubt();
             return Answers::All(Ok(response));
         }
-        // An error that is nobody's in particular: whoever said it may have executed some of them
-        // before.
+        // An error without a command: the gateway may have executed some of them before.
         let kind = response.told_of(failure(*status));
         if !self.pipeline.works || matches!(kind, FailureKind::Garbled { .. }) {
             self.pipeline.doubt();
@@ -134,7 +135,7 @@ impl Memory {
         Answers::All(Err(kind))
     }
 
-    /// Somebody has waited in vain for the answer to several commands in one request.
+    /// Records that a caller has stopped waiting for the response to several commands.
     pub const fn unanswered(&mut self) {
         if !self.pipeline.works {
             self.pipeline.doubt();
@@ -143,7 +144,8 @@ impl Memory {
 }
 
 impl Pipeline {
-    /// Once more later, and then never again unless it works.
+    /// Sends the next calls singly, then tries one more pipeline; after a second doubt, sends all
+    /// calls singly.
     const fn doubt(&mut self) {
         if self.singly == 0 {
             self.singly = if self.doubted { u32::MAX } else { SINGLY };

@@ -1,9 +1,8 @@
-//! A stream of messages, as it comes in: server-sent events in Upstash's dialect, one JSON object
-//! after the other in Webdis'.
+//! Incremental parser of a stream of messages: server-sent events in Upstash's dialect, JSON
+//! objects in Webdis'.
 //!
-//! What is heard is a hint and nothing else, so of a message no more is looked at than the number
-//! that it is. Memory is bounded whatever is sent: the beginning of a line or an object tells what
-//! it is.
+//! A message is only a hint, so the parser reads no more of it than its number. Memory is bounded
+//! whatever the gateway sends: the beginning of a line or an object identifies it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,14 +10,14 @@ use alloc::vec::Vec;
 use super::Dialect;
 use crate::protocol::calls::Message;
 
-/// What a gateway means by the status with which it answers a request for a stream.
+/// The meaning of the status of a response to a request for a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
-    /// Here it is.
+    /// The stream is open.
     Stream,
-    /// There are too many, or it is out of order: later, perhaps.
+    /// Too many streams, or a temporary failure: retry later.
     NotNow,
-    /// It has none, or will not have it.
+    /// The gateway has no streams, or refuses them.
     Never,
 }
 
@@ -32,46 +31,46 @@ impl Opened {
     }
 }
 
-/// One thing that a stream says.
+/// An event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// The subscription stands from here on.
+    /// The subscription is confirmed.
     Subscribed,
-    /// Something was published.
+    /// A message was published.
     Message(Message),
 }
 
-/// So much of a message is looked at: the longest lease, how many listen, and quotation marks
-/// around it.
+/// The number of bytes that are read of a message: enough for the longest lease, the number of
+/// listeners, and quotation marks around them.
 const PAYLOAD_MAX: usize = 24;
 
-/// Reads one stream about one channel, from its first byte on.
+/// Parses one stream about one channel, from its first byte on.
 #[derive(Clone, Debug)]
 pub struct Frames {
     form: Form,
-    /// How the two kinds of frames begin that mean something.
+    /// The beginnings of the two kinds of frames that matter.
     subscribed: String,
     message: String,
-    /// The beginning of the frame that is under way, or of the last one.
+    /// The beginning of the current frame, or of the last one.
     frame: Vec<u8>,
     is_whole: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// Lines, each of them an event. After a carriage return a line feed ends no second line.
+    /// Lines, each of them an event. A line feed after a carriage return ends no second line.
     Lines { after_return: bool },
-    /// Objects without anything between them: how deep it is in one, and whether it is in a text,
-    /// and behind a backslash there.
+    /// Adjacent objects: the nesting depth, whether the next byte is in a string, and whether it is
+    /// escaped.
     Objects { depth: usize, in_text: bool, escaped: bool },
 }
 
 impl Frames {
-    /// For a subscription by this verb to this channel.
+    /// Creates the parser of a subscription by this command to this channel.
     pub(super) fn new(dialect: Dialect, verb: &str, channel: &str) -> Self {
         let word = if verb == "ssubscribe" { "smessage" } else { "message" };
         let (form, subscribed, message) = match dialect {
-            // A comma in the channel is one like any other: the whole beginning is compared.
+            // A comma in the channel needs no escape: the whole beginning is compared.
             Dialect::Upstash => (
                 Form::Lines { after_return: false },
                 [verb, ",", channel, ","].concat(),
@@ -90,8 +89,7 @@ impl Frames {
         Self { form, subscribed, message, frame: Vec::new(), is_whole: false }
     }
 
-    /// Takes the next bytes up to the end of something that means something; answers what that is,
-    /// and what is left.
+    /// Parses bytes up to the next event; returns the event and the remaining bytes.
     pub fn next<'a>(&mut self, bytes: &'a [u8]) -> Option<(Heard, &'a [u8])> {
         let mut rest = bytes;
         while let Some((byte, after)) = rest.split_first() {
@@ -113,8 +111,7 @@ impl Frames {
         None
     }
 
-    /// What the frame carries: of an event's line what stands behind `data:`, and one space that
-    /// may follow it.
+    /// The content of the frame: for a line, the text after `data:` and an optional space.
     fn said(&self) -> &[u8] {
         match self.form {
             Form::Lines { .. } => {
@@ -125,7 +122,7 @@ impl Frames {
         }
     }
 
-    /// Takes a byte; whether a frame is whole with it.
+    /// Adds a byte, and returns whether it ends a frame.
     fn ends_with(&mut self, byte: u8) -> bool {
         match &mut self.form {
             Form::Lines { after_return } => {
@@ -157,7 +154,7 @@ impl Frames {
     }
 
     fn keep(&mut self, byte: u8) {
-        // Room for `data: ` in front.
+        // Includes `data: ` before the content.
         let most = self.subscribed.len().max(self.message.len()) + 8 + PAYLOAD_MAX;
         if self.frame.len() < most {
             self.frame.push(byte);

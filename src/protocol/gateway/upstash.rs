@@ -1,8 +1,8 @@
-//! Upstash's REST dialect: `["EVALSHA", sha1, count, keys…, args…]` up, `{"result"}` or `{"error"}`
-//! down.
+//! Upstash's REST dialect: the request is `["EVALSHA", sha1, count, keys…, args…]`, the response
+//! `{"result"}` or `{"error"}`.
 //!
-//! With `["WAIT", replicas, ms]` behind it in one list where replicas are to have what it writes;
-//! both answers in one list then.
+//! A call that requires replicas adds `["WAIT", replicas, ms]` in one list, and both replies arrive
+//! in one list.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -15,7 +15,8 @@ use crate::protocol::reply::Cell;
 use crate::protocol::script::ScriptCall;
 use crate::time::millis;
 
-/// Every element a JSON string: a number would pass through the gateway's floating point.
+/// Encodes a call. Every element is a JSON string: a number would pass through the gateway's
+/// floating point.
 pub(super) fn encode(call: &ScriptCall, form: Form) -> String {
     let count = call.keys().len().to_string();
     let whole;
@@ -29,7 +30,7 @@ pub(super) fn encode(call: &ScriptCall, form: Form) -> String {
     let mut elements: Vec<&str> = Vec::with_capacity(3 + call.keys().len() + call.args().len());
     elements.extend([verb, text, &count]);
     elements.extend(call.keys().iter().chain(call.args()).map(String::as_str));
-    // Writing strings into memory cannot fail; an empty body would be refused by any gateway.
+    // Writing strings into memory cannot fail; any gateway would reject an empty body.
     let command = serde_json::to_string(&elements).unwrap_or_default();
     match call.replicas() {
         None => command,
@@ -40,20 +41,21 @@ pub(super) fn encode(call: &ScriptCall, form: Form) -> String {
     }
 }
 
-/// The body decides before the status does; what is neither a result nor an error tells nothing.
+/// Decodes a response. The body counts more than the status; without a result or an error the
+/// outcome is unknown.
 pub(super) fn decode(status: u16, body: &[u8], path: &str) -> Decoded {
     decoded(status, body, Body::read(body), None, path)
 }
 
-/// The same for a script and the wait for its replicas, which does not count unless the script has
-/// run.
+/// Decodes the response to a script and the `WAIT` for its replicas, which counts only if the
+/// script has run.
 pub(super) fn decode_replicated(status: u16, body: &[u8], path: &str) -> Decoded {
     if let Some([script, replicas]) = Body::read_two(body) {
         return decoded(status, body, Some(script), acknowledged(&replicas), path);
     }
     match Body::read(body) {
-        // No such path, or one that is taken for a command: only two commands in one request can be
-        // waited for.
+        // The gateway has no such path, or takes the path for a command: `WAIT` needs two commands
+        // in one request.
         Some(Body::Error(text)) if is_about_path(&text, path) => error(status, &text, path),
         Some(Body::Error(text)) if holds(&text, UNKNOWN_COMMAND) => unsupported(),
         _ if matches!(status, 404 | 405 | 501) => unsupported(),
@@ -79,8 +81,8 @@ fn decoded(
     }
 }
 
-/// How many replicas a wait has counted. None that is known of when it broke off, as with a master
-/// that turns into a replica; `None` when there is no such command.
+/// The number of replicas that a `WAIT` counted: 0 if it was interrupted, as on a master that
+/// becomes a replica; `None` if the command is refused.
 fn acknowledged(replicas: &Body) -> Option<u32> {
     match replicas {
         Body::Error(text) => (!matches!(code(text), "ERR" | "NOPERM")).then_some(0),

@@ -1,11 +1,11 @@
-//! What an error, or a status without a body that tells, means in any dialect.
+//! The meaning, in any dialect, of an error, and of a status without a known body.
 
 use alloc::string::ToString as _;
 
 use super::Decoded;
 use crate::error::{FailureKind, Refusal, RefusalKind};
 
-/// What is known after a response that is neither a result nor an error of Redis.
+/// The failure that a response proves which is neither a result nor an error of Redis.
 pub(super) const fn failure(status: u16) -> FailureKind {
     match status {
         300..400 => FailureKind::Redirected,
@@ -18,7 +18,7 @@ fn not_a_gateway(status: u16) -> Refusal {
     Refusal::new(RefusalKind::NotAGateway, ["HTTP ", &status.to_string()].concat())
 }
 
-/// What a body means that is neither a result nor an error.
+/// The meaning of a body that is neither a result nor an error.
 pub(super) fn unreadable(status: u16, body: &[u8]) -> Decoded {
     if matches!(status, 404 | 405 | 410) {
         return Decoded::Refused(not_a_gateway(status));
@@ -39,9 +39,9 @@ pub(super) fn is_page(status: u16, body: &[u8]) -> bool {
     matches!(status, 200..300) && (begins_with(b"<!doctype html") || begins_with(b"<html"))
 }
 
-/// What an error text means: Redis' own, or the gateway's. `path` is that of the gateway's address.
+/// The meaning of an error text of Redis or the gateway. `path` is that of the gateway's address.
 pub(super) fn error(status: u16, text: &str, path: &str) -> Decoded {
-    // Some gateways put words of their own in front, so the codes are looked for anywhere.
+    // Some gateways put a text of their own in front, so the codes are searched for anywhere.
     let says = |word: &str| text.split(|c: char| !c.is_ascii_uppercase()).any(|part| part == word);
     if says("NOSCRIPT") {
         return Decoded::UnknownHash;
@@ -50,11 +50,10 @@ pub(super) fn error(status: u16, text: &str, path: &str) -> Decoded {
     let refusal = match (known, status) {
         (Some((word, kind)), _) => Refusal::new(*kind, *word),
         (None, 401 | 403) => Refusal::new(RefusalKind::Unauthorized, code(text)),
-        // An error that is not Redis' own, from a gateway that failed: it may have failed after the
-        // script had run.
+        // A failed gateway's own error: the script may have run before the failure.
         (None, 429 | 500..) => return Decoded::Indeterminate(failure(status)),
-        // Not Redis' words, at a status that Redis' own errors come with: the gateway's, and who
-        // knows when it said them.
+        // Not an error of Redis, with a status that Redis' errors have: the gateway's, and the
+        // script may have run before.
         (None, 200..300 | 400 | 408) if code(text).is_empty() => {
             return Decoded::Indeterminate(failure(status));
         }
@@ -76,12 +75,12 @@ pub(super) fn error(status: u16, text: &str, path: &str) -> Decoded {
     }
 }
 
-/// Whether an error says that there is no such command: Redis' words, and Upstash's.
+/// Whether an error says that there is no such command, in Redis' or Upstash's words.
 pub(super) fn is_unknown_command(text: &str) -> bool {
     holds(text, UNKNOWN_COMMAND) || holds(text, UNAVAILABLE_COMMAND)
 }
 
-/// How Redis begins to say so.
+/// The beginning of Redis' error for an unknown command.
 pub(super) const UNKNOWN_COMMAND: &str = "unknown command";
 const UNAVAILABLE_COMMAND: &str = "command is not available";
 const WRONG_ARITY: &str = "wrong number of arguments for";
@@ -99,9 +98,9 @@ pub(super) fn is_about_path(text: &str, path: &str) -> bool {
     !command.is_empty() && path.split('/').any(|part| part.eq_ignore_ascii_case(command))
 }
 
-/// What Redis says about a script that does not compile, without the line: `Error compiling script
-/// (new function): user_script:1: unexpected symbol near '+'`. A quoted literal of the script is
-/// left out.
+/// The diagnostic of a script that does not compile, without the line number: `Error compiling
+/// script (new function): user_script:1: unexpected symbol near '+'`. Omits a quoted literal of the
+/// script.
 fn compile_error(text: &str) -> Option<&str> {
     const CHUNK: &str = "user_script:";
     let start = position(text, "error compiling script")?;
@@ -117,24 +116,24 @@ fn compile_error(text: &str) -> Option<&str> {
     Some(if is_literal || near.len() > NEAR_MAX { message } else { diagnostic })
 }
 
-/// The most bytes of a script that an error quotes.
+/// The largest number of bytes of a script that an error quotes.
 const NEAR_MAX: usize = 40;
 
-/// What a Redis without script flags says about the key-locking line.
+/// The error of a Redis without script flags for the key-locking line.
 const SHEBANG_SYMBOL: &str = "unexpected symbol near '#'";
 
-/// Whether a text holds a phrase, whatever the case.
+/// Whether a text contains a phrase, ignoring case.
 pub(super) fn holds(text: &str, phrase: &str) -> bool {
     position(text, phrase).is_some()
 }
 
-/// Where a phrase begins in a text, whatever the case.
+/// The position of a phrase in a text, ignoring case.
 fn position(text: &str, phrase: &str) -> Option<usize> {
     let mut parts = text.as_bytes().windows(phrase.len());
     parts.position(|part| part.eq_ignore_ascii_case(phrase.as_bytes()))
 }
 
-/// Errors of Redis that prove that nothing was done, and what they mean.
+/// Errors of Redis that prove that nothing was executed, and their meanings.
 const KNOWN: [(&str, RefusalKind); 15] = [
     ("WRONGPASS", RefusalKind::Unauthorized),
     ("NOAUTH", RefusalKind::Unauthorized),
@@ -153,7 +152,7 @@ const KNOWN: [(&str, RefusalKind); 15] = [
     ("CROSSSLOT", RefusalKind::Other),
 ];
 
-/// The first word, when it is a code: capitals only. Anything else might quote an argument.
+/// The first word if it is a code, of capitals only. Other words may quote an argument.
 pub(super) fn code(text: &str) -> &str {
     let word = text.split_ascii_whitespace().next().unwrap_or_default();
     if word.len() <= 24 && word.bytes().all(|byte| byte.is_ascii_uppercase()) { word } else { "" }

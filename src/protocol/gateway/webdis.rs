@@ -1,5 +1,5 @@
-//! Webdis' dialect: `EVALSHA/sha1/count/keys…/args…` up, percent-encoded, and an object with the
-//! verb as its only key down.
+//! Webdis' dialect: the request is `EVALSHA/sha1/count/keys…/args…`, percent-encoded, the response
+//! an object with the command as its only key.
 //!
 //! Every Redis error comes with status 200, as `[false, text]`.
 
@@ -11,9 +11,9 @@ use super::{Decoded, Form, encoded};
 use crate::error::{Refusal, RefusalKind};
 use crate::protocol::script::ScriptCall;
 
-/// What can be sent at all. Webdis cuts every element off at its first zero byte, which would make
-/// two names one; and it has many connections to Redis, so what waits for replicas would wait for
-/// another connection's writes.
+/// Whether Webdis can execute the call. It truncates every element at its first zero byte, which
+/// would make two names one; and it has many connections to Redis, so a `WAIT` could count the
+/// writes of another connection.
 pub(super) fn can_send(call: &ScriptCall) -> bool {
     let is_whole = |text: &String| !text.contains('\0');
     call.replicas().is_none()
@@ -21,7 +21,7 @@ pub(super) fn can_send(call: &ScriptCall) -> bool {
         && (call.sha1(false).is_some() || is_whole(&call.source(false)))
 }
 
-/// The verb as it is sent, and as the answer repeats it.
+/// The command of the request, which the response repeats.
 fn verb(call: &ScriptCall, form: Form) -> &'static str {
     if form.whole || call.sha1(false).is_none() { "EVAL" } else { "EVALSHA" }
 }
@@ -48,7 +48,7 @@ pub(super) fn decode(call: &ScriptCall, form: Form, status: u16, body: &[u8]) ->
         // Webdis reads its commands from the body alone.
         Some(Body::Error(text)) => error(status, &text, ""),
         Some(Body::Result(cells)) if status == 200 => Decoded::Cells { cells, acknowledged: None },
-        // How it says that this verb is not for this user; nothing is in it then.
+        // The response to a command that this user may not use; its body is empty.
         None if status == 403 && body.is_empty() => {
             Decoded::Refused(Refusal::new(RefusalKind::Unauthorized, ""))
         }

@@ -1,4 +1,4 @@
-//! From a key or a channel back to the name: for whoever sees calls of others.
+//! Parses keys and channels back to names, for a gateway that checks the calls of its clients.
 
 use alloc::vec::Vec;
 
@@ -8,37 +8,37 @@ use super::{
 };
 use crate::name::{GuardKey, LockName, OwnerId};
 
-/// The owner whose latch of this name it is.
+/// Returns the owner, if the key is a latch of this name.
 pub(crate) fn latch_owner(name: &LockName, key: &str) -> Option<OwnerId> {
     let (_, owner) = owned(key)?;
     OwnerId::parse(owner).filter(|owner| latch(name, *owner) == key)
 }
 
-/// The owner whose read hold of this name lives for as long as this does.
+/// Returns the owner, if the key is the timeout key of a read hold of this name.
 pub(crate) fn read_timeout_owner(name: &LockName, key: &str) -> Option<OwnerId> {
     let (hold, _) = key.rsplit_once(READ_TIMEOUT)?;
     let (_, owner) = owned(hold)?;
     OwnerId::parse(owner).filter(|owner| read_timeout(name, *owner) == key)
 }
 
-/// The names of which this may be a record: two for a name that is nothing but a hash tag, whose
+/// Returns the names that the key may be a record of: two for a name that is only a hash tag, whose
 /// keys are those of the name in its braces, except for the first.
 pub(crate) fn record_names(key: &str) -> Vec<LockName> {
     let form = ours(key).and_then(|rest| rest.rsplit_once(':'));
     form.map_or_else(Vec::new, |(form, _)| names(form))
 }
 
-/// The names of which these may be the permits that are held.
+/// Returns the names that the key may have the held permits of.
 pub(crate) fn held_permits_names(key: &str) -> Vec<LockName> {
     key.strip_suffix(HELD_PERMITS).map_or_else(Vec::new, names)
 }
 
-/// The names of which this may be what ours hold.
+/// Returns the names that the key may have the holds of, as our owners have them on a semaphore.
 pub(crate) fn holds_names(key: &str) -> Vec<LockName> {
     ours(key).and_then(|rest| rest.strip_suffix(HOLDS)).map_or_else(Vec::new, names)
 }
 
-/// The guarded keys of which this may be the fence.
+/// Returns the guarded keys that the key may be the fence of.
 pub(crate) fn fence_keys(key: &str) -> Vec<GuardKey> {
     let Some(form) = ours(key).and_then(|rest| rest.strip_suffix(FENCE)) else { return Vec::new() };
     let tagged = GuardKey::parse(form).ok().filter(GuardKey::is_tagged);
@@ -46,7 +46,8 @@ pub(crate) fn fence_keys(key: &str) -> Vec<GuardKey> {
     plain.filter(|key| !key.is_tagged()).into_iter().chain(tagged).collect()
 }
 
-/// The names of which this may be a channel. Where it may be the channel of one waiter, it is that.
+/// Returns the names that the channel may belong to. A channel that may be one waiter's is taken
+/// for that.
 pub(crate) fn channel_names(channel: &str) -> Vec<LockName> {
     if let Some(rest) = channel.strip_prefix(COUNT_DOWN_CHANNEL) {
         let name = rest.strip_suffix('}').and_then(|name| LockName::parse(name).ok());
@@ -63,20 +64,20 @@ pub(crate) fn channel_names(channel: &str) -> Vec<LockName> {
     }
 }
 
-/// The names that have a key of this spelling beside their first one: what stands under a bare name
-/// may be in their way.
+/// Returns the names that have a key of this spelling in addition to their first one. An object
+/// with this text as its name would use that key.
 pub(crate) fn beside(text: &str) -> Vec<LockName> {
     let readers = text.rsplit_once(READ_TIMEOUT).and_then(|(hold, _)| owned(hold));
     let readers = readers.map_or_else(Vec::new, |(form, _)| names(form));
     if readers.is_empty() { held_permits_names(text) } else { readers }
 }
 
-/// What stands behind the beginning of ours.
+/// Returns the rest of a key of ours, after the common beginning.
 fn ours(key: &str) -> Option<&str> {
     key.strip_prefix(OURS)?.strip_prefix(':')
 }
 
-/// The two sides of what ends with an owner, ours or one of Redisson's.
+/// Splits a text that ends with an owner, ours or one of Redisson's.
 fn owned(text: &str) -> Option<(&str, &str)> {
     let (rest, number) = text.rsplit_once(':')?;
     let (form, uuid) = rest.rsplit_once(':')?;
@@ -84,7 +85,7 @@ fn owned(text: &str) -> Option<(&str, &str)> {
     text.get(form.len() + 1..).filter(|_| is_owner).map(|owner| (form, owner))
 }
 
-/// The names that have this form in prefixes and suffixes.
+/// Returns the names that have this form in prefixes and suffixes.
 fn names(form: &str) -> Vec<LockName> {
     let tagged = LockName::parse(form).ok().filter(LockName::is_tagged);
     let plain = in_braces(form).and_then(|name| LockName::parse(name).ok());
@@ -140,7 +141,7 @@ mod tests {
         };
         assert_eq!(read(holds_names("el:{a}:held")), ["a", "{a}"]);
         assert_eq!(read(holds_names("el:{a}b:held")), ["{a}b"]);
-        // A waiter's channel is its lock's, although a lock could be named like it.
+        // The channel of a waiter counts as its lock's, although a lock could have such a name.
         let waiter = "redisson_lock__channel:{a}:00000000-0000-8000-8000-000000000000:1";
         assert_eq!(read(channel_names(waiter)), ["a", "{a}"]);
         for foreign in

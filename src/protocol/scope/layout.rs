@@ -1,57 +1,57 @@
-//! How the keys and the arguments of a script are described.
+//! Descriptions of the keys and the arguments of a script.
 
 use alloc::string::String;
 
 use super::{ObjectKind, Right};
 use crate::name::LockName;
 
-/// The most names of one call: as many as a multi-lock has members.
+/// The largest number of names in one call: the members of a multi-lock.
 pub(super) const NAMES_MAX: usize = 100;
 
-/// How a key or a channel of a name is spelt.
+/// A function that spells a key or a channel of a name.
 pub(super) type Spell = fn(&LockName) -> String;
 
-/// What stands in one place of KEYS.
+/// The kind of one key in KEYS.
 #[derive(Clone, Copy)]
 pub(super) enum Key {
     /// The name itself.
     Name,
     /// The latch of the owner.
     Latch,
-    /// The latch of another owner: a previous one, or the same one's on the other side.
+    /// The latch of another owner: a previous one, or the same client's on the other side.
     OtherLatch,
     /// The record of the request.
     Record,
-    /// What the owner's read hold lives for.
+    /// The timeout key of the owner's read hold.
     ReadTimeout,
-    /// What another's does.
+    /// The timeout key of another owner's read hold.
     OtherReadTimeout,
-    /// Of the name alone.
+    /// A key that only the name determines.
     Of(Spell),
 }
 
-/// What stands in one place of ARGV.
+/// The kind of one argument in ARGV.
 #[derive(Clone, Copy)]
 pub(super) enum Arg {
-    /// The owner, in one of these forms: with nothing behind it, or what marks a writer.
+    /// The owner, with one of these suffixes: none, or a writer's.
     Owner(&'static [&'static str]),
-    /// Another owner.
+    /// Another owner, with this suffix.
     Other(&'static str),
-    /// A lease; and how a hold without an end is written, where there is such.
+    /// A lease, or this text for a hold without an end.
     Lease(Option<&'static str>),
-    /// A whole number up to this one.
+    /// A whole number up to this value.
     UpTo(u64),
-    /// A whole number from 1 up to this one.
+    /// A whole number from 1 to this value.
     Positive(u64),
     /// The constant that the library sends.
     Exactly(u64),
     /// A setting of a fair lock's queue, up to `max`. Only a caller with a full token may go
     /// outside of `scoped`.
     Setting { max: u64, scoped: (u64, u64) },
-    /// The allowance for the clock skew of Redisson's clients, which lengthens a hold.
+    /// The tolerated clock skew of Redisson's clients, which lengthens a hold.
     PeerSkew,
-    /// How long something is kept in milliseconds: from `min` up to ten years. 0 means without an
-    /// end, and so does empty where that is accepted.
+    /// A life in milliseconds: from `min` to ten years. 0 means without an end, and so does an
+    /// empty text if `or_empty`.
     Life { min: u64, or_empty: bool },
     /// A whole number that may be negative, up to Java's `int` in both directions.
     Int,
@@ -61,34 +61,34 @@ pub(super) enum Arg {
     Stored,
     /// `f` or `x` for each name.
     Kinds,
-    /// What a name spells.
+    /// A text that the name determines.
     Of(Spell),
     /// The channel of each name.
     Channels,
-    /// All that follow are ids of permits.
+    /// Ids of permits, to the end of ARGV.
     Ids,
-    /// All that follow are fields of values.
+    /// Fields of values, to the end of ARGV.
     Fields,
     /// The value of a guarded key: any text.
     Value,
-    /// Empty, or this.
+    /// This argument, or an empty text.
     Maybe(&'static Self),
 }
 
-/// The KEYS and ARGV of a script, and what its caller must be allowed to do.
+/// The KEYS and ARGV of a script, and the right that its caller needs.
 pub(super) struct Layout {
-    /// `None`: a record that belongs to objects of every kind.
+    /// `None` for records, which belong to objects of every kind.
     pub(super) kind: Option<ObjectKind>,
-    /// `None`: any right will do.
+    /// `None` if any right is enough.
     pub(super) right: Option<Right>,
     pub(super) keys: &'static [Key],
     /// Keys that are repeated for each name, the name first.
     pub(super) each: &'static [Key],
     /// Optional keys after all others.
     pub(super) more: &'static [Key],
-    /// From ARGV 5 on.
+    /// The arguments from ARGV 5 on.
     pub(super) args: &'static [Arg],
-    /// How many of `args` are required.
+    /// The number of required `args`.
     pub(super) min_args: usize,
     /// Whether the object may be created without an end.
     pub(super) lasting: bool,
@@ -125,8 +125,8 @@ impl Layout {
         Self { lasting: true, ..self }
     }
 
-    /// Whether a call may have this number of keys. Checked before any key is looked at, so that
-    /// the work for a call is linear in its size.
+    /// Whether a call may have this number of keys. Checked before the keys are read, so that the
+    /// work for a call is linear in its size.
     pub(super) fn allows_keys(&self, count: usize) -> bool {
         let Some(rest) = count.checked_sub(self.keys.len()) else { return false };
         if self.each.is_empty() {

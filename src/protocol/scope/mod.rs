@@ -1,9 +1,9 @@
-//! What a call touches and needs, for a gateway whose scoped tokens allow calls about some names
-//! only.
+//! Finds the names that a call touches and the right that it needs, for a gateway whose scoped
+//! tokens allow calls about some names only.
 //!
-//! Nothing is guessed. A call is read by the layout of its script, each key is spelt anew from the
-//! name that was found and has to be that, and each argument has to be one that this library could
-//! have sent. Any other call is refused.
+//! Nothing is guessed. A call is parsed by the layout of its script; each key must equal the one
+//! that its name spells; and each argument must be one that this library could have sent. Any other
+//! call is refused.
 
 mod layout;
 mod read;
@@ -20,19 +20,19 @@ use crate::timing::{HORIZON, LeaseTime, PeerSkew, ROUND_MAX};
 
 pub use read::touched;
 
-/// How far ahead of Redis' clock a fencing token may be that a call brings along. The scripts check
-/// it by Redis' clock.
+/// The furthest that a fencing token of a call may be ahead of Redis' clock. The scripts check it
+/// by Redis' clock.
 pub const TOKEN_AHEAD_MAX: Duration = Duration::from_secs(60);
 
-/// How far ahead of Redis' clock the not-after of a call can be: the longest wait under one request
-/// id, and its horizon.
+/// The furthest that the not-after of a call may be ahead of Redis' clock: the longest wait under
+/// one request id, and its horizon.
 pub const NOT_AFTER_AHEAD_MAX: Duration = ROUND_MAX.saturating_add(HORIZON);
 
-/// The skew of Redisson's clocks that calls allow for unless the client sets another: 1 s.
+/// The default skew of Redisson's clocks that calls allow for: 1 s.
 pub const PEER_SKEW_DEFAULT: Duration = PeerSkew::DEFAULT.get();
 
-/// The kinds of objects whose keys can be told apart by their names only: Redis has a string under
-/// the name of all but the locks.
+/// The kinds of objects whose keys only their names tell apart: all but locks have a string under
+/// the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ObjectKind {
@@ -45,11 +45,11 @@ pub enum ObjectKind {
     Permits,
     /// Count-down latches.
     Latch,
-    /// Keys of the caller's own that a guard watches over.
+    /// Guarded keys of the caller's own.
     Guard,
 }
 
-/// What a call needs a right for.
+/// The rights that calls may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Right {
@@ -68,11 +68,11 @@ pub enum Right {
 }
 
 impl Right {
-    /// All of them.
+    /// All rights.
     pub const ALL: [Self; 6] =
         [Self::Hold, Self::Count, Self::Manage, Self::Guard, Self::Force, Self::Majority];
 
-    /// The name by which a token has it.
+    /// The right's name in a token.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hold => "hold",
@@ -84,7 +84,7 @@ impl Right {
         }
     }
 
-    /// Reads a name.
+    /// Parses the name of a right.
     ///
     /// # Errors
     /// [`InvalidOption`] for a name that no right has.
@@ -95,35 +95,35 @@ impl Right {
     }
 }
 
-/// What one call touches and needs.
+/// The names that one call touches, and the rights and amounts that it needs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Touched {
-    /// For each object, the names that its keys may belong to: several where the call leaves open
-    /// which.
+    /// For each object, the names that its keys may belong to: several if the call does not
+    /// determine one.
     subjects: Vec<Vec<String>>,
     /// The kind of the objects; `None` for the cancellation of a request, which belongs to no kind.
     pub kind: Option<ObjectKind>,
     /// The right that the call needs; `None` if any will do.
     pub right: Option<Right>,
-    /// The lease that the call asks for, if any.
+    /// The requested lease, if any.
     pub lease: Option<LeaseTime>,
-    /// The skew of Redisson's clocks that the call allows for. It lengthens what other clients wait
-    /// for.
+    /// The skew of Redisson's clocks that the call allows for. It lengthens the waits of other
+    /// clients.
     pub peer_skew: Option<Duration>,
-    /// Whether the settings of a fair lock's queue are others than a client sends by default.
+    /// Whether a setting of a fair lock's queue is beyond a client's defaults.
     pub has_own_settings: bool,
     /// The objects that may stay without an end, or for more than a day, after this call.
     pub lasting: Vec<String>,
-    /// The size of the value that is written to a guarded key, in bytes.
+    /// The size of the value for a guarded key, in bytes.
     pub value_bytes: usize,
-    /// The end of the time in which Redis may run the call, by Redis' clock in milliseconds. The
-    /// call is remembered until then.
+    /// The not-after of the call, by Redis' clock in milliseconds. Redis remembers the call until
+    /// then.
     pub not_after: Option<u64>,
-    /// The fencing token that the call stores.
+    /// The fencing token that the call stores, if any.
     pub stores: Option<FencingToken>,
 }
 
-/// Not the names.
+/// Omits the names.
 impl core::fmt::Debug for Touched {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Touched").field("lease", &self.lease).finish_non_exhaustive()
@@ -131,18 +131,19 @@ impl core::fmt::Debug for Touched {
 }
 
 impl Touched {
-    /// The names of locks and other objects, and the guarded keys. Of two that share the keys which
-    /// were seen (`a` and `{a}`, when the call does not say the first key) the one without braces.
+    /// The names of locks and other objects, and the guarded keys. If two names share the keys of
+    /// the call (`a` and `{a}`, when the call does not contain the first key), returns the one
+    /// without braces.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.subjects.iter().filter_map(|names| names.first()).map(String::as_str)
     }
 }
 
-/// The names with a common beginning.
+/// A common beginning of names.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Prefix(String);
 
-/// Not the text: it is the beginning of names.
+/// Omits the text: it is the beginning of names.
 impl core::fmt::Debug for Prefix {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Prefix(..)")
@@ -150,11 +151,11 @@ impl core::fmt::Debug for Prefix {
 }
 
 impl Prefix {
-    /// Checks a beginning: 1 to 512 bytes of UTF-8 without control characters, which is not one of
-    /// keys that no name has.
+    /// Checks a prefix: 1 to 512 bytes of UTF-8 without control characters, and no beginning of the
+    /// library's or Redisson's own keys.
     ///
-    /// Names begin with it letter by letter, so it should end with a separator: `app:` has not
-    /// `apple`.
+    /// Names are compared byte by byte, so a prefix should end with a separator: `app:` does not
+    /// cover `apple`.
     ///
     /// # Errors
     /// [`InvalidOption`] for any other text.
@@ -170,26 +171,25 @@ impl Prefix {
         Ok(Self(text.into()))
     }
 
-    /// Whether names with one prefix share keys with names that have the other. A brace in front is
-    /// not compared: the permits of `app:x` are kept under `{app:x}:timeout`, which begins with
-    /// `{app:`.
+    /// Whether names with one prefix share keys with names that have the other. Leading braces are
+    /// ignored: the permits of `app:x` are kept under `{app:x}:timeout`, which begins with `{app:`.
     pub fn overlaps(&self, other: &Self) -> bool {
         let (a, b) = (self.0.trim_start_matches('{'), other.0.trim_start_matches('{'));
         a.starts_with(b) || b.starts_with(a)
     }
 
-    /// Whether everything that a call touches belongs to names with this beginning.
+    /// Whether all objects that a call touches have names with this prefix.
     pub fn covers(&self, touched: &Touched) -> bool {
         touched.subjects.iter().all(|names| names.iter().any(|name| self.has(name)))
     }
 
-    /// Whether a channel belongs to a name with this beginning.
+    /// Whether a channel belongs to a name with this prefix.
     pub fn covers_channel(&self, channel: &str) -> bool {
         key::channel_names(channel).iter().any(|name| self.has(name.as_str()))
     }
 
-    /// A name may be spelt like a key of another one: `{a}:timeout` is where the permits of `a` are
-    /// kept.
+    /// Whether a name has this prefix. A name may be spelt like a key of another one, which must
+    /// have the prefix as well: the permits of `a` are kept under `{a}:timeout`.
     fn has(&self, name: &str) -> bool {
         let others = key::beside(name);
         name.starts_with(&self.0)

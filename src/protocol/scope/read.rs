@@ -1,4 +1,4 @@
-//! From KEYS and ARGV to what they touch.
+//! Parses KEYS and ARGV to the names and amounts of a call.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -16,24 +16,24 @@ use crate::protocol::key;
 use crate::protocol::script::{Script, scripts};
 use crate::timing::{LeaseTime, PeerSkew};
 
-/// The most permits of one call.
+/// The largest number of permits in one call.
 const IDS_MAX: usize = 1000;
-/// The most keys of one call: a latch, and two for each member of a multi-lock.
+/// The largest number of keys in one call: a latch, and two for each member of a multi-lock.
 const KEYS_MAX: usize = 1 + 2 * NAMES_MAX;
-/// The most arguments of one call: those before the ids of permits, and the ids.
+/// The largest number of arguments in one call: those before the ids of permits, and the ids.
 const ARGS_MAX: usize = 16 + IDS_MAX;
 /// The longest life in milliseconds: ten years.
 const LIFE_MAX: u64 = 315_360_000_000;
-/// Whatever is kept for longer than this counts as kept without an end, in milliseconds.
+/// The longest life in milliseconds that does not count as lasting: one day.
 const LASTING: u64 = 24 * 60 * 60 * 1000;
-/// Two words of 64 bits in base64, without padding.
+/// The length of a value's field: two words of 64 bits in base64, without padding.
 const FIELD_LENGTH: usize = 22;
 
 /// Returns what a call of this script with these keys and arguments touches, or `None` unless this
 /// library could have made the call.
 ///
 /// The work is linear in the size of the call, and calls with too many keys or arguments are
-/// refused before any of them is looked at. A caller's own script (`eval`) is always refused: its
+/// refused before any of them is read. A caller's own script (`eval`) is always refused: its
 /// effects cannot be known.
 pub fn touched(script: &Script, keys: &[&str], args: &[&str]) -> Option<Touched> {
     if keys.len() > KEYS_MAX || args.len() > ARGS_MAX {
@@ -71,8 +71,8 @@ fn text(name: &LockName) -> String {
     name.as_str().into()
 }
 
-/// The names that a call may be about: one set of them, but for calls that do not say the first key
-/// of their object.
+/// The names that a call may be about: one list of names, or several if the call does not contain
+/// the first key of its object.
 fn named(layout: &Layout, keys: &[&str]) -> Vec<Vec<LockName>> {
     let parse = |name: &&str| LockName::parse(name).ok();
     if !layout.each.is_empty() {
@@ -100,7 +100,8 @@ fn are_distinct(names: &[LockName]) -> bool {
     names.iter().collect::<BTreeSet<_>>().len() == names.len()
 }
 
-/// The guarded key whose fence comes first, and which comes next where it is written to.
+/// The names of a guarded key whose fence is the first key, followed by the key itself if it is
+/// written.
 fn guarded(keys: &[&str], is_written: bool) -> Option<Vec<String>> {
     let (fence, key) = keys.split_first()?;
     let fits = |guarded: &GuardKey| {
@@ -112,7 +113,7 @@ fn guarded(keys: &[&str], is_written: bool) -> Option<Vec<String>> {
     (!keys.is_empty()).then_some(keys)
 }
 
-/// What was found while a call was read.
+/// The values that were found while parsing a call.
 #[derive(Clone, Default)]
 struct Said {
     owner: Option<OwnerId>,
@@ -153,7 +154,7 @@ impl Said {
         }
     }
 
-    /// Whether these are the keys of a call about these names.
+    /// Checks that these are the keys of a call about these names.
     fn fits(
         &mut self,
         layout: &Layout,
@@ -188,7 +189,7 @@ impl Said {
         fits.then_some(())
     }
 
-    /// Reads the arguments of a call, of which the first `min` are required.
+    /// Parses the arguments of a call; the first `min` are required.
     fn all(&mut self, args: &[Arg], min: usize, found: &[&str], names: &[LockName]) -> Option<()> {
         let mut rest = found.iter();
         for (place, arg) in args.iter().enumerate() {
@@ -273,7 +274,7 @@ impl Said {
     }
 }
 
-/// Takes note of an owner, or compares it with the one that was noted.
+/// Records an owner, or compares it with the recorded one.
 fn agrees(noted: &mut Option<OwnerId>, found: OwnerId) -> bool {
     *noted.get_or_insert(found) == found
 }
@@ -285,7 +286,7 @@ fn lease(found: &str, endless: Option<&str>) -> Option<LeaseTime> {
     LeaseTime::new(Duration::from_millis(number(found, u64::MAX)?)).ok()
 }
 
-/// A whole number in its one spelling, and not above `most`.
+/// Parses a whole number in its canonical spelling, at most `most`.
 fn number(found: &str, most: u64) -> Option<u64> {
     found.parse().ok().filter(|number: &u64| *number <= most && is_spelt(found, *number))
 }
@@ -294,7 +295,7 @@ fn is_spelt(found: &str, number: impl alloc::string::ToString) -> bool {
     number.to_string() == found
 }
 
-/// Whether it could be the field of a value: base64 of 128 bits.
+/// Whether a text has the form of a value's field: base64 of 128 bits.
 fn is_field(found: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     found.len() == FIELD_LENGTH && found.bytes().all(is_letter)
@@ -307,7 +308,7 @@ mod tests {
     use crate::protocol::calls::{LockCalls, Member};
     use crate::protocol::script::{Bound, Publish, ScriptCall};
 
-    /// A call that raises the token of two locks, as the machine of a majority makes it.
+    /// A call that raises the token of two locks, as the machine of a majority sends it.
     fn raising(token: FencingToken) -> ScriptCall {
         let member = |name| Member { name: LockName::parse(name).unwrap(), fenced: false };
         let members = ["app:a", "app:{x}"].map(member);

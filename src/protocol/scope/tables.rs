@@ -1,4 +1,4 @@
-//! Which keys and arguments each script takes, as its header says.
+//! The keys and arguments of each script, as its header documents them.
 
 use core::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::protocol::calls::FairSettings;
 use crate::protocol::key;
 use crate::timing::{FIRST_HORIZON, GuardMemory, HORIZON, ONCE_WINDOW, ROUND_MAX, TOKEN_KEPT};
 
-/// The layout of the script of this name. For scripts with several operations, `operation` (ARGV 6)
-/// chooses.
+/// Returns the layout of the script of this name; `operation` (ARGV 6) selects one for scripts with
+/// several operations.
 pub(super) fn layout(script: &str, operation: &str) -> Option<Layout> {
     let lock = || locks(script).or_else(|| fair(script)).or_else(|| sides(script));
     lock()
@@ -25,7 +25,7 @@ const fn ms(time: Duration) -> u64 {
     time.as_millis() as u64
 }
 
-/// The longest for which a request is remembered beyond its bound.
+/// The longest time that Redis remembers a request beyond its bound.
 pub(super) const KEEP_MAX: u64 = ms(FIRST_HORIZON);
 const INT_MAX: u64 = 0x7fff_ffff;
 const NUMBER_MAX: u64 = (1 << 53) - 1;
@@ -39,12 +39,11 @@ const TOKEN: Arg = Arg::UpTo(NUMBER_MAX);
 const KEPT: Arg = Arg::Exactly(ms(TOKEN_KEPT));
 const WINDOW: Arg = Arg::Exactly(ms(ONCE_WINDOW));
 const PREVIOUS_KEPT: Arg = Arg::Exactly(ms(ROUND_MAX) + ms(HORIZON));
-/// As long as the longest lease, and what counting in whole seconds may be off.
+/// The longest lease, and the error of an uptime in whole seconds.
 const DELAY: Arg = Arg::UpTo(86_400_000 + 1000);
 const PERMITS: Arg = Arg::UpTo(INT_MAX);
 const LIFE_OR_NONE: Arg = Arg::Life { min: 1, or_empty: true };
-/// How long a fence remembers its newest write. A fence that is forgotten early lets a stale write
-/// pass.
+/// The time that a fence remembers its newest write. If it ends early, a stale write passes.
 const MEMORY: Arg = Arg::Life { min: ms(GuardMemory::MIN), or_empty: false };
 const FORCE: Option<Right> = Some(Right::Force);
 const MANAGE: Option<Right> = Some(Right::Manage);
@@ -88,7 +87,7 @@ fn fair(script: &str) -> Option<Layout> {
     use Key::{Latch, Name, Of, OtherLatch, Record};
     const SETTINGS: FairSettings = FairSettings::DEFAULT;
     const LIFE: Arg = exactly(60_000, ms(SETTINGS.life));
-    // A waiter whose seat had to be restored widens its skew: once is allowed for.
+    // A waiter widens its skew after a restored seat: the limit allows that once.
     const SKEW: Arg = Arg::Setting { max: 3_600_000, scoped: (0, 4 * ms(SETTINGS.skew)) };
     const SHORT: Arg = exactly(60_000, ms(SETTINGS.short));
     const LONG: Arg = exactly(600_000, ms(SETTINGS.long));
@@ -301,7 +300,8 @@ fn cancel() -> Layout {
     Layout::new(&[Key::Record], &[WINDOW]).right(None)
 }
 
-/// The arguments of the scripts about guarded keys. For the script that writes, `operation` (ARGV 9) chooses.
+/// Returns the arguments of a guard's script; `operation` (ARGV 9) selects them for the script that
+/// writes.
 pub(super) fn guard_args(script: &str, operation: &str) -> Option<&'static [Arg]> {
     const NUMBER: Arg = Arg::UpTo(u64::MAX);
     Some(match (script, operation) {

@@ -1,11 +1,13 @@
--- Sees to it that a request that is done once (parts/once.lua) is never done, or tells its answer if it has been.
+-- Cancels an idempotent request (parts/once.lua) so that it is never executed, or returns its
+-- recorded reply if it was executed.
 --
 -- KEYS  1 record of that request
 -- ARGV  5 window in ms; the request's own id and bound
--- Reply the recorded answer, ms 1   -2 cancelled: never done and never will be
---      -4 a bound is required   -5 later than bound and window: cannot be told any more
+-- Reply the recorded reply, ms 1   -2 cancelled: not executed and never will be
+--      -4 a bound is required   -5 later than bound and window: no longer known
 --
--- May be sent twice: what it writes is what it finds. Its first write is a deletion, so it works when memory is full (C5).
+-- May be sent twice: a second run finds the record that the first one wrote. The first write is a
+-- deletion, so it works when memory is full (C5).
 local window=tonumber(ARGV[5])
 local record=redis.call('GET',KEYS[1])
 if record and record~='x' then local code,value=record:match('^(%-?%d+):(.*)$') return out(tonumber(code),value,1) end

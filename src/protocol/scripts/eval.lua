@@ -1,23 +1,29 @@
--- Runs a caller's own script, once, and only while a lease is held. The script stands in front of this text as
--- `local function own(KEYS,ARGV) … end`: before everything else, so that it cannot reach a local name of ours.
+-- Runs a caller's own script, once, and only while a lease is held. The caller's script precedes
+-- this text as `local function own(KEYS,ARGV) … end`: before everything else, so that it cannot
+-- reach a local name of ours.
 --
--- KEYS  1 record of this request, 2 latch of the owner, from 3 on the objects that are held, then the caller's keys
+-- KEYS  1 record of this request, 2 latch of the owner, from 3 on the objects that are held, then
+--         the caller's keys
 -- ARGV  5 window in ms   6 token of the grant   7 once: 1 or 0   8 the largest result in bytes
---       9 what a field of the hold holds   10 how many objects   11 how many fields; the fields; then the caller's arguments
--- Reply 1 ran: its result as JSON, ms is 1 when it ran before   -3 lost: it did not run
---      -11 failed: what it said; what it had done until then stays done   and those of parts/once.lua
+--       9 value of each field of the hold   10 number of objects   11 number of fields; the fields;
+--         then the caller's arguments
+-- Reply 1 executed: its result as JSON, ms is 1 if recorded earlier   -3 lost: it was not executed
+--      -11 failed: its error; its writes before that stay   and those of parts/once.lua
 --
--- May be sent twice: the answer is recorded under the request id and repeated, unless the caller says that running twice does no
--- harm. The record is written first, and not by parts/once.lua, whose first write is a deletion: the caller's script must be
--- refused when memory is full. A copy that finds only that first record cannot tell what became of it.
--- A hold is there for as long as its fields are, even beyond its lease: nobody else has taken it since.
+-- May be sent twice: the reply is recorded under the request id and repeated, unless the caller
+-- says that running twice does no harm. The record is written first, and not by parts/once.lua,
+-- whose first write is a deletion: Redis must reject the caller's script when memory is full. A
+-- copy that finds only that first record does not know the result.
+--
+-- A hold exists as long as its fields do, even beyond its lease: no other owner has acquired it
+-- since.
 local window,once=tonumber(ARGV[5]),ARGV[7]=='1'
 local record=once and redis.call('GET',KEYS[1])
 if record=='x' then return out(-2,'0',0) end
 if record then local code,value=record:match('^(%-?%d+):(.*)$') return out(tonumber(code),value,1) end
 if not bound then return out(-4,'0',0) end
 if late() then return out(now>bound+window and -5 or -1,'0',0) end
--- One that has risen since is still this grant's, for an owner is granted once.
+-- A token that has risen since belongs to the same grant, since an owner is granted only once.
 if (tonumber(redis.call('GET',KEYS[2])) or 0)<tonumber(ARGV[6]) then return out(-3,'0',0) end
 local objects,fields=2+ARGV[10],11+ARGV[11]
 for i=3,objects do for j=12,fields do
@@ -25,7 +31,8 @@ for i=3,objects do for j=12,fields do
 end end
 local function note(text) if once then redis.call('SET',KEYS[1],text,'PX',life()+window) end end
 note('-5:0')
--- As EVAL would answer, and more: floats, and tables with names. What is false is null, for so Redis' nil comes to Lua.
+-- Converts as EVAL does, and also floats and tables with names. `false` becomes null, since Redis
+-- passes nil to Lua as false.
 local function json(v)
   local kind=type(v)
   if kind=='string' then return '"'..v:gsub('[%c"\\]',function(c) return string.format('\\u%04x',c:byte()) end)..'"' end

@@ -1,18 +1,24 @@
 -- with store_token, mint, fair, kind
--- Takes a fair lock, or joins its queue, or shows that a waiter is still there: one script for the first try and every poll.
+-- Acquires a fair lock, joins its queue, or sends the heartbeat of a waiter: one script for the
+-- first try and every poll.
 --
--- KEYS  1 latch of the owner, 2 to 8 as in parts/fair.lua, 9 token key, 10 latch of the previous owner, if there is one
--- ARGV  5 owner field   6 to 9 as in parts/fair.lua   10 send number   11 lease in ms   12 last try: 1 or 0
---       13 allowance of a waiter of Redisson's in ms   14 how long the token key is kept in ms
---       15 field of the previous owner, or empty   16 how long that one is remembered in ms
+-- KEYS  1 latch of the owner, 2 to 8 as in parts/fair.lua, 9 token key, 10 latch of the previous
+--         owner, if there is one
+-- ARGV  5 owner field   6 to 9 as in parts/fair.lua   10 send number   11 lease in ms
+--       12 last try: 1 or 0   13 allowance of a waiter of Redisson's in ms
+--       14 how long the token key is kept in ms
+--       15 field of the previous owner, or empty   16 how long that owner is remembered in ms
 -- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
---       0 not yet: `<place, 0 is the head>,<poll after ms>,<1: seat restored>`, remaining of the hold (-1: no end, 0: free)
+--       0 not yet: `<place, 0 is the head>,<poll after ms>,<1: seat restored>`, remaining of the
+--         hold (-1: no end, 0: free)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -6 the last token is out of range
---       error, for a waiter without a place or seat: WRONGTYPE: the name is a group's   LIMIT: there are 2,000 waiters or seats
+--       error, for a waiter without a place or seat: WRONGTYPE: the name is a group's
+--         LIMIT: there are 2,000 waiters or seats
 --
--- May be sent twice: the latch lets one owner be granted once (C1); while it waits, the latch keeps the highest send number,
--- and a copy with none above it only reads (F3). A last try that is refused leaves the queue and writes its tombstone (C4).
+-- May be sent twice: the latch lets one owner be granted once (C1). While the owner waits, the
+-- latch keeps the highest send number, and a copy without a higher number only reads (F3). A
+-- refused last try leaves the queue and writes its tombstone (C4).
 local field,lease,last,prev=ARGV[5],tonumber(ARGV[11]),ARGV[12]=='1',ARGV[15]
 local latch=call('GET',KEYS[1])
 if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
@@ -30,7 +36,8 @@ local function busy(after,back)
   return out(0,(place or call('LLEN',KEYS[3]))..','..after..','..back,ms==-2 and 0 or ms)
 end
 local after=math.floor(alive/3)
--- Of ours, those that have been silent for longest.
+-- Returns up to `n` waiters of ours whose deadline has passed by `since`, those first that have
+-- been silent for longest.
 local function silent(since,n) return call('ZRANGEBYSCORE',KEYS[5],'-inf',since,'LIMIT',0,n) end
 if seen and tonumber(ARGV[10])<=seen then return busy(after,0) end
 local function grant()
@@ -43,7 +50,8 @@ local function grant()
   call('PEXPIRE',KEYS[2],lease) call('HSET',KEYS[2],field,1) call('PEXPIRE',KEYS[2],lease)
   return out(1,token,lease)
 end
--- F11: what the previous owner of this wait has is handed over in one step, and none of its copies can do anything more.
+-- F11: the state of this wait's previous owner is handed over in one step, and no copy of its
+-- requests can change anything later.
 if prev~='' and (call('GET',KEYS[10]) or ''):sub(1,1)~='x' then
   local held,at=call('HDEL',KEYS[2],prev),call('LPOS',KEYS[3],prev)
   seat=seat or score(6,prev)
@@ -56,7 +64,8 @@ end
 if not place and free() and call('EXISTS',KEYS[3])==0 then return grant() end
 if not (place or seat) then
   if not free() and is_group(KEYS[2]) then return other_kind() end
-  -- N2. The seat of a waiter that was evicted is kept, since it may come back: but not in a queue that is full.
+  -- N2. The seat of an evicted waiter is kept, since the waiter may come back, but not in a full
+  -- queue.
   local function full() return math.max(call('LLEN',KEYS[3]),call('ZCARD',KEYS[6]))>=2000 end
   if not last and full() then
     local dead=silent(now,64)
@@ -67,12 +76,14 @@ if not (place or seat) then
     end
   end
 end
--- C5: who is queued already, or ends, begins with what passes when memory is full. Who is new does not.
+-- C5: a waiter that is queued, or a last try, begins with a command that works when memory is full.
+-- A new waiter does not.
 if place or seat or last then call('DEL',KEYS[1]) end
 if not last then call('SET',KEYS[1],'w'..ARGV[10],'PX',life()) end
 local back=0
 if not place and seat then
-  -- F5: Redisson evicts nothing but heads, so its seat is in front: behind those of ours alone that came before it.
+  -- F5: Redisson evicts only heads, so the seat is at the front, behind only those of our waiters
+  -- that came before it.
   back=1
   local i,earlier,e,page=0,{}
   for _,h in ipairs(call('ZRANGEBYSCORE',KEYS[6],'-inf',seat)) do earlier[h]=true end
@@ -97,14 +108,15 @@ if last then
   return busy(0,0)
 end
 place=call('LPOS',KEYS[3],field)
--- F6: room for what grants and give-ups of Redisson's waiters ahead will take off its score.
+-- F6: room for the amount by which grants and give-ups of Redisson's waiters ahead will lower its
+-- score.
 local foreign,before,nearest=math.max(0,place-256)
 for _,e in ipairs(call('LRANGE',KEYS[3],0,255)) do
   if e==field then break end
   local z=score(4,e)
   if not ours(e) then
     foreign=foreign+1
-    -- F9: below its predecessor's it cannot be, undisturbed.
+    -- F9: undisturbed, a score cannot be below its predecessor's.
     if before and (not z or z<before+short) then z=before+short call('ZADD',KEYS[4],z,e) end
     nearest=z or nearest
   end
@@ -113,7 +125,8 @@ end
 local room=foreign*tonumber(ARGV[13])
 if nearest then room=math.max(room,math.min(nearest-now,room+3600000)) end
 call('ZADD',KEYS[4],now+alive+skew+room,field)
--- N4: else a queue that everybody has left by dying would stay for ever. Both ends are one, so neither key is without the other.
+-- N4: otherwise a queue whose waiters have all died would stay for ever. Both ends are equal, so
+-- neither key outlives the other.
 for key=3,4 do call('PEXPIRE',KEYS[key],86400000) end
 for _,g in ipairs(silent(now-keep,16)) do
   if not call('LPOS',KEYS[3],g) then forget(g) end
@@ -123,6 +136,6 @@ if place==0 then
   if ms>=0 then after=math.min(after,ms+1) end
 elseif ms==-2 and not ours(h) then after=math.min(after,1000)
 elseif place==1 and ours(h) then after=math.min(after,math.max(1,(score(5,h) or now)-now+1)) end
--- Who is next is known only after another look.
+-- The next waiter is not known before another run.
 if more then after=10 end
 return busy(after,back)

@@ -1,9 +1,11 @@
--- Tells who waits for a fair lock. Writes nothing, but is sent as a script that might, so that the primary answers.
+-- Returns the queue of a fair lock. Writes nothing, but is sent as a script that may write, so that
+-- the primary executes it.
 --
 -- KEYS  1 the lock's name, 2 queue, 3 timeouts, 4 beats
--- ARGV  5 owner field to look for, or empty   6 how many of the first are told
--- Reply 1 locked, 0 free: `<length>,<place from 1, 0: not queued>`, then for each of the first `,<1: ours, 0: Redisson's>,<ms>`:
---       for how long it is still believed to live if nothing is heard of it; remaining of the hold (-1: no end, -2: free)
+-- ARGV  5 owner field to look for, or empty   6 number of waiters to return, from the head on
+-- Reply 1 locked, 0 free: `<length>,<place from 1, 0: not queued>`, then for each of these waiters
+--         `,<1: ours, 0: Redisson's>,<ms>`: how long it counts as alive without a further sign;
+--         remaining of the hold (-1: no end, -2: free)
 --
 -- May be sent twice: it changes nothing.
 local value=redis.call('LLEN',KEYS[2])..','..((redis.call('LPOS',KEYS[2],ARGV[5]) or -1)+1)

@@ -1,18 +1,19 @@
 -- with store_token, mint, group, stretch, kind
--- Takes a set of values of a group, all or none.
+-- Acquires a set of values of a group, all or none.
 --
 -- KEYS  1 latch of the owner, 2 the group, 3 its token key
 -- ARGV  5 owner field   6 lease in ms   7 last try: 1 or 0   8 how long the token key is kept in ms
---       9 by how much clocks of Redisson's may be off, in ms   10 and on: the values' fields
+--       9 tolerated error of Redisson's clocks in ms   10 and on: the values' fields
 -- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
 --       0 busy: number of the first value that is taken, longest remaining
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted, and not all is held any more
 --      -6 the last token is out of range
 --       error WRONGTYPE: the name is a lock's   LIMIT: the group would hold more than 10,000 values
 --
--- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
--- extends (C6). A busy answer writes nothing, except the tombstone when this was the last try (C4). LIMIT writes nothing either,
--- but a full group is swept first: of about 300 fields, from a random place on, those of values whose hold has ended are removed.
+-- May be sent twice: the latch lets one owner be granted once (C1). A repeat returns 2 with the
+-- same token and extends (C6). A refusal writes nothing, except the tombstone of a last try (C4).
+-- LIMIT writes nothing either, but a full group is swept first: of about 300 fields, from a random
+-- one on, the fields of values whose hold has ended are removed.
 local H,lease,pad=ARGV[5],tonumber(ARGV[6]),tonumber(ARGV[9])
 local latch=redis.call('GET',KEYS[1])
 if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
@@ -44,8 +45,9 @@ if busy>0 then
   if ARGV[7]=='1' then redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],'x0','PX',life()) end
   return out(0,tostring(busy),within(ms))
 end
--- What earlier owners left beside a value has to go, for a late unlock of Redisson's that finds it takes our field away (FM7). Of a
--- group that is too large to look through, only what the last one left.
+-- Fields of earlier owners beside a value are removed: a late unlock of Redisson's that found one
+-- would take our field away (FM7). In a group that is too large to read, only those of the last
+-- owner are removed.
 local size=redis.call('HLEN',group)
 if size<=1024 then
   for _,k in ipairs(redis.call('HKEYS',group)) do
@@ -69,8 +71,9 @@ end
 local token=mint(KEYS[3],ARGV[8])
 if not token then return out(-6,'0',0) end
 redis.call('SET',KEYS[1],token,'PX',life(lease))
--- PEXPIRE first, maybe on what is not there: a user who may not run it is refused before a group without an end is written. And
--- at last, for a hash that loses all its fields is gone, and its end with it.
+-- PEXPIRE comes first, perhaps on a missing key: Redis then rejects a user who may not run it
+-- before a group without an end is written. It is repeated at the end, since a hash that loses all
+-- its fields is deleted together with its end.
 local ttl=redis.call('PTTL',group)
 local function extend() if ttl~=-1 then redis.call('PEXPIRE',group,math.max(kept(lease,pad),ttl)) end end
 extend()

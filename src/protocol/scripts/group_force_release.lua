@@ -1,11 +1,12 @@
 -- with once
--- Ends whatever holds values of a group have, whoever holds them.
+-- Ends the holds of values of a group, whichever owners have them.
 --
 -- KEYS  1 record of this request, 2 the group, 3 its channel
 -- ARGV  5 window in ms   6 and on: the values' fields
 -- Reply 1 some had an owner: how many   0 none had   and those of parts/once.lua
 --
--- May be sent twice: the answer is recorded under the request id and repeated, so a copy never throws out the next holder.
+-- May be sent twice: the reply is recorded under the request id and repeated, so a copy never ends
+-- the next hold.
 local freed=0
 for i=6,#ARGV do
   local f=ARGV[i]

@@ -1,12 +1,13 @@
--- Ends a hold of values of a group, or an acquisition that has none (abandon), so that no copy of it can be granted any more.
+-- Ends a hold of values of a group, or an acquisition that has none (abandon), so that no copy of
+-- it can be granted any more.
 --
 -- KEYS  1 latch of the owner, 2 the group, 3 its channel
 -- ARGV  5 owner field   6 and on: the values' fields
 -- Reply 1 released: all were held   0 not all were held, or not any more
 --
--- May be sent twice: the verdict is recorded in the latch and repeated. A value that another has taken meanwhile is left alone.
--- Its first write is a deletion, so it works when memory is full (C5). Not refused when late: the bound only sizes the
--- tombstone (C8).
+-- May be sent twice: the verdict is recorded in the latch and repeated. A value that another owner
+-- has acquired since is left alone. The first write is a deletion, so it works when memory is full
+-- (C5). Not rejected when late: the bound only sizes the tombstone (C8).
 local latch=redis.call('GET',KEYS[1])
 if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(tonumber(latch:sub(2)),'0',0) end
 local held=0

@@ -2,13 +2,13 @@
 -- Counts a count-down latch down, sets it, or deletes it.
 --
 -- KEYS  1 record of this request, 2 the latch's name
--- ARGV  5 window in ms   6 what to do: `down`, `set`, `delete`   7 a count   8 channel: no key, since Redisson's form of it
---         lies in another slot for a name with braces
--- Reply 1 done, 3 it is open: nothing to count (`down`), 0 it is closed (`set`), open (`delete`); and those of parts/once.lua.
---       value: the count then, for `delete` the count before
+-- ARGV  5 window in ms   6 operation: `down`, `set`, `delete`   7 a count
+--       8 channel: not a key, since Redisson's form of it is in another slot for a name with braces
+-- Reply 1 done, 3 it is open: nothing to count (`down`), 0 it is closed (`set`), open (`delete`);
+--         and those of parts/once.lua. value: the new count, for `delete` the count before
 --
--- May be sent twice: the answer is recorded under the request id and repeated, also that there was nothing to do: a copy must
--- not count on a latch that is set anew.
+-- May be sent twice: the reply is recorded under the request id and repeated, also when there was
+-- nothing to do: a copy must not count on a latch that is set again.
 local op,n,v=ARGV[6],KEYS[2],redis.call('GET',KEYS[2])
 local closed=v and v+0>0
 if op=='down' and closed then
@@ -19,13 +19,14 @@ end
 if op=='set' then
   if closed then return done(0,v) end
   redis.call('SET',n,ARGV[7])
-  -- Closes the gates of those who wait for nothing any more.
+  -- Redisson's clients close their gate of this latch on this message.
   say(ARGV[8],'1')
   return done(1,ARGV[7])
 end
--- Redisson may have set a count of 0: it stands in the way of its next one.
+-- A count of 0, which Redisson may have stored, would block its next `trySetCount`.
 if v then redis.call('DEL',n) end
 if op=='down' then return done(3,'0') end
--- Redisson says 1 here, which leaves its own waiters behind closed gates. On 0 they look, and find that there is nothing.
+-- Redisson publishes 1 here, which leaves its own waiters behind closed gates. On 0 they retry, and
+-- find no latch.
 if v then say(ARGV[8],'0') end
 return done(closed and 1 or 0,closed and v or '0')

@@ -1,4 +1,5 @@
--- Tells the count of a count-down latch. Writes nothing, but is sent as a script that might, so that the primary answers.
+-- Returns the count of a count-down latch. Writes nothing, but is sent as a script that may write,
+-- so that the primary executes it.
 --
 -- KEYS  1 the latch's name
 -- ARGV  none of its own

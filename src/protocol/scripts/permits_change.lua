@@ -1,17 +1,21 @@
 -- with once, holds, free, lease, raw
--- Changes how many permits a permit-expirable semaphore has, or what becomes of single ones.
+-- Changes the number of permits of a permit-expirable semaphore, or ends or extends single permits.
 --
 -- KEYS  1 record of this request, 2 the semaphore's name, 3 the set of permits, 4 the channel
--- ARGV  5 window in ms   6 what to do   7, 8 a number each   9... permit ids, in hexadecimal digits
---         `add`: 7 more are available, fewer if negative; makes the semaphore
---         `set`: makes it have 7 in all      `new`: to 7, only if it is not there
---         `free`: gives these ids back       `lease`: lets these ids end after lease 7 (-1: never) and skew 8; may be sooner
---         `clear`: gives back whatever is held, by whoever
--- Reply 1 done, 0 there is one (`new`), not all were held (`free`, `lease`), nothing was held (`clear`); and those of
---       parts/once.lua. value: how many are available; for `free`, `lease` and `clear` for how many ids it was done
+-- ARGV  5 window in ms   6 operation   7, 8 a number each   9... permit ids, in hexadecimal digits
+--         `add`: adds ARGV 7 available permits, removes them if negative; creates the semaphore
+--         `set`: sets the total to ARGV 7
+--         `new`: creates the semaphore with ARGV 7 permits, if there is none
+--         `free`: gives these ids back
+--         `lease`: sets the end of these ids to lease ARGV 7 (-1: never) plus skew ARGV 8, also
+--           sooner
+--         `clear`: gives back all held permits, of any owner
+-- Reply 1 done, 0 there is one (`new`), not all were held (`free`, `lease`), nothing was held
+--         (`clear`); and those of parts/once.lua. value: number of available permits; for `free`,
+--         `lease` and `clear` the number of changed ids
 --
--- May be sent twice: the answer is recorded under the request id and repeated.
--- The end of the semaphore stays as it is, which Redisson takes away when it adds.
+-- May be sent twice: the reply is recorded under the request id and repeated. The end of the
+-- semaphore stays as it is; Redisson removes it when it adds permits.
 local op,p,v,ids=ARGV[6],tonumber(ARGV[7]),available(),raw(9)
 local n=0
 if op=='free' then n=free(ids,1)

@@ -1,12 +1,13 @@
 -- with holds, raw
--- Tells the state of a permit-expirable semaphore. Writes nothing, but is sent as a script that might, so that the primary
--- answers.
+-- Returns the state of a permit-expirable semaphore. Writes nothing, but is sent as a script that
+-- may write, so that the primary executes it.
 --
 -- KEYS  1 token key, 2 the semaphore's name, 3 the set of permits
 -- ARGV  5 skew in ms   6... permit ids to look for, in hexadecimal digits
--- Reply 1 it is there, 0 it is not: `<last token, 0 if none>,<permits that are held>,<1 if all of the ids are>,<available>,
---       <permits in all>`, remaining of the id that ends first (-1: no end, -2: one is not held, or none was named).
---       What has ended counts as available.
+-- Reply 1 it exists, 0 it does not: `<last token, 0 if none>,<number of held permits>,<1 if all of
+--         the ids are held>,<available>,<permits in all>`, remaining of the id that ends first (-1:
+--         no end, -2: one is not held, or none was named). Permits that have ended count as
+--         available.
 --
 -- May be sent twice: it changes nothing.
 local v,ids,skew=available(),raw(6),tonumber(ARGV[5])

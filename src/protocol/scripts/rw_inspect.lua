@@ -1,10 +1,11 @@
--- Tells the state of one side of a read-write lock. Writes nothing, but is sent as a script that might, so that the primary
--- answers.
+-- Returns the state of one side of a read-write lock. Writes nothing, but is sent as a script that
+-- may write, so that the primary executes it.
 --
--- KEYS  1 the lock's name, 2 its token key, 3 timeout key of the owner's read hold, if such a hold is asked for
+-- KEYS  1 the lock's name, 2 its token key, 3 timeout key of the owner's read hold, to look for one
 -- ARGV  5 field to look for, or empty   6 the side: `read` or `write`
--- Reply 1 locked, 0 free: `<last token, 0 if none>,<holds of this side>,<1 if the owner holds it>`, remaining
---       (-1: no end, -2: free). In a hash of more than 1,000 fields each holder counts as one hold, however often it holds.
+-- Reply 1 locked, 0 free: `<last token, 0 if none>,<holds of this side>,<1 if the owner holds it>`,
+--         remaining (-1: no end, -2: free). In a hash of more than 1,000 fields each holder counts
+--         as one hold, whatever its hold count.
 --
 -- May be sent twice: it changes nothing.
 local mode,size,w=redis.call('HGET',KEYS[1],'mode'),redis.call('HLEN',KEYS[1]),ARGV[6]=='write'

@@ -1,16 +1,20 @@
 -- with store_token, mint, holds, evict, lease, listeners, take
--- Takes permits of a semaphore: all that are asked for, or none.
+-- Acquires permits of a semaphore, all or none.
 --
--- KEYS  1 latch of the owner, 2 the semaphore's name, 3 the set of holds, 4 the channel, 5 token key
--- ARGV  5 owner field   6 lease in ms, empty for none   7 last try: 1 or 0   8 how long the token key is kept in ms
---       9 how many permits   10 if others are to be told when none is left: 1
--- Reply 1 granted: token, lease (-1: no end)   2 already yours and extended: token, remaining (-1: no end)
---       0 too few: how many are available (empty: there is no semaphore), ms until the next lease of ours ends (-1: not known; 0: more have ended than
---         one call takes out)
+-- KEYS  1 latch of the owner, 2 the semaphore's name, 3 the set of holds, 4 the channel, 5 token
+--         key
+-- ARGV  5 owner field   6 lease in ms, empty for none   7 last try: 1 or 0
+--       8 how long the token key is kept in ms   9 number of permits
+--       10 if the grant of the last permit is published: 1
+-- Reply 1 granted: token, lease (-1: no end)   2 already yours and extended: token, remaining (-1:
+--         no end)
+--       0 too few: number of available permits (empty: there is no semaphore), ms until the next
+--         lease of ours ends (-1: not known; 0: more have ended than one call evicts)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
---      -4 a bound is required: no lease would heal what is done too late   -6 the last token is out of range
+--      -4 a bound is required: no lease would end a late grant   -6 the last token is out of range
 --       error LIMIT: the semaphore has 10,000 holds
 --
--- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
--- extends (C6). A refusal writes nothing but the tombstone of a last try (C4) and what had ended before.
+-- May be sent twice: the latch lets one owner be granted once (C1). A repeat returns 2 with the
+-- same token and extends (C6). A refusal writes only the tombstone of a last try (C4) and evicts
+-- holds that had ended.
 return take({ARGV[9]..'|'..ARGV[5]},tonumber(ARGV[9]),0,10000,true,ARGV[10])

@@ -1,18 +1,21 @@
 -- with once, holds, evict
--- Changes how many permits of a semaphore are available.
+-- Changes the number of available permits of a semaphore.
 --
 -- KEYS  1 record of this request, 2 the semaphore's name, 3 the set of holds, 4 the channel
--- ARGV  5 window in ms   6 what to do   7 a number of permits   8 how long it lasts in ms, empty for ever
---         `add` (which makes it, and may be negative) and `addx` (only if it is there): that number
---         `set`: to that number, only if it is not there     `drain`: takes all that are available, to 0 if they are negative
---         `clear`: gives back whatever is held by ours
--- Reply 1 done, 0 there is one (`set`), there is none (`addx`), nothing was held (`clear`); and those of parts/once.lua.
---       value: how many are available, for `drain` how many were; for `clear` how many were given back
+-- ARGV  5 window in ms   6 operation   7 a number of permits
+--       8 how long the semaphore lasts in ms, empty for ever
+--         `add`: adds ARGV 7 (may be negative), creates the semaphore
+--         `addx`: adds ARGV 7, if there is one   `set`: sets it to ARGV 7, if there is none
+--         `drain`: takes all that are available; a negative number becomes 0
+--         `clear`: gives back all holds of ours
+-- Reply 1 done, 0 there is one (`set`), there is none (`addx`), nothing was held (`clear`); and
+--         those of parts/once.lua. value: the new number of available permits, for `drain` the old
+--         one; for `clear` the number of permits given back
 --
--- May be sent twice: the answer is recorded under the request id and repeated.
--- The end of the semaphore stays as it is, which Redisson takes away when it adds or drains.
+-- May be sent twice: the reply is recorded under the request id and repeated. The end of the
+-- semaphore stays as it is; Redisson removes it when it adds or drains.
 local op,p,v=ARGV[6],tonumber(ARGV[7]),available()
--- Nobody holds permits of a semaphore that is not there.
+-- A semaphore that does not exist has no holders.
 if not v then redis.call('UNLINK',KEYS[3]) end
 if op=='clear' then
   p=0

@@ -1,11 +1,13 @@
 -- with holds
--- Tells the state of a semaphore. Writes nothing, but is sent as a script that might, so that the primary answers.
+-- Returns the state of a semaphore. Writes nothing, but is sent as a script that may write, so that
+-- the primary executes it.
 --
 -- KEYS  1 token key, 2 the semaphore's name, 3 the set of holds
--- ARGV  5 owner field to look for, or empty   6 how many permits it holds
--- Reply 1 it is there, 0 it is not: `<last token, 0 if none>,<holds of ours>,<1 if the owner holds>,<available>,<permits that
---       ours hold>`, remaining of the owner's lease (-1: no end, -2: not held). Permits are told of the 500 holds that end
---       first; what has ended counts as available.
+-- ARGV  5 owner field to look for, or empty   6 its number of permits
+-- Reply 1 it exists, 0 it does not: `<last token, 0 if none>,<holds of ours>,<1 if the owner
+--         holds>, <available>,<permits that ours hold>`, remaining of the owner's lease (-1: no
+--         end, -2: not held). Permits of the 500 holds that end first are counted; permits of holds
+--         that have ended count as available.
 --
 -- May be sent twice: it changes nothing.
 local v,free,held=available() or 0,0,0

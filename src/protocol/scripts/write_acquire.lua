@@ -1,20 +1,21 @@
 -- with store_token, mint, sweep, alive, listeners, taken, kind
--- Takes the write side of a read-write lock. Prolonging it is `lock_renew`, with the write field.
+-- Acquires the write side of a read-write lock. `lock_renew` extends it, with the write field.
 --
 -- KEYS  1 latch of the owner, 2 the lock's name, 3 token key, 4 want, 5 channel
 -- ARGV  5 write field   6 lease in ms   7 last try: 1 or 0   8 how long the token key is kept in ms
 --       9 how the timeout keys of all readers begin
---      10 for how long a refused try keeps our readers out in ms, or empty
---      11 if others are to be told that it is taken: 1
+--      10 how long a refused try keeps our readers out in ms, or empty
+--      11 if the grant is published: 1
 -- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
---       0 busy: ms until it is worth asking again (-1: no end)
+--       0 busy: ms until a retry is worthwhile (-1: no end)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -6 the last token is out of range
 --       error WRONGTYPE: the name is a group's
 --
--- May be sent twice: the latch lets one owner be granted once (C1). Granted again it answers 2 with the same token and
--- extends (C6). A busy answer writes the tombstone when this was the last try (C4), else nothing but the want: a late copy
--- of it meets latch or tombstone before it could want anything for a writer that is gone, so it needs no send number.
+-- May be sent twice: the latch lets one owner be granted once (C1). A repeat returns 2 with the
+-- same token and extends (C6). A refusal writes the tombstone if this was the last try (C4), else
+-- only the want: a late copy meets latch or tombstone before it could write a want for a writer
+-- that is gone, so it needs no send number.
 local n,field,lease=KEYS[2],ARGV[5],tonumber(ARGV[6])
 local latch=redis.call('GET',KEYS[1])
 if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
@@ -32,10 +33,10 @@ local free=ms==-2
 local mode=not free and redis.call('HGET',n,'mode')
 if not (free or mode) and is_group(n) then return other_kind() end
 if mode=='read' then
-  -- Readers that died do not hold a writer up, although their fields and the end of the hash are still there.
+  -- Dead readers do not delay a writer, although their fields and the end of the hash still exist.
   local m=alive(n,ARGV[9])
   if m==0 then free=true elseif m>0 and (ms<0 or m<ms) then ms=m end
-  -- Many were dead, so that the rest is worth a look at once.
+  -- Many readers of the slice were dead, so a retry soon is worthwhile.
   if m<0 and removed*4>=seen and (ms<0 or ms>10) then ms=10 end
 end
 local function wanted() return redis.call('GET',KEYS[4])==field and redis.call('DEL',KEYS[4]) end
@@ -53,7 +54,8 @@ end
 local token=mint(KEYS[3],ARGV[8])
 if not token then return out(-6,'0',0) end
 redis.call('SET',KEYS[1],token,'PX',life(lease))
--- PEXPIRE first: a user who may not run it is refused before a lock without an end is written.
+-- PEXPIRE comes first: Redis then rejects a user who may not run it before a lock without an end is
+-- written.
 redis.call('PEXPIRE',n,lease)
 redis.call('DEL',n)
 redis.call('HSET',n,'mode','write',field,1)

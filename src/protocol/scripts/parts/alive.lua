@@ -1,8 +1,10 @@
--- After sweep: how long the read holds in a hash still last: the longest remaining ms of all but one field's. 0: none is alive. -1: not
--- known, since one has no end, or there are too many to look at, although the hash was swept; then it keeps its end.
+-- After sweep: returns the longest remaining ms of the read holds in a hash, without those of the
+-- field `but`. 0: no reader is alive. -1: not known, since a read hold has no end, or since there
+-- are too many fields to read, although the hash was swept; the hash then keeps its end.
 --
--- A read hold is alive while one of its timeout keys is there, which Redisson numbers from 1 to its hold count. All of them are
--- read before anything is written, so that a user who may not read them is refused first.
+-- A read hold is alive while one of its timeout keys exists. Redisson numbers them from 1 to the
+-- hold count. All of them are read before anything is written, so that Redis rejects a user who may
+-- not read them before anything has changed.
 local function alive(n,kp,but)
   if redis.call('HLEN',n)>128 then
     sweep(n,kp,256,but)

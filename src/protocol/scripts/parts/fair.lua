@@ -1,10 +1,12 @@
--- The queue of a fair lock: who is ours, who leaves, and who is next.
+-- The queue of a fair lock: which waiters are ours, which ones leave, and which one is next.
 --
--- KEYS 2 the lock's name, 3 queue, 4 timeouts (both Redisson's), 5 beats, 6 seats, 7 watch, 8 channel
+-- KEYS 2 the lock's name, 3 queue, 4 timeouts (both Redisson's), 5 beats, 6 seats,
+--      7 watch, 8 channel
 -- ARGV 6 life of a waiter   7 skew   8 short   9 long: all in ms
--- Reply of `head`: the field that is next, or nothing; true if that one was not looked at, since too many were dead
+-- Reply of `head`: the field that is next, or nothing; true if that field was not checked, since
+--         too many heads were dead
 --
--- May be sent twice: taking out who is dead, and telling who is next, is the same when it is done again.
+-- May be sent twice: a second run finds the dead waiters removed and publishes to the same head.
 local alive,skew,short,long=tonumber(ARGV[6]),tonumber(ARGV[7]),tonumber(ARGV[8]),tonumber(ARGV[9])
 local call=redis.call
 -- F1: our UUIDs are of version 8, Redisson's of version 4.
@@ -13,9 +15,11 @@ local function score(key,h) return tonumber(call('ZSCORE',KEYS[key],h)) end
 local function free() return call('EXISTS',KEYS[2])==0 end
 local function forget(h) for key=4,6 do call('ZREM',KEYS[key],h) end end
 local function leave(h) call('LREM',KEYS[3],0,h) forget(h) end
--- The end first, on what may not be there: a user who may not set one is refused before a key without one is written.
+-- Sets the end before the write, perhaps on a missing key: Redis then rejects a user who may not
+-- set an end before a key without one is written.
 local function put(key,n,h) local ms=life()+alive longer(KEYS[key],ms) call('ZADD',KEYS[key],n,h) longer(KEYS[key],ms) end
--- Whether anybody listens; where that cannot be told, as if.
+-- Publishes to a waiter. Returns 1 if the message had a listener, or if Redis does not report the
+-- number of listeners; otherwise 0.
 local function tell(h)
   local n=0
   for _,how in ipairs({'PUBLISH','SPUBLISH'}) do
@@ -23,8 +27,9 @@ local function tell(h)
   end
   return n>0 and 1 or 0
 end
--- Takes dead heads out, tells the head that is left, and answers it. `me` speaks, so it lives; `must`: tell it even if it was
--- told less than a second ago.
+-- Removes dead heads, publishes to the first head that is alive, and returns it. `me` is the waiter
+-- that sent the request, so it is alive. `must`: publish even if the last message to that head is
+-- less than a second old.
 local function head(me,must)
   local open=free()
   for _=1,128 do
@@ -33,11 +38,12 @@ local function head(me,must)
     local z=score(4,h)
     local since,told,heard,who=(call('GET',KEYS[7]) or ''):match('^(%d+) (%d+) (%d) (.*)$')
     if who==h then since,told,heard=tonumber(since),tonumber(told),tonumber(heard) else since,told,heard=now,0,0 end
-    -- It was not free when it was looked at last, or nobody has looked for so long: its grace begins now.
+    -- The lock was held at the last look, or the last look is too old: the grace period begins now.
     if since==0 or now-told>short then since=now end
     local due,dead,to=must or now-told>=1000
     if ours(h) then
-      -- F4: its own deadline decides. Where there is none (evicted, failed over), it gets one life.
+      -- F4: its own deadline decides. Without one (evicted, or lost in a failover), it gets one
+      -- life.
       local ends=score(5,h)
       if not ends then ends=now+alive put(5,ends,h) end
       dead=ends<=now
@@ -46,7 +52,8 @@ local function head(me,must)
         if open and due then tell(h) told=now end
       end
     else
-      -- F8: Redisson's is judged by what it does when it is told that the lock is free, and not by its score.
+      -- F8: a waiter of Redisson's is judged by its reaction to the message that the lock is free,
+      -- not by its score.
       if open then
         if due then heard=tell(h) told=now end
         dead=heard==0 and (not z or z<=now) or now-since>=(heard==1 and long or short)
@@ -54,7 +61,7 @@ local function head(me,must)
         since=0
         if due and (not z or z<now+long) then heard=tell(h) told=now end
       end
-      -- F9: a score that would have its like evict it, or block them for ever.
+      -- F9: corrects a score for which Redisson's waiters would evict this waiter, or never would.
       if heard==1 and (not z or z<now+long) then to=now+2*long
       elseif not z then to=now+short
       elseif z>now+86400000 then to=now+86400000 end
@@ -64,7 +71,7 @@ local function head(me,must)
       call('SET',KEYS[7],since..' '..told..' '..heard..' '..h,'PX',2*long)
       return h
     end
-    -- Beat and seat stay: one of ours that was only silent comes back to its seat.
+    -- Its beat and its seat stay: a waiter of ours that was only silent gets its seat back.
     call('LPOP',KEYS[3]) call('ZREM',KEYS[4],h)
     must=true
   end

@@ -1,7 +1,9 @@
--- When a hold ends that begins now: `skew` later than its lease, which is nil for a hold without one. Its score is then Redisson's.
+-- Returns the end of a hold that begins now: `skew` later than its lease. A hold without a lease
+-- (nil) gets the score that Redisson uses for that.
 local never=922337203685477
 local function ends(lease,skew) return lease and now+lease+skew or never end
--- Writes when these holds end: 250 at a time, since a command takes no more than some thousands of arguments.
+-- Writes the ends of these holds, 250 at a time, since a command takes only some thousands of
+-- arguments.
 local function set_ends(set,to,members)
   for i=1,#members,250 do
     local args={}
@@ -9,8 +11,8 @@ local function set_ends(set,to,members)
     redis.call('ZADD',set,unpack(args))
   end
 end
--- Prolongs holds of the latch that is KEYS[1] (C6, C7); answers the remaining ms of the one that ends first (-1: no end), and nil
--- when one of them is not there: then it does nothing.
+-- Extends the holds of the latch KEYS[1] (C6, C7). Returns the remaining ms of the hold that ends
+-- first (-1: no end). Returns nil and changes nothing if one of them is missing.
 local function extend(set,members,lease,skew)
   local to,first,short=ends(lease,skew),never,{}
   for _,m in ipairs(members) do
@@ -19,7 +21,7 @@ local function extend(set,members,lease,skew)
     first=math.min(first,at)
     if at<to then short[#short+1]=m end
   end
-  -- C5: this first.
+  -- C5: this command comes first.
   redis.call('PEXPIRE',KEYS[1],math.max(life(lease),redis.call('PTTL',KEYS[1])))
   if first<to then
     set_ends(set,to,short)

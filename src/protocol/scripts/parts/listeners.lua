@@ -1,4 +1,4 @@
--- How many listen to a channel; 0 where Redis does not say.
+-- Returns how many clients listen to a channel; 0 if Redis does not report it.
 local function listeners(channel)
   return tonumber(redis.pcall('PUBSUB',pub=='S' and 'SHARDNUMSUB' or 'NUMSUB',channel)[2]) or 0
 end

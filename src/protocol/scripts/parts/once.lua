@@ -1,12 +1,14 @@
--- The frame of a request that is done once: it ends here unless it is to be done now. Then `done` records the answer.
+-- The frame of an idempotent request: the script returns here, unless the request is to be executed
+-- now. In that case `done` records the reply.
 --
--- KEYS 1 record of the request: `<code>:<value>`, or `x` once it was cancelled   ARGV 5 window in ms
--- Reply of a recorded answer: ms is 1
---      -1 late: not done and never will be   -5 later than the window: cannot be told any more
---      -2 cancelled: never done              -4 a bound is required; nothing heals what is done too late (C3)
+-- KEYS 1 record of the request: `<code>:<value>`, or `x` once it was cancelled
+-- ARGV 5 window in ms
+-- Reply of a recorded request: ms is 1
+--      -1 late: not executed and never will be   -5 later than the window: no longer known
+--      -2 cancelled: never executed              -4 a bound is required (C3)
 --
--- Every answer is recorded, a no as well: else a copy of what was refused could be done later. Its first write is a deletion, so
--- it works when memory is full (C5).
+-- Every reply is recorded, refusals too: otherwise a copy of a refused request could be executed
+-- later. The first write is a deletion, so it works when memory is full (C5).
 local window=tonumber(ARGV[5])
 local record=redis.call('GET',KEYS[1])
 if record=='x' then return out(-2,'0',0) end

@@ -1,6 +1,7 @@
--- Stores a fencing token. A token key without an end is a fenced lock's, which Redisson keeps for ever: it keeps having none.
--- Any other token key lasts for at least `kept` ms, and no request shortens its life: if the key expired while its token is
--- ahead of Redis' clock, the next token would be smaller. So it lasts until the clock has passed the token, but a day at most.
+-- Stores a fencing token. A token key without an end is a fenced lock's, which Redisson keeps for
+-- ever; it stays without one. Any other token key lasts for at least `kept` ms, and no request
+-- shortens its life: if the key expired while its token is ahead of Redis' clock, the next token
+-- would be smaller. So it lasts until the clock has passed the token, but at most a day.
 local function store_token(key,token,kept,for_ever)
   local ms=redis.call('PTTL',key)
   if for_ever or ms==-1 then redis.call('SET',key,token) return end

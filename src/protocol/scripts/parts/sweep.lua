@@ -1,14 +1,15 @@
--- R9: removes fields of dead readers from the hash of a read-write lock: looks at no more than `most` fields, from a random one on. Only
--- at fields of ours, which have one timeout key; dead readers of Redisson's are left to Redisson. The field `but` stays.
+-- R9: removes fields of dead readers from the hash of a read-write lock. Checks at most `most`
+-- fields, from a random one on, and only fields of ours, which have one timeout key; dead readers
+-- of Redisson's are left to Redisson. The field `but` stays.
 --
--- Timeout keys are computed, since no client knows all readers, so that scripts with this part cannot be run with key locking
--- (build.rs); they lie in the object's slot. They are read before anything is written, so that a user who may not read them is
--- refused first.
+-- Timeout keys are computed, since no client knows all readers, so scripts with this part cannot
+-- run with key locking (build.rs); the keys are in the object's slot. They are read before anything
+-- is written, so that Redis rejects a user who may not read them before anything has changed.
 local removed,seen=0,1
 local function sweep(n,kp,most,but)
   local all=redis.call('HLEN',n)
   local cursor,page=unpack(redis.call('HSCAN',n,all>most and t[2] or 0,'COUNT',most))
-  -- The slice began near the end of the hash, and goes on at its beginning.
+  -- The slice began near the end of the hash: it continues at the beginning.
   if cursor=='0' and all>most and #page<2*most then
     for _,x in ipairs(redis.call('HSCAN',n,0,'COUNT',most)[2]) do page[#page+1]=x end
   end
