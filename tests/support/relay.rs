@@ -21,12 +21,12 @@ pub struct Relay {
     listening: AbortHandle,
 }
 
-/// How many seconds the clocks of the Redis behind it are ahead, as the scripts see them.
+/// How far the clocks of the Redis behind it are ahead, as the scripts see them, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
     /// The time of day. Keys expire as usual.
     pub time: i64,
-    /// The uptime of the server, in thousands of seconds less.
+    /// The time since the server's start.
     pub uptime: i64,
 }
 
