@@ -19,7 +19,7 @@ const PORT: &str = "EDGELATCH_PEER_PORT";
 /// Folder with the classes and libraries of the Java side.
 const FOLDER: &str = "EDGELATCH_PEER";
 
-/// Connected at the first command. The session on the Java side ends with this process.
+/// Connects at the first command. The session on the Java side ends with this process.
 pub(super) static JVM: LazyLock<Jvm> = LazyLock::new(|| match env::var(PORT) {
     Ok(port) => Jvm::connect(&port),
     Err(_) => Jvm::start(),
@@ -55,7 +55,7 @@ impl Jvm {
             "the Java side is not built in {FOLDER}: run `cargo xtask test interop`"
         );
         let mut java = Command::new("java")
-            // It lives for seconds: a quick start is worth more than fast code.
+            // The JVM runs for seconds only: a fast start matters more than fast code.
             .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp"])
             .arg(format!("{}:{}/*", classes.display(), libraries.display()))
             .arg("edgelatch.peer.Peer")

@@ -1,4 +1,4 @@
-//! What both sides say of a lock that lies in one hash, and how each ends what the other holds.
+//! What both sides report of a lock that is one hash, and how each forcibly ends the other's hold.
 
 use std::time::Duration;
 
