@@ -37,7 +37,7 @@ fn answer_late(stand: &Stand, go_on: &Arc<Notify>) {
     });
 }
 
-/// What each kind of object acquires.
+/// The acquisition of each kind of object.
 const OBJECTS: [(&str, Make); 11] = [
     ("lock", |client| client.lock("job").unwrap()),
     ("non-reentrant lock", |client| client.non_reentrant_lock("job").unwrap()),

@@ -1,4 +1,4 @@
-//! What a holder can do and query.
+//! Operations and queries of a holder.
 
 use std::time::Duration;
 

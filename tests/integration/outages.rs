@@ -1,4 +1,4 @@
-//! What happens to a hold while its gateway is down. The holder's time stands still.
+//! A hold while its gateway is down. The holder's time stands still.
 
 use std::time::Duration;
 

@@ -22,7 +22,7 @@ pub(crate) struct Contest {
     pub(crate) give: Value,
     /// The number of contenders on each side.
     pub(crate) contenders: usize,
-    /// Counts the concurrent holders, of which `most` are allowed.
+    /// The counter of concurrent holders; at most `most` are allowed.
     pub(crate) gauge: &'static str,
     pub(crate) most: u64,
     /// The gauge of holders that this object excludes.

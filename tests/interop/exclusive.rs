@@ -101,7 +101,7 @@ pub(crate) async fn java_renews_while_we_wait<K: Exclusive>() {
         let java = both.java::<K>("a");
         java.get::<()>("lock").await;
         let waiting = both.wait_for(both.ours::<K>()).await;
-        // So many renewals that its first lease is over.
+        // Enough renewals for its first lease to have ended.
         both.renewed(4).await;
         let waits = !waiting.is_finished();
         let unlocked = java.call("unlock", json!([])).outcome().await;

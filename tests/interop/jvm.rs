@@ -32,7 +32,7 @@ pub(super) struct Jvm {
     next_id: AtomicU64,
 }
 
-/// The receivers of answers by the ids of their commands; `None` once the session has ended.
+/// The receivers of responses by the ids of their commands; `None` once the session has ended.
 struct Pending(Mutex<Option<HashMap<u64, oneshot::Sender<Value>>>>);
 
 impl Jvm {
@@ -67,7 +67,7 @@ impl Jvm {
         Self::new(commands, answers, move || drop(java.wait()))
     }
 
-    /// Starts the thread that reads answers; it calls `on_end` after the last one.
+    /// Starts the thread that reads responses; it calls `on_end` after the last one.
     fn new(
         commands: impl Write + Send + 'static,
         answers: impl Read + Send + 'static,

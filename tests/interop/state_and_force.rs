@@ -1,4 +1,4 @@
-//! What both sides report of a lock that is one hash, and how each forcibly ends the other's hold.
+//! Both sides query a lock that is one hash, and forcibly end the other's hold.
 
 use std::time::Duration;
 

@@ -98,7 +98,7 @@ impl Relay {
         self.shared.answered.store(0, Ordering::SeqCst);
     }
 
-    /// Answers each pipeline with `said`, without executing it.
+    /// Responds to each pipeline with `said`, without executing it.
     pub fn refuse_pipelines(&self, said: Said) {
         *self.shared.to_pipelines.lock().unwrap() = Some(said);
     }

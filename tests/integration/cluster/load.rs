@@ -46,7 +46,7 @@ pub(crate) struct Load {
     tag: String,
 }
 
-/// What all tasks of one kind share.
+/// The state that all tasks of one kind share.
 struct Watch {
     kind: &'static str,
     failover: Failover,

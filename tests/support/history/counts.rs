@@ -32,7 +32,7 @@ impl History {
 }
 
 impl Count {
-    /// What is known of this call without a response that came after `last`.
+    /// This call without a response that came after `last`.
     fn until(&self, last: Time) -> Self {
         let act = match self.act {
             act if self.completed < last => act,

@@ -23,7 +23,7 @@ pub struct History {
     pub ground: Ground,
 }
 
-/// What the check may rely on.
+/// The facts that the check may rely on.
 #[derive(Clone, Debug, Default)]
 pub struct Ground {
     /// The number of permits under each name, and the time from which it is certain.
@@ -48,7 +48,7 @@ pub struct Loss {
     pub to: Time,
 }
 
-/// What an acquisition requests of one name.
+/// The part of an acquisition that concerns one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     pub name: u8,

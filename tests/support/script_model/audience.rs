@@ -1,4 +1,4 @@
-//! What scripts publish, and which subscriptions exist.
+//! The messages that scripts publish, and the subscriptions that exist.
 
 use super::{Run, ScriptModel};
 

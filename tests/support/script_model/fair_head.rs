@@ -35,7 +35,7 @@ pub(super) struct Queue<'a> {
     pub(super) now: i64,
 }
 
-/// What is recorded of the head.
+/// The record of the head.
 struct Watch {
     since: i64,
     told: i64,
@@ -91,7 +91,7 @@ impl ScriptModel {
         }
     }
 
-    /// Writes a score to a sorted set of ours, which expires.
+    /// Writes a score to a sorted set of edgelatch's own, which expires.
     pub(super) fn put_score(&mut self, queue: &Queue<'_>, key: &str, field: &str, score: i64) {
         self.set_score(key, field, score);
         let life = queue.run.life(0) + u64::try_from(queue.alive).unwrap();

@@ -68,13 +68,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server with these options beside the common ones; returns once it answers.
+    /// Starts a server with these options beside the common ones; returns once it responds.
     pub fn start(folder: &Folder, options: &[&str]) -> Self {
         Self::start_with(folder, |_, _| options.iter().map(|&word| word.to_owned()).collect())
     }
 
     /// Starts a server whose options may depend on the port of the cluster bus and on the server's
-    /// folder; returns once it answers.
+    /// folder; returns once it responds.
     pub fn start_with(folder: &Folder, options: impl Fn(u16, &Path) -> Vec<String>) -> Self {
         let folder = folder.below();
         // Another process may take a port that was free a moment ago.
@@ -149,7 +149,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// Returns `false` if the process ends before it answers.
+    /// Returns `false` if the process ends before it responds.
     fn comes_up(&mut self) -> bool {
         until(|| {
             if self.ask::<String>(&["PING"]).is_ok() {

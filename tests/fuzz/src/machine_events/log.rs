@@ -54,7 +54,7 @@ impl Log {
         }
     }
 
-    /// What is known of Redis' clock at the start.
+    /// Redis' clock as the machine knows it at the start.
     pub(super) const fn clock(&self) -> ServerClock {
         ServerClock::new(self.server_ms, self.now)
     }

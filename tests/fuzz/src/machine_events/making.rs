@@ -1,4 +1,4 @@
-//! One machine of each kind, with any parameters, and what it must keep to.
+//! One machine of each kind, with any parameters, and its obligations.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What an outcome must rest on.
+//! The responses that an outcome must rest on.
 
 use std::time::Duration;
 

@@ -26,8 +26,8 @@ import org.redisson.api.redisnode.RedisNodes;
 import org.redisson.config.Config;
 
 /**
- * Redisson's part of {@code cargo xtask bench}: measures the same figures as {@code
- * tests/bench/handoff.mjs} and {@code waiting.mjs} do for the other libraries. Takes their
+ * Redisson's part of {@code cargo xtask bench}: measures the same figures as
+ * {@code tests/bench/handoff.mjs} and {@code waiting.mjs} do for the other libraries. Takes their
  * arguments as JSON, with {@code redis} and {@code what}; prints a line of JSON.
  */
 public final class Bench {

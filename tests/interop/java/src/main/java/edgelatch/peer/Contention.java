@@ -27,8 +27,8 @@ import org.redisson.client.codec.LongCodec;
  * "counter":"turns"                       incremented while held by a read and a write; optional
  * </pre>
  *
- * Returns {@code {"sections":…,"violations":…,"turns":[["holder",7],…]}}: the holder of each section
- * and its counter, which give the order of grants.
+ * Returns {@code {"sections":…,"violations":…,"turns":[["holder",7],…]}}: the holder of each
+ * section and its counter, which give the order of grants.
  */
 record Contention(Function<JsonObject, Service> services, JsonObject command) {
     /** The observations of one thread, or of all. */

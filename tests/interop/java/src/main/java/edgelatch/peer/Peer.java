@@ -17,7 +17,10 @@ import java.net.Socket;
  * in Redis.
  */
 public final class Peer {
-    /** Connections that the system queues until they are accepted: all test processes may connect at once. */
+    /**
+     * Connections that the system queues until they are accepted: all test processes may connect at
+     * once.
+     */
     private static final int BACKLOG = 256;
 
     private Peer() {}

@@ -21,8 +21,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * Executes the commands of one test process: reads one JSON object per line, and writes one response
- * per line as soon as it has one. Names of services are private to the session.
+ * Executes the commands of one test process: reads one JSON object per line, and writes one
+ * response per line as soon as it has one. Names of services are private to the session.
  *
  * <pre>
  * {"id":1,"do":"open","service":"s","config":{…}}                    a Redisson client, see {@link Service}
