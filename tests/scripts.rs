@@ -8,7 +8,7 @@
     reason = "a test ends at the first surprise"
 )]
 
-/// With the system's allocator the random calls would take a sixth longer.
+/// The system's allocator would take a sixth of the time of the random calls.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -22,6 +22,6 @@ for i = 4, #ARGV do
 end
 local left = redis.call('PTTL', KEYS[1])
 -- Not in the last millisecond of the group, in which its PTTL is 0: a hold that is acquired then is
-  -- gone in the next.
+-- gone in the next.
 if not had or left > 0 and left < tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return false

@@ -48,7 +48,7 @@ impl History {
         parts
     }
 
-    /// I4 and I10: the reported end of a hold is possible.
+    /// I3 and I4: the reported end of a hold is possible.
     fn judge_end(&self, number: usize, take: &Take, hold: &Hold) -> Result<(), String> {
         let may_be_lost = |at: Time| {
             self.ground.losses.iter().any(|loss| loss.from <= at && loss.to >= take.invoked)

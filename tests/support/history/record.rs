@@ -7,13 +7,13 @@ use edgelatch::machine::Released;
 
 use super::{Claim, End, History, Hold, NEVER, Take, Time, Told, Verdict};
 
-/// The least real time that a holder's clock may show as `time`: 2 % less, twice the client's own
-/// allowance for drift.
+/// The least real time that a holder's clock may show as `time`: 2 % and 2 ms less, since the 1 %
+/// that the client allows for is not the only error.
 fn at_least(time: Duration) -> Time {
     (time.as_micros() as Time * 98 / 100).saturating_sub(2_000)
 }
 
-/// The longest real time that a holder's clock may show as `time`.
+/// The longest real time that a holder's clock may show as `time`: 2 % and 10 ms more.
 fn at_most(time: Duration) -> Time {
     time.as_micros() as Time * 102 / 100 + 10_000
 }
