@@ -132,8 +132,8 @@ impl Load {
         self.stop.store(true, Ordering::Relaxed);
         timeout(AT_MOST, self.tasks.join_all()).await.unwrap();
         for watch in &self.watches {
-            // The other kinds count with a script, which runs only while the lease is held. The counter
-            // is read with a script too, so under a lease.
+            // The other kinds count with a script, which runs only while the lease is held. The
+            // counter is read with a script too, so under a lease.
             if !["semaphore", "permits", "latch"].contains(&watch.kind) {
                 let lock = self.client.lock(&format!("{}:reads", self.tag)).unwrap();
                 let lease = lock.acquire().await.unwrap();
