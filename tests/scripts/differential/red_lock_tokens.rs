@@ -14,13 +14,13 @@ use crate::scripts::red_lock_tokens::{TOKEN_KEY, acquire_for, raise_for};
 use test_support::calls::{announced_lock, bound, request};
 use test_support::script_model::Value;
 
-/// All codes of a vote and of its release.
+/// All codes of a vote, and of the forced release that ends it.
 const VERDICTS: [(&str, &[Code]); 3] = [
     ("lock_acquire", &[Code::Done, Code::AlreadyYours, Code::No, Code::Late, Code::TokenRange]),
     ("lock_raise", &[Code::Done, Code::Late, Code::Lost, Code::TokenAhead]),
     ("lock_force_release", &[Code::Done, Code::No]),
 ];
-/// The number of a grant that the voter never received.
+/// The token that a voter without a grant claims to have.
 const NEVER: u64 = 9;
 
 #[derive(Clone, Debug)]
