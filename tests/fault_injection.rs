@@ -1,5 +1,5 @@
-//! Gateways that misbehave: each wrong answer by itself, and the matrix of every object, operation
-//! and fault.
+//! Faulty gateways: each faulty response by itself, and the matrix of every object, operation and
+//! fault.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

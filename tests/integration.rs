@@ -1,5 +1,6 @@
-//! The Rust client on a real gateway and a real Redis; on a Redis Cluster and under Sentinels; the
-//! blocking client; and the suites that every transport and every host has to pass.
+//! Tests the Rust client on a real gateway and a real Redis, on a Redis Cluster and under
+//! Sentinels; the blocking client; and the conformance suites that every transport and every host
+//! must pass.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

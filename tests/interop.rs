@@ -1,5 +1,5 @@
-//! Redisson itself and edgelatch on the same Redis. `cargo xtask test interop` builds and starts
-//! the Java side.
+//! Redisson and edgelatch on the same Redis. `cargo xtask test interop` builds and starts the Java
+//! side.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

@@ -1,4 +1,4 @@
-//! The scripts on a real Redis: what they answer, and what they leave there.
+//! The scripts on a real Redis: their replies, and what they store.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(
@@ -8,7 +8,7 @@
     reason = "a test ends at the first surprise"
 )]
 
-/// A sixth of the time of the random calls would go into the system's allocator.
+/// The system's allocator would take a sixth of the time of the random calls.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

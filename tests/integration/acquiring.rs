@@ -1,4 +1,4 @@
-//! Taking a lock, giving it back, and waiting for it.
+//! Acquires a lock, releases it, and waits for it.
 
 use std::future::ready;
 use std::time::Duration;
@@ -53,7 +53,7 @@ async fn a_waiter_gets_the_lock_when_it_is_released() {
     let lock = stand.client().lock("job").unwrap();
     let options = AcquireOptions::new().max_requests(10_000);
     let waiter = tokio::spawn(async move { lock.acquire_with(options).await });
-    // It has been refused at least twice.
+    // The waiter has been refused at least twice.
     test_support::stand::until(async || stand.relay.count("lock_acquire") > 2).await;
     assert!(!waiter.is_finished());
     held.release().await.unwrap();

@@ -1,4 +1,4 @@
-//! Calls of one turn of the event loop are one request.
+//! Calls of one turn of the event loop share a request.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use test_support::stand::{NativeClient, Stand, until, until_led};
 
 type Taken = Result<Option<Lease<Reqwest, TokioHost>>, AcquireError>;
 
-/// A free lock, tried for in a task of its own.
+/// Tries to acquire a free lock.
 async fn try_for(client: NativeClient, number: usize) -> Taken {
     client.lock(&format!("job:{number}")).unwrap().try_acquire().await
 }
 
-/// So many locks are tried for in one turn, each in a task of its own; how each ended.
+/// Tries to acquire `count` locks in one turn, each in a task of its own; returns the results.
 async fn try_all(client: &NativeClient, count: usize) -> Vec<Taken> {
     let tries: JoinSet<_> = (0..count).map(|number| try_for(client.clone(), number)).collect();
     tries.join_all().await
 }
 
-/// All of them were granted, and are released in one turn.
+/// Asserts that all were granted, and releases them in one turn.
 async fn release_all(taken: Vec<Taken>) {
     let release = |taken: Taken| async move { taken.unwrap().unwrap().release().await };
     let releases: JoinSet<_> = taken.into_iter().map(release).collect();
     assert!(releases.join_all().await.into_iter().all(|end| end == Ok(Released::Released)));
 }
 
-/// Polls a future once, for nobody.
+/// Polls a future once, without a waker.
 fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -114,7 +114,7 @@ async fn a_script_that_is_unknown_to_redis_is_sent_whole_by_each_and_together() 
     let taken = try_all(&stand.client(), 10).await;
     assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (2, 20));
     release_all(taken).await;
-    // Texts of more than 64 kB are more than one request.
+    // Scripts of more than 64 kB in total are split into several requests.
     stand.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
     let before = stand.relay.requests();
     release_all(try_all(&stand.client(), 60).await).await;
@@ -122,7 +122,7 @@ async fn a_script_that_is_unknown_to_redis_is_sent_whole_by_each_and_together() 
     assert!((6..20).contains(&requests), "{requests}");
 }
 
-/// A client that undoes nothing in the background, so that the requests are those of the test.
+/// A client without an undo in the background, so that all requests are the test's own.
 fn bare_client(stand: &Stand) -> NativeClient {
     Client::new(stand.gateway(), Reqwest::new(), TokioHost::new())
 }
@@ -140,7 +140,7 @@ async fn whoever_goes_before_it_is_sent_is_left_out() {
     let (second, third) = tokio::join!(second, third);
     assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (1, 2));
     release_all(vec![second, third]).await;
-    // Who is left alone sends what it would have sent.
+    // A caller whose batch has lost its other callers sends the request of a single call.
     let mut gone = Box::pin(try_for(client.clone(), 3));
     assert!(poll_once(gone.as_mut()).is_pending());
     drop(gone);
@@ -175,7 +175,7 @@ async fn whoever_goes_while_it_is_under_way_takes_nothing_from_the_others() {
     let mut tries: Vec<_> =
         (0..5).map(|number| tokio::spawn(try_for(client.clone(), number))).collect();
     until(async || stand.relay.count("lock_acquire") == 5).await;
-    // The first would have been the one that sent it.
+    // Task 0 was polled first, so it is the one that sent the request.
     for gone in [3, 0] {
         let gone = tries.remove(gone);
         gone.abort();
@@ -241,7 +241,8 @@ async fn of_what_has_no_answer_each_is_asked_again_and_granted_once() {
             assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", &name]).await, ["1"]);
         }
         release_all(taken).await;
-        // Nobody knows whether it has pipelines: it is not asked again so soon.
+        // The client does not know yet whether the gateway has pipelines, so the next requests are
+        // single.
         assert_eq!(stand.relay.requests(), 1 + 3 + 3);
         stand.assert_nothing_is_held("lost").await;
     }
@@ -303,7 +304,7 @@ async fn a_gateway_without_pipelines_is_found_out_once() {
         stand.relay.refuse_pipelines(said);
         let client = stand.client();
         let taken = try_all(&client, 5).await;
-        // Nothing was done, so each is sent at once.
+        // Nothing was executed, so each call is sent at once.
         assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (6, 5));
         release_all(taken).await;
         assert_eq!(stand.relay.requests(), 11);
@@ -340,7 +341,7 @@ async fn a_gateway_that_hangs_on_pipelines_is_asked_singly_after_one_attempt() {
     let tries: JoinSet<_> = (0..3).map(try_for).collect();
     until(async || stand.relay.requests() == 1).await;
     host.pass(Duration::from_secs(5));
-    // The pauses before they ask again.
+    // The pauses before the retries.
     let pause = Duration::from_millis(10);
     until_led(&stand, &host, pause, || stand.relay.count("lock_acquire") == 3).await;
     for lease in tries.join_all().await {

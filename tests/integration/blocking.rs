@@ -14,7 +14,7 @@ use test_support::slow_machine::{is_too_slow, longer_and_longer};
 use test_support::stand::Stand;
 use tokio::runtime::Runtime;
 
-/// A gateway that runs beside, and a client that knows of no event loop.
+/// A gateway that runs in the background, and a blocking client.
 struct Beside {
     runtime: Runtime,
     stand: Option<Stand>,
@@ -41,7 +41,7 @@ impl Drop for Beside {
     }
 }
 
-/// The outcome of `call` with the first time in which the machine manages it.
+/// The outcome of `call` with the first time that suffices for this machine.
 fn in_time<T>(
     time: Duration,
     call: impl Fn(Duration) -> Result<T, AcquireError>,
@@ -116,7 +116,7 @@ fn work_that_panics_leaves_no_thread_that_renews() {
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         lock.run(|_| panic!("as it was meant to")).unwrap_or(());
     }));
-    // It came back here, so the thread that renewed has ended.
+    // `run` joins its renewing thread before it unwinds, so that thread has ended.
     assert!(panicked.is_err());
     assert!(beside.ask::<u64>(&["EXISTS", "job"]) == 1);
 }

@@ -1,4 +1,4 @@
-//! What must not go back: Redis' clock, and the tokens of a name.
+//! Detects when Redis' clock or the tokens of a name go back.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -59,13 +59,13 @@ async fn a_lock_that_another_redis_grants_which_is_behind_is_given_back() {
     assert_eq!(both.try_acquire().await.unwrap_err(), fell);
     stand.assert_nothing_is_held("given back").await;
 
-    // Of what it was never granted, and of a client that was granted nothing, no token has fallen.
+    // For a lock that a client was never granted, no token has fallen.
     for lock in [client.lock("third").unwrap(), stand.client().lock("job").unwrap()] {
         let lease = lock.acquire().await.unwrap();
         assert!(lease.token().as_u64() < newest);
         assert_eq!(lease.release().await, Ok(Released::Released));
     }
-    // Redis' clock is as it was.
+    // Redis' clock is right again.
     stand.relay.set_clocks(|clocks| clocks.time = 0);
     let lease = one.acquire().await.unwrap();
     assert!(lease.token().as_u64() > newest_of_both);

@@ -1,4 +1,4 @@
-//! Many at once.
+//! Many clients at the same time.
 
 use edgelatch::client::AcquireOptions;
 use tokio::task::JoinSet;
@@ -18,7 +18,7 @@ async fn fifty_tasks_count_to_fifty_with_rising_tokens() {
         tasks.spawn(async move {
             let options = AcquireOptions::new().wait_until_cancelled();
             let lease = lock.acquire_with(options).await.unwrap();
-            // Read, give way, write: without the lock most of the counts would be lost.
+            // Reads, yields, writes: without the lock most increments would be lost.
             let counter: u64 =
                 redis::cmd("GET").arg("counter").query_async(&mut redis).await.unwrap();
             tokio::task::yield_now().await;

@@ -1,5 +1,5 @@
-//! Acquisitions whose future is dropped before it is ready: what they were granted is given back in
-//! the background.
+//! Acquisitions whose future is dropped before it is ready: the client releases their grant in the
+//! background.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ type Taken = Result<Lease<Reqwest, TokioHost>, AcquireError>;
 
 const SKEW: PeerSkew = PeerSkew::DEFAULT;
 
-/// Far longer than a test lasts, so that a grant that nobody gives back is noticed.
+/// A lease far longer than a test, so that a grant that is never released is noticed.
 fn long() -> AcquireOptions {
     AcquireOptions::new().lease(Duration::from_secs(600))
 }
 
-/// Answers no request for an object until it is told to: each is executed at once.
+/// Executes the first acquisition of each script at once, and delays the response until `go_on`.
 fn answer_late(stand: &Stand, go_on: &Arc<Notify>) {
     let go_on = Arc::clone(go_on);
     stand.relay.plan(move |seen| match seen.script.ends_with("acquire") && seen.number == 1 {
@@ -37,7 +37,7 @@ fn answer_late(stand: &Stand, go_on: &Arc<Notify>) {
     });
 }
 
-/// What each object takes, by its client.
+/// The acquisition of each kind of object.
 const OBJECTS: [(&str, Make); 11] = [
     ("lock", |client| client.lock("job").unwrap()),
     ("non-reentrant lock", |client| client.non_reentrant_lock("job").unwrap()),
@@ -62,7 +62,7 @@ const OBJECTS: [(&str, Make); 11] = [
     }),
 ];
 
-/// One that excludes what the lock of this name takes.
+/// A lock that excludes the given one.
 fn rival(name: &str, client: &NativeClient, lock: Make) -> NativeLock {
     match name {
         // Readers share.
@@ -73,7 +73,7 @@ fn rival(name: &str, client: &NativeClient, lock: Make) -> NativeLock {
     }
 }
 
-/// Polls the acquisition until Redis has granted it, and drops it while the answer is on its way.
+/// Polls the acquisition until Redis has granted it, and drops it before the response arrives.
 async fn drop_when_granted(stand: &Stand, acquiring: impl Future<Output = Taken>) {
     let before = stand.redis.dump().await;
     tokio::select! {

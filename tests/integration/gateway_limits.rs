@@ -1,5 +1,5 @@
-//! A client at a limit of our gateway: it pauses for as long as `Retry-After` says, and is served
-//! when there is room again.
+//! A client that exceeds a limit of the gateway pauses for as long as `Retry-After` says, and is
+//! served when there is room again.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -21,19 +21,19 @@ use test_support::relay::Relay;
 use test_support::stand::{in_virtual_time, until};
 
 const SCOPE_KEY: &str = "a key of thirty-two bytes or more";
-/// The memory for bodies that one client has here.
+/// The memory for request bodies of one client.
 const BODY: usize = 20_000;
 
 fn door_config(body_memory: usize) -> Config {
     let mut config = Config::new(RedisSource::Private, Tokens::new([TOKEN]).unwrap());
     config.scope_keys = Some(ScopeKeys::new([SCOPE_KEY]).unwrap());
     (config.body_limit, config.body_memory) = (BODY, body_memory);
-    // No body is given up while a test runs.
+    // The gateway abandons no request body while a test runs.
     config.request_time = Duration::from_secs(600);
     config
 }
 
-/// A request with a body of this length, sent up to where this much of it is missing.
+/// Sends a request with a body of `length` bytes, except for the last `missing` bytes.
 async fn send(address: SocketAddr, token: &str, length: usize, missing: usize) -> TcpStream {
     let head = format!("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n");
     let padding = " ".repeat(length - missing - r#"["PING"]"#.len());
@@ -43,7 +43,7 @@ async fn send(address: SocketAddr, token: &str, length: usize, missing: usize) -
     stream
 }
 
-/// What the gateway says to a request with a body like that of a call.
+/// The gateway's status for a request with a body as long as that of a call.
 async fn status(address: SocketAddr, token: &str) -> String {
     let mut stream = send(address, token, 1000, 0).await;
     let mut start = [0; 12];
@@ -51,8 +51,8 @@ async fn status(address: SocketAddr, token: &str) -> String {
     String::from_utf8_lossy(&start).into_owned()
 }
 
-/// Another request with this token takes the memory for bodies, so that the gateway answers with
-/// `refused`.
+/// Asserts that a client pauses while an unfinished request with this token uses the memory for
+/// bodies and the gateway responds with `refused`.
 async fn assert_heeded(config: Config, token: &str, refused: &str) {
     let door = Door::start(config).await.unwrap();
     let address = door.address();
@@ -68,7 +68,7 @@ async fn assert_heeded(config: Config, token: &str, refused: &str) {
             _ = &mut acquiring => panic!("acquired without room"),
             () = until(async || relay.requests() > 5) => {}
         }
-        // Five pauses of a second; the client's own would take less than half of that.
+        // Five pauses of a second; the client's own would be less than half as long.
         assert!(host.now().since(began) >= Duration::from_secs(5));
         drop(unfinished);
         acquiring.await.unwrap()

@@ -1,4 +1,4 @@
-//! Writes that a stale lease cannot make, and scripts that run only while a lease is held.
+//! Guards reject writes under a stale lease; a script runs only while a lease is held.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn a_write_with_an_older_token_is_refused() {
     let old = lock.acquire().await.unwrap();
     guard.write(&old, None, &text("1")).await.unwrap();
     guard.write(&old, None, &text("2")).await.unwrap();
-    // Lost without its knowledge: somebody else has it and has written.
+    // The hold is lost without its holder's knowledge: another client has the lock and has written.
     stand.redis.ask::<u64>(&["DEL", "job"]).await;
     let new = lock.acquire().await.unwrap();
     guard.write(&new, None, &GuardedWrite::claim()).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_guard_accepts_leases_of_one_lock_and_names_both_when_it_gets_another(
     lease.release().await.unwrap();
     foreign.release().await.unwrap();
 
-    // Of several locks that were taken together it is the first, unless another is named.
+    // A guard uses the first of several locks that were acquired together, unless it names another.
     let both = client.multi_lock([other, job]).unwrap().acquire().await.unwrap();
     let second = if both.name().as_str() == "job" { "other" } else { "job" };
     let guard = client.guard("second", GuardMemory::DEFAULT).unwrap().of_lock(second).unwrap();
@@ -86,7 +86,7 @@ async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard
         let asked = here.relay.seen();
         let writes: Vec<_> = asked.iter().filter(|seen| seen.script == "guard_write").collect();
         let [.., last] = writes.as_slice() else { panic!("{asked:?}") };
-        // Behind the command, the script, the number of its keys, two keys, and the id.
+        // After the command, the script, the number of its keys, two keys, and the id.
         let bound: u64 = last.words[6].parse().expect("a bound");
         assert!((ms..=ms + 100_000).contains(&bound), "{bound} at {ms}");
         assert_eq!(writes.len(), number);
@@ -121,7 +121,7 @@ async fn what_may_have_been_done_before_it_was_stale_is_not_said_to_be_stale() {
         let new = other.lock("job").unwrap().acquire().await.unwrap();
         let guard = other.guard("total", GuardMemory::DEFAULT).unwrap();
         guard.write(&new, None, &text("new")).await.unwrap();
-        // The pause before it is asked again.
+        // The pause before the retry.
         until_led(&stand, &host, Duration::from_millis(100), || {
             stand.relay.count("guard_write") >= 4
         })
@@ -193,7 +193,7 @@ async fn a_script_that_does_not_compile_is_told_in_redis_words() {
         ("local t = #", "unexpected symbol near 'end'"),
         ("#", "unexpected symbol near '#'"),
         ("x = 1 = 2", "unexpected symbol near '='"),
-        // A literal of the script is not told.
+        // The error does not contain literals of the script.
         ("return 1 'canary'", "'end' expected"),
         ("return 1 [[canary]]", "'end' expected"),
         ("return \"canary", "unfinished string"),

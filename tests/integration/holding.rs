@@ -1,4 +1,4 @@
-//! What a holder can do and ask.
+//! Operations and queries of a holder.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn every_future_may_move_between_threads() {
     is_send(cancellable).await.unwrap().release().await.unwrap();
 }
 
-/// What a lease of 30 s has left, less the allowance for drift.
+/// The remaining time of a fresh lease of 30 s, less the allowance for drift.
 const FRESH: Duration = Duration::from_millis(29_698);
 const THIRD: Duration = Duration::from_secs(10);
 
@@ -170,7 +170,7 @@ async fn a_dropped_client_leaves_nothing_running() {
     kept.await.unwrap();
     drop((client, lease));
     stand.relay.plan(|_| Fault::none());
-    // What is left is of the gateway and the connections, and ends by itself.
+    // The remaining tasks belong to the gateway and the connections, and end by themselves.
     let metrics = tokio::runtime::Handle::current().metrics();
     until(async || metrics.num_alive_tasks() <= before).await;
     assert!(stand.relay.seen().is_empty());

@@ -1,4 +1,4 @@
-//! Messages that are forged, old, or too many: a hint, and nothing else. The waiters' time stands
+//! Forged, old and excessive messages are hints and have no other effect. The waiters' time stands
 //! still.
 
 use std::cell::Cell;
@@ -23,8 +23,7 @@ async fn a_forged_or_an_old_message_changes_nothing() {
     settled(&stand, "lock_acquire", 3, 1).await;
     let before = values(&stand).await;
     let endless = "9".repeat(100_000);
-    // That it is free, which it was once; who has it, for a second or for a day; and nothing of the
-    // kind.
+    // A release, which was true once; a grant for a second or for a day; and malformed messages.
     let forged =
         ["0", "1", "1000001", "86400000001", "0\ndata: x", "message,other,0", "", "-1", &endless];
     for message in forged {
@@ -41,7 +40,7 @@ async fn a_forged_or_an_old_message_changes_nothing() {
     assert!(waiting.try_join_next().is_none());
     assert_eq!((held.is_held().await, held.state()), (Ok(true), LeaseState::Held));
     assert_eq!(values(&stand).await, before);
-    // Whoever was told that somebody has it for a day asks in its own time.
+    // A waiter that received a grant for a day retries at its own time.
     stand.redis.ask::<u64>(&["PUBLISH", CHANNEL, "86400000001"]).await;
     stand.redis.ask::<u64>(&["DEL", "job"]).await;
     let begun = host.now();
@@ -63,7 +62,7 @@ async fn messages_that_never_end_cause_tries_in_a_measured_pace() {
         while !over.get() {
             let at = host.now();
             stand.redis.ask::<u64>(&["PUBLISH", CHANNEL, "0"]).await;
-            // One in each millisecond: more would be no more tries, and would only keep the stream
+            // One message per millisecond: more would not cause more tries, only keep the stream
             // busy.
             while host.now() == at && !over.get() {
                 tokio::task::yield_now().await;
@@ -80,13 +79,13 @@ async fn messages_that_never_end_cause_tries_in_a_measured_pace() {
     tokio::join!(flood, led);
     let tries = stand.relay.count("lock_acquire") - 3;
     println!("{tries} tries");
-    // Twenty at once, and twenty in each second.
+    // A burst of twenty, and twenty per second.
     assert!((20..=61).contains(&tries), "{tries}");
     assert!(waiting.try_join_next().is_none());
     assert_eq!((held.is_held().await, held.state()), (Ok(true), LeaseState::Held));
 }
 
-/// What is stored, without when it ends.
+/// The stored values, without their expiry.
 async fn values(stand: &Stand) -> Vec<(String, Content)> {
     let stored = stand.redis.dump().await.into_iter();
     stored.map(|(key, stored)| (key, stored.value)).collect()
@@ -103,7 +102,7 @@ async fn ten_thousand_messages_are_few_tries() {
     let flood = "for _ = 1, 10000 do redis.call('PUBLISH', KEYS[1], '0') end";
     stand.redis.ask::<()>(&["EVAL", flood, "1", CHANNEL]).await;
     held.release().await.unwrap();
-    // Whoever is served last has heard them all.
+    // The last waiter has received all messages.
     while !waiting.is_empty() {
         joined(&stand, &host, &mut waiting).await.release().await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! What becomes of a lease, as a stream.
+//! The stream of a lease's events.
 
 use std::future::poll_fn;
 use std::pin::Pin;

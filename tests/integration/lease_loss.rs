@@ -1,4 +1,4 @@
-//! How a holder learns that the lock is lost.
+//! How a holder is notified that the lock is lost.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ async fn who_held_before_redis_clock_jumped_ahead_is_fenced_and_told() {
         .unwrap();
     let kept = tokio::spawn(lease.keep());
     stand.relay.set_clocks(|clocks| clocks.time = 40);
-    // As Redis does with what has ended by its clock.
+    // As Redis does with a key that has expired by its clock.
     stand.redis.ask::<u64>(&["DEL", "job"]).await;
     let there = stand.client();
     let next = there.lock("job").unwrap().acquire().await.unwrap();
@@ -80,7 +80,7 @@ async fn who_held_before_redis_clock_jumped_ahead_is_fenced_and_told() {
     let refused = refused.write(&lease, None, &GuardedWrite::claim()).await.unwrap_err();
     assert_eq!(refused, GuardError::Stale { newest: next.token().as_u64() });
     assert_eq!(lease.state(), LeaseState::Held);
-    // The first comes too late by that clock, and learns what time it is.
+    // The first renewal comes after its bound by that clock, and receives the current time.
     host.pass(THIRD);
     until_led(&stand, &host, Duration::from_millis(10), || kept.is_finished()).await;
     assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Gone));

@@ -1,4 +1,4 @@
-//! The kinds of lock: what each does that the others do not.
+//! The behaviour that is specific to each kind of lock.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use test_support::webdis::Webdis;
 
 type NativeLock = Lock<Reqwest, TokioHost>;
 
-/// One of each kind that excludes everybody else.
+/// One lock of each kind that excludes all other clients.
 fn kinds(client: &NativeClient) -> [(&'static str, NativeLock); 9] {
     let fair = FairSettings::default();
     let group = client.group_lock("group", ["one", "two"], PeerSkew::DEFAULT);
@@ -93,7 +93,7 @@ async fn an_owner_takes_a_non_reentrant_lock_once() {
     let lease = lock.acquire().await.unwrap();
     assert_eq!(lock.acquire().await.unwrap_err(), AcquireError::HeldAlready);
     assert_eq!(lock.try_acquire().await.unwrap_err(), AcquireError::HeldAlready);
-    // The kind that may be entered again may, since it is the same owner.
+    // The re-entrant kind can be acquired again, since it is the same owner.
     let again = owner.fair_lock("job", FairSettings::default()).unwrap().acquire().await.unwrap();
     assert_eq!((again.token(), lease.hold_count()), (lease.token(), 2));
     again.release().await.unwrap();
@@ -134,7 +134,7 @@ async fn a_fair_lock_serves_in_the_order_of_arrival() {
             lease.release().await.unwrap();
             (token, place)
         });
-        // The next one comes when this one stands in the queue.
+        // The next waiter starts once this one is in the queue.
         let queue = "redisson_lock_queue:{job}";
         until(async || stand.redis.ask::<usize>(&["LLEN", queue]).await == place + 1).await;
     }

@@ -1,4 +1,4 @@
-//! Several locks as one, on one gateway and on several.
+//! Multi-locks on one gateway and on several.
 
 use std::time::Duration;
 

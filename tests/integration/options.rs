@@ -1,4 +1,4 @@
-//! Options that are not acceptable: each is named, and nothing is sent.
+//! Invalid options: the error names each, and the client sends nothing.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -100,7 +100,7 @@ fn the_time_for_a_request_is_checked() {
 async fn a_copy_of_a_client_draws_ids_of_its_own() {
     let stand = Stand::new().await;
     let copies = [stand.led_client(), stand.led_client()];
-    // The same state: what they have drawn so far is the same.
+    // The copies have the same state: they have drawn the same ids so far.
     let mut drawn = Vec::new();
     for (number, (client, _)) in copies.iter().enumerate() {
         stand.relay.plan(|_| Fault::none());
@@ -108,7 +108,7 @@ async fn a_copy_of_a_client_draws_ids_of_its_own() {
         drawn.push(ids(&stand));
     }
     assert_eq!(drawn[0], drawn[1]);
-    // From here on their hosts give different entropy.
+    // From here on the hosts return different entropy.
     copies[1].1.draw_from(1_000);
     let mut drawn = BTreeSet::new();
     for (client, _) in &copies {
@@ -120,18 +120,18 @@ async fn a_copy_of_a_client_draws_ids_of_its_own() {
             }
         }
     }
-    // An owner and two requests of each acquisition.
+    // One owner and two request ids per acquisition.
     assert_eq!(drawn.len(), 4 * 3);
 }
 
-/// Takes the lock, renews and releases it.
+/// Acquires, renews and releases the lock.
 async fn used(lock: &Lock<Reqwest, FakeHost>) {
     let lease = lock.acquire().await.unwrap();
     assert_eq!(lease.renew(None).await, Ok(()));
     assert_eq!(lease.release().await, Ok(Released::Released));
 }
 
-/// The owners and the ids of the requests that were seen; a release's id is made of its owner.
+/// The owners and request ids of the calls so far; the id of a release is derived from its owner.
 fn ids(stand: &Stand) -> BTreeSet<String> {
     let drawn = stand.relay.seen().into_iter().filter(|seen| seen.script != "lock_release");
     let ids = drawn.flat_map(|seen| {
@@ -154,7 +154,7 @@ async fn without_entropy_nothing_is_sent() {
     assert!(stand.relay.seen().is_empty());
 }
 
-/// A gateway takes a path that is not its own for a command.
+/// A gateway treats an unknown path as a command.
 #[tokio::test]
 async fn a_wrong_path_is_told_apart_from_a_redis_that_refuses() {
     let stand = Stand::new().await;
@@ -178,7 +178,7 @@ async fn a_wrong_path_is_told_apart_from_a_redis_that_refuses() {
         let AcquireError::Refused(refusal) = error else { panic!("{error:?}") };
         is_wrong_path(&refusal);
     }
-    // Together, they are one request to a path below the wrong one.
+    // Two calls share one request to a path below the wrong one.
     let shared = Client::connect(gateway()).lock("job").unwrap();
     let (first, second) = tokio::join!(shared.inspect(), shared.inspect());
     refused(first.unwrap_err());
@@ -191,7 +191,7 @@ fn an_address_with_the_path_of_a_command_is_refused() {
     for path in ["/set/foo", "/pipeline", "/GET/foo/"] {
         let address = ["https://gateway.example", path].concat();
         named(&Gateway::upstash(&address, "token").unwrap_err(), "url");
-        // Webdis reads its commands from the body alone.
+        // Webdis reads its commands only from the body.
         assert!(Gateway::webdis(&address, "").is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of a hold while its gateway is out of order. The holder's time stands still.
+//! A hold while its gateway is down. The holder's time stands still.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn a_hold_outlives_a_gateway_that_comes_back_before_its_end() {
     until_led(&stand, &host, STEP, || lease.state() == LeaseState::Renewed).await;
     assert_eq!(stand.relay.count("lock_renew"), 7);
     assert!(lease.remaining() > THIRD * 2);
-    // And goes on: a third later it is renewed as ever.
+    // The holder goes on: after a third of the lease it renews as usual.
     host.pass(THIRD);
     until(async || stand.relay.count("lock_renew") == 8).await;
     assert_eq!(lease.release().await, Ok(Released::Released));
@@ -57,7 +57,7 @@ async fn a_token_that_is_no_longer_accepted_costs_the_hold_and_few_requests() {
     until(async || lease.state() == LeaseState::Unknown).await;
     until_led(&stand, &host, STEP, || kept.is_finished()).await;
     assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Expired));
-    // About once a second in the mean, in twenty seconds.
+    // About once a second on average, in twenty seconds.
     let refused = stand.relay.count("lock_renew") - 2;
     assert!((5..=60).contains(&refused), "{refused}");
 }
@@ -87,7 +87,7 @@ async fn whose_release_never_arrives_is_renewed_no_more() {
     })
     .await;
     assert_eq!((stand.relay.count("lock_renew"), stand.relay.count("lock_release")), (1, 5));
-    // It is still there, and ends by itself.
+    // The hold still exists, and expires by itself.
     assert!(stand.redis.ask::<i64>(&["PTTL", "job"]).await > 0);
     drop(lease);
 }

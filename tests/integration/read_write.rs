@@ -25,7 +25,7 @@ async fn readers_share_and_a_writer_is_alone() {
     let (one, two) = (shelf(&stand.client()), shelf(&stand.client()));
     let first = one.read().acquire().await.unwrap();
     let second = two.read().acquire().await.unwrap();
-    // Readers at the same time do not fence each other off.
+    // Concurrent readers have the same token.
     assert_eq!(first.token(), second.token());
     assert!(two.write().try_acquire().await.unwrap().is_none());
     first.release().await.unwrap();
@@ -79,7 +79,7 @@ async fn a_read_that_is_heard_of_after_the_end_of_its_write_has_the_readers_toke
         "read_acquire" => late.clone(),
         _ => Fault::none(),
     });
-    // For a fixed time: nothing renews it.
+    // Acquired for a fixed time: nothing renews it.
     let reading = owner.read().acquire_with(AcquireOptions::new().lease(Duration::from_secs(30)));
     let ending = async {
         until(async || stand.redis.ask::<u64>(&["HLEN", "shelf"]).await == 3).await;
@@ -93,7 +93,7 @@ async fn a_read_that_is_heard_of_after_the_end_of_its_write_has_the_readers_toke
     let beside = shelf(&stand.client()).read().acquire().await.unwrap();
     assert_eq!(reader.token(), beside.token());
 
-    // Redis may know an older one by the hold itself, and that is no loss.
+    // Redis may still have an older token in the hold itself; this must not count as a loss.
     let script = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
     assert_eq!(reader.eval(&script).await, Ok("1".to_owned()));
     reader.renew(None).await.unwrap();
@@ -123,16 +123,15 @@ async fn a_reader_that_died_does_not_hold_a_writer_up() {
     let client = stand.client();
     let short = AcquireOptions::new().lease(Duration::from_millis(200));
     let long = AcquireOptions::new().lease(Duration::from_secs(25));
-    // Redis ends it in real time. The reader's time stands still, so that its grant does not come
-    // too late.
+    // Redis ends the hold in real time. The reader's time stands still, so that its grant does not
+    // come too late.
     let (dying, _host) = stand.led_client();
     let dying = dying.read_write_lock("shelf", ReadWriteSettings::default()).unwrap();
     let dead = dying.read().acquire_with(short).await.unwrap();
     let alive = shelf(&client).read().acquire_with(long).await.unwrap();
     drop(dead);
     alive.release().await.unwrap();
-    // The hash was prolonged by the reader that is gone; what counts is the end of the dead one's
-    // own hold.
+    // The released reader extended the hash; the end of the dead reader's own hold decides.
     let options = AcquireOptions::new().wait(Duration::from_secs(20));
     shelf(&client).write().acquire_with(options).await.unwrap().release().await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The Rust program of README.md, as it stands there.
+//! The Rust program of README.md, verbatim.
 
 use std::path::Path;
 

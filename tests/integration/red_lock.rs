@@ -1,9 +1,9 @@
-//! One lock on three Redis, of which two decide; also when their clocks differ, and when one
-//! forgets everything.
+//! A red lock on three Redis servers, two of which decide; also with different clocks, and when one
+//! server loses its data.
 //!
-//! T2, T6, T7 and T8 are the schedules by which models of other schemes hand out tokens that fall;
-//! here they meet the scripts, the gateway and the client as they are. What time it is on a node,
-//! and since when it runs, is told to its scripts by the relay.
+//! T2, T6, T7 and T8 are the schedules by which models of other schemes hand out falling tokens;
+//! here they run with the real scripts, gateway and client. The proxy sets the time of day and the
+//! uptime that a node's scripts see.
 
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ type LedLock = Lock<Reqwest, FakeHost>;
 type LedLease = Lease<Reqwest, FakeHost>;
 
 const TOKEN_KEY: &str = "redisson_lock_token:{job}";
-/// What the nodes that never crash have been up for, in seconds.
+/// The uptime of nodes that never crash, in seconds.
 const LONG: i64 = 86_400;
 
-/// Three nodes, and what all clients share. Silent nodes cost virtual time only.
+/// Three nodes, and what all clients share. Silent nodes cost only virtual time.
 struct Nodes {
     stands: [Stand; 3],
     host: FakeHost,
-    /// Made once, since it reads the certificates of the system.
+    /// Created once, since it reads the system's certificates.
     transport: Reqwest,
 }
 
@@ -39,7 +39,7 @@ impl Nodes {
         Self { stands, host: FakeHost::new(), transport: Reqwest::new() }
     }
 
-    /// Such that have been up for long, and whose clocks are ahead by so many seconds.
+    /// Nodes with a long uptime whose clocks are ahead by these numbers of seconds.
     async fn ahead_by(ahead: [i64; 3]) -> Self {
         let nodes = Self::new().await;
         for (stand, ahead) in nodes.stands.iter().zip(ahead) {
@@ -55,13 +55,14 @@ impl Nodes {
         gateways.map(client).collect()
     }
 
-    /// Awaits a call of such clients.
+    /// Awaits a call of clients in the virtual time of these nodes.
     async fn run<T>(&self, call: impl Future<Output = T>) -> T {
         let is_idle = || self.stands.iter().all(|stand| stand.relay.is_idle());
         in_virtual_time(&self.host, is_idle, call).await
     }
 
-    /// The lock of a program that has just started: it knows no clock, and so proposes no token.
+    /// The lock of a program that has just started: it has not seen any clock, so it proposes no
+    /// token.
     fn lock(&self) -> LedLock {
         self.lock_with(RedLockSettings::default())
     }
@@ -72,7 +73,7 @@ impl Nodes {
         clients[0].red_lock_with(locks, settings).unwrap()
     }
 
-    /// One node answers nobody.
+    /// Makes one node answer no request.
     fn silence(&self, silent: Option<usize>) {
         for (number, stand) in self.stands.iter().enumerate() {
             stand.relay.plan(move |_| match silent {
@@ -82,12 +83,12 @@ impl Nodes {
         }
     }
 
-    /// One node hears of no acquisition.
+    /// Makes one node ignore acquisitions.
     fn leave_out(&self, out: Option<usize>) {
         self.answer_acquisitions(out, &Said::Silence);
     }
 
-    /// One node answers acquisitions with this, and hears of none.
+    /// Makes one node answer acquisitions with `said`, without executing them.
     fn answer_acquisitions(&self, out: Option<usize>, said: &Said) {
         for (number, stand) in self.stands.iter().enumerate() {
             let fault = Fault::instead(said.clone());
@@ -99,7 +100,7 @@ impl Nodes {
         }
     }
 
-    /// The majority without this node takes it and lets it go.
+    /// Acquires and releases the lock with the majority that excludes this node.
     async fn hand_out(&self, without: usize, lock: &LedLock) -> FencingToken {
         self.leave_out(Some(without));
         let lease = self.run(lock.acquire()).await.unwrap();
@@ -108,13 +109,13 @@ impl Nodes {
         lease.token()
     }
 
-    /// A try that gives up soon.
+    /// Tries to acquire the lock for at most 100 ms.
     async fn try_briefly(&self, lock: &LedLock) -> Result<LedLease, AcquireError> {
         let options = AcquireOptions::new().wait(Duration::from_millis(100));
         self.run(lock.acquire_with(options)).await
     }
 
-    /// The last token that a node knows of.
+    /// The last token that a node has stored.
     async fn stored(&self, node: usize) -> Option<u64> {
         self.stands[node].redis.ask(&["GET", TOKEN_KEY]).await
     }
@@ -170,18 +171,18 @@ async fn a_majority_that_is_lost_is_told() {
     assert_eq!(nodes.run(lease.release()).await, Ok(Released::WasLost));
 }
 
-/// T2: the clock that is ahead is not in the second majority, which would hand out less than the
-/// first.
+/// T2: The clock that is ahead is not in the second majority, which must still not hand out a lower
+/// token than the first.
 #[tokio::test]
 async fn tokens_rise_although_the_clock_that_is_ahead_is_not_in_the_next_majority() {
-    // A node refuses a token that is more than a minute ahead of its clock.
+    // At most 50 s apart: a node refuses a token that is more than a minute ahead of its clock.
     for ahead in [[25, 0, -25], [0, -25, 25]] {
         let nodes = Nodes::ahead_by(ahead).await;
         let known = nodes.lock();
         let mut last = None;
         for without in [2, 0, 1, 0, 2, 1] {
-            // By a program that knows no clock, and by one that knows them all and proposes by the
-            // one that is ahead.
+            // By a program that has seen no clock, and by one that has seen all of them and
+            // proposes by the fastest.
             for lock in [&nodes.lock(), &known] {
                 let token = nodes.hand_out(without, lock).await;
                 assert!(Some(token) > last, "{ahead:?} without {without}: {token:?} {last:?}");
@@ -195,7 +196,8 @@ async fn tokens_rise_although_the_clock_that_is_ahead_is_not_in_the_next_majorit
     }
 }
 
-/// T2: the others refuse its tokens, with which nobody could write to a guarded key.
+/// T2: The other nodes refuse its tokens; with such a token no other holder could write to a
+/// guarded key.
 #[tokio::test]
 async fn a_node_whose_clock_is_more_than_a_minute_ahead_is_outvoted() {
     let nodes = Nodes::ahead_by([900, 0, 0]).await;
@@ -204,14 +206,14 @@ async fn a_node_whose_clock_is_more_than_a_minute_ahead_is_outvoted() {
     assert_eq!((nodes.stored(1).await, nodes.stored(2).await), (token, token));
     assert!(nodes.stored(0).await > token);
     nodes.run(lease.release()).await.unwrap();
-    // Without one of the others there are no two nodes that could store the same token.
+    // Without one of the other nodes no two nodes could store the same token.
     nodes.leave_out(Some(2));
     assert!(nodes.try_briefly(&nodes.lock()).await.is_err());
     nodes.leave_out(None);
     assert!(nodes.run(nodes.lock().acquire()).await.unwrap().token() > lease.token());
 }
 
-/// S62: T6: counters would begin anew on the node that has forgotten them. Tokens are times.
+/// S62: T6: Counters would start over on the node that has lost its data. Tokens are times.
 #[tokio::test]
 async fn no_token_comes_twice_when_a_node_has_lost_its_data_and_the_clocks_agree() {
     let mut nodes = Nodes::new().await;
@@ -225,8 +227,8 @@ async fn no_token_comes_twice_when_a_node_has_lost_its_data_and_the_clocks_agree
     }
 }
 
-/// T7: what no scheme without a delay prevents. The token was stored on the fast node and on the
-/// one that has forgotten it.
+/// T7: No scheme without a delay prevents this. The token was stored on the fast node and on the
+/// one that has lost its data.
 #[tokio::test]
 async fn tokens_fall_when_the_node_that_knew_the_last_one_forgets_it_and_votes_at_once() {
     let mut nodes = Nodes::ahead_by([20, 0, 0]).await;
@@ -235,14 +237,14 @@ async fn tokens_fall_when_the_node_that_knew_the_last_one_forgets_it_and_votes_a
     assert!(nodes.hand_out(0, &nodes.lock()).await < first);
 }
 
-/// T8: the same with a delay that is longer than the clocks differ.
+/// T8: T7 with a delay that is longer than the difference of the clocks.
 #[tokio::test]
 async fn tokens_rise_when_a_node_that_has_forgotten_them_rejoins_after_a_delay() {
     let mut nodes = Nodes::ahead_by([20, 0, 0]).await;
     let lock = |nodes: &Nodes| nodes.lock_with(after(30));
     let first = nodes.hand_out(2, &lock(&nodes)).await;
     nodes.stands[1].crash().await;
-    // It has no vote, and the one that is left is no majority.
+    // The restarted node does not vote, and the remaining one is no majority.
     nodes.leave_out(Some(0));
     assert!(nodes.try_briefly(&lock(&nodes)).await.is_err());
     nodes.stands[2].assert_nothing_is_held("minority").await;
@@ -267,12 +269,12 @@ async fn a_node_that_has_forgotten_a_hold_does_not_vote_while_the_hold_may_stand
         let rival = nodes.lock_with(settings);
         let taken = nodes.try_briefly(&rival).await;
         if !delayed {
-            // Two believe in their leases: what the delay is for.
+            // Two clients believe in their leases: the delay prevents this.
             assert!(taken.is_ok() && !held.remaining().is_zero());
             continue;
         }
         assert!(matches!(taken, Err(AcquireError::Busy { .. })), "{taken:?}");
-        // The two that have forgotten nothing go on without it.
+        // The two nodes that have lost nothing are a majority without it.
         let until_cancelled = AcquireOptions::new().wait_until_cancelled();
         let both = async { tokio::join!(rival.acquire_with(until_cancelled), held.release()) };
         let (lease, released) = nodes.run(both).await;
@@ -288,14 +290,14 @@ async fn a_node_that_has_forgotten_a_hold_does_not_vote_while_the_hold_may_stand
 async fn a_node_that_was_started_again_votes_when_it_has_been_up_for_the_delay() {
     let mut nodes = Nodes::ahead_by([0; 3]).await;
     nodes.stands[1].crash().await;
-    // In real time, in which silence would take as long as an attempt.
+    // This test runs in real time, where a silent node would cost a whole attempt.
     nodes.answer_acquisitions(Some(0), &Said::Reset);
     let clients: Vec<_> = nodes.stands.iter().map(Stand::client).collect();
     let locks = clients.iter().map(|client| client.lock("job").unwrap());
     let lock = clients[0].red_lock_with(locks, after(3)).unwrap();
     let briefly = AcquireOptions::new().wait(Duration::from_millis(100));
     let lease = match lock.acquire_with(briefly).await {
-        // A machine may be so slow that the delay is over by now.
+        // On a slow machine the delay may have ended by now.
         Ok(lease) => lease,
         Err(_) => lock.acquire_with(AcquireOptions::new().wait_until_cancelled()).await.unwrap(),
     };
@@ -303,7 +305,7 @@ async fn a_node_that_was_started_again_votes_when_it_has_been_up_for_the_delay()
     lease.release().await.unwrap();
 }
 
-/// For how many whole seconds a node's Redis has been up.
+/// The uptime of a node's Redis, in whole seconds.
 async fn uptime(stand: &Stand) -> u64 {
     let told: String = stand.redis.ask(&["INFO", "server"]).await;
     let uptime = told.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));

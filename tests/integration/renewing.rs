@@ -1,4 +1,4 @@
-//! Renewals that fall due together travel together.
+//! Renewals that are due together share a request.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn take(client: &Client<Reqwest, FakeHost>, number: usize) -> Held {
         .unwrap()
 }
 
-/// So many leases, of which each is kept by a task of its own.
+/// Acquires these leases; a task of its own keeps each.
 async fn keep(
     client: &Client<Reqwest, FakeHost>,
     numbers: impl Iterator<Item = usize>,
@@ -30,7 +30,7 @@ async fn keep(
         leases.push(take(client, number).await);
     }
     let keepers = leases.iter().map(Lease::keep).collect();
-    // They sleep once they were polled.
+    // The tasks sleep once they were polled.
     tokio::task::yield_now().await;
     (leases, keepers)
 }
@@ -44,12 +44,12 @@ async fn leases_of_about_the_same_age_are_renewed_by_one_request() {
     let (late, _late) = keep(&client, 20..40).await;
     let before = stand.relay.requests();
     for round in 1..=3_usize {
-        // Ten seconds after the elder ones began, and then every ten seconds; one timer is enough
+        // Ten seconds after the first leases began, and then every ten seconds; one timer suffices
         // for all.
         host.pass_for_one(Duration::from_millis(if round == 1 { 7_600 } else { 10_000 }));
         until(async || stand.relay.count("lock_renew") == 40 * round).await;
         assert_eq!(stand.relay.requests(), before + round);
-        // They have heard of it.
+        // All leases are renewed.
         let fresh = Duration::from_millis(29_698);
         until(async || early.iter().chain(&late).all(|lease| lease.remaining() == fresh)).await;
     }
@@ -67,7 +67,7 @@ async fn whose_renewal_is_not_due_sleeps_on() {
         host.pass(Duration::from_millis(5_000));
         until(async || stand.relay.count("lock_renew") == 10 * round).await;
         assert_eq!(stand.relay.requests(), before + round);
-        // They have heard of it.
+        // All leases are renewed.
         let left = Duration::from_millis(24_698);
         until(async || early.iter().chain(&late).all(|lease| lease.remaining() >= left)).await;
     }
@@ -101,6 +101,6 @@ async fn a_renewal_on_demand_for_a_shorter_time_shortens_no_later_one() {
         let seen = stand.relay.seen();
         seen.iter().filter(|seen| seen.words.iter().any(|word| word == time)).count()
     };
-    // The first lease and its renewal; what was asked for in between.
+    // The first lease and its renewal, and the lease that was requested in between.
     assert_eq!((asked_for("30000"), asked_for("10000")), (2, 1));
 }

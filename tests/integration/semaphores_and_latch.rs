@@ -50,14 +50,15 @@ async fn a_permit_without_a_lease_has_no_end_and_one_with_a_lease_has() {
     pool.try_set_permits(2, None).await.unwrap();
     let endless = pool.acquire(1).await.unwrap();
     assert!(endless.remaining() > Duration::from_secs(365 * 24 * 60 * 60));
-    // Redis ends it in real time. The holder's time stands still, so that no grant comes too late.
+    // Redis ends the hold in real time. The holder's time stands still, so that no grant comes too
+    // late.
     let (client, host) = stand.led_client();
     let time = Duration::from_millis(300);
     let permit = client.semaphore("pool").unwrap().permits(1).unwrap();
     let short = permit.acquire_with(AcquireOptions::new().lease(time)).await.unwrap();
     host.pass(time);
     assert_eq!(short.lost().await, edgelatch::error::LossReason::Expired);
-    // Its permit comes back to whoever asks next.
+    // The next caller gets its permit.
     let waits = AcquireOptions::new().wait(Duration::from_secs(20));
     let next = pool.permits(1).unwrap().acquire_with(waits).await.unwrap();
     assert_eq!(short.release().await, Ok(Released::WasLost));
@@ -85,7 +86,7 @@ async fn permits_that_are_added_are_added_once_however_often_the_request_comes()
     let (client, host) = stand.led_client_within(200);
     let pool = client.semaphore("pool").unwrap();
     assert_eq!(pool.try_set_permits(1, None).await, Ok(true));
-    // Done, but not answered: asked again under the same id.
+    // Executed without a response: the client retries under the same id.
     stand.relay.plan(|seen| match (seen.script, seen.number) {
         ("semaphore_change", 1) => Fault::after(Said::Silence),
         _ => Fault::none(),
@@ -126,7 +127,7 @@ async fn expirable_permits_have_ids_that_anybody_may_give_back() {
     assert!(seats.update_lease_time(&ids, Some(Duration::from_secs(100))).await.unwrap());
     assert!(seats.inspect(&ids).await.unwrap().remaining.unwrap() > Duration::from_secs(90));
 
-    // By somebody else, who was handed one.
+    // By another client that was passed the permit's id.
     let handed = PermitId::parse(&ids[0].to_text()).unwrap();
     let others = stand.client().permit_expirable_semaphore("seats", PeerSkew::DEFAULT).unwrap();
     assert_eq!(others.release(&[handed]).await, Ok(1));

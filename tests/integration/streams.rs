@@ -1,5 +1,4 @@
-//! What becomes of waits when streams do not come, break, or get old. The waiters' time stands
-//! still.
+//! Waits whose streams fail to open, break, or end after some time. The waiters' time stands still.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -40,7 +39,8 @@ async fn a_gateway_without_streams_is_found_out_once_and_asked_at_intervals() {
 // Slow: ten virtual minutes pass twice in steps of a second, with hundreds of real streams.
 #[tokio::test]
 async fn streams_that_end_at_once_are_asked_for_ever_less_often_and_the_wait_goes_on() {
-    // Rests double up to a minute; but a subscription that stood is worth another try in a second.
+    // Pauses double up to a minute; after a confirmed subscription the client retries within a
+    // second.
     for (streaming, most) in [(Streaming::Ended, 30), (Streaming::Acknowledged, 600)] {
         let stand = Stand::new().await;
         stand.relay.set_streaming(streaming.clone());
@@ -67,13 +67,13 @@ async fn a_stream_that_breaks_is_opened_again_and_nothing_is_missed() {
     let mut waiting = waiters([client.lock("job").unwrap()]);
     settled(&stand, "lock_acquire", 3, 1).await;
     stand.relay.cut_streams();
-    // It asks at once, or soon if it was just asking.
+    // The waiter retries at once, or soon if it had just retried.
     until_led(&stand, &host, Duration::from_millis(10), || stand.relay.count("lock_acquire") >= 4)
         .await;
-    // It rests for a second first.
+    // The client pauses for a second first.
     host.pass(Duration::from_secs(2));
     until(async || stand.relay.streams() == (2, 1)).await;
-    // Before the subscription stands again, or after it: time stands still from here on.
+    // Before or after the subscription is confirmed again: time stands still from here on.
     held.release().await.unwrap();
     waiting.join_next().await.unwrap().unwrap().release().await.unwrap();
 }
@@ -142,7 +142,7 @@ async fn a_stream_is_opened_anew_in_time_and_one_asks_for_all() {
     let (client, host) = stand.led_client();
     let mut waiting = waiters((0..5).map(|_| client.lock("job").unwrap()));
     settled(&stand, "lock_acquire", 7, 1).await;
-    // Those who wait for so long with so few requests are not about to ask by themselves.
+    // With such a long wait and such a small budget, no waiter is about to poll.
     host.pass(Duration::from_secs(50));
     settled(&stand, "lock_acquire", 7 + 1, 1).await;
     assert_eq!(stand.relay.streams(), (2, 1));

@@ -1,5 +1,4 @@
-//! Who waits is woken by a stream. The waiters' time stands still: nobody gets anywhere by asking
-//! again.
+//! Streams wake waiters. The waiters' time stands still, so that no waiter can succeed by polling.
 
 use std::time::Duration;
 
@@ -26,7 +25,7 @@ pub(crate) fn long() -> AcquireOptions {
     AcquireOptions::new().lease(Duration::from_secs(600))
 }
 
-/// As many as wait in vain, each in a task of its own.
+/// Starts one waiter per lock, each in a task of its own.
 pub(crate) fn waiters(
     locks: impl IntoIterator<Item = LedLock>,
 ) -> JoinSet<Lease<Reqwest, FakeHost>> {
@@ -34,7 +33,8 @@ pub(crate) fn waiters(
     locks.into_iter().map(acquire).collect()
 }
 
-/// Until they have asked at least so often and were answered, and `streams` streams are open.
+/// Waits until at least `requests` calls of the script were answered, and `streams` streams are
+/// open.
 pub(crate) async fn settled(stand: &Stand, script: &str, requests: usize, streams: usize) {
     until(async || {
         let relay = &stand.relay;
@@ -130,8 +130,8 @@ async fn of_those_who_wait_in_one_client_one_wakes() {
     let held = stand.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
     let (client, _) = stand.led_client();
     let mut waiting = waiters((0..20).map(|_| client.lock("job").unwrap()));
-    // Each has asked; the first has heard that the subscription stands, and has asked once more,
-    // for all.
+    // Each waiter was refused; the first one was notified that the subscription is confirmed, and
+    // has retried once, for all.
     settled(&stand, "lock_acquire", 22, 1).await;
     let mut lease = held;
     lease.release().await.unwrap();
@@ -152,7 +152,7 @@ async fn of_those_who_wait_in_one_client_one_wakes() {
     lease.release().await.unwrap();
 }
 
-/// Until this has come, with time that passes whenever nothing is under way.
+/// Awaits the next task; time passes whenever no request is pending.
 pub(crate) async fn joined<T: 'static>(
     stand: &Stand,
     host: &FakeHost,
@@ -195,14 +195,14 @@ async fn of_those_who_wait_in_many_clients_few_ask() {
 
 async fn few_ask(stand: Stand, script: &str, lock: impl Fn(Led) -> LedLock) {
     const CLIENTS: usize = 12;
-    // The transport is made once, since it reads the certificates of the system.
+    // The transport is created once, since it reads the system's certificates.
     let (host, transport) = (FakeHost::new(), Reqwest::new());
     let new = || lock(Led::new(stand.gateway(), transport.clone(), host.clone()));
     let held = new().acquire_with(long()).await.unwrap();
     let mut waiting = waiters((0..CLIENTS).map(|_| new()));
     settled(&stand, script, 1 + 2 * CLIENTS, CLIENTS).await;
     held.release().await.unwrap();
-    // Nobody knows yet of the others.
+    // The clients do not know their competitors before the first hand-off.
     let mut next = joined(&stand, &host, &mut waiting).await;
     until(async || stand.relay.is_quiet()).await;
     let before = stand.relay.count(script);
@@ -224,7 +224,7 @@ async fn permits_that_come_back_together_wake_as_many_as_they_serve() {
     let all = pool.permits(4).unwrap().acquire_with(long()).await.unwrap();
     let (client, _) = stand.led_client();
     let want = |permits| client.semaphore("pool").unwrap().permits(permits).unwrap();
-    // The first wants more than there will be once the others are served.
+    // The first waiter wants more than is left once the other waiters are served.
     let mut waiting = waiters([want(2), want(1), want(1)]);
     settled(&stand, "semaphore_acquire", 7, 1).await;
     all.release().await.unwrap();
@@ -233,7 +233,7 @@ async fn permits_that_come_back_together_wake_as_many_as_they_serve() {
     for lease in leases {
         lease.unwrap().unwrap().release().await.unwrap();
     }
-    // One that is refused leaves what there is to one who wants fewer.
+    // A refused waiter leaves the available permits to one that wants fewer.
     let three = pool.permits(4).unwrap().acquire_with(long()).await.unwrap();
     let mut waiting = waiters([want(2), want(1)]);
     settled(&stand, "semaphore_acquire", 15, 1).await;
@@ -252,7 +252,7 @@ async fn a_fair_lock_wakes_its_head_alone() {
     let mut held = Some(there.acquire_with(long()).await.unwrap());
     let (client, _) = stand.led_client();
     let mut waiting = waiters((0..8).map(|_| fair(&client)));
-    // Each listens to its own channel.
+    // Each waiter subscribes to a channel of its own.
     settled(&stand, "fair_acquire", 17, 8).await;
     held.take().unwrap().release().await.unwrap();
     for number in 18..=25 {
@@ -277,7 +277,7 @@ async fn who_is_woken_and_goes_hands_it_on() {
     settled(&stand, "lock_acquire", 3, 1).await;
     let mut second = waiters([other]);
     settled(&stand, "lock_acquire", 4, 1).await;
-    // Nothing is heard of what the first asks when it is woken.
+    // The first woken waiter's request gets no response.
     stand.relay.plan(|seen| match (seen.script, seen.number) {
         ("lock_acquire", 1) => Fault::instead(Said::Silence),
         _ => Fault::none(),
@@ -306,8 +306,7 @@ async fn webdis_wakes_too() {
         let lease = held.acquire_with(long()).await.unwrap();
         let mut waiting = waiters([wanted]);
         let channels = async |passing: Duration| -> usize {
-            // Webdis closes connections as it likes: what is asked through one is asked again a
-            // little later.
+            // Webdis may close connections; the client retries requests on them a little later.
             host.pass(passing);
             stand.redis.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.len()
         };
@@ -315,7 +314,7 @@ async fn webdis_wakes_too() {
         let released = host.now();
         lease.release().await.unwrap();
         until(async || {
-            // Too little to ask without having been woken, however long that takes.
+            // Too short for a retry without a message, however long the test takes.
             let is_early = released.until(host.now()) < Duration::from_secs(4);
             channels(if is_early { MILLISECOND } else { Duration::ZERO }).await == 0
         })
@@ -323,7 +322,7 @@ async fn webdis_wakes_too() {
         let lease = waiting.join_next().await.unwrap().unwrap();
         let ending = tokio::spawn(async move { lease.release().await });
         until(async || {
-            // No more passes than Redis has had time for.
+            // Time passes only as Redis responds.
             channels(MILLISECOND).await;
             ending.is_finished()
         })

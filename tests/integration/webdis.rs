@@ -1,4 +1,4 @@
-//! The client on a real Webdis: what is written by another dialect is the same lock.
+//! The client on a real Webdis: it uses the same locks through another dialect.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use edgelatch::timing::{GuardMemory, PeerSkew};
 use test_support::stand::{NativeClient, Stand};
 use test_support::webdis::Webdis;
 
-/// One that goes another way to the Redis of the stand.
+/// A Webdis in front of the environment's Redis, and a client that uses it.
 async fn webdis() -> (Stand, Webdis, NativeClient) {
     let stand = Stand::new().await;
     let webdis = Webdis::start(&stand.redis).await;

@@ -1,5 +1,5 @@
-//! A Redis with both sides on it: ours through a gateway, and Java. Several Redis, for what lies on
-//! several.
+//! A Redis that both sides use: edgelatch through a gateway, and Java. Several Redis servers for
+//! objects on several of them.
 
 use std::iter;
 
@@ -19,13 +19,14 @@ use test_support::stand::{NativeClient, Stand, in_virtual_time, until};
 /// The object that a test is about; each test has a Redis of its own.
 pub(crate) const NAME: &str = "job";
 
-/// Both sides on one Redis. Fields end in their order: Java before what it talks to.
+/// Both sides on one Redis. Fields are dropped in order: Java before the ports and the Redis that
+/// it uses.
 pub(crate) struct Both {
     /// A Java service.
     pub(crate) java: Service,
     ports: Vec<Port>,
     pub(crate) stand: Stand,
-    /// Further Redis, for a kind that wants them.
+    /// Further Redis servers, for a kind that needs them.
     others: Vec<Stand>,
 }
 
@@ -34,17 +35,17 @@ impl Both {
         Self::with(json!({})).await
     }
 
-    /// With a Java service that is configured like this.
+    /// Starts one Redis, and a Java service with this configuration.
     pub(crate) async fn with(config: Value) -> Self {
         Self::on(1, config).await
     }
 
-    /// On as many Redis as this kind lies on.
+    /// Starts as many Redis servers as this kind uses.
     pub(crate) async fn of<K: Exclusive>() -> Self {
         Self::on(K::NODES, json!({})).await
     }
 
-    /// The same with a Java service that is configured like this.
+    /// Starts as many Redis servers as this kind uses, and a Java service with this configuration.
     pub(crate) async fn of_with<K: Exclusive>(config: Value) -> Self {
         Self::on(K::NODES, config).await
     }
@@ -64,46 +65,46 @@ impl Both {
         Self { java, ports, stand, others }
     }
 
-    /// Another Java service.
+    /// Starts another Java service.
     pub(crate) async fn another(&self, config: Value) -> Service {
         service(&self.ports, &config).await
     }
 
-    /// The test's object as a Java thread has it.
+    /// The test's object in a Java thread.
     pub(crate) fn java<K: Exclusive>(&self, thread: &str) -> Object {
         self.java.thread(thread).object(K::java(&self.java, NAME))
     }
 
-    /// The same for a kind by its name.
+    /// The object of this kind with the test's name in a Java thread.
     pub(crate) fn object(&self, thread: &str, kind: &str) -> Object {
         self.java.thread(thread).object(json!({ "kind": kind, "name": NAME }))
     }
 
-    /// The test's object as a client of ours has it.
+    /// The test's object of a new edgelatch client.
     pub(crate) fn ours<K: Exclusive>(&self) -> Ours {
         K::ours(&self.clients(), NAME)
     }
 
-    /// The same, and always as one owner.
+    /// The test's object of an edgelatch owner, for re-entry.
     pub(crate) fn ours_as_one_owner<K: Exclusive>(&self) -> Ours {
         let mut clients = self.clients();
         clients[0] = clients[0].owner();
         K::ours(&clients, NAME)
     }
 
-    /// The same without a relay between it and the gateway.
+    /// The test's object of a client that uses the gateway without the proxy.
     pub(crate) fn ours_directly<K: Exclusive>(&self) -> Ours {
         K::ours(&self.stands().map(direct_client).collect::<Vec<_>>(), NAME)
     }
 
-    /// The same for clients whose time the test leads.
+    /// The test's object of a client in virtual time, and the client's host.
     pub(crate) fn ours_led<K: Exclusive>(&self) -> (Lock<Reqwest, FakeHost>, FakeHost) {
         let host = FakeHost::new();
         let client = |stand: &Stand| Client::new(stand.gateway(), Reqwest::new(), host.clone());
         (K::ours(&self.stands().map(client).collect::<Vec<_>>(), NAME), host)
     }
 
-    /// Awaits `call` of such clients while their time passes: see [`in_virtual_time`].
+    /// Awaits `call` of a client in virtual time while its time passes: see [`in_virtual_time`].
     pub(crate) async fn in_virtual_time<T>(
         &self,
         host: &FakeHost,
@@ -117,12 +118,12 @@ impl Both {
         self.clients().iter().map(|client| client.lock(NAME).unwrap()).collect()
     }
 
-    /// A client without a relay between it and the gateway.
+    /// A client that uses the gateway without the proxy.
     pub(crate) fn direct_client(&self) -> NativeClient {
         direct_client(&self.stand)
     }
 
-    /// Has ours wait; it has asked once when this returns.
+    /// Starts an edgelatch waiter; returns once it has been refused.
     pub(crate) async fn wait_for(&self, ours: Ours) -> JoinHandle<Held> {
         let asked = self.stand.relay.seen().len();
         let options = AcquireOptions::new().wait_until_cancelled();
@@ -131,19 +132,19 @@ impl Both {
         waiting
     }
 
-    /// What is left of the hold in Redis, in milliseconds.
+    /// The remaining time of the hold in Redis, in milliseconds.
     pub(crate) async fn pttl(&self) -> i64 {
         self.stand.redis.ask(&["PTTL", NAME]).await
     }
 
-    /// Leaves this much of the hold on each Redis that has it.
+    /// Sets the remaining time of the hold on each Redis that has it.
     pub(crate) async fn shorten(&self, ms: i64) {
         for stand in self.stands() {
             stand.redis.ask::<u64>(&["PEXPIRE", NAME, &ms.to_string()]).await;
         }
     }
 
-    /// On how many Redis more than this is left of the hold.
+    /// The number of Redis servers on which more than this is left of the hold.
     pub(crate) async fn longer_than(&self, ms: i64) -> usize {
         let mut count = 0;
         for stand in self.stands() {
@@ -152,8 +153,8 @@ impl Both {
         count
     }
 
-    /// Ends when what is left of the hold was seen to rise so often, or when Redis has ended it,
-    /// since its renewal came too late.
+    /// Waits until the remaining time of the hold has risen `times` times, or Redis has expired the
+    /// hold, since a renewal came too late.
     pub(crate) async fn renewed(&self, times: u32) {
         let (mut renewals, mut last) = (0, self.pttl().await);
         until(async || {
@@ -165,7 +166,7 @@ impl Both {
         .await;
     }
 
-    /// Whether a Redis has ended anything because its time was over.
+    /// Whether a Redis has expired any key.
     pub(crate) async fn has_expired(&self) -> bool {
         let mut has_expired = false;
         for stand in self.stands() {
@@ -189,8 +190,8 @@ fn direct_client(stand: &Stand) -> NativeClient {
     Client::connect(Gateway::upstash(&address, TOKEN).unwrap())
 }
 
-/// Redisson clients with few connections and threads, one for each port, and what `config` says.
-/// Values are encoded as plain text, which only values of groups show.
+/// Redisson clients with few connections and threads, one for each port, with the settings of
+/// `config`. Values are encoded as plain text, which only values of groups show.
 async fn service(ports: &[Port], config: &Value) -> Service {
     let configs = ports.iter().map(|port| {
         let mut whole = json!({

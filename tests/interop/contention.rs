@@ -1,4 +1,4 @@
-//! Both sides want the same again and again, and Redis counts who is inside.
+//! Both sides contend for one object, and Redis counts the concurrent holders.
 
 use std::env;
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use super::both::{Both, NAME};
 use super::kinds::{Exclusive, Ours};
 use super::peer::FromJava;
 
-/// What both sides contend for.
+/// The object that both sides contend for.
 pub(crate) struct Contest {
-    /// The object, what takes it, and what gives it back, as the Java side is told of it.
+    /// The object, and its acquiring and releasing methods, in the form of the Java side.
     pub(crate) java: Value,
     pub(crate) take: &'static str,
     pub(crate) give: Value,
-    /// Of each side.
+    /// The number of contenders on each side.
     pub(crate) contenders: usize,
-    /// Counts who is inside, at the most so many.
+    /// The counter of concurrent holders; at most `most` are allowed.
     pub(crate) gauge: &'static str,
     pub(crate) most: u64,
-    /// The gauge of those who have to be outside.
+    /// The gauge of holders that this object excludes.
     pub(crate) without: Option<&'static str>,
-    /// Counts the turns, one up in two steps; only where one is inside at a time.
+    /// Counts the sections by a read and a write; only for exclusive objects.
     pub(crate) counter: Option<&'static str>,
 }
 
-/// What contenders saw.
+/// The contenders' observations.
 #[derive(Default, Debug)]
 pub(crate) struct Seen {
     pub(crate) sections: u64,
     pub(crate) violations: u64,
-    /// Who was inside, and what the counter was then.
+    /// The holder of each section, and the counter at that time.
     pub(crate) turns: Vec<(String, u64)>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) async fn both_sides_contend_and_nobody_is_inside_twice<K: Exclusive>(
     contended::<K>(&Both::of::<K>().await).await;
 }
 
-/// Has both sides contend; answers what they saw, which was right.
+/// Runs contenders on both sides and checks that nothing was violated; returns their observations.
 pub(crate) async fn contended<K: Exclusive>(both: &Both) -> Seen {
     let contest = Contest {
         java: K::java(&both.java, NAME),
@@ -80,8 +80,8 @@ pub(crate) async fn contended<K: Exclusive>(both: &Both) -> Seen {
 }
 
 impl Contest {
-    /// Has both sides contend; answers what they saw, which was right. Of ours each has one that
-    /// `ours` makes.
+    /// Runs contenders on both sides and checks that nothing was violated; returns their
+    /// observations. `ours` creates the object of each edgelatch contender.
     pub(crate) async fn run(&self, both: &Both, ours: impl Fn() -> Ours) -> Seen {
         let over = Arc::new(AtomicBool::new(false));
         let mut tasks = JoinSet::new();
@@ -130,7 +130,7 @@ impl Contest {
     }
 }
 
-/// How long they contend: `EDGELATCH_INTEROP_SECONDS`, ten unless set.
+/// How long they contend: `EDGELATCH_INTEROP_SECONDS`, or 10 s.
 pub(crate) fn time() -> Duration {
     let seconds = env::var("EDGELATCH_INTEROP_SECONDS");
     Duration::from_secs(seconds.map_or(10, |text| text.parse().unwrap()))
@@ -150,7 +150,7 @@ async fn contend(ours: Ours, mut section: Section, over: Arc<AtomicBool>) -> See
     seen
 }
 
-/// What a contender of ours does inside.
+/// The section of an edgelatch contender.
 struct Section {
     redis: MultiplexedConnection,
     gauge: &'static str,
@@ -160,8 +160,8 @@ struct Section {
 }
 
 impl Section {
-    /// Counts itself in and out, and the turns one up in two steps. Answers whether it met nobody
-    /// whom it should not meet, and its turn.
+    /// Increments and decrements the gauge, and increments the counter by a read and a write.
+    /// Returns whether no excluded holder was present, and the counter.
     async fn pass(&mut self) -> (bool, Option<u64>) {
         let inside = self.ask(&["INCR", self.gauge]).await;
         let mut right = inside.is_some_and(|inside| inside <= self.most);

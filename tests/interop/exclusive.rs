@@ -1,4 +1,4 @@
-//! What one holder at a time means, for any kind of that sort. `table.rs` names the kinds.
+//! The cases of an exclusive object, for any kind of it. `table.rs` names the kinds.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use super::peer::{Object, ms};
 use test_support::slow_machine::in_time;
 use test_support::stand::until;
 
-/// A lease that nobody waits for: whoever gets the object was told.
+/// A lease that no test waits for: a waiter that acquires the object was notified of its release.
 pub(crate) const ENDLESS: Duration = Duration::from_secs(24 * 60 * 60);
-/// The same for Java, in milliseconds.
+/// The value of [`ENDLESS`] for Java, in milliseconds.
 pub(crate) const JAVA_ENDLESS: i64 = 86_400_000;
-/// A lease that is waited for in Redis. Our time stands still beside it, so that no grant comes too
-/// late.
+/// A lease whose expiry in Redis the tests wait for. The client's time stands still meanwhile, so
+/// that no grant comes too late.
 pub(crate) const SHORT: Duration = Duration::from_millis(1_500);
-/// Java renews every third of this, unless the machine is too slow for that.
+/// Java's lease, in milliseconds: it renews after a third of it, unless the machine is too slow.
 pub(crate) const JAVA_LEASE: i64 = 2_400;
-/// The same for machines that are slower and slower. The slowest must manage to let Java renew in a
-/// third of the last.
+/// Java's leases for slower and slower machines. The slowest must let Java renew within a third of
+/// the last.
 pub(crate) const JAVA_LEASES: [i64; 4] =
     [JAVA_LEASE, 2 * JAVA_LEASE, 4 * JAVA_LEASE, 8 * JAVA_LEASE];
 
@@ -101,7 +101,7 @@ pub(crate) async fn java_renews_while_we_wait<K: Exclusive>() {
         let java = both.java::<K>("a");
         java.get::<()>("lock").await;
         let waiting = both.wait_for(both.ours::<K>()).await;
-        // So many that its first lease is over.
+        // Enough renewals for its first lease to have ended.
         both.renewed(4).await;
         let waits = !waiting.is_finished();
         let unlocked = java.call("unlock", json!([])).outcome().await;
@@ -150,10 +150,10 @@ pub(crate) async fn we_renew_while_java_waits<K: Exclusive>() {
     java.thread.waits().await;
     let renewed = async {
         for _ in 0..3 {
-            // Time passes here and not in Redis, so what it has left is taken off by hand.
+            // Time passes for the client but not in Redis, so the test shortens the hold in Redis.
             both.shorten(20_000).await;
             host.pass(Duration::from_secs(10));
-            // Redis has done it, most of them at least, and the answer has come.
+            // Most Redis servers have executed the renewal, and the client has received the reply.
             until(async || both.longer_than(20_000).await > K::NODES / 2).await;
             until(async || lease.remaining() > Duration::from_secs(25)).await;
         }

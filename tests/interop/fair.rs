@@ -21,7 +21,7 @@ use test_support::stand::until;
 
 const QUEUE: &str = "redisson_lock_queue:{job}";
 
-/// Of this side, with settings that find the dead soon.
+/// An edgelatch fair lock with settings that detect dead waiters soon.
 fn brisk(both: &Both) -> Ours {
     let seconds = Duration::from_secs;
     let settings = FairSettings::default().life(seconds(1)).unwrap().skew(seconds(0)).unwrap();
@@ -41,8 +41,8 @@ async fn so_many_wait(both: &Both, count: usize) {
     until(async || queue(both).await.len() == count).await;
 }
 
-/// A Java thread waits for a while, and stands alone in the queue now: for twice the time whenever
-/// it had left before it was seen.
+/// Starts a Java thread that waits for `wait` ms, and returns once it is alone in the queue.
+/// Doubles the time if the thread left before it was seen.
 async fn java_waits_for_a_while(both: &Both, method: &str, mut wait: i64) -> Answer {
     loop {
         let left = java(both, "leaver").call(method, json!([ms(wait), ms(-1)]));
@@ -55,7 +55,7 @@ async fn java_waits_for_a_while(both: &Both, method: &str, mut wait: i64) -> Ans
     }
 }
 
-/// Of whom our side says that he waits, in turn: of ours or not.
+/// The waiters that edgelatch's queue query reports, in order: whether each is edgelatch's own.
 async fn told_places(both: &Both) -> Vec<bool> {
     let name = LockName::parse(NAME).unwrap();
     let calls = FairCalls::new(name, FairSettings::default(), Publish::Plain);
@@ -66,7 +66,7 @@ async fn told_places(both: &Both) -> Vec<bool> {
     waiters.chunks(2).map(|waiter| waiter[0] == 1).collect()
 }
 
-/// A Java thread holds it.
+/// A Java thread that holds the lock.
 async fn held_by_java(both: &Both) -> Object {
     let holder = java(both, "holder");
     holder.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
@@ -143,8 +143,9 @@ async fn who_leaves_of_java_lets_us_move_up() {
     assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
 }
 
-/// Redisson's weak point 16: who leaves by its asynchronous way takes 300 s off everybody behind,
-/// whom the next to come then takes for dead. Ours keep their seats.
+/// Redisson's weak point 16: a waiter that leaves an asynchronous acquisition lowers the scores of
+/// all waiters behind it by 300 s, and the next caller removes them as dead. edgelatch's waiters
+/// keep their seats.
 #[tokio::test]
 async fn who_leaves_of_java_by_its_asynchronous_way_costs_us_no_place() {
     let both = Both::start().await;
@@ -153,7 +154,7 @@ async fn who_leaves_of_java_by_its_asynchronous_way_costs_us_no_place() {
     let left = java_waits_for_a_while(&both, "tryLockAsync", 2_000).await;
     let waiting = both.wait_for(both.ours::<Fair>()).await;
     assert!(!left.value::<bool>().await);
-    // Whoever tries sweeps the queue.
+    // Every try sweeps the queue.
     assert!(!java(&both, "other").get::<bool>("tryLock").await);
     let rival = java(&both, "rival");
     let next = rival.call("lock", json!([]));
@@ -169,7 +170,8 @@ async fn who_leaves_of_java_by_its_asynchronous_way_costs_us_no_place() {
     );
 }
 
-/// S90: Nobody tells it: it asks again when the hold would have run out that it knows of.
+/// S90: No message wakes the Java waiter: it retries when the hold that it knows of would have
+/// expired.
 #[tokio::test]
 async fn a_dead_waiter_of_ours_does_not_keep_java_from_its_turn() {
     let both = Both::start().await;
@@ -181,13 +183,13 @@ async fn a_dead_waiter_of_ours_does_not_keep_java_from_its_turn() {
     let next = java(&both, "next");
     let waiting = next.call("lock", json!([]));
     let queues = async || queue(&both).await.iter().any(|waiter| !is_ours(waiter));
-    // On a slow machine the hold may have run out before.
+    // On a slow machine the hold may have expired before.
     until(async || waiting.has_come() || queues().await).await;
     holder.unlock_unless_ended().await;
     waiting.value::<()>().await;
 }
 
-/// Redisson's weak point 16: it would wait for a dead waiter of its own for five minutes.
+/// Redisson's weak point 16: Redisson would wait five minutes for a dead waiter of its own.
 #[tokio::test]
 async fn a_dead_waiter_of_java_does_not_keep_us_from_our_turn() {
     let both = Both::start().await;
@@ -204,7 +206,8 @@ async fn a_dead_waiter_of_java_does_not_keep_us_from_our_turn() {
     assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
 }
 
-/// Redisson gives back what nobody holds, without a word. Ours are not disturbed.
+/// Redisson's unlock of an expired hold succeeds while no client holds the lock. An edgelatch
+/// holder is not disturbed.
 #[tokio::test]
 async fn java_gives_back_what_has_run_out_and_no_waiter_of_ours_is_harmed() {
     let both = Both::start().await;
@@ -218,7 +221,7 @@ async fn java_gives_back_what_has_run_out_and_no_waiter_of_ours_is_harmed() {
     assert_eq!(lease.release().await, Ok(Released::Released));
 }
 
-/// Ours have a UUID of version 8.
+/// edgelatch's owners have a UUID of version 8.
 fn is_ours(holder: &str) -> bool {
     holder.as_bytes()[14] == b'8'
 }

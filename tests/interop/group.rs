@@ -1,4 +1,4 @@
-//! Values of one group, and what Redisson makes of them.
+//! Values of one group that both sides lock.
 
 use edgelatch::client::AcquireOptions;
 use edgelatch::error::LossReason;
@@ -75,13 +75,13 @@ async fn our_forced_release_ends_a_hold_of_java_and_wakes_it() {
     assert_eq!(ours(&both, &["b", "c"]).force_release().await, Ok(true));
     waiting.value::<()>().await;
     assert_eq!(ours(&both, &["c"]).force_release().await, Ok(false));
-    // The other value stays with its holder.
+    // The other value is still held.
     assert!(ours(&both, &["a"]).try_acquire().await.unwrap().is_none());
     assert!(holder.call("unlock", json!([])).thrown().await.is_not_the_holder());
 }
 
-/// Redisson's weak point 11: it says that it has not done what it did for two values, and stumbles
-/// over one that is free.
+/// Redisson's weak point 11: a forced release of two values reports failure although it was done,
+/// and fails at a value that is free.
 #[tokio::test]
 async fn a_forced_release_of_java_is_done_whatever_it_says() {
     let both = Both::start().await;
@@ -96,8 +96,8 @@ async fn a_forced_release_of_java_is_done_whatever_it_says() {
     assert_eq!(ours(&both, &["free"]).force_release().await, Ok(false));
 }
 
-/// Redisson's weak point 11: of a single value it says to anybody that he holds it, as soon as the
-/// group is there.
+/// Redisson's weak point 11: `isHeldByCurrentThread` of a single value is true for any thread as
+/// soon as the group exists.
 #[tokio::test]
 async fn java_believes_that_it_holds_what_we_hold_and_cannot_give_it_back() {
     let both = Both::start().await;
@@ -110,7 +110,7 @@ async fn java_believes_that_it_holds_what_we_hold_and_cannot_give_it_back() {
 }
 
 /// Redisson's weak point 11: of two sets of one group in one service only the first is renewed. The
-/// other comes to us.
+/// other one expires, and edgelatch acquires it.
 #[tokio::test]
 async fn a_second_set_of_java_is_not_renewed_and_comes_to_us() {
     for java_lease in JAVA_LEASES {
@@ -132,7 +132,7 @@ async fn a_second_set_of_java_is_not_renewed_and_comes_to_us() {
     panic!("Java renews neither set in time");
 }
 
-/// What a value is called in Redis depends on the codec: Redisson has to be told `StringCodec`.
+/// A value's field in Redis depends on the codec: Redisson must use `StringCodec`.
 #[tokio::test]
 async fn a_java_service_with_another_codec_means_other_values() {
     let both = Both::start().await;

@@ -19,7 +19,7 @@ const PORT: &str = "EDGELATCH_PEER_PORT";
 /// Folder with the classes and libraries of the Java side.
 const FOLDER: &str = "EDGELATCH_PEER";
 
-/// Connected at the first command. The session on the Java side ends with this process.
+/// Connects at the first command. The session on the Java side ends with this process.
 pub(super) static JVM: LazyLock<Jvm> = LazyLock::new(|| match env::var(PORT) {
     Ok(port) => Jvm::connect(&port),
     Err(_) => Jvm::start(),
@@ -32,7 +32,7 @@ pub(super) struct Jvm {
     next_id: AtomicU64,
 }
 
-/// The receivers of answers by the ids of their commands; `None` once the session has ended.
+/// The receivers of responses by the ids of their commands; `None` once the session has ended.
 struct Pending(Mutex<Option<HashMap<u64, oneshot::Sender<Value>>>>);
 
 impl Jvm {
@@ -55,7 +55,7 @@ impl Jvm {
             "the Java side is not built in {FOLDER}: run `cargo xtask test interop`"
         );
         let mut java = Command::new("java")
-            // It lives for seconds: a quick start is worth more than fast code.
+            // The JVM runs for seconds only: a fast start matters more than fast code.
             .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp"])
             .arg(format!("{}:{}/*", classes.display(), libraries.display()))
             .arg("edgelatch.peer.Peer")
@@ -67,7 +67,7 @@ impl Jvm {
         Self::new(commands, answers, move || drop(java.wait()))
     }
 
-    /// Starts the thread that reads answers; it calls `on_end` after the last one.
+    /// Starts the thread that reads responses; it calls `on_end` after the last one.
     fn new(
         commands: impl Write + Send + 'static,
         answers: impl Read + Send + 'static,

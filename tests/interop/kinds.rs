@@ -1,4 +1,4 @@
-//! The kinds of which one holder has one at a time, with what each side calls them.
+//! The exclusive kinds, and how each side creates their objects.
 
 use edgelatch::client::{Client, Lease, Lock, ReadWriteSettings};
 use edgelatch::host::{Host, TokioHost};
@@ -10,28 +10,29 @@ use serde_json::{Value, json};
 
 use super::peer::Service;
 
-/// An object of ours of which something can be held.
+/// An edgelatch object that can be held.
 pub(crate) type Ours = Lock<Reqwest, TokioHost>;
 
-/// A hold of ours.
+/// An edgelatch hold.
 pub(crate) type Held = Lease<Reqwest, TokioHost>;
 
-/// A kind of which one holder has one at a time.
+/// A kind of object that has one holder at a time.
 pub(crate) trait Exclusive: 'static {
-    /// How many Redis it lies on.
+    /// The number of Redis servers that it uses.
     const NODES: usize = 1;
 
-    /// Whether Redisson throws at who gives back what it does not hold.
+    /// Whether Redisson throws if a thread releases what it does not hold.
     const KNOWS_STRANGERS: bool = true;
 
-    /// The object of this name, as the Java side is told of it.
+    /// The object of this name, in the form of the Java side.
     fn java(service: &Service, name: &str) -> Value;
 
-    /// The same for clients of ours, one for each Redis. An owner's when the first client is one.
+    /// The object of this name with edgelatch clients, one for each Redis. It is an owner's if the
+    /// first client is an owner.
     fn ours<H: Host>(clients: &[Client<Reqwest, H>], name: &str) -> Lock<Reqwest, H>;
 }
 
-/// A kind that lies on one Redis under one name.
+/// Defines a kind that has one name on one Redis.
 macro_rules! exclusive {
     ($kind:ident, $java:tt, |$client:ident, $name:ident| $make:expr) => {
         #[doc = concat!("Redisson's `", stringify!($java), "`.")]
@@ -77,7 +78,7 @@ exclusive!(Group, { "kind": "groupLock", "values": ["one", "two"] }, |client, na
     client.group_lock(name, ["two", "one"], PeerSkew::DEFAULT)
 });
 
-/// Redisson's `getMultiLock(locks)` of two.
+/// Redisson's `getMultiLock(locks)` of two locks.
 pub(crate) struct MultiOfTwo;
 
 impl Exclusive for MultiOfTwo {
@@ -93,7 +94,8 @@ impl Exclusive for MultiOfTwo {
     }
 }
 
-/// The same of three, of several kinds. Ours is told of them in another order.
+/// Redisson's `getMultiLock(locks)` of three locks of several kinds. edgelatch gets them in another
+/// order.
 pub(crate) struct MultiOfThree;
 
 impl Exclusive for MultiOfThree {
@@ -117,7 +119,7 @@ pub(crate) struct Red;
 
 impl Exclusive for Red {
     const NODES: usize = 3;
-    /// It ignores what its members throw.
+    /// It ignores the exceptions of its members.
     const KNOWS_STRANGERS: bool = false;
 
     fn java(service: &Service, name: &str) -> Value {
@@ -130,7 +132,7 @@ impl Exclusive for Red {
     }
 }
 
-/// The names of the members of what goes by this name. The first is that name.
+/// The names of the members of an object of this name. The first is the name itself.
 pub(crate) fn members(name: &str) -> [String; 3] {
     ["", "-2", "-3"].map(|end| format!("{name}{end}"))
 }

@@ -1,4 +1,4 @@
-//! A gate that both sides count down and wait at.
+//! A count-down latch that both sides count down and wait for.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn java(both: &Both, thread: &str) -> Object {
     both.object(thread, "countDownLatch")
 }
 
-/// Has one of ours wait; it has asked once when this returns.
+/// Starts an edgelatch waiter; returns once it has sent one request.
 async fn we_wait(both: &Both) -> JoinHandle<Result<(), AcquireError>> {
     let asked = both.stand.relay.seen().len();
     let ours = gate(both);
@@ -70,7 +70,7 @@ async fn our_last_count_lets_everybody_of_java_go_on() {
     let both = Both::start().await;
     let other = both.another(json!({})).await;
     let ours = gate(&both);
-    // Twice: it is closed again for those who have passed it.
+    // Twice: the latch is set again after clients have passed it.
     for _ in 0..2 {
         ours.try_set_count(2).await.unwrap();
         let mut waiting = Vec::new();
@@ -114,8 +114,9 @@ async fn a_latch_that_we_delete_lets_everybody_go_on() {
     assert_eq!(mine.await.unwrap(), Ok(()));
 }
 
-/// Redisson's weak point 14: it tells those who wait that the gate is closed when it deletes it.
-/// Ours ask, and go on; its own sleep until the next latch of that name is open.
+/// Redisson's weak point 14: when it deletes a latch, it notifies waiters that the latch is closed.
+/// edgelatch's waiters query it and go on; Redisson's own sleep until the next latch of that name
+/// opens.
 #[tokio::test]
 async fn a_latch_that_java_deletes_lets_us_go_on_and_its_own_wait() {
     let both = Both::start().await;
@@ -132,8 +133,8 @@ async fn a_latch_that_java_deletes_lets_us_go_on_and_its_own_wait() {
     theirs.value::<()>().await;
 }
 
-/// Everybody of both sides counts each latch down once and waits at it; Redis has to count each of
-/// them once.
+/// Each client of both sides counts each latch down once and waits for it; Redis must count each
+/// exactly once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_sides_count_down_together_and_nobody_is_counted_twice() {
     const EACH: u64 = 3;

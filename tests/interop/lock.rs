@@ -1,4 +1,4 @@
-//! What only the plain lock shows.
+//! Behaviour that only the plain lock shows.
 
 use std::time::Duration;
 
@@ -52,8 +52,8 @@ async fn kinds_that_redisson_keeps_in_the_same_hash_exclude_each_other() {
     }
 }
 
-/// Redisson's own locks do neither: it takes a hash without `mode` for a free one. Our release
-/// leaves its hold alone.
+/// Redisson's write lock does not see Redisson's own plain lock either: it treats a hash without
+/// `mode` as free. edgelatch's release leaves the writer's hold alone.
 #[tokio::test]
 async fn a_java_write_lock_does_not_see_our_lock_of_its_name_and_outlives_it() {
     let both = Both::start().await;
@@ -65,13 +65,14 @@ async fn a_java_write_lock_does_not_see_our_lock_of_its_name_and_outlives_it() {
     assert!(writer.get::<bool>("isHeldByCurrentThread").await);
     let field = format!("{}:write", writer.thread.holder().await);
     assert_eq!(both.stand.redis.ask::<String>(&["HGET", NAME, &field]).await, "1");
-    // The other way round there is no mistake.
+    // A plain lock is refused while the writer holds.
     assert!(ours.try_acquire().await.unwrap().is_none());
     writer.get::<()>("unlock").await;
     ours.acquire().await.unwrap().release().await.unwrap();
 }
 
-/// Redisson's own waiters sleep until the lease ends then, a day later here.
+/// A spin lock's release publishes nothing: Redisson's own waiters then sleep until the lease ends,
+/// here a day later.
 #[tokio::test]
 async fn a_spin_lock_that_java_gives_back_without_a_word_comes_to_us() {
     let both = Both::start().await;
@@ -92,7 +93,7 @@ async fn of_several_java_services_that_wait_each_has_its_turn() {
     let mut waiting = Vec::new();
     for (service, thread) in waiters {
         let java = service.thread(thread).object(json!({ "kind": "lock", "name": NAME }));
-        // In one go, so that a thread gives back what it got.
+        // Both calls at once, so that a thread releases what it has acquired.
         let (lock, unlock) = (java.call("lock", json!([])), java.call("unlock", json!([])));
         java.thread.waits().await;
         waiting.push((lock, unlock));
@@ -105,8 +106,8 @@ async fn of_several_java_services_that_wait_each_has_its_turn() {
     both.stand.assert_nothing_is_held("several").await;
 }
 
-/// Redisson's weak point 9: it takes -1 for a token of its own when the lock has no end. Ours
-/// always has one, the longest too.
+/// Redisson's weak point 9: it treats -1 as a token of its own if the lock has no expiry.
+/// edgelatch's locks always have one, even with the longest lease.
 #[tokio::test]
 async fn java_does_not_take_our_longest_lease_for_a_grant() {
     let both = Both::start().await;
@@ -123,8 +124,7 @@ async fn java_does_not_take_our_longest_lease_for_a_grant() {
     assert!(lease.is_held().await.unwrap());
 }
 
-/// Redisson's weak point 9: `lockAndGetToken` with a lease takes no notice of it, and
-/// `tryLockAndGetToken` waits.
+/// Redisson's weak point 9: `lockAndGetToken` ignores its lease, and `tryLockAndGetToken` waits.
 #[tokio::test]
 async fn java_holds_a_fenced_lock_for_other_than_it_was_told() {
     let both = Both::with(json!({ "lockWatchdogTimeout": 60_000 })).await;
@@ -147,7 +147,8 @@ async fn java_holds_a_fenced_lock_for_other_than_it_was_told() {
     assert!(waiting.value::<u64>().await > lease.token().as_u64());
 }
 
-/// S95: Redisson's weak point 9: what is deleted begins anew, at 1. Our tokens go on from Redis' clock.
+/// S95: Redisson's weak point 9: after its token key is deleted, tokens restart at 1. edgelatch's
+/// tokens follow Redis' clock.
 #[tokio::test]
 async fn our_tokens_rise_although_the_last_one_was_deleted() {
     let both = Both::start().await;
@@ -159,7 +160,7 @@ async fn our_tokens_rise_although_the_last_one_was_deleted() {
 }
 
 /// Redisson's weak point 25: data of another kind under the lock's name. Both sides refuse, and
-/// neither touches it.
+/// neither changes it.
 #[tokio::test]
 async fn data_of_the_name_of_a_lock_stays_as_it_is() {
     let both = Both::start().await;
@@ -172,8 +173,8 @@ async fn data_of_the_name_of_a_lock_stays_as_it_is() {
     assert_eq!(both.stand.redis.ask::<String>(&["GET", NAME]).await, "data");
 }
 
-/// Redisson's weak point 3: nobody tells a Java thread that its lock was lost before it gives it
-/// back. Ours are told.
+/// Redisson's weak point 3: a Java thread is not notified that its lock was lost before it unlocks.
+/// edgelatch's holder is.
 #[tokio::test]
 async fn java_goes_on_with_what_it_has_lost_and_gives_back_nothing_of_ours() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
@@ -181,7 +182,7 @@ async fn java_goes_on_with_what_it_has_lost_and_gives_back_nothing_of_ours() {
     java.get::<()>("lock").await;
     both.stand.redis.ask::<u64>(&["DEL", NAME]).await;
     let lease = both.ours::<Plain>().acquire().await.unwrap();
-    // Its watchdog has come by and found another's.
+    // Its watchdog has run and found another owner's hold.
     let beside = both.java.thread("b").object(json!({ "kind": "lock", "name": "beside" }));
     beside.get::<()>("lock").await;
     let left = async || both.stand.redis.ask::<i64>(&["PTTL", "beside"]).await;

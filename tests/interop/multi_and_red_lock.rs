@@ -1,4 +1,4 @@
-//! Several locks as one, and a majority of several Redis.
+//! Multi-locks, and red locks on several Redis servers.
 
 use edgelatch::client::AcquireOptions;
 use edgelatch::machine::Released;
@@ -9,7 +9,7 @@ use super::exclusive::{ENDLESS, JAVA_ENDLESS};
 use super::kinds::{MultiOfThree, MultiOfTwo, Ours, Plain, Red, members};
 use super::peer::ms;
 
-/// One of the members as a single lock of ours.
+/// One of the members as a single edgelatch lock.
 fn member(both: &Both, place: usize) -> Ours {
     both.stand.client().lock(&members(NAME)[place]).unwrap()
 }
@@ -49,8 +49,8 @@ async fn a_member_that_we_hold_keeps_java_from_all() {
     java.get::<()>("unlock").await;
 }
 
-/// Redisson's weak point 12: it stops giving back at the first member that it has lost. Ours give
-/// all of it back.
+/// Redisson's weak point 12: it stops the release at the first member that it has lost. edgelatch
+/// releases all members.
 #[tokio::test]
 async fn java_keeps_the_rest_when_it_has_lost_one_member_and_we_do_not() {
     let both = Both::start().await;
@@ -111,7 +111,7 @@ async fn a_minority_that_somebody_else_holds_stops_nobody_and_a_majority_does() 
     let majority = others[2].acquire().await.unwrap();
     assert!(!java.get::<bool>("tryLock").await);
     assert!(ours.try_acquire().await.unwrap().is_none());
-    // Neither leaves anything of its own on the Redis between.
+    // Neither leaves a hold on the Redis server between them.
     others[1].try_acquire().await.unwrap().unwrap().release().await.unwrap();
     minority.release().await.unwrap();
     majority.release().await.unwrap();

@@ -1,4 +1,4 @@
-//! Who came first to a fair lock, and who got it, as Redis itself saw it.
+//! The order of arrivals at a fair lock, and the order of its grants, as Redis executed them.
 
 use std::collections::VecDeque;
 
@@ -10,29 +10,30 @@ use super::both::{Both, NAME};
 use super::contention::contended;
 use super::kinds::Exclusive;
 
-/// Says that everything before has been seen.
+/// Marks the end of the watched commands.
 const END: &str = "end of the watch";
 
-/// Everything that Redis does, read by `MONITOR`.
+/// Every command that Redis executes, read by `MONITOR`.
 pub(crate) struct Watch(JoinHandle<Turns>);
 
-/// The queue of the test's lock, and whom its grants went to.
+/// The queue of the test's lock, and the holders of its grants.
 #[derive(Default, Debug)]
 pub(crate) struct Turns {
     queue: VecDeque<String>,
-    /// Who was last taken off its front, and whether by the way in which Redisson also takes off
-    /// who is late.
+    /// The waiter that was last removed from the head of the queue, and whether by `LPOP`, which
+    /// Redisson also uses to remove waiters that are late.
     called: Option<(String, bool)>,
-    /// Everybody who was granted it.
+    /// The holders of all grants, in order.
     pub(crate) granted: Vec<String>,
-    /// How often somebody had to wait.
+    /// How often a waiter joined the queue.
     pub(crate) waits: usize,
-    /// Grants past somebody who waited, and waiters who lost their place.
+    /// Holders that were granted the lock before an earlier waiter, and waiters that lost their
+    /// place.
     pub(crate) violations: Vec<String>,
 }
 
 impl Watch {
-    /// Sees everything that happens from now on.
+    /// Watches all commands from now on.
     pub(crate) async fn start(both: &Both) -> Self {
         let socket = both.stand.redis.gateway().redis_socket().unwrap();
         let mut redis = UnixStream::connect(socket).await.unwrap();
@@ -42,7 +43,7 @@ impl Watch {
         Self(tokio::spawn(Turns::read(lines)))
     }
 
-    /// What has happened until now.
+    /// Ends the watch; returns what happened until now.
     pub(crate) async fn end(self, both: &Both) -> Turns {
         both.stand.redis.ask::<String>(&["ECHO", END]).await;
         self.0.await.unwrap()
@@ -90,7 +91,7 @@ impl Turns {
                     self.call(left.filter(|_| place == 0), false);
                 }
             }
-            // A waiter of ours goes on under a new name, or is put back to where it was.
+            // An edgelatch waiter continues under a new owner, or returns to its seat.
             ("lset", [place, holder]) => {
                 self.queue[place.parse::<usize>().unwrap()] = (*holder).to_owned();
             }
@@ -101,7 +102,8 @@ impl Turns {
         }
     }
 
-    /// Nobody may be popped and not be granted it: that is how those are taken off who are late.
+    /// Records a waiter that left the head. A waiter that was popped and not granted the lock was
+    /// removed as late, which is a violation.
     fn call(&mut self, head: Option<String>, popped: bool) {
         if let Some(head) = head
             && let Some((late, true)) = self.called.replace((head, popped))
@@ -120,7 +122,7 @@ impl Turns {
     }
 }
 
-/// Both sides contend, and are served in the order in which Redis has seen them come.
+/// Both sides contend, and are served in the order in which Redis saw them arrive.
 pub(crate) async fn both_sides_contend_and_are_served_in_turn<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let watch = Watch::start(&both).await;

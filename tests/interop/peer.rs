@@ -1,4 +1,4 @@
-//! The Java side as tests use it: services, their threads, and the objects in a thread's hands.
+//! The Java side as tests use it: services, their threads, and the objects that threads use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,46 +11,46 @@ use tokio::sync::oneshot;
 use super::jvm::JVM;
 use test_support::stand::until;
 
-/// No test waits for this long unless it fails, contention beside.
+/// The time limit of a test without contention: reached only by a failing one.
 const AT_MOST: Duration = Duration::from_secs(300);
 
-/// A Redisson client with its threads: one Java service among others. It may have further clients,
-/// of other Redis.
+/// A Redisson client with its threads: one Java service. It may have further clients, of other
+/// Redis servers.
 #[derive(Clone)]
 pub(crate) struct Service(Arc<[Opened]>);
 
 struct Opened(String);
 
-/// A Java thread: to Redisson, a holder. It does one thing after the other.
+/// A Java thread: a holder in Redisson's terms. It executes one call after the other.
 #[derive(Clone)]
 pub(crate) struct Thread {
     service: Service,
     name: String,
 }
 
-/// One of Redisson's objects, in the hands of a thread.
+/// One of Redisson's objects, used by a thread.
 #[derive(Clone)]
 pub(crate) struct Object {
     pub(crate) thread: Thread,
     description: Value,
 }
 
-/// What the Java side will have said.
+/// The future response of the Java side.
 pub(crate) struct Answer {
     to: Value,
     said: oneshot::Receiver<Value>,
 }
 
-/// An exception that a method ended with.
+/// An exception of a method.
 #[derive(Debug)]
 pub(crate) struct Thrown {
     class: String,
     pub(crate) message: String,
-    /// The class at the root of it.
+    /// The class of its root cause.
     pub(crate) cause: String,
 }
 
-/// What a method can return.
+/// A return value of a method.
 pub(crate) trait FromJava: Sized {
     fn from_java(value: &Value) -> Option<Self>;
 }
@@ -92,7 +92,7 @@ pub(crate) fn ms(ms: i64) -> Value {
 }
 
 impl Service {
-    /// Connects clients that are configured like this, in Redisson's words. The first has the
+    /// Connects clients with these configurations, in Redisson's format. The first client has the
     /// threads.
     pub(crate) async fn open(configs: impl Iterator<Item = Value>) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -120,7 +120,7 @@ impl Service {
         Thread { service: self.clone(), name: name.to_owned() }
     }
 
-    /// Has several threads of its own contend; see `Contention.java` for what is asked.
+    /// Runs several contending threads of its own; `Contention.java` documents the command.
     pub(crate) fn contend(&self, mut question: Value) -> Answer {
         question["do"] = json!("contend");
         question["service"] = json!(self.name());
@@ -129,7 +129,7 @@ impl Service {
 }
 
 impl Drop for Opened {
-    /// As a service ends that is killed: it does not release what it holds.
+    /// Ends like a service that is killed: it does not release its holds.
     fn drop(&mut self) {
         // In a test that has failed, the JVM may be what failed.
         if !thread::panicking() {
@@ -139,22 +139,22 @@ impl Drop for Opened {
 }
 
 impl Thread {
-    /// The object that is described like this.
+    /// The object with this description.
     pub(crate) fn object(&self, description: Value) -> Object {
         Object { thread: self.clone(), description }
     }
 
-    /// The thread as Redis knows it.
+    /// The holder of the thread in Redis.
     pub(crate) async fn holder(&self) -> String {
         self.ask("holder").value().await
     }
 
-    /// Ends when the thread is inside of one of Redisson's waits, and does not go on by itself.
+    /// Waits until the thread is in one of Redisson's waits and does not continue by itself.
     pub(crate) async fn waits(&self) {
         until(async || self.is_waiting().await).await;
     }
 
-    /// Whether it is inside of one of Redisson's waits now.
+    /// Whether it is in one of Redisson's waits now.
     pub(crate) async fn is_waiting(&self) -> bool {
         self.ask("waits").value().await
     }
@@ -165,7 +165,7 @@ impl Thread {
 }
 
 impl Object {
-    /// Begins a call of a method. It is under way when this returns.
+    /// Starts a call of a method. It is pending when this returns.
     pub(crate) fn call(&self, method: &str, args: Value) -> Answer {
         Answer::to(json!({
             "do": "call",
@@ -177,8 +177,7 @@ impl Object {
         }))
     }
 
-    /// Gives back what it holds, unless Redis has ended that before, since the machine was too slow
-    /// for its time.
+    /// Releases the hold, unless Redis has expired it before, since the machine was too slow.
     pub(crate) async fn unlock_unless_ended(&self) {
         if let Err(thrown) = self.call("unlock", json!([])).outcome().await {
             assert!(thrown.is_not_the_holder(), "{thrown:?}");
@@ -198,24 +197,24 @@ impl Answer {
         Self { to, said }
     }
 
-    /// Whether it is there already.
+    /// Whether the response has arrived.
     pub(crate) fn has_come(&self) -> bool {
         !self.said.is_empty()
     }
 
-    /// What the method returned.
+    /// The method's result.
     pub(crate) async fn value<T: FromJava>(self) -> T {
         self.value_within(AT_MOST).await
     }
 
-    /// What the method returned, if it returns within `time`.
+    /// The method's result, if it returns within `time`.
     pub(crate) async fn value_within<T: FromJava>(self, time: Duration) -> T {
         let (to, said) = self.said(time).await;
         assert!(said.get("error").is_none(), "{to}: {said}");
         T::from_java(&said["value"]).unwrap_or_else(|| panic!("{to}: {said}"))
     }
 
-    /// What the method returned, or what it threw.
+    /// The method's result or exception.
     pub(crate) async fn outcome(self) -> Result<Value, Thrown> {
         let (to, said) = self.said(AT_MOST).await;
         match said.get("error") {
@@ -224,7 +223,7 @@ impl Answer {
         }
     }
 
-    /// What the method threw.
+    /// The method's exception.
     pub(crate) async fn thrown(self) -> Thrown {
         let (to, said) = self.said(AT_MOST).await;
         Thrown::new(&to, &said)
@@ -244,7 +243,7 @@ impl Thrown {
         Self { class, message: text("message").unwrap(), cause: text("cause").unwrap() }
     }
 
-    /// Whether it is what Redisson throws at who does not hold what it gives back.
+    /// Whether it is Redisson's exception for a thread that releases what it does not hold.
     pub(crate) fn is_not_the_holder(&self) -> bool {
         self.cause == "java.lang.IllegalMonitorStateException"
             && self.class == self.cause

@@ -1,4 +1,4 @@
-//! Permits with ids, which each side may give back and prolong for the other.
+//! Permits with ids, which each side may release and extend for the other.
 
 use std::slice;
 use std::time::Duration;
@@ -26,14 +26,14 @@ fn java(both: &Both, thread: &str) -> Object {
     both.object(thread, "permitExpirableSemaphore")
 }
 
-/// Both sides' hands on a semaphore with so many permits, which ours has made.
+/// A semaphore with `permits` permits that edgelatch has created, on both sides.
 async fn made(both: &Both, permits: u32) -> (PermitExpirableSemaphore<Reqwest, TokioHost>, Object) {
     let ours = seats(both);
     assert!(ours.try_set_permits(permits).await.unwrap());
     (ours, java(both, "a"))
 }
 
-/// Available, held, and in all, as Java counts.
+/// The available, held and total permits, as Java counts them.
 async fn counts(java: &Object) -> [i64; 3] {
     [
         java.get("availablePermits").await,
@@ -214,8 +214,8 @@ async fn each_side_takes_over_when_a_permit_of_the_other_has_run_out() {
     assert_eq!(counts(&java).await, [1, 0, 1]);
 }
 
-/// Redisson's weak point 20: it takes everything out in one command, which Redis refuses from some
-/// thousands on. Ours take it out in slices, and then it works for both.
+/// Redisson's weak point 20: it removes all expired permits with one command, which Redis refuses
+/// from some thousands on. edgelatch removes them in slices; after that it works for both sides.
 #[tokio::test]
 async fn so_many_dead_permits_that_java_stumbles_are_taken_out_by_ours() {
     let both = Both::start().await;

@@ -1,4 +1,4 @@
-//! A TCP port in front of a Redis that listens on a socket file only: Redisson wants one.
+//! A TCP port in front of a Redis that listens on a socket file, which Redisson cannot use.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ impl Port {
         Self { number, listening: tokio::spawn(listen(listener, socket)).abort_handle() }
     }
 
-    /// The address as Redisson writes it.
+    /// The address in Redisson's format.
     pub(crate) fn address(&self) -> String {
         format!("redis://127.0.0.1:{}", self.number)
     }
@@ -33,7 +33,7 @@ impl Drop for Port {
 }
 
 async fn listen(listener: TcpListener, socket: PathBuf) {
-    // Ends with this future, so nothing outlives the port.
+    // Dropped with this future, so no connection outlives the port.
     let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
@@ -44,7 +44,7 @@ async fn listen(listener: TcpListener, socket: PathBuf) {
 
 async fn pass_on(mut stream: TcpStream, socket: PathBuf) {
     stream.set_nodelay(true).unwrap();
-    // Either end may have gone.
+    // Either side may have closed its connection.
     if let Ok(mut redis) = UnixStream::connect(socket).await {
         let _ = copy_bidirectional(&mut stream, &mut redis).await;
     }

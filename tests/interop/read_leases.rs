@@ -1,4 +1,4 @@
-//! How long readers and writers of both sides hold, beside each other.
+//! How long concurrent readers and writers of both sides hold.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn both_sides_renew_their_reads_and_neither_loses_its_own() {
         let both = Both::with(json!({ "lockWatchdogTimeout": java_lease })).await;
         match renew_beside_each_other(&both, java_lease).await {
             Ok(()) if !both.has_expired().await => return,
-            // The machine is too slow for both to renew so often.
+            // The machine is too slow for both sides to renew so often.
             _ if both.has_expired().await => {}
             outcome => panic!("{outcome:?}"),
         }
@@ -59,8 +59,7 @@ async fn both_sides_renew_their_reads_and_neither_loses_its_own() {
     panic!("one of them renews too late");
 }
 
-/// Both sides read until each has renewed so often that its first lease is over; what was wrong
-/// then.
+/// Both sides read until each has renewed beyond its first lease; returns what was wrong then.
 async fn renew_beside_each_other(both: &Both, java_lease: i64) -> Result<(), String> {
     let java = reader(both, "a");
     java.get::<()>("lock").await;
@@ -68,7 +67,7 @@ async fn renew_beside_each_other(both: &Both, java_lease: i64) -> Result<(), Str
     let watchdog = LeaseTime::new(watchdog).unwrap();
     let settings = ReadWriteSettings::default().peer_watchdog(Some(watchdog));
     let ours = both.stand.client().read_write_lock(NAME, settings).unwrap();
-    // Longer than Java's renewals leave: it is asked for again and again.
+    // Java's renewals leave less than this lease, so the client renews it again and again.
     let lease = ours.read().acquire_with(endless()).await.unwrap();
     let renewed = until(async || both.stand.relay.count("read_renew") >= 4);
     let ended = tokio::select! {
@@ -76,7 +75,7 @@ async fn renew_beside_each_other(both: &Both, java_lease: i64) -> Result<(), Str
         () = renewed => None,
     };
     if ended == Some(LeaseEnd::Lost(LossReason::Expired)) {
-        // Redis gives it a little longer than its holder.
+        // Redis keeps a hold a little longer than its holder trusts it.
         until(async || both.has_expired().await).await;
     }
     if let Some(end) = ended {
@@ -121,13 +120,13 @@ async fn our_renewals_do_not_shorten_a_read_of_java() {
     assert!(java.get::<bool>("isHeldByCurrentThread").await);
 }
 
-/// A renewal of Redisson's read sets the end of the whole lock, also below that of others. So our
-/// reads are never trusted for longer than `peer_watchdog`, unless nobody is expected to renew, as
-/// here.
+/// A renewal of Redisson's read sets the expiry of the whole lock, even below that of other holds.
+/// So edgelatch trusts its reads for no longer than `peer_watchdog`, unless no Java client is
+/// expected to renew, as here.
 #[tokio::test]
 async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
-    // Our time stands still, so that nothing but Java's renewal ends it.
+    // The client's time stands still, so that nothing but Java's renewal ends its hold.
     let (client, _host) = both.stand.led_client();
     let lease = shelf(&client).read().acquire_with(endless()).await.unwrap();
     let dies = both.another(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
@@ -135,7 +134,7 @@ async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
     dead.get::<()>("lock").await;
     until(async || {
         if timeout_keys(&both).await == 1 {
-            // The machine was too slow for Java to renew its own.
+            // The machine was too slow for Java to renew its own hold.
             dead.get::<()>("lock").await;
         }
         both.pttl().await <= JAVA_LEASE
@@ -147,8 +146,7 @@ async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
     assert_eq!(lease.lost().await, LossReason::Gone);
 }
 
-/// Redisson's weak point 10: its read inside of its write takes the write's renewal away when it
-/// ends.
+/// Redisson's weak point 10: the end of a read inside its own write stops the renewal of the write.
 #[tokio::test]
 async fn a_java_writer_that_has_ended_a_read_is_renewed_no_more_and_we_take_over() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
@@ -163,7 +161,7 @@ async fn a_java_writer_that_has_ended_a_read_is_renewed_no_more_and_we_take_over
     assert_eq!(lease.release().await, Ok(Released::Released));
 }
 
-/// Redisson's weak point 10 again: entering the writing side once more adds the leases up.
+/// Redisson's weak point 10: re-entry of the write side adds up the leases.
 #[tokio::test]
 async fn a_java_writer_that_enters_again_keeps_us_out_for_both_leases() {
     let both = Both::start().await;
@@ -175,7 +173,7 @@ async fn a_java_writer_that_enters_again_keeps_us_out_for_both_leases() {
     assert!(state.remaining.unwrap() > Duration::from_secs(150), "{state:?}");
 }
 
-/// How many entries of reads have not ended.
+/// The number of read entries that have not ended.
 async fn timeout_keys(both: &Both) -> usize {
     both.stand.redis.ask::<Vec<String>>(&["KEYS", "*rwlock_timeout*"]).await.len()
 }

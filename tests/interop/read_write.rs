@@ -12,7 +12,7 @@ use super::contention::Contest;
 use super::exclusive::{ENDLESS, JAVA_ENDLESS};
 use super::peer::{Object, ms};
 
-/// Ours as `client` has it, for whom no Java reader renews: its reads may be long.
+/// The lock of an edgelatch client for which no Java reader renews: its reads may be long.
 pub(crate) fn shelf<H: Host>(client: &Client<Reqwest, H>) -> ReadWriteLock<Reqwest, H> {
     client.read_write_lock(NAME, ReadWriteSettings::default().peer_watchdog(None)).unwrap()
 }
@@ -129,9 +129,9 @@ async fn java_reads_twice_and_writes_twice_while_we_wait() {
     }
 }
 
-/// S91. The writer that waits is of another service: in one, the message wakes both sides through one Java semaphore, and a
-/// writer that is refused and waits again may have the reader's wake-up as well, if the reader's
-/// thread is slow to run.
+/// S91. The waiting writer belongs to another service: in one service the message wakes both sides
+/// through one Java semaphore, and a writer that is refused and waits again may also take the
+/// reader's wake-up, if the reader's thread is slow to run.
 #[tokio::test]
 async fn our_writer_that_goes_on_reading_wakes_the_readers_of_java_only() {
     let both = Both::start().await;
@@ -157,8 +157,8 @@ async fn our_writer_that_goes_on_reading_wakes_the_readers_of_java_only() {
     write.value::<()>().await;
 }
 
-/// Redisson's weak point 14: a downgrade of its own tells nobody. Ours ask, and come in; Redisson's
-/// readers sleep.
+/// Redisson's weak point 14: its downgrade publishes nothing. edgelatch's readers retry and
+/// acquire; Redisson's readers sleep.
 #[tokio::test]
 async fn a_java_writer_that_goes_on_reading_lets_our_readers_in_and_leaves_its_own_asleep() {
     let both = Both::start().await;
@@ -174,7 +174,7 @@ async fn a_java_writer_that_goes_on_reading_lets_our_readers_in_and_leaves_its_o
     assert!(ours.write().try_acquire().await.unwrap().is_none());
     assert!(asleep.thread.is_waiting().await && !sleeps.has_come());
     read.get::<()>("unlock").await;
-    // The last reader tells whoever waits.
+    // The last reader's release notifies all waiters.
     lease.release().await.unwrap();
     sleeps.value::<()>().await;
 }

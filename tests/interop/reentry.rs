@@ -1,4 +1,4 @@
-//! The same holder once more: re-entry, and the kinds that refuse it.
+//! A holder that acquires again: re-entry, and the kinds that refuse it.
 
 use edgelatch::client::AcquireOptions;
 use edgelatch::error::AcquireError;

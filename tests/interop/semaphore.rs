@@ -1,4 +1,4 @@
-//! Permits that both sides take and give back.
+//! Permits that both sides acquire and release.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ async fn whatever_makes_permits_available_here_wakes_java() {
     assert_eq!(ours.add_permits(2).await, Ok(2));
     waiting.value::<()>().await;
 
-    // Fewer than none, which Redisson must not be told of: it would stop listening.
+    // Fewer than no permits. Redisson must not receive this number: it would unsubscribe.
     let waiting = waits(2).await;
     assert_eq!(ours.add_permits(-3).await, Ok(-3));
     ours.release(4).await.unwrap();
@@ -128,8 +128,8 @@ async fn permits_that_java_gives_back_are_ours() {
     assert_eq!(java.get::<i64>("availablePermits").await, 2);
 }
 
-/// Redisson knows of no leases of permits, so it gets one back that ended when the next of ours
-/// looks for one.
+/// Redisson has no leases of permits. An expired permit of edgelatch's returns to the semaphore at
+/// the next acquisition of an edgelatch client.
 #[tokio::test]
 async fn a_permit_of_ours_whose_lease_has_run_out_comes_to_java_when_we_ask_next() {
     let both = Both::start().await;
@@ -141,7 +141,7 @@ async fn a_permit_of_ours_whose_lease_has_run_out_comes_to_java_when_we_ask_next
     let taking = short.acquire_with(AcquireOptions::new().lease(SHORT));
     let lease = both.in_virtual_time(&host, taking).await.unwrap();
     let ends = redis_ms(&both).await + SHORT.as_millis();
-    // In one go, so that the thread gives back what it got.
+    // Both calls at once, so that the thread releases what it has acquired.
     let (taken, given) = (java.call("acquire", json!([])), java.call("release", json!([])));
     java.thread.waits().await;
     host.pass(SHORT);
@@ -156,14 +156,14 @@ async fn a_permit_of_ours_whose_lease_has_run_out_comes_to_java_when_we_ask_next
     assert_eq!(ours.available_permits().await, Ok(1));
 }
 
-/// What time it is for Redis, in milliseconds.
+/// Redis' clock, in milliseconds.
 async fn redis_ms(both: &Both) -> u128 {
     let [seconds, micros] = both.stand.redis.ask::<[u128; 2]>(&["TIME"]).await;
     seconds * 1_000 + micros / 1_000
 }
 
-/// Redisson's weak point 20: what a dead holder of Java's had is lost, and nobody can tell. Adding
-/// it heals it.
+/// Redisson's weak point 20: permits of a dead Java holder are lost, and no client can detect it.
+/// Adding permits replaces them.
 #[tokio::test]
 async fn permits_of_a_java_service_that_dies_are_lost_until_they_are_added() {
     let both = Both::start().await;
@@ -180,8 +180,8 @@ async fn permits_of_a_java_service_that_dies_are_lost_until_they_are_added() {
     waiting.await.unwrap().release().await.unwrap();
 }
 
-/// Redisson's weak point 20: its `addPermits` and `drainPermits` take the semaphore's end away,
-/// ours leave it.
+/// Redisson's weak point 20: its `addPermits` and `drainPermits` remove the semaphore's expiry;
+/// edgelatch's calls keep it.
 #[tokio::test]
 async fn the_end_of_a_semaphore_stays_with_us_and_goes_with_java() {
     let both = Both::start().await;

@@ -1,4 +1,4 @@
-//! What both sides say of a lock that lies in one hash, and how each ends what the other holds.
+//! Both sides query a lock that is one hash, and forcibly end the other's hold.
 
 use std::time::Duration;
 

@@ -1,14 +1,13 @@
-//! Which cases each kind is put to: a kind's line here, and its line in `kinds.rs`, are all that a
-//! new kind needs.
+//! The cases of each kind: a new kind needs only a line here and one in `kinds.rs`.
 
-/// One test for each case, in a module for each kind.
+/// Defines one test for each case, in a module for each kind.
 macro_rules! table {
     ($($module:ident: $kind:ident is $($cases:ident)*;)*) => {
         $(mod $module { $(super::$cases! { $kind })* })*
     };
 }
 
-/// What one holder at a time means, whatever the kind.
+/// The cases of an exclusive object, whatever the kind.
 macro_rules! exclusive {
     ($kind:ident) => {
         super::tests! { $kind, exclusive,
@@ -23,7 +22,7 @@ macro_rules! exclusive {
     };
 }
 
-/// It lies in one hash, which both sides can be asked about and can delete.
+/// Kinds that are one hash, which both sides can query and delete.
 macro_rules! told {
     ($kind:ident) => {
         super::tests! { $kind, state_and_force,
@@ -36,21 +35,21 @@ macro_rules! told {
     };
 }
 
-/// Whoever comes may be the next to have it.
+/// Kinds that any waiter may acquire next.
 macro_rules! unordered {
     ($kind:ident) => {
         super::tests! { $kind, contention, both_sides_contend_and_nobody_is_inside_twice }
     };
 }
 
-/// Whoever comes first has it first.
+/// Kinds that serve waiters in the order of their arrival.
 macro_rules! ordered {
     ($kind:ident) => {
         super::tests! { $kind, order, both_sides_contend_and_are_served_in_turn }
     };
 }
 
-/// A release tells those who wait.
+/// Kinds whose release notifies waiters.
 macro_rules! tells {
     ($kind:ident) => {
         super::tests! { $kind, exclusive,
@@ -60,7 +59,7 @@ macro_rules! tells {
     };
 }
 
-/// Who holds it may take it again.
+/// Re-entrant kinds.
 macro_rules! reentrant {
     ($kind:ident) => {
         super::tests! { $kind, reentry,
@@ -70,14 +69,14 @@ macro_rules! reentrant {
     };
 }
 
-/// How often it is held can be read.
+/// Kinds whose hold count can be read.
 macro_rules! counted {
     ($kind:ident) => {
         super::tests! { $kind, state_and_force, we_read_how_often_java_holds_it }
     };
 }
 
-/// Who holds it may not take it again.
+/// Kinds that are not re-entrant.
 macro_rules! never_again {
     ($kind:ident) => {
         super::tests! { $kind, reentry,
@@ -95,7 +94,7 @@ macro_rules! tests {
 
 macro_rules! test {
     ($kind:ident, $room:ident, $case:ident) => {
-        // Two threads: one for a contender, one for what it talks to.
+        // Two threads: one for a contender, one for the gateway and the proxy.
         #[::tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn $case() {
             crate::interop::$room::$case::<crate::interop::kinds::$kind>().await;

@@ -1,4 +1,4 @@
-//! What a user of Redis needs to be allowed: the declared keys, and no more.
+//! The rights that a user of Redis needs: to the declared keys, and no more.
 
 use edgelatch::protocol::reply::{Cell, Code, Reply};
 use edgelatch::protocol::script::ScriptCall;
@@ -18,7 +18,7 @@ async fn every_key_that_a_script_touches_is_declared() {
     let take = job.acquire(request(1), within, &owner(1), lease(30_000), true);
     let grant: u64 = redis.run(&take).await.value.parse().unwrap();
     redis.ask::<String>(&["FLUSHALL"]).await;
-    // In this order they see every branch: free, mine, busy, held, released, gone, lost.
+    // In this order the calls cover every branch: free, mine, busy, held, released, gone, lost.
     let conversation = [
         (job.inspect(request(2), None), Code::No),
         (take.clone(), Code::Done),
@@ -43,7 +43,7 @@ async fn every_key_that_a_script_touches_is_declared() {
             call.keys().iter().partition(|key| !key.contains("__channel"));
         let mut rights = vec!["+@all".to_owned(), "resetchannels".to_owned()];
         rights.extend(keys.iter().map(|key| format!("~{key}")));
-        // The channel is declared as a key too, so that it decides about the slot.
+        // The channel is also declared as a key, so that it determines the slot.
         rights.extend(channels.iter().flat_map(|name| [format!("~{name}"), format!("&{name}")]));
         let mut worker = redis.user(&rights).await;
         let cells = run_on(&mut worker, &call).await.unwrap();
@@ -51,13 +51,13 @@ async fn every_key_that_a_script_touches_is_declared() {
     }
 }
 
-/// What the scripts run; a user of them needs no more.
+/// The commands of the scripts; their user needs no others.
 const COMMANDS: [&str; 16] = [
     "eval", "time", "get", "set", "del", "pttl", "pexpire", "hexists", "hset", "hdel", "hvals",
     "publish", "spublish", "unlink", "hscan", "hlen",
 ];
 
-/// The rights to all of them but one.
+/// The rights to all of these commands except one.
 fn all_but(missing: &str) -> Vec<String> {
     rights(&["~*", "&*"], &COMMANDS, missing)
 }

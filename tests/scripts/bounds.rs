@@ -1,4 +1,4 @@
-//! For how long a request is remembered, and what comes too late (rules C2, C3 and C8).
+//! How long a request is remembered, and which calls are too late (rules C2, C3 and C8).
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use edgelatch::protocol::script::{Bound, ScriptCall};
 use test_support::calls::{UNBOUND, bound, lease, lock, owner, request, token};
 use test_support::redis::Redis;
 
-/// The slack beyond which no copy can still be on its way.
+/// The slack after which no copy of a request can still be in transit.
 const SLACK_MS: u64 = 1_000;
 
-/// What a latch, a tombstone or a record must outlive: memory, lease and bound.
+/// How long a latch, a tombstone or a record must last: memory, lease and bound.
 fn life(bound: Bound, lease_ms: u64, reply: &Reply) -> u64 {
     let until = bound.not_after.map_or(0, |at| at.saturating_sub(reply.server_ms));
     lease_ms.max(until).max(u64::try_from(bound.keep.as_millis()).unwrap()) + SLACK_MS
 }
 
-/// Bounds of every kind: without and with an end, with a short and a long memory.
+/// Bounds of every kind: without and with a not-after, with a short and a long memory.
 pub(super) async fn bounds(redis: &Redis) -> [Bound; 4] {
     let now = redis.now_ms().await;
     [
@@ -28,7 +28,7 @@ pub(super) async fn bounds(redis: &Redis) -> [Bound; 4] {
     ]
 }
 
-/// The first key of a call is what it is remembered by.
+/// Checks how long a call is remembered: its first key is the record.
 async fn assert_remembered(redis: &Redis, call: &ScriptCall, reply: &Reply, life: u64) {
     let left: u64 = redis.ask(&["PTTL", &call.keys()[0]]).await;
     let elapsed = redis.now_ms().await - reply.server_ms;
@@ -84,7 +84,7 @@ async fn a_tombstone_outlives_memory_and_bound() {
         let last = lock("job").acquire(request(3), bound, &owner(3), lease(3_600_000), true);
         let reply = redis.run(&last).await;
         assert_eq!(reply.code, Code::No);
-        // Nothing was granted, so the lease that was asked for does not count.
+        // Nothing was granted, so the requested lease does not count.
         assert_remembered(&redis, &last, &reply, life(bound, 0, &reply)).await;
     }
 }
@@ -97,7 +97,7 @@ async fn the_record_of_a_forced_release_outlives_its_bound() {
         let call = lock("job").force_release(request(1), bound);
         let reply = redis.run(&call).await;
         assert_eq!(reply.code, Code::No);
-        // So long beyond its bound can be told what became of it.
+        // The result of an idempotent call is kept for this long after its bound.
         let window = 60_000;
         assert_remembered(&redis, &call, &reply, life(bound, 0, &reply) + window).await;
     }
@@ -165,7 +165,7 @@ async fn an_answer_from_a_tombstone_prolongs_it() {
     let reply = redis.run(&abandon).await;
     let last = lock("job").acquire(request(2), UNBOUND, &owner(1), lease(30_000), true);
     for call in [&abandon, &last] {
-        // As it is after most of its life.
+        // The record as it is after most of its life.
         redis.ask::<u64>(&["PEXPIRE", &call.keys()[0], "5000"]).await;
         let again = redis.run(call).await;
         assert_remembered(&redis, call, &again, life(UNBOUND, 0, &reply)).await;

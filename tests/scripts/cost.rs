@@ -28,7 +28,7 @@ impl Cost {
         Self::since_reset(redis).await
     }
 
-    /// Of the scripts that have run since the statistics were reset.
+    /// The commands that scripts have run since the statistics were reset.
     pub(super) async fn since_reset(redis: &Redis) -> Self {
         let told: String = redis.ask(&["INFO", "commandstats"]).await;
         let line = |line: &str| {
@@ -86,7 +86,7 @@ async fn readers_are_counted_one_by_one_up_to_a_thousand_fields() {
     assert_eq!(redis.run(&inspect(reads(NAME))).await.value, "0,1998,0");
     fill_readers(&redis, READERS, 2).await;
     Cost::of(&redis, &inspect(reads(NAME)), Code::Done).await.assert_bounded(10);
-    // Each reader once, then; and beside a writer neither it nor the mode.
+    // Each reader once; beside a writer neither the writer nor the mode counts.
     assert_eq!(redis.run(&inspect(reads(NAME))).await.value, "0,10000,0");
     let holder = "8743c9c0-0795-4907-87fd-6c719a6b4586:1:write";
     redis.ask::<u64>(&["HSET", NAME, "mode", "write", holder, "1"]).await;
@@ -104,11 +104,11 @@ async fn a_lock_with_as_many_readers_as_can_be_is_taken_and_freed_by_a_look_at_a
     let within = within(&redis).await;
     let release = reads(NAME).release(request(3), within, &owner(1));
     let released = Cost::of(&redis, &release, Code::Done).await;
-    // Its own timeout key.
+    // The deletion is that of its own timeout key.
     assert!(released.ran("del") == 1 && released.ran("hgetall") == 0 && released.total() <= 280);
     let force = reads(NAME).force_release(request(4), within);
     let freed = Cost::of(&redis, &force, Code::Done).await;
-    // The record of the request, which is a text.
+    // The deletion is that of the request's record, which is a text.
     assert_eq!((freed.ran("unlink"), freed.ran("del")), (1, 1));
 }
 
@@ -122,7 +122,7 @@ async fn a_full_group_is_looked_through_in_slices() {
     redis.cells(&take(&values(NAME, &["B"]), 2)).await.unwrap_err();
     assert_eq!(redis.ran("hscan").await, 2, "one field for the kind, one page to sweep");
     assert!(redis.ran("hget").await <= 600, "a page is some hundred fields");
-    // As many values as one call may have.
+    // The largest number of values in one call.
     redis.ask::<String>(&["FLUSHALL"]).await;
     let names: Vec<String> = (0..1_000).map(|number| format!("value {number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -155,8 +155,8 @@ async fn a_thousand_permits_of_many_are_written_in_batches() {
     fill_holds(&redis, "{job}:timeout", PERMITS - 1_000, now - 5_000).await;
     let calls = batch(&permits_that_say(NAME, 1_000, 0, Publish::Plain));
     let first = Cost::of(&redis, &take(&calls, 1), Code::Done).await;
-    // Asked for one by one, since the set is Redisson's as well; at most 500 that have ended go on
-    // the way.
+    // The script queries them one by one, since the set is Redisson's as well; it removes at most
+    // 500 expired holds.
     assert_eq!((first.ran("zscore"), first.ran("zadd"), first.ran("zrem")), (1_000, 4, 1));
     assert!(first.total() <= 1_030, "{:?}", first.0);
     let again = Cost::of(&redis, &take(&calls, 1), Code::AlreadyYours).await;
@@ -178,7 +178,7 @@ async fn a_poll_in_a_full_queue_looks_at_its_first_waiters_alone() {
     assert!(joined.total() <= 330, "{:?}", joined.0);
     let poll = Cost::of(&redis, &fair.acquire(asks(1, 2)), Code::No).await;
     assert!(poll.total() <= 330 && poll.ran("zscore") <= 270, "{:?}", poll.0);
-    // Evicted by Redisson from the end of the queue: its seat is found in pages.
+    // Redisson evicted it from the end of the queue: the script finds its seat in pages.
     redis.ask::<u64>(&["LREM", &fair.key("redisson_lock_queue"), "0", &field_of(1)]).await;
     let back = Cost::of(&redis, &fair.acquire(asks(1, 3)), Code::No).await;
     assert!(back.ran("lindex") <= 2 && back.ran("lrange") <= 17, "{:?}", back.0);
@@ -190,7 +190,7 @@ async fn a_poll_in_a_full_queue_looks_at_its_first_waiters_alone() {
     assert!(left.total() <= 60 && left.ran("lrem") <= 1, "{:?}", left.0);
 }
 
-/// The check of the kind costs a free lock no command, and a busy lock one.
+/// The check of the kind costs no command on a free lock, and one on a busy lock.
 #[tokio::test]
 async fn a_free_lock_is_taken_without_a_look_at_its_kind() {
     let redis = Redis::start().await;

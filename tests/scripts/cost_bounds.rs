@@ -1,5 +1,5 @@
 //! Every call of the library costs a bounded number of commands, whatever is stored under its
-//! names. `cost.rs` has the calls whose cost depends on what they name: a thousand values or
+//! names. `cost.rs` has the calls whose cost depends on their arguments: a thousand values or
 //! permits.
 
 use std::collections::BTreeMap;
@@ -17,11 +17,11 @@ use super::limits::{
     fill_queue_until, fill_values,
 };
 
-/// The most commands of one call. A group that is full is swept from a random place on, so its
-/// number differs from run to run. A writer, and the last of the readers, look at the timeout keys
-/// of up to 256 holds, and of 256 fields of a larger hash before that; a new reader of a full lock
-/// at 256. One look at a queue takes out up to 128 dead heads, at six commands each, and a full one
-/// forgets up to 64 dead waiters.
+/// The largest number of commands of one call. A full group is swept from a random position, so its
+/// number differs from run to run. A writer and the last reader read the timeout keys of up to 256
+/// holds, and before that those of 256 fields of a larger hash; a new reader of a full lock does so
+/// at 256. One poll of a queue removes up to 128 dead heads, at six commands each, and in a full
+/// queue up to 64 dead waiters.
 const BOUNDS: [(&str, u64); 36] = [
     ("cancel", 5),
     ("fair_acquire", 1_400),
@@ -61,7 +61,7 @@ const BOUNDS: [(&str, u64); 36] = [
     ("write_release", 550),
 ];
 
-/// What is stored under a name, at the limit of its kind or with what has to be cleared away.
+/// The content of a name: at the limit of its kind, or with entries to sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum World {
     Empty,
@@ -119,7 +119,7 @@ impl World {
             Self::EndedValues => fill_values(redis, VALUES, over).await,
             Self::Readers => fill_dead_readers(redis, READERS, 1).await,
             Self::FewReaders => fill_dead_readers(redis, 127, 2).await,
-            // Of which one sweep leaves few enough to look at each.
+            // After one sweep of this number the rest is few enough to be examined one by one.
             Self::SomeDeadReaders => fill_dead_readers(redis, 383, 2).await,
             Self::Queue => {
                 redis.ask::<u64>(&["HSET", NAME, "another", "1"]).await;
@@ -141,7 +141,7 @@ async fn fill_set(redis: &Redis, set: &str, count: u64, ends_at: u64) {
     fill_holds(redis, set, count, ends_at).await;
 }
 
-/// Runs a call in time; returns how many commands it took.
+/// Runs a call before its bound; returns the number of its commands.
 async fn cost(redis: &Redis, known: &Known, now: u64) -> u64 {
     let (keys, args) = known.words();
     let (script, count, bound) =
@@ -151,12 +151,12 @@ async fn cost(redis: &Redis, known: &Known, now: u64) -> u64 {
     let head = ["EVALSHA", script.sha1(false), &count];
     let words: Vec<&str> = head.into_iter().chain(keys).chain(args).collect();
     redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
-    // An error is a refusal: it costs something as well.
+    // An error is a refusal, which has a cost too.
     let _: redis::RedisResult<Value> = redis.try_ask(&words).await;
     Cost::since_reset(redis).await.total()
 }
 
-// Slow: large objects are put back after each call.
+// Slow: large objects are restored after each call.
 #[tokio::test]
 async fn no_call_of_any_script_takes_more_commands_than_its_bound() {
     let mut redis = Redis::start().await;
@@ -172,8 +172,8 @@ async fn no_call_of_any_script_takes_more_commands_than_its_bound() {
             here.ask::<u64>(&["COPY", key, key, "DB", "1"]).await;
         }
         let is_of = |known: &&Known| world.kind().is_none() || known.kind == world.kind();
-        // Those that are remembered for ten minutes have no bound: what is done once is refused
-        // without one.
+        // Calls that are remembered for ten minutes have no bound: an idempotent call without one
+        // is refused.
         let has_bound = |known: &&Known| known.call.args()[2] != "600000";
         for known in calls.iter().filter(is_of).filter(has_bound) {
             let taken = cost(&redis, known, here.now_ms().await).await;
@@ -197,6 +197,6 @@ async fn no_call_of_any_script_takes_more_commands_than_its_bound() {
     }
 }
 
-/// The scripts that `every_call` does not have: their callers bring what they run, or one machine
-/// alone makes the call.
+/// The scripts that `every_call` lacks: the caller supplies the script to run, or only one machine
+/// makes the call.
 const UNKNOWN: [&str; 2] = ["eval", "lock_raise"];

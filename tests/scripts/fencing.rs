@@ -1,4 +1,4 @@
-//! Tokens only rise, whatever becomes of the key that holds them.
+//! Tokens only rise, whatever happens to the key that stores them.
 
 use edgelatch::protocol::reply::Code;
 
@@ -7,7 +7,7 @@ use test_support::redis::Redis;
 
 const KEY: &str = "redisson_lock_token:{job}";
 
-/// Takes and releases the lock as the owner of this number; answers the token.
+/// Acquires and releases the lock as the owner of this number; returns the token.
 async fn token_of(redis: &Redis, number: u8) -> u64 {
     let id = u64::from(number);
     let call = lock("job").acquire(request(id), UNBOUND, &owner(number), lease(30_000), false);

@@ -1,5 +1,5 @@
-//! A Redis that is full and evicts nothing: nothing new begins, and everything that ends a hold
-//! passes (rule C5).
+//! A Redis whose memory is full and that evicts nothing: no new hold begins, and every call that
+//! ends a hold succeeds (rule C5).
 
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::ScriptCall;
@@ -7,7 +7,7 @@ use edgelatch::protocol::script::ScriptCall;
 use test_support::calls::{UNBOUND, bound, lease, lock, owner, request, token};
 use test_support::redis::Redis;
 
-/// A lock that owner 1 holds in a Redis that is full, and the token of the hold.
+/// A lock that owner 1 holds in a Redis whose memory is full, and the token of the hold.
 async fn full() -> (Redis, u64) {
     let redis = Redis::start().await;
     let acquire = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
@@ -74,7 +74,7 @@ async fn a_forced_release_passes() {
     assert_ends(&redis, &lock("job").force_release(request(3), bound), Code::No, "0:0").await;
 }
 
-/// The call is done although memory is full, and is remembered.
+/// Asserts that the call succeeds although memory is full, and is remembered.
 async fn assert_ends(redis: &Redis, call: &ScriptCall, code: Code, record: &str) {
     assert_eq!(redis.run(call).await.code, code);
     assert_eq!(redis.ask::<String>(&["GET", &call.keys()[0]]).await, record);

@@ -1,4 +1,4 @@
-//! A request that comes twice, and one that comes after its end, leaves what one execution leaves.
+//! A repeated request, and one after its bound, leave what one execution leaves.
 
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::{Bound, ScriptCall};
@@ -6,7 +6,7 @@ use edgelatch::protocol::script::{Bound, ScriptCall};
 use test_support::calls::{self, UNBOUND, bound, lease, lock, owner, request, token};
 use test_support::redis::{Content, Keyspace, Redis};
 
-/// What a call is run on.
+/// The state before a call.
 enum Before {
     Nothing,
     Held,
@@ -14,7 +14,7 @@ enum Before {
     HeldByJava,
 }
 
-/// Brings the lock into a state, and answers the token of our hold or 1.
+/// Brings the lock into a state; returns the token of owner 1's hold, or 1.
 async fn prepare(redis: &Redis, before: &Before) -> u64 {
     redis.ask::<String>(&["FLUSHALL"]).await;
     let holder = match before {
@@ -31,7 +31,7 @@ async fn prepare(redis: &Redis, before: &Before) -> u64 {
     redis.run(&call).await.value.parse().unwrap()
 }
 
-/// Every script in every state that it tells apart.
+/// Every script in every state that it distinguishes.
 async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Box<dyn Fn(u64) -> ScriptCall>)> {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let acquire = |bound: Bound, last: bool| -> Box<dyn Fn(u64) -> ScriptCall> {
@@ -92,13 +92,13 @@ async fn a_request_that_comes_twice_is_done_once() {
     }
 }
 
-/// The second answer is the first, or says that the first has been given.
+/// The second reply equals the first, or says that the first was given.
 fn assert_same_answer(name: &str, first: Code, second: Code) {
     let wanted = match (first, name) {
         (Code::Done, "acquire a free lock" | "acquire a free lock at the last try") => {
             Code::AlreadyYours
         }
-        // The tombstone of the first execution stands.
+        // The tombstone of the first execution remains.
         (Code::No, "acquire at last what another holds" | "acquire at last what Java holds") => {
             Code::Gone
         }
@@ -154,7 +154,7 @@ async fn a_grant_after_the_release_of_another_owner_is_not_ended_by_its_copies()
 async fn one_owner_is_granted_once_even_if_somebody_else_held_the_lock_in_between() {
     let redis = Redis::start().await;
     prepare(&redis, &Before::Held).await;
-    // Its lease runs out, and Java holds the lock for a while.
+    // Its lease ends, and Java holds the lock for a while.
     redis.ask::<u64>(&["DEL", "job"]).await;
     let again = lock("job").acquire(request(13), UNBOUND, &owner(1), lease(60_000), false);
     assert_eq!(redis.run(&again).await.code, Code::Lost);
@@ -177,7 +177,7 @@ async fn a_repeated_acquisition_starts_the_lease_anew_and_never_shortens_it() {
     assert!(redis.run(&again).await.ms > 30_000);
 }
 
-/// Values without their ends, which move on by themselves.
+/// Values without expiries, which change by themselves.
 fn contents(keyspace: &Keyspace) -> Vec<(&String, &Content)> {
     keyspace.iter().map(|(key, stored)| (key, &stored.value)).collect()
 }

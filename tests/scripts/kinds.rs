@@ -15,7 +15,7 @@ use test_support::calls::{Calls, bound, lease, lock, owner, request, token};
 use test_support::redis::{Keyspace, Redis, Stored};
 
 const NAME: &str = "job";
-/// The kinds that Redisson keeps in a hash without a mode of its own, or with one.
+/// The kinds whose hash is a lock's, with or without a `mode`.
 const LOCKS: [&str; 4] = ["lock", "fair lock", "read side", "write side"];
 const HASHES: [&str; 5] = ["lock", "fair lock", "read side", "write side", "group"];
 const TEXTS: [&str; 2] = ["semaphore", "permits"];
@@ -41,7 +41,7 @@ async fn within(redis: &Redis) -> Bound {
     bound(redis.now_ms().await + 600_000, 90_000)
 }
 
-/// The first try of an owner, or its last.
+/// The first or last try of an owner.
 fn acquire(kind: &str, who: u8, last: bool, within: Bound) -> ScriptCall {
     target(kind).acquire(request(u64::from(who)), within, &owner(who), lease(60_000), last)
 }
@@ -58,7 +58,7 @@ async fn holding(kind: &str) -> (Redis, u64) {
     (redis, reply.value.parse().unwrap())
 }
 
-/// Owner 1 still has its hold, and ends it.
+/// Asserts that owner 1 still has its hold, and releases it.
 async fn assert_still_held(redis: &Redis, kind: &str, grant: u64, what: &str) {
     let within = within(redis).await;
     let again = redis.run(&acquire(kind, 1, false, within)).await;
@@ -93,7 +93,7 @@ async fn no_acquisition_ends_or_prolongs_a_hold_of_another_kind() {
             for last in [false, true] {
                 let call = acquire(asks, 2 + u8::from(last), last, within);
                 if LOCKS.contains(&held) && LOCKS.contains(&asks) {
-                    // Redisson's clients see the other's hold, and wait for its end.
+                    // Redisson's clients find the other's hold, and wait for its end.
                     let before = redis.dump().await[NAME].clone();
                     assert_eq!(redis.run(&call).await.code, Code::No, "{what}");
                     let after = redis.dump().await[NAME].clone();
@@ -118,7 +118,7 @@ async fn no_acquisition_ends_or_prolongs_a_hold_of_another_kind() {
 
 /// S69.
 ///
-/// A guarded deletion of the lock's name would let another client in beside the holder.
+/// A guarded deletion of the lock's name would let another client acquire it beside the holder.
 #[tokio::test]
 async fn a_guard_writes_and_deletes_texts_only() {
     for held in HASHES {
@@ -183,7 +183,7 @@ async fn a_forced_release_of_a_lock_leaves_a_group_alone() {
     }
 }
 
-/// The waiter got its place before the group took the name.
+/// The waiter joined the queue before the group took the name.
 #[tokio::test]
 async fn a_waiter_of_a_fair_lock_keeps_its_place_while_a_group_has_the_name() {
     let (redis, _) = holding("fair lock").await;
@@ -209,7 +209,7 @@ async fn a_waiter_of_a_fair_lock_keeps_its_place_while_a_group_has_the_name() {
     assert_eq!(redis.run(&poll(3)).await.code, Code::Done);
 }
 
-/// Redisson's readers take a held plain lock for free and add their fields.
+/// Redisson's readers treat a held plain lock as free and add their fields.
 #[tokio::test]
 async fn a_lock_that_java_reads_beside_is_renewed_and_released_by_its_holder() {
     for field in ["mode", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "somebody"] {

@@ -24,19 +24,19 @@ pub(super) const WAITERS: u32 = 2_000;
 /// Owner fields of other clients, numbered.
 const HOLDERS: &str = "local function holder(i) return \
      string.format('%08x-0000-8000-8000-000000000000:1',i) end ";
-/// Each value with a holder, an end and a hold count.
+/// Values with a holder, an end and a hold count each.
 const VALUES_LUA: &str = "for i=1,ARGV[1] do local f,h=string.format('%022d',i),holder(i) \
      redis.call('HSET',KEYS[1],f,h,f..':'..h..':expire_time',ARGV[2],f..':'..h..':lock_count',1) \
      end redis.call('PEXPIRE',KEYS[1],600000)";
 const READERS_LUA: &str = "for i=1,ARGV[1] do redis.call('HSET',KEYS[1],holder(i),ARGV[2]) end";
-/// The timeout key of each reader, which lives as long as it does.
+/// The timeout key of each living reader.
 const ALIVE_LUA: &str = "for i=1,ARGV[1] do \
      redis.call('SET',KEYS[1]..':'..holder(i)..':rwlock_timeout:1',1,'PX',ARGV[2]) end";
-/// Readers of Redisson's that have died.
+/// Redisson's readers that have died.
 const FOREIGN_LUA: &str = "for i=1,ARGV[1] do redis.call('HSET',KEYS[1], \
      string.format('%08x-0000-4000-8000-000000000000:1',i),ARGV[2]) end";
 const HOLDS_LUA: &str = "for i=1,ARGV[1] do redis.call('ZADD',KEYS[1],ARGV[2],'1|'..holder(i)) end";
-/// Waiters of ours, alive until then, in the order in which they came.
+/// edgelatch's waiters, alive until the given time, in the order of their arrival.
 const WAITERS_LUA: &str = "for i=1,ARGV[1] do redis.call('RPUSH',KEYS[1],holder(i)) \
      redis.call('ZADD',KEYS[2],ARGV[2],holder(i)) redis.call('ZADD',KEYS[3],ARGV[2],holder(i)) \
      redis.call('ZADD',KEYS[4],i,holder(i)) end";
@@ -50,35 +50,35 @@ async fn fill(redis: &Redis, lua: &str, keys: &[&str], count: u64, number: u64) 
     redis.ask::<redis::Value>(&words).await;
 }
 
-/// This many values that end at this time.
+/// Stores this many values that end at this time.
 pub(super) async fn fill_values(redis: &Redis, count: u64, ends_at: u64) {
     fill(redis, VALUES_LUA, &[NAME], count, ends_at).await;
 }
 
-/// This many living readers, each of which holds this often.
+/// Stores this many living readers, each with this hold count.
 pub(super) async fn fill_readers(redis: &Redis, count: u64, holds: u64) {
     fill_dead_readers(redis, count, holds).await;
     fill(redis, ALIVE_LUA, &["{job}"], count, 600_000).await;
 }
 
-/// This many readers that died without a release: their fields, and no timeout keys.
+/// Stores this many readers that died without a release: their fields, and no timeout keys.
 pub(super) async fn fill_dead_readers(redis: &Redis, count: u64, holds: u64) {
     redis.ask::<u64>(&["HSET", NAME, "mode", "read"]).await;
     fill(redis, READERS_LUA, &[NAME], count, holds).await;
     redis.ask::<u64>(&["PEXPIRE", NAME, "600000"]).await;
 }
 
-/// This many holds in a set, which end at this time.
+/// Stores this many holds in a set, which end at this time.
 pub(super) async fn fill_holds(redis: &Redis, set: &str, count: u64, ends_at: u64) {
     fill(redis, HOLDS_LUA, &[set], count, ends_at).await;
 }
 
-/// This many waiters of a fair lock.
+/// Stores this many waiters of a fair lock.
 pub(super) async fn fill_queue(redis: &Redis, lock: &Fair, count: u32) {
     fill_queue_until(redis, lock, count, redis.now_ms().await + 600_000).await;
 }
 
-/// This many waiters of a fair lock, whose heartbeats end at this time.
+/// Stores this many waiters of a fair lock, whose heartbeats end at this time.
 pub(super) async fn fill_queue_until(redis: &Redis, lock: &Fair, count: u32, alive_until: u64) {
     let (queue, timeouts) = (lock.key("redisson_lock_queue"), lock.key("redisson_lock_timeout"));
     let (beats, seats) = (lock.beats(), lock.seats());
@@ -99,7 +99,8 @@ fn values_of(keyspace: &Keyspace) -> Vec<String> {
     keyspace.iter().map(|(key, stored)| format!("{key} {:?}", stored.value)).collect()
 }
 
-/// The call fails with `LIMIT` and changes nothing; the error quotes no name.
+/// Asserts that the call fails with `LIMIT` and changes nothing, and that the error contains no
+/// name.
 async fn assert_full(redis: &Redis, call: &ScriptCall) {
     let before = values_of(&redis.dump().await);
     let error = redis.cells(call).await.unwrap_err();
@@ -108,8 +109,8 @@ async fn assert_full(redis: &Redis, call: &ScriptCall) {
     assert!(before == values_of(&redis.dump().await), "{}", call.script().name);
 }
 
-/// Owners 2 and 3 are refused, a last try included. Owner 1 repeats, renews and releases; then
-/// owner 2 is granted.
+/// Asserts that owners 2 and 3 are refused, also at a last try. Owner 1 repeats, renews and
+/// releases; then owner 2 is granted.
 async fn assert_only_holders_go_on(redis: &Redis, calls: &Calls, others: &Calls, grant: u64) {
     let within = within(redis).await;
     for (who, last) in [(2, false), (3, true)] {
@@ -125,15 +126,15 @@ async fn assert_only_holders_go_on(redis: &Redis, calls: &Calls, others: &Calls,
     assert_eq!(redis.run(&take(redis, others, 2).await).await.code, Code::Done);
 }
 
-/// H2 of an attack on the gateway: groups grew without end, and what reads them blocked Redis for
-/// seconds.
+/// H2 of an attack on the gateway: groups grew without a limit, and calls that read them blocked
+/// Redis for seconds.
 #[tokio::test]
 async fn a_group_that_is_full_takes_no_more_values() {
     let redis = Redis::start().await;
     let (ours, others) = (values(NAME, &["A", "B"]), values(NAME, &["C"]));
     let grant = redis.run(&take(&redis, &ours, 1).await).await.value.parse().unwrap();
     fill_values(&redis, VALUES - 2, redis.now_ms().await + 600_000).await;
-    // A value that is held is busy, whether the group is full or not.
+    // A held value is busy, whether the group is full or not.
     let busy = take(&redis, &values(NAME, &["A", "C"]), 4).await;
     assert_eq!(redis.run(&busy).await.code, Code::No);
     assert_only_holders_go_on(&redis, &ours, &others, grant).await;
@@ -219,7 +220,7 @@ async fn dead_readers_are_removed_by_the_tries_of_a_writer_that_come_soon_after_
     panic!("{} fields are left", redis.ask::<u64>(&["HLEN", NAME]).await);
 }
 
-/// The fields of readers that died filled the lock as long as readers overlapped.
+/// The fields of dead readers filled the lock as long as readers overlapped.
 #[tokio::test]
 async fn dead_readers_make_room_for_new_ones_in_a_lock_that_is_full() {
     let redis = Redis::start().await;
@@ -227,7 +228,7 @@ async fn dead_readers_make_room_for_new_ones_in_a_lock_that_is_full() {
     for who in 2..60 {
         assert_eq!(redis.run(&take(&redis, &reads, who).await).await.code, Code::Done, "{who}");
     }
-    // Below the limit, they are removed faster than they could come.
+    // Below the limit, they are removed faster than new ones can arrive.
     let fields: u64 = redis.ask(&["HLEN", NAME]).await;
     assert!(fields < READERS - 58, "{fields}");
     let renew = |token_then| reads.renew(request(7), UNBOUND, &owner(1), lease(60_000), token_then);
@@ -256,7 +257,7 @@ async fn a_semaphore_with_too_many_holds_gives_no_more() {
     let later = redis.now_ms().await + 600_000;
     fill_holds(&redis, "el:{job}:held", HOLDS - 1, later).await;
     assert_only_holders_go_on(&redis, &calls, &calls, grant).await;
-    // What has ended does not count.
+    // Expired holds do not count.
     fill_holds(&redis, "el:{job}:held", HOLDS, later - 601_000).await;
     assert_eq!(redis.run(&take(&redis, &calls, 4).await).await.code, Code::Done);
 }
@@ -271,7 +272,7 @@ async fn too_many_permits_are_not_held_at_a_time() {
     assert_only_holders_go_on(&redis, &calls, &calls, grant).await;
 }
 
-/// A fair lock that Redisson holds, with a queue of this many.
+/// A fair lock that Redisson holds, with a queue of this many waiters.
 pub(super) async fn queue(count: u32) -> (Redis, Fair) {
     let (redis, lock) = (Redis::start().await, Fair::new(NAME));
     redis.ask::<u64>(&["HSET", NAME, super::fair::fixtures::JAVA[0], "1"]).await;
@@ -280,7 +281,7 @@ pub(super) async fn queue(count: u32) -> (Redis, Fair) {
     (redis, lock)
 }
 
-/// Low finding of an attack on the gateway: a queue grew without end, and so did the time for a
+/// Low finding of an attack on the gateway: a queue grew without a limit, and so did the time for a
 /// poll.
 #[tokio::test]
 async fn a_queue_that_is_full_is_joined_by_none_and_left_by_none() {
@@ -290,19 +291,18 @@ async fn a_queue_that_is_full_is_joined_by_none_and_left_by_none() {
         assert_eq!((reply.code, place_of(&reply.value)), (Code::No, place));
     }
     assert_full(&redis, &lock.acquire(asks(3, 1))).await;
-    // A last try does not join.
+    // A last try does not join the queue.
     let last = redis.run(&lock.acquire(asks(4, 1).at_last())).await;
     assert_eq!((last.code, place_of(&last.value)), (Code::No, WAITERS));
     let poll = redis.run(&lock.acquire(asks(1, 2))).await;
     assert_eq!((poll.code, place_of(&poll.value)), (Code::No, WAITERS - 2));
-    // One that Redisson has evicted comes back to its seat, which counts as long as it is
-    // remembered.
+    // A waiter that Redisson evicted returns to its seat, which counts as long as it is remembered.
     let queue = lock.key("redisson_lock_queue");
     redis.ask::<u64>(&["LREM", &queue, "0", &super::fair::fixtures::field_of(1)]).await;
     assert_full(&redis, &lock.acquire(asks(3, 1))).await;
     let back = redis.run(&lock.acquire(asks(1, 3))).await;
     assert_eq!((place_of(&back.value), back.value.ends_with(",1")), (WAITERS - 2, true));
-    // A new owner that takes over a place needs none of its own.
+    // A new owner that takes over a place needs no place of its own.
     let over = redis.run(&lock.acquire(asks(5, 1).after(2))).await;
     assert_eq!((over.code, place_of(&over.value)), (Code::No, WAITERS - 1));
     redis.run(&lock.release(5)).await;
@@ -310,7 +310,8 @@ async fn a_queue_that_is_full_is_joined_by_none_and_left_by_none() {
     assert_eq!((joined.code, place_of(&joined.value)), (Code::No, WAITERS - 1));
 }
 
-/// Waiters that had all died kept a free lock from new ones for as long as their seats lived.
+/// Waiters that had all died kept new ones from a free lock for as long as their seats were
+/// remembered.
 #[tokio::test]
 async fn a_queue_of_dead_waiters_is_passed_by_in_a_moment() {
     let (redis, lock) = (Redis::start().await, Fair::new(NAME));
@@ -330,14 +331,14 @@ async fn a_queue_of_dead_waiters_is_passed_by_in_a_moment() {
 #[tokio::test]
 async fn a_queue_of_dead_waiters_is_joined_although_it_is_full() {
     let (redis, lock) = queue(0).await;
-    // One that lives is ahead, and stays ahead.
+    // One living waiter is ahead, and stays ahead.
     redis.run(&lock.acquire(asks(1, 1))).await;
     fill_queue_until(&redis, &lock, WAITERS - 1, redis.now_ms().await - 1).await;
     let joined = redis.run(&lock.acquire(asks(2, 1))).await;
     assert_eq!((joined.code, place_of(&joined.value) < WAITERS - 1), (Code::No, true));
     let poll = redis.run(&lock.acquire(asks(1, 2))).await;
     assert_eq!((poll.code, place_of(&poll.value)), (Code::No, 0));
-    // Of those that have left the queue, seats are remembered.
+    // The seats of waiters that have left the queue are remembered.
     redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
     redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
     fill_queue_until(&redis, &lock, WAITERS, redis.now_ms().await - 1).await;

@@ -1,4 +1,5 @@
-//! The texts that are sent: a change of one must be meant, since Redis knows them by their hash.
+//! The source of each script, pinned: Redis knows a script by its hash, so a change must be
+//! intended.
 
 use edgelatch::protocol::script::scripts;
 use serde_json::{Value, json};
@@ -53,8 +54,7 @@ fn a_text_that_is_sent_has_no_comments_and_only_ascii() {
     for script in scripts::ALL {
         let source = script.source(false);
         assert!(source.is_ascii() && !source.contains("--"), "{}", script.name);
-        // A poll of the fair lock's queue has to do all that its rules ask for at once: it is one
-        // request.
+        // A poll of the fair lock's queue must apply all its rules in one request.
         let most = if script.name == "fair_acquire" { 8_000 } else { 5_120 };
         assert!(source.len() < most, "{}: {} bytes", script.name, source.len());
     }

@@ -1,4 +1,4 @@
-//! How the end of a hold is announced.
+//! How the end of a hold is published.
 
 use edgelatch::LockName;
 use edgelatch::protocol::calls::{
@@ -135,7 +135,7 @@ async fn a_grant_that_others_are_told_of_says_so_and_a_copy_says_nothing() {
                 }
                 let told = (redis.ran("publish").await, redis.ran("spublish").await);
                 assert_eq!(told, (plain, sharded), "{publish:?}");
-                // Nobody is subscribed but this test, which listens by a pattern.
+                // Only this test is subscribed, with a pattern.
                 let said = (channel.to_owned(), message.to_owned());
                 assert_eq!(redis.published().await, vec![said; plain], "{publish:?}");
             }

@@ -1,5 +1,5 @@
-//! What a node of a majority is asked beyond a plain lock: to store a token that was proposed, to
-//! raise it, and not to vote while it is young. On a real Redis, and compared with the model.
+//! The calls of a red lock's node beyond those of a plain lock: to store a proposed token, to raise
+//! it, and not to vote soon after its start. On a real Redis, compared with the model.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ fn node() -> LockCalls {
     LockCalls::new(LockName::parse("job").unwrap(), Publish::Plain)
 }
 
-/// A vote of three nodes and its first calls. Each vote by `who` has the same owners; the clock
-/// that it knows makes its proposal.
+/// A vote of three nodes and its first calls. Each vote by `who` has the same owners; its proposal
+/// comes from the clock `clock_ms`.
 fn vote(who: u8, node: LockCalls, clock_ms: Option<u64>) -> (Majority, Vec<(CallId, ScriptCall)>) {
     let spec = MajoritySpec::new(vec![node; 3], Patience::Once);
     let clocks = vec![clock_ms.map(|ms| ServerClock::new(ms, START)); 3];
@@ -37,22 +37,22 @@ fn vote(who: u8, node: LockCalls, clock_ms: Option<u64>) -> (Majority, Vec<(Call
     (vote, calls)
 }
 
-/// The acquisition of the first node, with the proposal that a clock of this time makes.
+/// The acquisition of the first node, with the proposal of this clock.
 fn acquire(node: LockCalls, clock_ms: Option<u64>) -> ScriptCall {
     acquire_for(7, node, clock_ms)
 }
 
-/// The same for one of several.
+/// The acquisition of the first node by voter `who`.
 pub(super) fn acquire_for(who: u8, node: LockCalls, clock_ms: Option<u64>) -> ScriptCall {
     vote(who, node, clock_ms).1.swap_remove(0).1
 }
 
-/// What raises the first node, which has answered so, to `token`.
+/// The call that raises the first node, which has replied `granted`, to `token`.
 fn raise(node: LockCalls, clock_ms: Option<u64>, granted: &Reply, token: u64) -> ScriptCall {
     raise_for(7, node, clock_ms, granted, token)
 }
 
-/// The same for one of several.
+/// The call by voter `who` that raises the first node, which has replied `granted`, to `token`.
 pub(super) fn raise_for(
     who: u8,
     node: LockCalls,
@@ -61,7 +61,7 @@ pub(super) fn raise_for(
     token: u64,
 ) -> ScriptCall {
     let (mut vote, calls) = vote(who, node, clock_ms);
-    // A vote raises only to what the nodes' clocks let them believe.
+    // A vote raises a token only as far as the nodes' clocks allow.
     let granted = &Reply { server_ms: granted.server_ms.max(token / 1000), ..granted.clone() };
     vote.handle(Input::Reply { call: calls[0].0, reply: granted.clone() }, START);
     let reply = Reply { value: token.to_string(), ..granted.clone() };
@@ -89,7 +89,7 @@ async fn a_proposal_is_stored_where_it_is_above_the_last_and_not_ahead_of_the_cl
         assert_eq!(reply.value.parse::<u64>().unwrap() == proposal, taken, "{ahead}");
         assert_eq!(stored(&redis).await.to_string(), reply.value);
     }
-    // One that is not above the last is not taken.
+    // A proposal that is not above the last token is not used.
     let mut pair = Pair::new(&redis).await;
     let far = (redis.now_ms().await + 60_000) * 1000;
     pair.write(TOKEN_KEY, Value::Text(far.to_string()), None).await;
@@ -143,12 +143,12 @@ async fn a_raise_that_comes_late_changes_nothing_where_more_is_stored() {
     let reply = pair.call(&small, "the smaller").await;
     assert_eq!((reply.code, reply.value), (Code::Done, (token + 20).to_string()));
     assert_eq!(stored(&redis).await, token + 20);
-    // The hold can be renewed by the token that is stored, and ended.
+    // The hold can be renewed with the stored token, and released.
     let again = pair.call(&acquire(node(), None), "again").await;
     assert_eq!((again.code, again.value), (Code::AlreadyYours, (token + 20).to_string()));
 }
 
-/// Guards would reject the tokens of all holders that follow.
+/// Guards would reject the tokens of all later holders.
 #[tokio::test]
 async fn a_token_from_the_future_is_not_stored() {
     let redis = Redis::start().await;
@@ -170,12 +170,12 @@ async fn a_token_from_the_future_is_not_stored() {
             assert_eq!(ends(TOKEN_KEY, &before), ends(TOKEN_KEY, &redis.dump().await));
         }
     }
-    // The hold is there all the same, and its release ends it.
+    // The hold exists all the same, and its release ends it.
     let again = pair.call(&acquire(node(), None), "again").await;
     assert_eq!(again.code, Code::AlreadyYours);
 }
 
-/// Redis' clock was set back: tokens go on above the last one.
+/// Redis' clock was set back: tokens continue above the last one.
 #[tokio::test]
 async fn a_token_that_is_ahead_already_goes_on_and_may_be_stored_again() {
     let redis = Redis::start().await;
@@ -209,7 +209,7 @@ async fn no_request_shortens_for_how_long_the_last_token_is_kept() {
     }
 }
 
-/// Runs a raise that keeps the token for so many milliseconds.
+/// Runs a raise that keeps the token for `kept_ms` milliseconds.
 async fn run_keeping(redis: &Redis, call: &ScriptCall, kept_ms: u64) {
     let mut eval = redis::cmd("EVAL");
     eval.arg(call.source(false)).arg(call.keys().len()).arg(call.keys());
@@ -239,7 +239,7 @@ async fn what_is_not_held_is_not_raised() {
 async fn a_raise_after_its_bound_is_not_done() {
     let redis = Redis::start().await;
     let mut pair = Pair::new(&redis).await;
-    // Of a client that knew a clock: everything it asks is bounded, to long ago.
+    // A voter that knew a clock: all its calls have a bound, here long ago.
     let granted = pair.call(&acquire(node(), None), "acquire").await;
     let token = granted.value.parse::<u64>().unwrap();
     let call = raise(node(), Some(1_000), &granted, token + 10);
@@ -254,12 +254,13 @@ async fn a_redis_that_is_too_young_grants_nothing() {
     let reply = redis.run(&young).await;
     assert_eq!((reply.code, &*reply.value), (Code::TooYoung, "0"));
     assert!((3_000_000..=3_601_000).contains(&reply.ms), "{}", reply.ms);
-    // It was the only try: its owner has ended.
+    // It was the only try, so its owner has a tombstone.
     let keys: Vec<String> = redis.dump().await.into_keys().collect();
     assert_eq!(keys, [young.keys()[0].clone()]);
     assert_eq!(redis.run(&young).await.code, Code::Gone);
 
-    // Not before it has been up for as long, which takes one second more of those that it counts.
+    // Not before it has been up for the delay, which takes one second more, since Redis counts
+    // whole seconds.
     let old = acquire(node().not_before(delay(1)), None);
     until(async || {
         redis.ask::<String>(&["FLUSHALL"]).await;
@@ -271,7 +272,7 @@ async fn a_redis_that_is_too_young_grants_nothing() {
     .await;
 }
 
-/// What Redis counts of the seconds since its start.
+/// The uptime of Redis in whole seconds.
 async fn uptime(redis: &Redis) -> u64 {
     let told: String = redis.ask(&["INFO", "server"]).await;
     let count = told.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));

@@ -1,29 +1,29 @@
-//! What the words of vectors stand for, and what Redis says in the form of the vectors.
+//! The meaning of the vectors' words, and Redis' replies in the form of the vectors.
 
 use std::collections::BTreeMap;
 
 use redis::Value as Raw;
 use serde_json::{Value, json};
 
-/// Words, and what they stand for.
+/// Words and their meaning.
 pub(crate) struct Words(BTreeMap<String, String>);
 
 impl Words {
-    /// Those of a document.
+    /// The words of a document.
     pub(crate) fn of(document: &Value) -> Self {
         let words = document["words"].as_object().unwrap();
         let text = |text: &Value| text.as_str().unwrap().to_owned();
         Self(words.iter().map(|(word, stands_for)| (word.clone(), text(stands_for))).collect())
     }
 
-    /// From now on the word stands for this.
+    /// Sets the meaning of a word.
     pub(crate) fn mean(&mut self, word: &str, text: String) {
         self.0.insert(word.to_owned(), text);
     }
 
     /// The text with all words replaced.
     pub(crate) fn fill(&self, text: &str) -> String {
-        // The longest first: `$T+1` begins as `$T` does.
+        // The longest first: `$T` is a prefix of `$T+1`.
         self.0.iter().rev().fold(text.to_owned(), |text, (word, said)| text.replace(word, said))
     }
 
@@ -34,7 +34,7 @@ impl Words {
     }
 }
 
-/// An answer of Redis.
+/// A reply of Redis.
 pub(crate) fn raw(value: Raw) -> Value {
     match value {
         Raw::Nil => Value::Null,

@@ -1,5 +1,5 @@
-//! `tests/vectors/lock.json`, and the bench for those of the other objects: our scripts and
-//! Redisson's behaviour on the same keys, byte for byte.
+//! `tests/vectors/lock.json`, and the runner for the vectors of the other objects: edgelatch's
+//! scripts and Redisson's behaviour on the same keys, byte for byte.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ async fn every_call_leaves_what_its_vector_says() {
     check_all(VECTORS, &JAVA, |step| calls::lock(step["lock"].as_str().unwrap_or("myLock"))).await;
 }
 
-/// Runs all vectors of a document. `java` are the scripts of Redisson's by their names, `target` is
-/// what a call of ours is about.
+/// Runs all vectors of a document. `java` has Redisson's scripts by name; `target` returns the
+/// target of an edgelatch call.
 pub(crate) async fn check_all(
     document: &str,
     java: &'static [(&'static str, &'static str)],
@@ -32,7 +32,7 @@ pub(crate) async fn check_all(
     }
 }
 
-/// What Redisson does to Redis, in our words.
+/// Redisson's scripts, re-implemented.
 const JAVA: [(&str, &str); 5] = [
     ("acquire", include_str!("java/acquire.lua")),
     ("unlock", include_str!("java/unlock.lua")),
@@ -120,7 +120,7 @@ impl Bench {
         raw(self.redis.ask(&words).await)
     }
 
-    /// A call of ours. A bound that begins with `+` counts from Redis' present clock.
+    /// An edgelatch call. A bound that starts with `+` is relative to Redis' current clock.
     async fn ours(&self, name: &str, step: &Value) -> ScriptCall {
         let not_after = match &step["not_after"] {
             Value::String(later) => {
@@ -151,7 +151,7 @@ impl Bench {
         }
     }
 
-    /// The first elements of a reply of ours; all of one of Java's.
+    /// Compares the first elements of an edgelatch reply, or all of a Java result.
     fn compare(&self, wanted: &Value, answer: &Value, elapsed: u64, name: &str) {
         match (wanted, answer) {
             (Value::Array(wanted), Value::Array(answer)) => {
@@ -165,7 +165,7 @@ impl Bench {
                     let most = most.parse().unwrap();
                     assert_within(answer.as_i64().unwrap(), most, elapsed, name);
                 }
-                // A token is a number of Java's, and text of ours.
+                // A Java token is a number, an edgelatch token is text.
                 None => assert_eq!(self.words.fill(text), text_of(answer), "{name}"),
             },
             _ => assert_eq!(wanted, answer, "{name}"),
@@ -208,8 +208,8 @@ impl Bench {
     }
 }
 
-/// `$new` is any token that Redis' clock allows, between before the call and its own reading; it is
-/// `$T` then.
+/// `$new` is any token that Redis' clock allows between `before_ms` and the script's own reading;
+/// afterwards it is `$T`.
 fn with_new_token(reply: &Value, answer: &Value, before_ms: u64) -> Value {
     if reply.get(1) != Some(&json!("$new")) {
         return reply.clone();
@@ -220,7 +220,7 @@ fn with_new_token(reply: &Value, answer: &Value, before_ms: u64) -> Value {
     json!([reply[0], "$T", reply[2]])
 }
 
-/// At most so much, and not less by more than the time that has passed.
+/// Asserts that `ms` is at most `most`, and less by at most the elapsed time.
 fn assert_within(ms: i64, most: i64, elapsed: u64, name: &str) {
     let least = most - i64::try_from(elapsed).unwrap() - 1;
     assert!((least..=most).contains(&ms), "{name}: {ms} is not within {least} and {most}");

@@ -1,4 +1,4 @@
-//! Something that is no lock under one of a lock's keys: refused, and left alone.
+//! A key of another type under one of a lock's keys: refused, and left alone.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use edgelatch::protocol::script::{Bound, ScriptCall};
 use test_support::calls::{UNBOUND, lease, lock, owner, request, token};
 use test_support::redis::Redis;
 
-/// Every call about one owner that looks at what is stored.
+/// Every call about one owner that reads what is stored.
 fn calls() -> [ScriptCall; 6] {
     let job = lock("job");
     let bound = Bound { not_after: Some(9_000_000_000_000), keep: Duration::from_secs(90) };
@@ -29,7 +29,7 @@ async fn a_lock_key_of_another_type_is_refused_and_left_alone() {
         redis.ask::<String>(&["FLUSHALL"]).await;
         redis.ask::<String>(&["SET", "job", "5"]).await;
         if call.script().name == "lock_renew" {
-            // Without the latch of a grant a renewal does not come to look at the lock.
+            // Without the latch of a grant a renewal does not read the lock.
             redis.ask::<String>(&["SET", &call.keys()[0], "7", "PX", "60000"]).await;
         }
         assert_refused(&redis, &call).await;

@@ -1,13 +1,14 @@
-//! The answers of gateways that are out of order, and what each is.
+//! Responses of a faulty gateway, and how the client classifies each.
 
 use edgelatch::error::FailureKind;
 
 use super::misbehaviour::{Said, http, json, page};
 
-/// An answer that tells nothing, and what it is called.
+/// A response that leaves the outcome unknown: its name, the response, and the failure that the
+/// client reports.
 pub type Bad = (&'static str, Said, FailureKind);
 
-/// Everything but silence.
+/// Every response that leaves the outcome unknown, except for silence.
 pub fn indeterminate() -> Vec<Bad> {
     let garbled = FailureKind::Garbled { status: 200 };
     let failed = |status| FailureKind::Gateway { status, retry_after: None };
@@ -41,7 +42,7 @@ pub fn indeterminate() -> Vec<Bad> {
     ]
 }
 
-/// Answers that say no for sure.
+/// Responses that certainly mean that the request was not executed.
 pub fn refusals() -> Vec<(&'static str, Said)> {
     vec![
         ("401", json(401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#)),

@@ -1,4 +1,4 @@
-//! Owners, request ids, tokens and calls, made the only way in which a program can: by a machine.
+//! Owners, request ids, tokens and calls. All come from a state machine, as in a program.
 
 use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output};
 use edgelatch::name::{FencingToken, LockName, OwnerId, RequestId};
@@ -11,10 +11,10 @@ use edgelatch::time::Instant;
 use edgelatch::timing::{LeaseTime, Patience, Replicas};
 use std::time::Duration;
 
-/// A bound of a client that has not seen Redis' clock, with a short memory.
+/// The bound of a client that has not seen Redis' clock; its results are kept for 90 s.
 pub const UNBOUND: Bound = Bound { not_after: None, keep: Duration::from_secs(90) };
 
-/// A call that begins: what is sent first.
+/// Starts the exchange of a call; returns it with its first request.
 pub fn begun<'a>(
     gateway: &'a Gateway,
     call: &'a ScriptCall,
@@ -26,19 +26,19 @@ pub fn begun<'a>(
     }
 }
 
-/// The owner that is made of this byte, sixteen times.
+/// The owner whose 16 bytes all have this value.
 pub fn owner(number: u8) -> OwnerId {
     granted([number; 32], "1").1.owner
 }
 
-/// The owner of this number, of which there are more.
+/// The owner of this number; gives more distinct owners than [`owner`].
 pub fn numbered_owner(number: u32) -> OwnerId {
     let mut bytes = [0; 32];
     bytes[..4].copy_from_slice(&number.to_le_bytes());
     granted(bytes, "1").1.owner
 }
 
-/// The field of an owner, as Redis has it.
+/// The field of an owner, as Redis stores it.
 pub fn field(owner: &OwnerId) -> String {
     let call = lock("x").inspect(request(1), Some(*owner));
     call.args()[4].clone()
@@ -61,12 +61,12 @@ pub fn lock(name: &str) -> Calls {
     announced_lock(name, Publish::Plain)
 }
 
-/// The calls about the lock of this name, whose release is announced so.
+/// The calls about the lock of this name, whose release is published as `publish` says.
 pub fn announced_lock(name: &str, publish: Publish) -> Calls {
     Calls(Target::Lock(LockCalls::new(LockName::parse(name).unwrap(), publish)))
 }
 
-/// The calls about one target, with their arguments in a row.
+/// The calls about one target, with plain arguments.
 pub struct Calls(pub Target);
 
 impl Calls {
@@ -81,7 +81,7 @@ impl Calls {
         self.acquire_aloud(request, bound, owner, lease, last, false)
     }
 
-    /// The same, of which others are told when it `announces` a grant.
+    /// Like [`acquire`](Self::acquire); if `announces` is set, the script publishes the grant.
     pub fn acquire_aloud(
         &self,
         request: RequestId,
@@ -120,7 +120,7 @@ impl Calls {
     }
 }
 
-/// The first try of a lock by owner 1, under the request id of this number, which waits for so many
+/// The first try of owner 1 for a lock, with the request id of this number; it waits for `replicas`
 /// replicas.
 pub fn replicated(number: u64, name: &str, replicas: u8) -> ScriptCall {
     let mut bytes = [1; 32];
@@ -134,17 +134,18 @@ pub fn replicated(number: u64, name: &str, replicas: u8) -> ScriptCall {
     }
 }
 
-/// A lease of so many milliseconds.
+/// A lease of `ms` milliseconds.
 pub fn lease(ms: u64) -> LeaseTime {
     LeaseTime::new(Duration::from_millis(ms)).unwrap()
 }
 
-/// A bound that ends at this time of Redis, with a memory of so many milliseconds.
+/// A bound that ends at `not_after` by Redis' clock; its results are kept for `keep_ms`
+/// milliseconds.
 pub fn bound(not_after: u64, keep_ms: u64) -> Bound {
     Bound { not_after: Some(not_after), keep: Duration::from_millis(keep_ms) }
 }
 
-/// Moves an acquisition to its grant; answers its call and the grant.
+/// Runs an acquisition until it is granted; returns its call and the grant.
 fn granted(entropy: [u8; 32], value: &str) -> (ScriptCall, Grant) {
     let now = Instant::from_millis(0, 0);
     let spec = AcquireSpec::new(lock("x").0, Patience::Once);

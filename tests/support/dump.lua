@@ -1,9 +1,10 @@
--- Everything that is stored, in one atomic step.
+-- Returns everything that is stored, atomically.
 --
--- KEYS  none: all there are
+-- KEYS  none: reads all keys
 -- ARGV  none
--- Reply: ms since 1970 now, and for each key: name, type, remaining ms, ms since 1970 at which it ends (both -1: never), then its text, its elements,
---       its fields and their values, or its members and their scores
+-- Reply: ms since 1970 now, and for each key: name, type, remaining ms, ms since 1970 at which it
+--       expires (both -1: never), then its text, its elements, its fields and their values, or its
+--       members and their scores
 local content_of = {
   string = function(key) return {redis.call('GET', key)} end,
   hash = function(key) return redis.call('HGETALL', key) end,

@@ -1,4 +1,4 @@
-//! Every call that the library makes about some names.
+//! Every call that the library makes about the given names.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use edgelatch::timing::{GuardMemory, LeaseTime, LifeTime, PeerSkew, RejoinDelay,
 
 use crate::calls::{bound, lease, owner, request, token};
 
-// No other word of a call is spelt like one of these, so a test can put another value in its place.
+// Each of these values is unique in a call, so a test can replace it by another value.
 
-/// The lease of all calls that ask for one, in milliseconds.
+/// The lease of all calls that have one, in milliseconds.
 pub const LEASE: u64 = 45_000;
 /// The bound of the calls that have one, in milliseconds.
 pub const NOT_AFTER: u64 = 1_700_000_090_000;
@@ -24,12 +24,12 @@ pub const NOT_AFTER: u64 = 1_700_000_090_000;
 pub const TOKEN: u64 = 1_600_000_000_000_009;
 /// The skew of Redisson's clocks that groups and permits allow for, in milliseconds.
 pub const PEER_SKEW: u64 = 1_234;
-/// The owner that asks, its previous owner, and its owner on the other side of a read-write lock.
+/// The calling owner, its previous owner, and its owner on the other side of a read-write lock.
 pub const OWNERS: [u8; 3] = [1, 2, 3];
-/// The ids of the requests that are done once, and of all others.
+/// The request ids of idempotent calls, and of all other calls.
 pub const REQUESTS: [u64; 2] = [5, 7];
 
-/// A call, and what it touches and needs.
+/// A call, the names that it touches, and the right that it needs.
 #[derive(Clone)]
 pub struct Known {
     pub call: ScriptCall,
@@ -37,12 +37,12 @@ pub struct Known {
     pub lease: Option<LeaseTime>,
     pub kind: Option<ObjectKind>,
     pub right: Option<Right>,
-    /// Whether the names may stay without an end.
+    /// Whether the call may leave keys without an expiry.
     pub lasts: bool,
 }
 
 impl Known {
-    /// A call that holds or inspects something.
+    /// A call that holds or inspects an object.
     fn new(call: ScriptCall, names: &[String], kind: ObjectKind) -> Self {
         let (names, right) = (names.to_vec(), Some(Right::Hold));
         Self { call, names, lease: None, kind: Some(kind), right, lasts: false }
@@ -88,7 +88,7 @@ const fn kind(target: &Target) -> ObjectKind {
     }
 }
 
-/// Whether the call keeps the token key of a lock for ever.
+/// Whether the call stores the token key of a lock without an expiry.
 fn is_fenced(call: &ScriptCall) -> bool {
     let kinds = call.args().get(8).filter(|_| call.script().name == "lock_acquire");
     kinds.is_some_and(|kinds| kinds.contains('f'))
@@ -101,7 +101,7 @@ pub fn of_target(target: &Target) -> Vec<Known> {
         let known = Known::new(call, &names, kind(target));
         Known { lease, lasts: is_fenced(&known.call), ..known }
     };
-    // Of several locks only the first.
+    // The call concerns only the first of several locks.
     let of_one = |call| Known::new(call, &names[..1], kind(target));
     let (id, me, before) = (request(REQUESTS[1]), me(), before());
     let mut calls = Vec::new();
@@ -129,7 +129,7 @@ pub fn of_target(target: &Target) -> Vec<Known> {
     calls
 }
 
-/// A request that is done once, and its cancellation.
+/// An idempotent call, and its cancellation.
 fn once(name: &str, change: &Change) -> Vec<Known> {
     let Change { call, kind, right, lease, lasts } = change;
     let names = [name.to_owned()];
@@ -144,7 +144,7 @@ fn once(name: &str, change: &Change) -> Vec<Known> {
     calls.into_iter().flatten().collect()
 }
 
-/// A request that changes an object.
+/// A call that changes an object.
 struct Change {
     call: OnceCall,
     kind: ObjectKind,
@@ -153,7 +153,7 @@ struct Change {
     lasts: bool,
 }
 
-/// Everything that can be held, under this name or these two.
+/// Every target that can be held, under the name `one` or under both names.
 pub fn targets(one: &str, two: &str, publish: Publish) -> Vec<Target> {
     let lock = |fenced| {
         let member = |text| Member { name: name(text), fenced };
@@ -275,8 +275,8 @@ fn of_guard(key: &str) -> Vec<Known> {
     all
 }
 
-/// Every call about these names: objects of the first, what takes both, and a guarded key called
-/// like the first.
+/// Every call about these names: objects called `one`, targets with both names, and a guarded key
+/// called `one`.
 pub fn every_call(one: &str, two: &str, publish: Publish) -> Vec<Known> {
     let mut calls: Vec<Known> = targets(one, two, publish).iter().flat_map(of_target).collect();
     calls.extend(of_objects(one, publish));

@@ -1,4 +1,4 @@
-//! Hosts that a test leads.
+//! Hosts that a test controls.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
@@ -8,8 +8,8 @@ use std::time::Duration;
 use edgelatch::host::{Host, NoEntropy, TokioHost};
 use edgelatch::time::Instant;
 
-/// A host whose clocks stand still until the test moves them: however slow the machine is, nothing
-/// times out by itself. Its entropy is a counter.
+/// A host whose clocks stand still until the test advances them: however slow the machine is, no
+/// time limit expires by itself. Its entropy is a counter.
 #[derive(Clone)]
 pub struct FakeHost(Arc<Mutex<State>>);
 
@@ -24,7 +24,7 @@ impl FakeHost {
         Self(Arc::new(Mutex::new(State { now_ms: 0, drawn: 0, sleepers: Vec::new() })))
     }
 
-    /// Moves both clocks on and wakes whoever sleeps.
+    /// Advances both clocks and wakes all sleeping futures.
     pub fn pass(&self, time: Duration) {
         let sleepers = {
             let mut state = self.0.lock().unwrap();
@@ -36,13 +36,13 @@ impl FakeHost {
 }
 
 impl FakeHost {
-    /// Its entropy is what comes after so many draws.
+    /// Sets the entropy counter to `drawn` draws.
     pub fn draw_from(&self, drawn: u64) {
         self.0.lock().unwrap().drawn = drawn;
     }
 
-    /// Moves both clocks on and wakes one of those who sleep: timers that are due together go off
-    /// one after the other.
+    /// Advances both clocks and wakes one sleeping future, so that timers that are due together
+    /// fire one after the other.
     pub fn pass_for_one(&self, time: Duration) {
         let sleeper = {
             let mut state = self.0.lock().unwrap();
@@ -63,7 +63,7 @@ impl Host for FakeHost {
 
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> {
         poll_fn(move |cx| {
-            // The waker first: time that passes in between is not missed.
+            // The waker is registered first, so that time that passes in between is not missed.
             self.0.lock().unwrap().sleepers.push(cx.waker().clone());
             if self.now().has_reached(deadline) { Poll::Ready(()) } else { Poll::Pending }
         })

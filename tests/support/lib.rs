@@ -1,4 +1,4 @@
-//! What the test binaries have in common: servers, proxies, clocks, the scripts' model in memory,
+//! Shared by the test binaries: servers, proxies, clocks, the scripts' model in memory,
 //! and the checker of histories.
 
 #![cfg(not(target_arch = "wasm32"))]

@@ -1,4 +1,4 @@
-//! What is heard of what is published in a real Redis, and by whose commands it was.
+//! Collects the messages that a real Redis publishes, by the database whose commands caused them.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -7,10 +7,10 @@ use redis::{FromRedisValue as _, PushInfo, PushKind, Value};
 
 use super::script_model::audience::Message;
 
-/// The channel on which is published whose commands follow: those in the database of this number.
+/// The channel on which the number of the database is published whose commands follow.
 pub const WHOSE: &str = "whose";
 
-/// Messages by who caused them.
+/// Published messages, by the database whose commands caused them.
 #[derive(Default)]
 pub struct Mail {
     heard: BTreeMap<usize, Vec<Message>>,
@@ -18,10 +18,11 @@ pub struct Mail {
 }
 
 impl Mail {
-    /// A message, or another thing that was pushed.
+    /// Records a published message; ignores other push notifications.
     pub(super) fn arrives(&mut self, push: PushInfo) -> Result<(), Infallible> {
         let sharded = push.kind == PushKind::SMessage;
-        // Whoever has subscribed to a channel as well hears what is said there once more.
+        // The pattern subscription receives each message too, so `Message` pushes would be
+        // duplicates.
         if sharded || push.kind == PushKind::PMessage {
             let mut words = push.data.into_iter().skip(usize::from(!sharded)).map(text);
             let (channel, text) = (words.next().unwrap(), words.next().unwrap());
@@ -36,8 +37,8 @@ impl Mail {
         Ok(())
     }
 
-    /// What somebody's commands have published since that was asked last, or since the last of them
-    /// began.
+    /// Takes the messages of the commands in this database since the last call, or since the last
+    /// of these commands began.
     pub(super) fn take(&mut self, whose: usize) -> Vec<Message> {
         self.heard.remove(&whose).unwrap_or_default()
     }

@@ -1,30 +1,30 @@
-//! What a gateway may do wrong with one request.
+//! Faults that a gateway can inject into one request.
 
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-/// What is done with one request.
+/// The fault for one request.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// How often the real gateway gets it.
+    /// How often the real gateway receives it.
     pub executions: u8,
-    /// How many of its commands that gateway gets.
+    /// How many of its commands the real gateway receives.
     pub commands: usize,
     /// Whether a copy is kept for later.
     pub copied: bool,
-    /// What the client hears.
+    /// The response that the client receives.
     pub answer: Said,
 }
 
-/// What the client hears.
+/// The response that the client receives.
 #[derive(Clone, Debug)]
 pub enum Said {
-    /// What the real gateway answered, the last time.
+    /// The real gateway's last response.
     Truth,
-    /// That, once the test says so.
+    /// The real gateway's last response, once the test says so.
     LateTruth(Arc<Notify>),
-    /// That, without its last bytes.
+    /// The real gateway's last response without its last bytes.
     HalfTheTruth,
     /// These bytes, from the status line on; the connection is closed after them.
     Bytes(Vec<u8>),
@@ -32,12 +32,12 @@ pub enum Said {
     Silence,
     /// Nothing: the connection is reset.
     Reset,
-    /// One byte after the other, without an end, until the client closes the connection.
+    /// An endless response, one byte at a time, until the client closes the connection.
     Slowly,
 }
 
 impl Fault {
-    /// Nothing is wrong.
+    /// No fault.
     pub const fn none() -> Self {
         Self::after(Said::Truth)
     }
@@ -49,17 +49,17 @@ impl Fault {
             && matches!(self.answer, Said::Truth)
     }
 
-    /// The request is not executed, and this is said.
+    /// The request is not executed, and `answer` is the response.
     pub const fn instead(answer: Said) -> Self {
         Self { executions: 0, commands: usize::MAX, copied: false, answer }
     }
 
-    /// The request is executed, and then this is said.
+    /// The request is executed, and `answer` is the response.
     pub const fn after(answer: Said) -> Self {
         Self::in_part(usize::MAX, answer)
     }
 
-    /// The first commands of the request are executed, so many, and then this is said.
+    /// The first `commands` commands of the request are executed, and `answer` is the response.
     pub const fn in_part(commands: usize, answer: Said) -> Self {
         Self { executions: 1, commands, copied: false, answer }
     }
@@ -69,13 +69,13 @@ impl Fault {
         Self { executions: 2, ..Self::none() }
     }
 
-    /// As it is, and a copy is kept for later.
+    /// The same fault; a copy of the request is kept for later.
     pub fn copied(self) -> Self {
         Self { copied: true, ..self }
     }
 }
 
-/// An HTTP response that is well-formed as such.
+/// A well-formed HTTP response.
 pub fn http(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Said {
     let body = body.as_ref();
     let length = body.len();
@@ -83,12 +83,12 @@ pub fn http(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Said {
     Said::Bytes([head.as_bytes(), headers.as_bytes(), b"\r\n", body].concat())
 }
 
-/// An HTTP response with JSON in it.
+/// An HTTP response with a JSON body.
 pub fn json(status: u16, body: &str) -> Said {
     http(status, "content-type: application/json\r\n", body)
 }
 
-/// An HTTP response with a page in it.
+/// An HTTP response with an HTML page.
 pub fn page(status: u16) -> Said {
     http(status, "content-type: text/html\r\n", "<!DOCTYPE html><title>Sorry</title>")
 }

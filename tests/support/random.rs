@@ -1,4 +1,4 @@
-//! The inputs of random tests: the same ones in each run, and other ones only by command.
+//! The inputs of random tests: the same in each run, unless `EDGELATCH_SEED` selects others.
 
 use std::env;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! A real Redis for one test, and what is in it.
+//! A real Redis for one test, and its content.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -13,46 +13,46 @@ use redis::{AsyncConnectionConfig, Client, FromRedisValue, RedisError, RedisResu
 use super::mail::{Mail, WHOSE};
 use super::script_model::audience::{Audience, Message};
 
-/// The token that opens the gateway in front of a test's Redis. It must show up nowhere.
+/// The token of the gateway in front of a test's Redis. It must not appear in any output.
 pub const TOKEN: &str = "canary-token-0123456789";
 
-/// Tells everything that is stored.
+/// Reports everything that is stored.
 const DUMP: &str = include_str!("dump.lua");
 
-/// A `redis-server` of the test's own, behind a gateway of the test's own; both end with the value.
+/// A `redis-server` of the test's own behind a gateway of its own; dropping the value ends both.
 pub struct Redis {
     gateway: Arc<Gateway>,
     connection: MultiplexedConnection,
     mail: Arc<Mutex<Mail>>,
-    /// To which it listens besides.
+    /// Channels that it subscribes to, besides the pattern for all.
     channels: Vec<String>,
-    /// Which of its databases is meant, where others on the same connection mean another.
+    /// The database to use, if several values share the connection.
     database: Option<usize>,
-    /// The hash of `dump.lua`, where all scripts are known.
+    /// The hash of `dump.lua`, once all scripts are loaded.
     dump_sha1: Option<String>,
 }
 
-/// What a Redis has that nobody configured.
+/// The default number of databases of a Redis.
 pub const DATABASES: usize = 16;
 
-/// A call, and everything that there is afterwards.
+/// The outcome of a call, and everything that is stored afterwards.
 pub struct Watched {
     /// Redis' clock in milliseconds, right before and right after it.
     pub began: u64,
     pub ended: u64,
     pub cells: Vec<Cell>,
     pub keys: Keyspace,
-    /// What it has published, as far as somebody hears that.
+    /// The messages that it published, as far as this connection is subscribed to them.
     pub published: Vec<Message>,
 }
 
-/// A key's value and how it ends.
+/// A key's value and its expiry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
     pub value: Content,
-    /// What `PTTL` says: milliseconds, or -1 for no end.
+    /// The reply of `PTTL`: milliseconds, or -1 for no expiry.
     pub ttl: i64,
-    /// When that is, by Redis' clock in milliseconds, or -1.
+    /// The time of its expiry by Redis' clock in milliseconds, or -1.
     pub ends_at: i64,
 }
 
@@ -62,7 +62,7 @@ pub enum Content {
     Text(String),
     Hash(BTreeMap<String, String>),
     List(Vec<String>),
-    /// Members, raw bytes as hexadecimal digits where they are no text, and their scores.
+    /// Members with their scores; members that are not text are shown as hexadecimal digits.
     Sorted(BTreeMap<String, f64>),
 }
 
@@ -84,7 +84,7 @@ impl Redis {
         Self { gateway, connection, mail, channels: Vec::new(), database: None, dump_sha1: None }
     }
 
-    /// The same for who works in one of its databases beside others.
+    /// The same server, limited to one of its databases, so that tests can share it.
     pub fn beside(&self, database: usize) -> Self {
         let (gateway, connection) = (self.gateway.clone(), self.connection.clone());
         let (mail, channels) = (self.mail.clone(), self.channels.clone());
@@ -92,7 +92,7 @@ impl Redis {
         Self { gateway, connection, mail, channels, database, dump_sha1 }
     }
 
-    /// From now on all scripts are known there.
+    /// Loads all scripts, so that each call takes a single request.
     pub async fn learn(&mut self) {
         for script in scripts::ALL {
             self.ask::<String>(&["SCRIPT", "LOAD", &script.source(false)]).await;
@@ -100,8 +100,8 @@ impl Redis {
         self.dump_sha1 = Some(self.ask(&["SCRIPT", "LOAD", DUMP]).await);
     }
 
-    /// Listens to these channels, and to those of shards of the same names, besides to all that is
-    /// published otherwise.
+    /// Subscribes to these channels and to the shard channels of the same names. Everything that is
+    /// published otherwise arrives through a pattern.
     pub async fn listen(&mut self, channels: &[String]) {
         for channel in channels {
             self.connection.subscribe(channel).await.unwrap();
@@ -110,7 +110,7 @@ impl Redis {
         self.channels.extend_from_slice(channels);
     }
 
-    /// Who listens there.
+    /// The subscriptions of this connection.
     pub fn audience(&self) -> Audience {
         Audience::EverythingAnd(self.channels.clone())
     }
@@ -120,18 +120,18 @@ impl Redis {
         &self.gateway
     }
 
-    /// Where the gateway listens.
+    /// The address of the gateway.
     pub fn address(&self) -> std::net::SocketAddr {
         self.gateway.address()
     }
 
-    /// Another connection, which may log in as somebody else.
+    /// Opens another connection, which may log in as another user.
     pub async fn connect(&self) -> MultiplexedConnection {
         let client = Client::open(url(&self.gateway)).unwrap();
         client.get_multiplexed_async_connection_with_config(&patient()).await.unwrap()
     }
 
-    /// Another connection, of somebody who has these rights and no more.
+    /// Opens a connection of a user that has only these rights.
     pub async fn user(&self, rights: &[impl AsRef<str>]) -> MultiplexedConnection {
         let mut words = vec!["ACL", "SETUSER", "worker", "reset", "on", ">secret"];
         words.extend(rights.iter().map(AsRef::as_ref));
@@ -142,7 +142,7 @@ impl Redis {
         connection
     }
 
-    /// From now on memory is full, and nothing is evicted.
+    /// Makes memory full from now on; nothing is evicted.
     pub async fn fill(&self) {
         self.ask::<String>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).await;
         self.ask::<String>(&["CONFIG", "SET", "maxmemory", "1"]).await;
@@ -150,7 +150,7 @@ impl Redis {
         assert_eq!(error.code(), Some("OOM"));
     }
 
-    /// How often it has run a command since its statistics were emptied.
+    /// The number of executions of a command since the statistics were reset.
     pub async fn ran(&self, command: &str) -> usize {
         let info: String = self.ask(&["INFO", "commandstats"]).await;
         let calls = format!("cmdstat_{command}:calls=");
@@ -168,7 +168,7 @@ impl Redis {
         self.send(command(words)).await
     }
 
-    /// Runs a command that was put together elsewhere.
+    /// Runs a command that the caller has built.
     pub async fn send<T: FromRedisValue>(&self, command: redis::Cmd) -> RedisResult<T> {
         if self.database.is_none() {
             return command.query_async(&mut self.connection.clone()).await;
@@ -179,7 +179,7 @@ impl Redis {
         Ok(answer.0)
     }
 
-    /// Commands that nobody's come between, in its database.
+    /// A transaction in its database: no other client's command runs in between.
     fn pipe(&self) -> redis::Pipeline {
         let mut pipe = redis::Pipeline::new();
         if let Some(database) = self.database {
@@ -188,7 +188,7 @@ impl Redis {
         pipe
     }
 
-    /// The same. What is published from then on is by these commands.
+    /// A transaction in its database whose publications are recorded as its own.
     fn own_pipe(&self) -> redis::Pipeline {
         let mut pipe = self.pipe();
         pipe.cmd("PUBLISH").arg(WHOSE).arg(self.place()).ignore();
@@ -199,21 +199,21 @@ impl Redis {
         self.database.unwrap_or(0)
     }
 
-    /// Runs a call, and looks at all that there is then; nothing comes between.
+    /// Runs a call and reads everything that is stored, in one transaction.
     pub async fn watch(&self, call: &ScriptCall) -> RedisResult<Watched> {
         let mut pipe = self.own_pipe();
         pipe.cmd("TIME").add_command(evaluation(call, self.dump_sha1.is_some()));
         pipe.add_command(self.dumps());
         let (began, cells, (ended, keys)): (_, Vec<Value>, (_, Vec<Vec<Value>>)) =
             pipe.query_async(&mut self.connection.clone()).await?;
-        // Redis sends what a command has published with its answer, so before the next one's.
+        // Redis sends the messages of a command before the reply to the next one.
         let published = self.mail.lock().unwrap().take(self.place());
         let cells = cells.into_iter().map(cell).collect::<Result<_, _>>()?;
         let keys = keys.into_iter().map(stored).collect();
         Ok(Watched { began: millis(began), ended, cells, keys, published })
     }
 
-    /// Runs a call; answers what its script said, its echo checked.
+    /// Runs a call; returns the script's reply, with its echo checked.
     pub async fn run(&self, call: &ScriptCall) -> Reply {
         let cells = self.cells(call).await.unwrap();
         Reply::read(&cells, call.request).unwrap_or_else(|| panic!("no reply: {cells:?}"))
@@ -224,9 +224,10 @@ impl Redis {
         run_on(&mut self.connection.clone(), call).await
     }
 
-    /// What was published since the last question: channels and messages.
+    /// The channels and messages that were published since the last call.
     pub async fn published(&mut self) -> Vec<(String, String)> {
-        // Messages come on the same connection, so all that were published before are here then.
+        // Messages arrive on the same connection, so all earlier ones have arrived after this
+        // reply.
         self.ask::<String>(&["PING"]).await;
         let published = self.mail.lock().unwrap().take(self.place());
         published.into_iter().map(|message| (message.channel, message.text)).collect()
@@ -237,7 +238,7 @@ impl Redis {
         self.look().await.0
     }
 
-    /// Everything that is stored, and Redis' clock in milliseconds right after.
+    /// Everything that is stored, and Redis' clock in milliseconds right afterwards.
     pub async fn look(&self) -> (Keyspace, u64) {
         let mut pipe = self.pipe();
         pipe.add_command(self.dumps());
@@ -259,7 +260,7 @@ impl Redis {
     }
 }
 
-/// Everything that is stored in a Redis, and its clock in milliseconds right after.
+/// Everything that is stored in a Redis, and its clock in milliseconds right afterwards.
 pub async fn look_at(connection: &mut MultiplexedConnection) -> (Keyspace, u64) {
     let dump = redis::cmd("EVAL").arg(DUMP).arg(0).take();
     let (now, keys): (_, Vec<Vec<Value>>) = dump.query_async(connection).await.unwrap();
@@ -270,14 +271,14 @@ fn millis((seconds, micros): (u64, u64)) -> u64 {
     seconds * 1000 + micros / 1000
 }
 
-/// The rights to keys and channels, and to all of these commands but one.
+/// The rights to `on` (keys and channels), and to all of `commands` except `missing`.
 pub fn rights(on: &[impl AsRef<str>], commands: &[&str], missing: &str) -> Vec<String> {
     let commands = commands.iter().filter(|command| **command != missing);
     let on = on.iter().map(|on| on.as_ref().to_owned());
     on.chain(commands.map(|command| format!("+{command}"))).collect()
 }
 
-/// However busy the machine is, Redis is there.
+/// A connection without time limits: a busy machine must not fail a test.
 pub fn patient() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None)
 }
@@ -292,7 +293,7 @@ fn command(words: &[&str]) -> redis::Cmd {
     command
 }
 
-/// Runs a call on some connection.
+/// Runs a call on this connection.
 pub async fn run_on(
     connection: &mut MultiplexedConnection,
     call: &ScriptCall,
@@ -301,7 +302,7 @@ pub async fn run_on(
     values.into_iter().map(cell).collect()
 }
 
-/// A call as a command; by its hash where that has one and `is_known`.
+/// A call as a command; `EVALSHA` if its script has a hash and `is_known`.
 fn evaluation(call: &ScriptCall, is_known: bool) -> redis::Cmd {
     let mut command = match call.sha1(false).filter(|_| is_known) {
         Some(sha1) => redis::cmd("EVALSHA").arg(sha1).take(),
@@ -311,7 +312,7 @@ fn evaluation(call: &ScriptCall, is_known: bool) -> redis::Cmd {
     command
 }
 
-/// One key, as `dump.lua` tells it.
+/// Reads one key in the form of `dump.lua`.
 fn stored(entry: Vec<Value>) -> (String, Stored) {
     let mut parts = entry.into_iter();
     let mut text = || {

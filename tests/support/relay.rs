@@ -1,4 +1,4 @@
-//! A gateway that misbehaves as it is told, in front of a real one.
+//! A proxy in front of a real gateway that injects the faults of a plan.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,28 +13,29 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::misbehaviour::{Fault, Said};
 use super::streaming::{Counted, Streaming, Streams};
 
-/// Listens on loopback until it is dropped, and does what its plan says for each request.
+/// Listens on loopback until it is dropped, and injects the fault that its plan returns for each
+/// request.
 pub struct Relay {
     address: SocketAddr,
     shared: Arc<Shared>,
     listening: AbortHandle,
 }
 
-/// By how many seconds the clocks of the Redis behind it are ahead, for the scripts that it runs.
+/// How far the clocks of the Redis behind it are ahead, as the scripts see them, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
-    /// What time it is. Keys end as ever.
+    /// The time of day. Keys expire as usual.
     pub time: i64,
-    /// How long ago it was started.
+    /// The time since the server's start.
     pub uptime: i64,
 }
 
-/// One call as it came.
+/// One call that it received.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// The name of the script that it runs.
     pub script: &'static str,
-    /// How many calls of that script there were, this one counted.
+    /// The number of this call among those of its script, from 1.
     pub number: usize,
     /// The command and its arguments.
     pub words: Vec<String>,
@@ -48,19 +49,19 @@ struct Shared {
     plan: Mutex<Plan>,
     seen: Mutex<Vec<Seen>>,
     copies: Mutex<Vec<Vec<u8>>>,
-    /// What is said to a pipeline, in place of having it executed.
+    /// The response to each pipeline; the pipeline is not executed.
     to_pipelines: Mutex<Option<Said>>,
     requests: AtomicUsize,
     answered: AtomicUsize,
-    /// The requests that have been read and are neither answered in full nor silenced.
+    /// Requests that were read and neither answered in full nor silenced.
     in_progress: AtomicUsize,
     streams: Streams,
-    /// What was asked of it that nothing of ours asks a gateway for.
+    /// Requests that the library never sends to a gateway.
     strays: Mutex<Vec<String>>,
 }
 
 impl Relay {
-    /// Passes everything on to `target`, until it is told otherwise.
+    /// Starts a proxy that passes all requests on to `target` until it has a plan.
     pub async fn start(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -88,7 +89,7 @@ impl Relay {
         format!("http://{}", self.address)
     }
 
-    /// Forgets what it has seen, and does with each further request what `plan` says.
+    /// Forgets the calls so far, and handles further ones as `plan` says.
     pub fn plan(&self, plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) {
         *self.shared.plan.lock().unwrap() = Arc::new(plan);
         self.shared.seen.lock().unwrap().clear();
@@ -97,18 +98,17 @@ impl Relay {
         self.shared.answered.store(0, Ordering::SeqCst);
     }
 
-    /// Says this to each request for several commands, and has none of them executed.
+    /// Responds to each pipeline with `said`, without executing it.
     pub fn refuse_pipelines(&self, said: Said) {
         *self.shared.to_pipelines.lock().unwrap() = Some(said);
     }
 
-    /// How many requests came so far, however many commands were in each; those for streams not
-    /// counted.
+    /// The number of requests so far; a pipeline counts once, requests for streams do not count.
     pub fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
-    /// Passes on to `target` from now on.
+    /// Passes requests on to `target` from now on.
     pub fn turn_to(&self, target: SocketAddr) {
         *self.shared.target.lock().unwrap() = target;
     }
@@ -118,17 +118,17 @@ impl Relay {
         change(&mut self.shared.clocks.lock().unwrap());
     }
 
-    /// Does this with further requests for streams.
+    /// Handles further requests for streams in this way.
     pub fn set_streaming(&self, streaming: Streaming) {
         self.shared.streams.set(streaming);
     }
 
-    /// Ends all streams that are open.
+    /// Ends all open streams.
     pub fn cut_streams(&self) {
         self.shared.streams.cut();
     }
 
-    /// How many streams were asked for so far, and how many are open.
+    /// The number of requests for streams so far, and of open streams.
     pub fn streams(&self) -> (usize, usize) {
         self.shared.streams.counts()
     }
@@ -138,25 +138,26 @@ impl Relay {
         self.shared.seen.lock().unwrap().clone()
     }
 
-    /// Whether Redis has done all that was asked since the last plan was made, if nothing was
-    /// silenced or under way then, and the gateway has answered for each stream.
+    /// Whether Redis has executed all calls since the last plan was set, and the gateway has
+    /// answered every request for a stream. Assumes that no call was pending or silenced at that
+    /// time.
     pub fn is_quiet(&self) -> bool {
         self.shared.streams.are_answered()
             && self.shared.answered.load(Ordering::SeqCst) >= self.shared.seen.lock().unwrap().len()
     }
 
-    /// Whether every request that was read has its whole answer, or gets none, and the gateway has
-    /// answered for each stream.
+    /// Whether every request that was read has its whole response, or gets none, and the gateway
+    /// has answered every request for a stream.
     pub fn is_idle(&self) -> bool {
         self.shared.streams.are_answered() && self.shared.in_progress.load(Ordering::SeqCst) == 0
     }
 
-    /// How many calls of this script came so far.
+    /// The number of calls of this script so far.
     pub fn count(&self, script: &str) -> usize {
         self.seen().iter().filter(|seen| seen.script == script).count()
     }
 
-    /// Delivers the copies that were kept, oldest first; answers how many.
+    /// Delivers the copies that were kept, oldest first; returns their number.
     pub async fn deliver_copies(&self) -> usize {
         let copies: Vec<_> = self.shared.copies.lock().unwrap().drain(..).collect();
         for copy in &copies {
@@ -169,14 +170,15 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.listening.abort();
-        // Whoever was asked cannot fail the test; and its client may make good what it is told.
+        // The task that received a stray request cannot fail the test, and the client may recover
+        // from the response. So the check is here.
         let strays = std::mem::take(&mut *self.shared.strays.lock().unwrap());
         assert!(strays.is_empty() || std::thread::panicking(), "asked for: {strays:?}");
     }
 }
 
 async fn listen(listener: TcpListener, shared: Arc<Shared>) {
-    // Ends with this future, so nothing outlives the relay.
+    // Dropped with this future, so no connection outlives the proxy.
     let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
@@ -224,7 +226,7 @@ impl Shared {
             Said::Bytes(bytes) => bytes,
             Said::Silence => {
                 drop(in_progress.take());
-                // Until the client has had enough.
+                // Until the client closes the connection.
                 let _ = stream.read(&mut [0]).await;
                 Vec::new()
             }
@@ -236,15 +238,15 @@ impl Shared {
             Said::Reset => return stream.set_zero_linger().unwrap(),
         };
         self.answered.fetch_add(calls, Ordering::SeqCst);
-        // The client may be gone by now; that is its right.
+        // The client may have closed the connection already.
         let _ = stream.write_all(&answer).await;
         let _ = stream.shutdown().await;
         drop(in_progress);
-        // A socket that is closed with unread bytes in it takes back what it has sent.
+        // Closing a socket with unread bytes would reset the connection and discard what was sent.
         while stream.read(&mut [0; 1024]).await.is_ok_and(|count| count > 0) {}
     }
 
-    /// The whole answer of the real gateway to a request.
+    /// The whole response of the real gateway to a request.
     async fn pass_on(&self, raw: &[u8]) -> Vec<u8> {
         let target = *self.target.lock().unwrap();
         let mut stream = TcpStream::connect(target).await.unwrap();
@@ -257,8 +259,7 @@ impl Shared {
         answer
     }
 
-    /// What is done with a request: of several commands in one, what is done with the first for
-    /// which there is anything.
+    /// The fault for a request; for a pipeline, the first fault that its commands have.
     fn fault(&self, commands: &[Vec<String>]) -> Fault {
         let plan = Arc::clone(&self.plan.lock().unwrap());
         let faults: Vec<Fault> =
@@ -266,8 +267,7 @@ impl Shared {
         faults.into_iter().find(|fault| !fault.is_none()).unwrap_or_else(Fault::none)
     }
 
-    /// The same request with the first of its commands, so many, whose scripts read the clocks as
-    /// they were set.
+    /// The request with the first `commands` of its commands, whose scripts read the moved clocks.
     fn to_pass_on(
         &self,
         raw: Vec<u8>,
@@ -309,7 +309,7 @@ impl Shared {
 }
 
 impl Clocks {
-    /// Has a script read these clocks; whether that makes a difference.
+    /// Makes a script read these clocks; returns whether that changed the command.
     fn move_in(self, words: &mut [String]) -> bool {
         let Self { time, uptime } = self;
         let script = scripts::ALL.iter().find(|script| is(script, &words[1]));
@@ -326,7 +326,7 @@ impl Clocks {
     }
 }
 
-/// Whether a request has one of the few forms that ours have, and is meant for who gets it.
+/// Whether a request has one of the few forms that the library sends, and names this host.
 fn is_of_ours(head: &str, host: SocketAddr) -> bool {
     let path = head.lines().next().and_then(|line| {
         line.strip_prefix("POST /").and_then(|rest| rest.strip_suffix(" HTTP/1.1"))
@@ -343,7 +343,7 @@ fn is_of_ours(head: &str, host: SocketAddr) -> bool {
     is_path && head.lines().any(|line| line.eq_ignore_ascii_case(&host))
 }
 
-/// The commands of a request, and whether it is one for several.
+/// The commands of a request, and whether it is a pipeline.
 fn commands(body: &[u8]) -> (Vec<Vec<String>>, bool) {
     match serde_json::from_slice(body) {
         Ok(words) => (vec![words], false),
@@ -355,7 +355,7 @@ fn is(script: &edgelatch::protocol::script::Script, text: &str) -> bool {
     [false, true].iter().any(|lock| script.sha1(*lock) == text || script.source(*lock) == text)
 }
 
-/// Says something that has no end, a byte at a time, for as long as somebody listens.
+/// Sends an endless response, one byte at a time, until the client closes the connection.
 async fn drip(stream: &mut TcpStream) {
     let head = b"HTTP/1.1 200 X\r\ncontent-type: application/json\r\n\r\n";
     let mut pace = tokio::time::interval(Duration::from_millis(10));
@@ -367,7 +367,7 @@ async fn drip(stream: &mut TcpStream) {
     }
 }
 
-/// Reads one request; answers its bytes and where its body begins.
+/// Reads one request; returns its bytes and the position of its body.
 async fn read_request(stream: &mut TcpStream) -> Option<(Vec<u8>, usize)> {
     let mut raw = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! A Redis, a gateway, a relay that may misbehave, and a client.
+//! A test environment: a Redis, a gateway, a fault-injecting proxy, and a client.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ pub type NativeClient = Client<Reqwest, TokioHost>;
 /// A client in virtual time.
 pub type LedClient = Client<Reqwest, FakeHost>;
 
-/// No test waits for this long unless it fails.
+/// The time limit of a test: reached only by a failing one.
 const AT_MOST: Duration = Duration::from_secs(300);
 /// The time for an attempt that a gateway answers: far more than a busy machine needs, so that no
-/// answer comes too late.
+/// response comes too late.
 pub const ANSWERED_ATTEMPT: Duration = Duration::from_secs(25);
-/// By how much virtual time advances at once: little beside the time for any attempt.
+/// The step by which virtual time advances: little beside the time for any attempt.
 const STEP: Duration = Duration::from_millis(10);
-/// For how many turns of the event loop nothing is under way before virtual time advances: what was
-/// answered is read by then.
+/// How many turns of the event loop must be idle before virtual time advances, so that the client
+/// has read every response.
 const IDLE_TURNS: u32 = 50;
 
 pub struct Stand {
@@ -35,29 +35,29 @@ pub struct Stand {
 }
 
 impl Stand {
-    /// A gateway that does everything right, until it is told otherwise.
+    /// Starts an environment whose gateway works correctly until it has a plan.
     pub async fn new() -> Self {
         let mut redis = Redis::start().await;
-        // Known already, so that each call is one request.
+        // The scripts are loaded, so that each call takes one request.
         redis.learn().await;
         let relay = Relay::start(redis.address()).await;
         Self { redis, relay }
     }
 
-    /// A gateway that does with each request what `plan` says.
+    /// Starts an environment whose gateway handles each request as `plan` says.
     pub async fn with(plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) -> Self {
         let stand = Self::new().await;
         stand.relay.plan(plan);
         stand
     }
 
-    /// Begins anew: an empty Redis, and a gateway that does with each request what `plan` says.
+    /// Starts over: an empty Redis, and a gateway that handles each request as `plan` says.
     pub async fn anew(&self, plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) {
         self.redis.ask::<String>(&["FLUSHALL"]).await;
         self.relay.plan(plan);
     }
 
-    /// Its Redis crashes, and comes back at once without its data.
+    /// Replaces its Redis by an empty one, as if it had crashed and restarted without its data.
     pub async fn crash(&mut self) {
         self.redis = Redis::start().await;
         self.relay.turn_to(self.redis.address());
@@ -73,13 +73,13 @@ impl Stand {
         Client::connect(self.gateway())
     }
 
-    /// One that gives an attempt up after this time.
+    /// A client that abandons an attempt after this time.
     pub fn client_within(&self, attempt: Duration) -> NativeClient {
         let attempt = AttemptTime::new(attempt).unwrap();
         Client::connect(self.gateway().request_timeout(attempt))
     }
 
-    /// The gateway, for clients whose every attempt it answers, however slow the machine is.
+    /// The gateway for clients whose every attempt is answered, however slow the machine is.
     pub fn answered_gateway(&self) -> Gateway {
         self.gateway().request_timeout(AttemptTime::new(ANSWERED_ATTEMPT).unwrap())
     }
@@ -89,30 +89,32 @@ impl Stand {
         Client::connect(self.answered_gateway())
     }
 
-    /// A client whose time stands still, and the host that moves it.
+    /// A client in virtual time, and the host that advances it.
     pub fn led_client(&self) -> (LedClient, FakeHost) {
         let host = FakeHost::new();
         (self.client_led_by(&host), host)
     }
 
-    /// A led client that gives an attempt up after so many virtual milliseconds.
+    /// A client in virtual time that abandons an attempt after `attempt_ms` virtual milliseconds.
     pub fn led_client_within(&self, attempt_ms: u64) -> (LedClient, FakeHost) {
         let attempt = AttemptTime::new(Duration::from_millis(attempt_ms)).unwrap();
         let (gateway, host) = (self.gateway().request_timeout(attempt), FakeHost::new());
         (Client::new(gateway, Reqwest::new(), host.clone()), host)
     }
 
-    /// A client in the time of this host.
+    /// A client in the virtual time of this host.
     pub fn client_led_by(&self, host: &FakeHost) -> LedClient {
         Client::new(self.gateway(), Reqwest::new(), host.clone())
     }
 
-    /// Awaits `call` of a client of this stand while its time passes: see [`in_virtual_time`].
+    /// Awaits `call` of a client of this environment while its time passes: see
+    /// [`in_virtual_time`].
     pub async fn in_virtual_time<T>(&self, host: &FakeHost, call: impl Future<Output = T>) -> T {
         in_virtual_time(host, || self.relay.is_idle(), call).await
     }
 
-    /// Nobody holds the lock, and of nobody is left more than a tombstone and the last token.
+    /// Asserts that no owner holds the lock, and that nothing but a tombstone and the last token is
+    /// left.
     pub async fn assert_nothing_is_held(&self, name: &str) {
         let keyspace = self.redis.dump().await;
         let harmless = |key: &str, content: &Content| match content {
@@ -128,8 +130,8 @@ impl Stand {
     }
 }
 
-/// Asks again and again until it is so, with time that passes in such steps whenever nothing is
-/// under way. What was silenced is under way for ever.
+/// Polls until the condition holds; virtual time advances in steps of this size whenever no request
+/// is pending. A silenced request is pending for ever.
 pub async fn until_led(
     stand: &Stand,
     host: &FakeHost,
@@ -148,9 +150,9 @@ pub async fn until_led(
     .await;
 }
 
-/// Awaits `call`. Virtual time advances whenever no gateway has anything left to do, as `is_idle`
-/// tells: so pauses and attempts without an answer end at once, and no answer comes too late,
-/// however slow the machine is.
+/// Awaits `call`. Virtual time advances whenever no gateway has work left, as `is_idle` reports: so
+/// pauses and attempts without a response end at once, and no response comes too late, however slow
+/// the machine is.
 pub async fn in_virtual_time<T>(
     host: &FakeHost,
     is_idle: impl Fn() -> bool,
@@ -176,7 +178,7 @@ pub async fn in_virtual_time<T>(
     tokio::time::timeout(AT_MOST, call).await.unwrap()
 }
 
-/// Asks again and again until it is so.
+/// Polls until the condition holds.
 pub async fn until(mut so: impl AsyncFnMut() -> bool) {
     let asking = async {
         while !so().await {

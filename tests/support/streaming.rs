@@ -1,4 +1,4 @@
-//! What a gateway does with a request for a stream.
+//! How a gateway handles a request for a stream.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -8,13 +8,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-/// What is done with a request for a stream.
+/// How a request for a stream is handled.
 #[derive(Clone, Debug, Default)]
 pub enum Streaming {
-    /// It is passed on, both ways.
+    /// It is passed on in both directions.
     #[default]
     Passed,
-    /// It is passed on until the subscription stands, and ended then.
+    /// It is passed on until the subscription is confirmed, and ended then.
     Acknowledged,
     /// It is answered with a stream that ends at once.
     Ended,
@@ -22,46 +22,46 @@ pub enum Streaming {
     Refused(u16),
     /// It is answered with 429 and this `Retry-After` in seconds.
     Limited(u64),
-    /// Nothing is ever heard of it.
+    /// It is never answered.
     Silent,
 }
 
-/// The streams that a relay is asked for.
+/// The streams of a proxy.
 #[derive(Default)]
 pub(super) struct Streams {
     streaming: Mutex<Streaming>,
     asked_for: AtomicUsize,
-    /// Those to which the real gateway has not said anything yet.
+    /// Requests that the real gateway has not responded to yet.
     opening: AtomicUsize,
     open: AtomicUsize,
     cut: Notify,
 }
 
-/// One more, for as long as it is there.
+/// Adds one to a counter while it lives.
 pub(super) struct Counted<'a>(&'a AtomicUsize);
 
 impl Streams {
-    /// Does this with further requests.
+    /// Handles further requests in this way.
     pub(super) fn set(&self, streaming: Streaming) {
         *self.streaming.lock().unwrap() = streaming;
     }
 
-    /// Ends all that are open.
+    /// Ends all open streams.
     pub(super) fn cut(&self) {
         self.cut.notify_waiters();
     }
 
-    /// How many were asked for so far, and how many both sides have.
+    /// The number of requests so far, and of streams that are open on both sides.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.asked_for.load(Ordering::SeqCst), self.open.load(Ordering::SeqCst))
     }
 
-    /// Whether the real gateway has said something to each that it was asked for.
+    /// Whether the real gateway has responded to each request that it received.
     pub(super) fn are_answered(&self) -> bool {
         self.opening.load(Ordering::SeqCst) == 0
     }
 
-    /// Does with a request, whose bytes are `raw`, what is to be done with it.
+    /// Handles a request, whose bytes are `raw`.
     pub(super) async fn answer(&self, mut client: TcpStream, raw: &[u8], target: SocketAddr) {
         self.asked_for.fetch_add(1, Ordering::SeqCst);
         let streaming = self.streaming.lock().unwrap().clone();
@@ -87,11 +87,11 @@ impl Streams {
                 return;
             }
         };
-        // The client may be gone by now; that is its right.
+        // The client may have closed the connection already.
         let _ = client.write_all(&answer).await;
     }
 
-    /// Until one side ends it.
+    /// Copies in both directions until one side ends the stream.
     async fn pass_on(&self, mut client: TcpStream, raw: &[u8], target: SocketAddr) {
         let opening = Counted::new(&self.opening);
         let mut gateway = asked(target, raw).await;
@@ -101,7 +101,7 @@ impl Streams {
         let _ = tokio::io::copy_bidirectional(&mut client, &mut gateway).await;
     }
 
-    /// What the real gateway says until the subscription stands.
+    /// The real gateway's response up to the confirmation of the subscription.
     async fn acknowledgement(&self, raw: &[u8], target: SocketAddr) -> Vec<u8> {
         let _opening = Counted::new(&self.opening);
         let mut gateway = asked(target, raw).await;
@@ -126,7 +126,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// The real gateway, which has the request.
+/// A connection to the real gateway on which the request was sent.
 async fn asked(target: SocketAddr, raw: &[u8]) -> TcpStream {
     let mut gateway = TcpStream::connect(target).await.unwrap();
     gateway.write_all(raw).await.unwrap();

@@ -13,10 +13,10 @@ use tokio::process::{Child, Command};
 use super::redis::Redis;
 use super::stand::until;
 
-/// What its configuration asks for.
+/// The credentials that its configuration requires.
 pub const CREDENTIALS: &str = "edge:s3cret:word";
 
-/// Ends with the value.
+/// A Webdis process that ends with the value.
 pub struct Webdis {
     url: String,
     _process: Child,
@@ -24,14 +24,14 @@ pub struct Webdis {
 }
 
 impl Webdis {
-    /// One that answers to those alone who say the [credentials](CREDENTIALS).
+    /// Starts a Webdis that accepts only the [credentials](CREDENTIALS).
     pub async fn start(redis: &Redis) -> Self {
-        // Somebody else can take a port that was free a moment ago.
+        // Another process may take a port that was free a moment ago.
         for _ in 0..5 {
             let folder = tempfile::tempdir().unwrap();
             let address = free_address().await;
             let configuration = json!({
-                // A path here is a socket's.
+                // A host that is a path names a socket.
                 "redis_host": redis.gateway().redis_socket().unwrap(),
                 "redis_port": 0,
                 "http_host": "127.0.0.1",
@@ -64,7 +64,7 @@ impl Webdis {
         Gateway::webdis(&self.url, CREDENTIALS).unwrap()
     }
 
-    /// The way in for somebody with other credentials.
+    /// The gateway with other credentials.
     pub fn gateway_of(&self, credentials: &str) -> Gateway {
         Gateway::webdis(&self.url, credentials).unwrap()
     }
@@ -74,7 +74,7 @@ async fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
 }
 
-/// `false` if the process ends before somebody listens.
+/// Returns `false` if the process ends before it listens.
 async fn comes_up(process: &mut Child, address: SocketAddr) -> bool {
     let mut up = false;
     until(async || {
@@ -83,7 +83,7 @@ async fn comes_up(process: &mut Child, address: SocketAddr) -> bool {
         up || process.try_wait().unwrap().is_some()
     })
     .await;
-    // One that could not listen has ended by now, or is about to: whoever answered is somebody
-    // else.
+    // A process that could not listen has ended by now, or is about to; then another process
+    // answered.
     up && process.try_wait().unwrap().is_none()
 }

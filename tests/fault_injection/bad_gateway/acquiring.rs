@@ -1,4 +1,4 @@
-//! Acquiring from a gateway that misbehaves.
+//! Acquires from a faulty gateway.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use test_support::stand::{Stand, until};
 const ACQUIRE: &str = "lock_acquire";
 const ALWAYS: usize = usize::MAX;
 
-/// Does this with the first acquisitions, and everything else right.
+/// Injects this fault into the first `times` acquisitions.
 fn acquiring(times: usize, fault: Fault) -> impl Fn(&Seen) -> Fault {
     move |seen| {
         let is_bad = seen.script == ACQUIRE && seen.number <= times;
@@ -26,7 +26,7 @@ fn acquiring(times: usize, fault: Fault) -> impl Fn(&Seen) -> Fault {
     }
 }
 
-/// A gateway, a lock of a client of it in virtual time, and the host of that client.
+/// A gateway, a lock of a client in virtual time, and the client's host.
 async fn stand() -> (Stand, Lock<Reqwest, FakeHost>, FakeHost) {
     let stand = Stand::new().await;
     let (client, host) = stand.led_client();
@@ -40,7 +40,7 @@ async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
     let (stand, lock, host) = stand().await;
     for (name, said, kind) in indeterminate() {
         let mut faults = vec![Fault::after(said.clone())];
-        // Half of what was never said is nothing.
+        // Half of a response that does not exist is an empty response, which is another case.
         if !matches!(said, Said::HalfTheTruth) {
             faults.push(Fault::instead(said));
         }
@@ -64,14 +64,14 @@ async fn silence_is_undone_and_said_to_be_timed_out() {
             let (stand, error) = silenced(fault).await;
             assert_eq!(error, AcquireError::Unreachable(FailureKind::TimedOut));
             stand.assert_nothing_is_held("silence").await;
-            // No connection is left on which more could come.
+            // No connection is left that could deliver another request.
             until(async || stand.relay.is_quiet()).await;
         }
     }
 }
 
-/// What becomes of a try that a gateway does not answer, in which the machine manages the undoing
-/// in the time for its attempts.
+/// The outcome of a try without a response, on a machine that completes the undo within its
+/// attempts' time.
 async fn silenced(fault: Fault) -> (Stand, AcquireError) {
     for attempt in longer_and_longer(Duration::from_secs(1)) {
         let stand = Stand::with(acquiring(ALWAYS, fault.clone())).await;
@@ -133,7 +133,7 @@ async fn one_bad_answer_is_made_good_by_asking_again() {
 #[tokio::test]
 async fn a_wait_goes_on_over_bad_answers() {
     let (stand, lock, host) = stand().await;
-    // Many requests, so that the pauses between them are short.
+    // A large budget, so that the pauses between the tries are short.
     let options = AcquireOptions::new().max_requests(10_000);
     for (name, said, _) in indeterminate() {
         stand.anew(acquiring(2, Fault::after(said))).await;
@@ -147,13 +147,13 @@ async fn a_wait_goes_on_over_bad_answers() {
 /// S2.
 #[tokio::test]
 async fn if_the_undoing_is_not_heard_either_it_is_unknown_until_the_lease_ends() {
-    // Short, since Redis counts it in real time.
+    // Short, since Redis measures it in real time.
     let lease = Duration::from_millis(500);
     let options = AcquireOptions::new().lease(lease);
     let (stand, lock, host) = stand().await;
     for (name, said, kind) in indeterminate().into_iter().step_by(6) {
         let fault = Fault::after(said);
-        // Not executed: the hold is there until it runs out by itself.
+        // The undo is not executed: the hold remains until it expires.
         let nothing = Fault::instead(Said::Bytes(Vec::new()));
         let plan = move |seen: &Seen| {
             if seen.script == ACQUIRE { fault.clone() } else { nothing.clone() }
@@ -214,7 +214,7 @@ async fn a_gateway_that_is_not_there_is_unreachable_and_nothing_is_to_be_undone(
         let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
         error == AcquireError::Unreachable(FailureKind::NotSent)
     };
-    // The listener may need a moment to be gone.
+    // The listener may need a moment to close.
     until(unbound).await;
     assert!(seen.is_empty());
     assert!(!redis.dump().await.contains_key("job"));

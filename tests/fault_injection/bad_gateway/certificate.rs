@@ -1,4 +1,4 @@
-//! A gateway that shows a certificate for which nobody vouches.
+//! A gateway with a certificate that the client does not trust.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 use test_support::redis::TOKEN;
 use test_support::stand::ANSWERED_ATTEMPT;
 
-/// Whoever listens there, and what it was told once a handshake was over.
+/// A TLS server, and the requests that it received after a handshake.
 struct Impostor {
     url: String,
     certificate: Vec<u8>,
@@ -27,7 +27,7 @@ struct Impostor {
 }
 
 impl Impostor {
-    /// Says no more than that it has failed.
+    /// Starts a server that responds to each request with 503.
     async fn start() -> Self {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let certificate = made.cert.der().to_vec();
@@ -59,7 +59,7 @@ impl Impostor {
     }
 }
 
-/// What comes through, if anything does.
+/// Accepts a connection; returns the request if the handshake succeeds.
 async fn answer(
     acceptor: &TlsAcceptor,
     stream: TcpStream,
@@ -83,7 +83,7 @@ async fn a_certificate_that_nobody_vouches_for_ends_it_before_anything_is_told()
     let impostor = Impostor::start().await;
     let client = impostor.client(Reqwest::new());
     let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
-    // Nothing left, so nothing is to be undone.
+    // No request left, so there is nothing to undo.
     assert_eq!(error, AcquireError::Unreachable(FailureKind::NotSent));
     let shown = format!("{error} {error:?}");
     assert!(error.to_string().contains("could not be reached"), "{shown}");
@@ -91,7 +91,7 @@ async fn a_certificate_that_nobody_vouches_for_ends_it_before_anything_is_told()
     let (begun, ended) = *impostor.handshakes.lock().unwrap();
     assert!(begun > 0 && ended == 0, "{begun} {ended}");
 
-    // Whoever vouches for it gets through: it was the certificate.
+    // A client that trusts the certificate gets through, so the certificate was the reason.
     let certificate = reqwest::Certificate::from_der(&impostor.certificate).unwrap();
     let trusting = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())

@@ -1,4 +1,4 @@
-//! Requests that arrive twice, late, or after their end.
+//! Requests that arrive twice, late, or after their bound.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -127,7 +127,7 @@ async fn a_last_try_that_arrives_after_the_lock_was_freed_is_not_granted() {
     stand.assert_nothing_is_held("last try").await;
 }
 
-/// A transport from which no script's text leaves, only its hash.
+/// A transport that sends only the hashes of scripts, never their source.
 #[derive(Debug, Default)]
 struct Hashes(Reqwest);
 
@@ -162,12 +162,12 @@ async fn a_hash_has_left_although_its_text_has_not() {
     let client = Client::new(stand.answered_gateway(), Hashes::default(), TokioHost::new());
     stand.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
     let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
-    // Somebody else sends the script, and then the network has a copy of the hash.
+    // Another client sends the script, and then the network delivers a copy of the hash.
     stand.redis.learn().await;
     stand.relay.deliver_copies().await;
     assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
-    // Whoever has not seen Redis' clock may be granted something for ten minutes, and has it for a
-    // lease then.
+    // Without Redis' clock the client may be granted the lock for ten minutes, and holds it for a
+    // lease from then on.
     let AcquireError::Unknown { held_at_most, cause: FailureKind::Broken } = error else {
         panic!("{error:?}")
     };

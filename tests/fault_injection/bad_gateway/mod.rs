@@ -1,4 +1,4 @@
-//! A gateway that misbehaves: every call ends in the right kind of error, and nothing is left held.
+//! A faulty gateway: every call ends in the right kind of error, and no hold is left.
 
 mod acquiring;
 mod certificate;

@@ -1,4 +1,4 @@
-//! Releasing through a gateway that misbehaves.
+//! Releases through a faulty gateway.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use test_support::stand::{Stand, until};
 
 const RELEASE: &str = "lock_release";
 
-/// Does this with the first releases, and everything else right.
+/// Injects this fault into the first `times` releases.
 fn releasing(times: usize, fault: Fault) -> impl Fn(&Seen) -> Fault {
     move |seen| {
         let is_bad = seen.script == RELEASE && seen.number <= times;
@@ -57,7 +57,7 @@ async fn five_bad_answers_are_unknown_and_a_later_release_finds_out() {
 #[tokio::test]
 async fn a_release_that_never_arrives_leaves_the_hold_to_run_out() {
     let stand = Stand::with(releasing(usize::MAX, Fault::instead(Said::Silence))).await;
-    // Short, since Redis counts it in real time.
+    // Short, since Redis measures it in real time.
     let time = Duration::from_millis(600);
     let options = AcquireOptions::new().lease(time);
     let (client, host) = stand.led_client();

@@ -1,4 +1,4 @@
-//! Renewing, asking and ending by force through a gateway that misbehaves.
+//! Renews, inspects and forcibly releases through a faulty gateway.
 
 use edgelatch::error::{RefusalKind, RequestError};
 use edgelatch::machine::LeaseState;
@@ -8,7 +8,7 @@ use test_support::misbehaviour::Fault;
 use test_support::relay::Seen;
 use test_support::stand::Stand;
 
-/// Does right with acquisitions and releases only.
+/// Injects this fault into everything except acquisitions and releases.
 fn between(fault: Fault) -> impl Fn(&Seen) -> Fault {
     move |seen| match seen.script {
         "lock_acquire" | "lock_release" => Fault::none(),

@@ -1,4 +1,5 @@
-//! Nothing that is shown holds the gateway's token, an owner, a request id or a script.
+//! Errors and debug output contain neither the gateway's token nor an owner, a request id or a
+//! script.
 
 use std::fmt::{Debug, Display};
 
@@ -14,7 +15,7 @@ fn shown(error: &(impl Debug + Display)) -> String {
     format!("{error} {error:?} {error:#?}")
 }
 
-/// Whatever was sent must not be read in what is shown.
+/// Asserts that the output contains nothing of what was sent.
 fn assert_silent(stand: &Stand, shown: &str, name: &str) {
     assert!(!shown.contains(TOKEN) && !shown.contains("Bearer"), "{name}: {shown}");
     for seen in stand.relay.seen() {
@@ -27,7 +28,7 @@ fn assert_silent(stand: &Stand, shown: &str, name: &str) {
 #[tokio::test]
 async fn no_error_shows_what_was_sent() {
     let mut answers: Vec<(&str, Said)> = refusals();
-    // One of each kind of failure.
+    // One response of each kind of failure.
     let kinds = ["a page", "nothing", "10 MB", "503"];
     let failures = indeterminate().into_iter().filter(|(name, ..)| kinds.contains(name));
     answers.extend(failures.map(|(name, said, _)| (name, said)));
@@ -37,7 +38,7 @@ async fn no_error_shows_what_was_sent() {
     let lock = client.lock(LOCK).unwrap();
     for (name, said) in answers {
         let fault = Fault::after(said);
-        // The first is right, so that there is a hold to be asked about.
+        // The first acquisition succeeds, so that there is a hold to inspect.
         let plan = move |seen: &Seen| {
             let is_first = (seen.script, seen.number) == ("lock_acquire", 1);
             if is_first { Fault::none() } else { fault.clone() }

@@ -1,11 +1,11 @@
-//! What a gateway may do to a request, and what that is for whoever asks.
+//! Faults that a gateway can inject into a request, and their effect on the caller.
 
 use edgelatch::error::FailureKind;
 
 use test_support::answers::{indeterminate, refusals};
 use test_support::misbehaviour::{Fault, Said};
 
-/// One way in which a request goes wrong.
+/// One fault of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Action {
     pub(crate) name: String,
@@ -13,18 +13,19 @@ pub(crate) struct Action {
     pub(crate) class: Class,
 }
 
-/// What an action is for whoever asks.
+/// The effect of a fault on the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// The answer tells nothing: it is asked again, and said to be this when that does not help.
+    /// The response leaves the outcome unknown: the client retries, and reports this failure if no
+    /// retry succeeds.
     TellsNothing(FailureKind),
-    /// The answer is a clear no.
+    /// The response is a clear refusal.
     No,
-    /// The answer is right, but the request was executed more than once.
+    /// The response is correct, but the request was executed more than once.
     Repeated,
 }
 
-/// How many of the requests it befalls.
+/// How many of the requests it affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Times {
     First,
@@ -32,7 +33,7 @@ pub(crate) enum Times {
 }
 
 impl Action {
-    /// Whether what is asked for is got in the end.
+    /// Whether the operation succeeds in the end.
     pub(crate) fn is_survived(&self, times: Times) -> bool {
         match self.class {
             Class::TellsNothing(_) => times == Times::First,
@@ -42,12 +43,12 @@ impl Action {
     }
 }
 
-/// Every action, and how many of the requests it befalls.
+/// Every fault, and how many of the requests it affects.
 pub(crate) fn actions() -> Vec<(Action, Times)> {
     let mut all = Vec::new();
     for (name, said, kind) in indeterminate() {
         let class = Class::TellsNothing(kind);
-        // Half of what was never said is nothing.
+        // Half of a response that does not exist is an empty response, which is another case.
         if !matches!(said, Said::HalfTheTruth) {
             all.extend(often(format!("{name}, not executed"), Fault::instead(said.clone()), class));
         }
@@ -58,7 +59,7 @@ pub(crate) fn actions() -> Vec<(Action, Times)> {
     for (phase, fault) in
         [("not executed", Fault::instead(Said::Silence)), ("executed", Fault::after(Said::Silence))]
     {
-        // Once is enough: each takes as long as an attempt may.
+        // Only the first request: each silence takes as long as an attempt.
         let class = Class::TellsNothing(FailureKind::TimedOut);
         let action = Action { name: format!("silence, {phase}"), fault: fault.copied(), class };
         all.push((action, Times::First));

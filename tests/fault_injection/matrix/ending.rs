@@ -1,4 +1,4 @@
-//! Faults while a hold is ended.
+//! Faults of a release and of a forced release.
 
 use edgelatch::error::{RefusalKind, ReleaseError, RequestError};
 use edgelatch::machine::Released;
@@ -50,14 +50,14 @@ async fn forced(cell: Cell) {
     match cell.action.class {
         _ if cell.action.is_survived(cell.times) => assert_eq!(outcome, Ok(true)),
         Class::No => assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}"),
-        // It finds out whether it was done.
+        // The client finds out that it was executed.
         Class::TellsNothing(_) if executed => assert_eq!(outcome, Ok(true)),
         Class::TellsNothing(kind) => assert_eq!(outcome, Err(RequestError::NotExecuted(kind))),
         Class::Repeated => unreachable!("survived"),
     }
     let wanted = if outcome.is_ok() { Released::WasLost } else { Released::Released };
     assert_eq!(lease.release().await, Ok(wanted));
-    // Somebody who comes now is not thrown out by a copy of it.
+    // A copy of the forced release does not end the hold of a later owner.
     let next = cell.rival().acquire().await.unwrap();
     cell.heal().await;
     assert_eq!(next.is_held().await, Ok(true));

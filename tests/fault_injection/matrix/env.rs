@@ -1,4 +1,4 @@
-//! Three Redis behind gateways, and what is done for each cell of the matrix.
+//! Three Redis servers behind gateways, and the operations of a cell of the matrix.
 
 use std::env;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use test_support::redis::{Redis, TOKEN};
 use test_support::relay::Relay;
 use test_support::stand::{ANSWERED_ATTEMPT, NativeClient};
 
-/// How long an attempt may take that gets no answer: each test of silence waits for it.
+/// The time for an attempt without a response: each test of silence waits for it.
 const SILENT_ATTEMPT: Duration = Duration::from_secs(5);
-/// How many cells are looked at side by side.
+/// The number of cells that run concurrently.
 const AT_ONCE: usize = 8;
-/// Without `EDGELATCH_FAULTS=all`, one cell of so many is looked at: a prime, so that each action
-/// and each object comes up.
+/// Without `EDGELATCH_FAULTS=all`, one of this many cells is tested: a prime, so that each fault
+/// and each object occurs.
 const THIN: usize = 19;
 
-/// One cell: an object, and what befalls a request about it.
+/// One cell: an object, and the fault of a request about it.
 pub(crate) struct Cell {
     pub(crate) object: Object,
     pub(crate) action: Action,
     pub(crate) times: Times,
     pub(crate) name: String,
-    /// Clients whose gateways do what they should.
+    /// Clients of correct gateways.
     pub(crate) honest: Vec<NativeClient>,
-    /// Clients whose gateways are in between.
+    /// Clients of faulty gateways.
     pub(crate) bad: Vec<NativeClient>,
     relays: Vec<Relay>,
 }
 
-/// Looks at the cells of an operation that make `sense`, and tells how many they were.
+/// Tests the cells of an operation that make `sense`, and prints their number.
 pub(crate) async fn each_cell<F>(
     operation: &str,
     sense: fn(Object, &Action, Times) -> bool,
@@ -55,7 +55,7 @@ where
 {
     let mut ground = [Redis::start().await, Redis::start().await, Redis::start().await];
     for redis in &mut ground {
-        // Known already, so that each call is one request.
+        // The scripts are loaded, so that each call takes one request.
         redis.learn().await;
     }
     let all = env::var("EDGELATCH_FAULTS").is_ok_and(|cells| cells == "all");
@@ -106,17 +106,17 @@ impl Cell {
         Self { object, action, times, name, honest, bad, relays }
     }
 
-    /// What is asked for through the gateways that may fail.
+    /// The lock under test, through the faulty gateways.
     pub(crate) fn lock(&self) -> AnyLock {
         self.object.of(&self.bad, &self.name)
     }
 
-    /// What excludes it, through those that do not.
+    /// A lock that excludes it, through the correct gateways.
     pub(crate) fn rival(&self) -> AnyLock {
         self.object.rival().of(&self.honest, &self.name)
     }
 
-    /// From now on the requests of this operation go wrong: the first, or all.
+    /// From now on the first or all requests of this operation have the fault.
     pub(crate) fn befall(&self, operation: &'static str) {
         for relay in &self.relays {
             let (fault, times) = (self.action.fault.clone(), self.times);
@@ -131,13 +131,13 @@ impl Cell {
         }
     }
 
-    /// How many requests of this operation have come.
+    /// The number of requests of this operation.
     pub(crate) fn seen(&self, operation: &str) -> usize {
         let all = self.relays.iter().flat_map(Relay::seen);
         all.filter(|seen| operation_of(seen.script) == operation).count()
     }
 
-    /// Nothing goes wrong any more; the copies that were kept are delivered.
+    /// Ends all faults and delivers the copies that were kept.
     pub(crate) async fn heal(&self) {
         for relay in &self.relays {
             relay.deliver_copies().await;
@@ -145,18 +145,18 @@ impl Cell {
         }
     }
 
-    /// Others are refused.
+    /// Asserts that another client is refused.
     pub(crate) async fn assert_held(&self) {
         self.object.assert_held(&self.honest, &self.name).await;
     }
 
-    /// Nobody holds any of it.
+    /// Asserts that no client holds any part of it.
     pub(crate) async fn assert_free(&self) {
         self.object.assert_free(&self.honest, &self.name).await;
     }
 }
 
-/// What a script does, whatever the object: all of its name but the first word.
+/// The operation of a script, whatever the object: its name without the first word.
 fn operation_of(script: &str) -> &str {
     script.split_once('_').map_or(script, |(_, operation)| operation)
 }

@@ -1,4 +1,4 @@
-//! Faults while something is held.
+//! Faults while an object is held.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn renewed(cell: Cell) {
     cell.befall("renew");
     let longer = Some(Duration::from_secs(60));
     match (cell.action.class, lease.renew(longer).await) {
-        // One attempt: whoever renews by hand says when to try again.
+        // One attempt: a caller that renews itself decides when to retry.
         (Class::TellsNothing(kind), Err(RequestError::Unreachable(cause))) => {
             assert_eq!(cause, kind);
         }

@@ -1,7 +1,6 @@
-//! The matrix of faults: every object, every operation, every way in which a gateway may fail one
-//! request of it.
+//! The matrix of faults: every object, every operation, and every fault of one of its requests.
 
-// Slow: each test plays many cells on real servers, whose pauses and silence pass in real time.
+// Slow: each test runs many cells on real servers, whose pauses and silences take real time.
 
 mod actions;
 mod ending;

@@ -1,4 +1,4 @@
-//! Everything that can be held, as each client makes it.
+//! Every object that can be held, as each client creates it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use test_support::stand::NativeClient;
 
 pub(crate) type AnyLock = Lock<Reqwest, TokioHost>;
 
-/// What is held.
+/// The kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Object {
     Lock,
@@ -25,7 +25,7 @@ pub(crate) enum Object {
     Read,
     Write,
     Group,
-    /// Two locks that one request takes.
+    /// Two locks that one request acquires.
     Several,
     /// Two locks of different gateways.
     Gathered,
@@ -55,7 +55,7 @@ impl Object {
         Self::Permit,
     ];
 
-    /// The object of this name, of clients of as many gateways as it wants.
+    /// The object of this name, with as many of these clients as it needs.
     pub(crate) fn of(self, clients: &[NativeClient], name: &str) -> AnyLock {
         let client = &clients[0];
         let both_sides = || client.read_write_lock(name, ReadWriteSettings::default()).unwrap();
@@ -82,7 +82,7 @@ impl Object {
         lock.unwrap()
     }
 
-    /// What has to be there before it can be taken.
+    /// Creates what must exist before it can be acquired.
     pub(crate) async fn prepare(self, client: &NativeClient, name: &str) {
         let made = match self {
             Self::Semaphore => client.semaphore(name).unwrap().try_set_permits(1, None).await,
@@ -92,21 +92,21 @@ impl Object {
         assert_eq!(made, Ok(true));
     }
 
-    /// What excludes it: readers let each other in.
+    /// The kind that excludes it: readers do not exclude each other.
     pub(crate) fn rival(self) -> Self {
         if self == Self::Read { Self::Write } else { self }
     }
 
-    /// What can be taken when nothing at all is left of a hold, and not while any of it is.
+    /// Locks that can all be acquired if nothing is left of a hold, and not if any part of it is.
     fn rivals(self, clients: &[NativeClient], name: &str) -> Vec<AnyLock> {
-        // A majority is free also when a node is not.
+        // A red lock can be acquired although one node is held, so each node is tested.
         if self == Self::Red {
             return clients.iter().map(|client| client.lock(name).unwrap()).collect();
         }
         vec![self.rival().of(clients, name)]
     }
 
-    /// What its forced release is called in Redis; `None`: it has none.
+    /// The operation of its forced release in the scripts' names; `None` if it has none.
     pub(crate) fn forced_by(self) -> Option<&'static str> {
         match self {
             Self::Several | Self::Gathered | Self::Red => None,
@@ -115,7 +115,7 @@ impl Object {
         }
     }
 
-    /// Nobody holds any of it.
+    /// Asserts that no client holds any part of it.
     pub(crate) async fn assert_free(self, clients: &[NativeClient], name: &str) {
         for rival in self.rivals(clients, name) {
             let lease = rival.try_acquire().await.unwrap();
@@ -124,7 +124,7 @@ impl Object {
         }
     }
 
-    /// It is held, as others see it.
+    /// Asserts that another client finds it held.
     pub(crate) async fn assert_held(self, clients: &[NativeClient], name: &str) {
         let mut held = 0;
         let rivals = self.rivals(clients, name);
@@ -134,12 +134,12 @@ impl Object {
                 Some(lease) => drop(lease.release().await.unwrap()),
             }
         }
-        // A majority of all is enough for whoever holds a majority.
+        // A holder of a red lock needs only a majority of the nodes.
         assert!(2 * held > rivals.len(), "{self:?}: others get it too");
     }
 }
 
-/// For as long as a test may take.
+/// Options that wait for as long as a test may take.
 pub(crate) fn patient() -> AcquireOptions {
     AcquireOptions::new().wait(Duration::from_secs(60))
 }

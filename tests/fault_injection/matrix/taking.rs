@@ -1,4 +1,4 @@
-//! Faults while something is taken.
+//! Faults while an object is acquired.
 
 use edgelatch::error::FailureKind::TimedOut;
 use edgelatch::error::{AcquireError, RefusalKind};
@@ -20,7 +20,7 @@ async fn tried(cell: Cell) {
     cell.befall("acquire");
     let outcome = cell.lock().try_acquire().await;
     if cell.object == Object::Red && matches!(outcome, Err(AcquireError::Unreachable(TimedOut))) {
-        // A node of a majority gets a second, for which a busy machine may be too slow.
+        // A node of a majority has one second, for which a busy machine may be too slow.
         cell.heal().await;
         return cell.assert_free().await;
     }
@@ -47,7 +47,7 @@ async fn tried(cell: Cell) {
 /// S1, S3, S4, S48.
 #[tokio::test]
 async fn what_is_waited_for_is_got_when_its_holder_goes() {
-    // What is never survived is the matter of a try: nothing comes of waiting longer.
+    // Faults that no retry survives are tested with a try: a longer wait would not help.
     each_cell("wait", |_, action, times| action.is_survived(times), waited_for).await;
 }
 
@@ -79,7 +79,7 @@ async fn given_up(cell: Cell) {
     let outcome = cell.lock().acquire_cancellable(patient(), given_up).await;
     let heard_nothing = matches!(cell.action.fault.answer, Said::Silence);
     match outcome {
-        // The answer was first.
+        // The response came before the cancellation.
         Ok(lease) if !heard_nothing => {
             assert_eq!(lease.release().await, Ok(Released::Released));
         }

@@ -1,6 +1,6 @@
 /**
- * An input, read as choices: every sequence of bytes is a case, and a byte changed is a choice
- * changed.
+ * Reads an input as choices: every sequence of bytes is a case, and a changed byte is a changed
+ * choice.
  */
 
 export class Choices {
@@ -19,7 +19,7 @@ export class Choices {
     return this.#bytes[this.#at++] ?? 0;
   }
 
-  /** One of several. */
+  /** One of several values. */
   one(of) {
     return of[this.byte() % of.length];
   }
@@ -31,7 +31,7 @@ export class Choices {
     return taken;
   }
 
-  /** Any number at all: those on which integers break, or eight bytes of one. */
+  /** Any number: one that is at a limit of integers, or eight bytes of one. */
   number() {
     const kind = this.byte();
     if (kind < 160) return NUMBERS[kind % NUMBERS.length];
@@ -39,14 +39,14 @@ export class Choices {
     return new Float64Array(Uint8Array.from({ length: 8 }, () => this.byte()).buffer)[0];
   }
 
-  /** Any text at all, halves of characters among it. */
+  /** Any text, including lone surrogates. */
   text() {
     const kind = this.byte();
     if (kind < 180) return TEXTS[kind % TEXTS.length];
     return String.fromCharCode(...new Uint16Array(Uint8Array.from({ length: 2 * (kind % 13) }, () => this.byte()).buffer));
   }
 
-  /** Anything that JavaScript has. */
+  /** Any JavaScript value. */
   value() {
     const kind = this.byte() % (ODD.length + 6);
     const all = [

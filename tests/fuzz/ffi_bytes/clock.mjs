@@ -1,6 +1,6 @@
 /**
- * Time that passes when it is told to: timers and both clocks of the runtime. To be imported before
- * the package.
+ * Time that a test controls: timers and both clocks of the runtime. Must be imported before the
+ * package.
  */
 
 const timers = new Map();
@@ -16,7 +16,7 @@ globalThis.clearTimeout = (timer) => timers.delete(timer);
 Object.defineProperty(performance, "now", { value: () => now });
 Date.now = () => WALL + now;
 
-/** The next timer goes off; false when there is none. */
+/** Fires the next timer; returns false if there is none. */
 export function passes() {
   let next;
   for (const [id, timer] of timers) if (!next || timer.at < next.timer.at) next = { id, timer };
@@ -27,9 +27,9 @@ export function passes() {
   return true;
 }
 
-/** Whoever still waits for a time has waited in vain. */
+/** Discards all timers. */
 export const forgetAll = () => timers.clear();
 
 const turn = globalThis.setImmediate;
-/** Everything that can be done without time passing. */
+/** Completes everything that can be done without time passing. */
 export const settled = () => new Promise((done) => turn(done));

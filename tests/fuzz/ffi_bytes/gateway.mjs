@@ -1,20 +1,23 @@
-/** A gateway that answers as an input chooses: right, wrong, in part, with any bytes, or never. */
+/**
+ * A gateway that responds as an input chooses: correctly, wrongly, in part, with any bytes, or
+ * never.
+ */
 
 import { readFileSync } from "node:fs";
 
 const vectors = JSON.parse(readFileSync(new URL("../../vectors/upstash.json", import.meta.url), "utf8"));
-/** What gateways were heard to answer. */
+/** Recorded responses of gateways. */
 const RECORDED = vectors.conversations.flatMap(({ answers }) => answers).filter(({ body }) => typeof body === "string");
 const CODES = [1, 1, 1, 2, 0, 3, -1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -11, 99];
 const VALUES = ["1700000000000000", "1700000000000001", "1", "0", "", "9007199254740992", "1,1,1", "1,1,1,1,1", "null", '"x"', "{", "x"];
 const FEW = new Set([204, 205, 304]);
 const never = () => new Promise(() => {});
 
-/** What a script answers: the echo stands in front of its arguments. */
+/** A script's reply; its echo is the first argument after the keys. */
 const echo = (words) => words[3 + Number(words[2])];
 const reply = (words, code, value, ms) => ({ result: [code, value, ms, 1_700_000_000_000, echo(words)] });
 
-/** One that does what it should: everything is granted, and given back. */
+/** A correct gateway: it grants and releases everything. */
 export const good = async (url, { body }) => {
   const words = JSON.parse(body);
   const all = url.endsWith("/pipeline") ? words : [words];
@@ -23,7 +26,7 @@ export const good = async (url, { body }) => {
 };
 
 export class Gateway {
-  /** Whether it has ever granted anything. */
+  /** Whether it has granted anything. */
   hasGranted = false;
   #choices;
 
@@ -43,7 +46,7 @@ export class Gateway {
     if (kind === 4) return this.#response(choices.bytes(200));
     if (kind === 5) return this.#response(new TextEncoder().encode(choices.one(RECORDED).body.replace("$echo", "00000000000000ff")));
     const answer = new TextEncoder().encode(JSON.stringify(this.#answer(JSON.parse(body), url)));
-    // One byte of it is another.
+    // One byte of it is changed.
     if (kind === 6 && answer.length) answer[choices.byte() % answer.length] = choices.byte();
     if (kind === 7) return this.#response(answer.slice(0, choices.byte()));
     return kind === 8 ? this.#response(answer) : Promise.resolve(new Response(answer));

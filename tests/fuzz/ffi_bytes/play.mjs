@@ -1,6 +1,6 @@
 /**
- * One case: anything is called with anything, and each call ends in a result or in an error of
- * ours.
+ * One case: calls any function with any arguments; each call ends in a result or in an edgelatch
+ * error.
  */
 
 import { passes, settled } from "./clock.mjs";
@@ -11,10 +11,12 @@ import { Gateway, good } from "./gateway.mjs";
 
 const TOKEN = "s3cret-t0ken";
 const URL_ = "https://gateway.example";
-/** So many timers may go off before a call is called off, and before it has to have ended. */
+/**
+ * The number of timers that may fire before a call is aborted, and again before it must have ended.
+ */
 const STEPS = 150;
 /**
- * The options of one method or another, together: an option that a method does not have is refused
+ * Combinations of options that a method accepts: an option that a method does not have is rejected
  * before all others are read.
  */
 const OPTIONS = [
@@ -29,16 +31,16 @@ export const ok = (holds, what) => {
   if (!holds) throw new Error(`it does not hold: ${what}`);
 };
 
-/** Everything that was heard: which question, and what came of it. */
+/** Runs a case; returns every method that was called, with its outcome. */
 export async function play(choices) {
   const heard = new Set();
   const gateway = new Gateway(choices);
   const off = new AbortController();
   const told = { heard, gateway, off, choices };
-  // The first one starts the module.
+  // The first client starts the module.
   connect({ url: URL_, token: TOKEN, fetch: good });
   await (choices.byte() % 2 ? behind(told) : before(told));
-  // Whatever has happened, it goes on to work for others.
+  // After any case the module still works for other clients.
   const locks = connect({ url: URL_, token: TOKEN, fetch: good });
   const lease = await ended(locks.lock("job").acquire(), told);
   ok(lease.token === 1_700_000_000_000_000, "a lock is had after this");
@@ -47,7 +49,9 @@ export async function play(choices) {
   return heard;
 }
 
-/** The functions of the WebAssembly, given what options.js would have refused as well. */
+/**
+ * Calls the functions of the WebAssembly module, also with arguments that options.js would reject.
+ */
 async function behind(told) {
   const { choices, gateway } = told;
   const numbers = (most) => Float64Array.from({ length: choices.byte() % (most + 1) }, () => choices.number());
@@ -76,7 +80,7 @@ async function behind(told) {
   }
 }
 
-/** The methods that users call, with values of any kind. */
+/** Calls the methods of the API with values of any kind. */
 async function before(told) {
   const { choices, gateway } = told;
   const things = [connect({ url: URL_, token: TOKEN, fetch: gateway.fetch })];
@@ -95,7 +99,7 @@ async function before(told) {
   }
 }
 
-/** What an object of ours has. */
+/** The members of an edgelatch object. */
 function members(of) {
   const names = new Set();
   for (let proto = of; typeof of === "object" && proto && proto !== Object.prototype; proto = Object.getPrototypeOf(proto)) {
@@ -118,7 +122,7 @@ function value({ choices, off }, things) {
   return options;
 }
 
-/** Does it at once. */
+/** Makes the call at once. */
 function attempt(told, name, call) {
   try {
     const result = call();
@@ -129,7 +133,7 @@ function attempt(told, name, call) {
   }
 }
 
-/** Waits for what comes of it, and calls it off when it takes too long. */
+/** Awaits the outcome; aborts the call if it takes too long. */
 async function outcome(asked, told, name) {
   try {
     const answer = await ended(asked, told);
@@ -140,7 +144,7 @@ async function outcome(asked, told, name) {
   }
 }
 
-/** Lets time pass until it has ended. What nobody can call off may last. */
+/** Lets time pass until it has ended. A call that cannot be aborted may last. */
 async function ended(asked, { off }) {
   let end;
   asked.then(
@@ -156,7 +160,7 @@ async function ended(asked, { off }) {
   }
 }
 
-/** An error of ours, with nothing in it that is secret; or what the case itself has thrown. */
+/** Whether it is an edgelatch error without a secret in it, or what the case itself has thrown. */
 function isOurs(error, { heard }, name) {
   const isThrown = error instanceof RangeError && error.message === "thrown on purpose";
   if (isThrown) return heard.add(`${name}: thrown`);

@@ -1,7 +1,7 @@
 /**
- * Fuzzes what JavaScript reaches of the WebAssembly, until the time is over or something does not
- * hold: `--seconds=30`, `--executions=1000`, or one file with an input. Inputs are changed at
- * random, and kept where something comes of them that has not come of any before.
+ * Fuzzes the WebAssembly functions that JavaScript can reach, until the time is over or an
+ * assertion fails: `--seconds=30`, `--executions=1000`, or one file with an input. It changes
+ * inputs at random, and keeps those with an outcome that has not occurred before.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -15,7 +15,7 @@ import { play } from "./play.mjs";
 
 const REGRESSIONS = fileURLToPath(new URL("../regressions/ffi_bytes", import.meta.url));
 const INPUT_MAX = 300;
-/** The same seed makes up the same inputs. */
+/** The same seed generates the same inputs. */
 const random = below(Number(process.env.EDGELATCH_FUZZ_SEED ?? randomBytes(4).readUInt32LE()));
 const begun = process.hrtime.bigint();
 const seconds = () => Number(process.hrtime.bigint() - begun) / 1e9;
@@ -28,7 +28,7 @@ let current;
 process.on("uncaughtException", found);
 process.on("unhandledRejection", found);
 
-/** What something was found by before, and some inputs at first. */
+/** The inputs of earlier findings, and some initial ones. */
 function* beginning() {
   let files = [];
   try {
@@ -48,7 +48,7 @@ async function tried(input) {
   return known.size > before;
 }
 
-/** Mulberry32: whole numbers below the one that is asked for. */
+/** Mulberry32: whole numbers below the argument. */
 function below(state) {
   return (most) => {
     state = (state + 0x6d2b79f5) | 0;
@@ -58,7 +58,7 @@ function below(state) {
   };
 }
 
-/** The input, a little different. */
+/** The input with a few random changes. */
 function changed(input) {
   const bytes = [...input];
   for (let count = 1 + random(4); count > 0; count--) {

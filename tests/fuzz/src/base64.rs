@@ -1,4 +1,4 @@
-//! What is written in base64: what a Webdis asks of whoever asks, and the name of a group's value.
+//! Base64: the credentials for a Webdis, and the names of a group's values.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -12,7 +12,7 @@ use highway::{HighwayHash as _, HighwayHasher, Key};
 
 use crate::kit::{field, granted, inspect, name};
 
-/// Redisson's.
+/// Redisson's key.
 const KEY: Key = Key([
     0x9e37_79b9_7f4a_7c15,
     0xf39c_c060_5ced_c834,
@@ -52,7 +52,7 @@ fn value(value: &[u8]) {
     let grant = granted(target.clone(), LeaseTime::DEFAULT, Instant::from_millis(0, 0));
     let call = target.release(inspect(1).request, grant.bound, grant.owner);
     let [high, low] = HighwayHasher::new(KEY).hash128(value);
-    // Redisson writes the two halves one behind the other, the largest byte first.
+    // Redisson writes the two halves one after the other, big-endian.
     let hash = [high.to_be_bytes(), low.to_be_bytes()].concat();
     let wanted = STANDARD_NO_PAD.encode(hash);
     let written = call.args().contains(&wanted);

@@ -1,15 +1,16 @@
-//! What an error means: never that something was done, a clear no only where it is one, and nothing
-//! of its text is told.
+//! The meaning of an error: never that a call was executed, a clear refusal only where it is one,
+//! and without any part of its text.
 //!
-//! The first two bytes are the status, the third says which dialect and what the rest is: the text
-//! of an error, or a body.
+//! The first two bytes are the status, the third selects the dialect and the kind of the rest: the
+//! text of an error, or a body.
 
 use edgelatch::error::{FailureKind, RefusalKind};
 use edgelatch::protocol::exchange::Answer;
 
 use crate::kit::{converse, gateway, inspect, recorded, response};
 
-/// The errors of Redis that say that nothing was done, by the rooms of `src/protocol/README.md`.
+/// The errors of Redis that mean that nothing was executed, by the section of
+/// `src/protocol/README.md`.
 const CLEAR: [(&str, RefusalKind); 15] = [
     ("WRONGPASS", RefusalKind::Unauthorized),
     ("NOAUTH", RefusalKind::Unauthorized),
@@ -27,7 +28,7 @@ const CLEAR: [(&str, RefusalKind); 15] = [
     ("MOVED", RefusalKind::Unavailable),
     ("CROSSSLOT", RefusalKind::Other),
 ];
-/// Something that nobody may ever read in a message.
+/// A text that must never appear in a message.
 const SECRET: &str = "s3cret-of-{invoice:42}";
 
 pub(crate) fn run(input: &[u8]) {
@@ -63,7 +64,7 @@ pub(crate) fn run(input: &[u8]) {
     tells_nothing(status, webdis);
 }
 
-/// An error in the words of a dialect.
+/// An error in a dialect's form.
 fn error(webdis: bool, text: &str) -> Vec<u8> {
     let body = if webdis {
         serde_json::json!({ "EVALSHA": [false, text] })
@@ -73,7 +74,7 @@ fn error(webdis: bool, text: &str) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// Whether a word in capitals stands there, with nothing of its kind around it.
+/// Whether the text contains the word in capitals, and not as part of a longer one.
 fn says(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_ascii_uppercase()).any(|part| part == word)
 }
@@ -94,7 +95,7 @@ fn clear_no(kind: RefusalKind, code: &str, status: u16, text: &str) {
         text.starts_with(code) || text.split_whitespace().next() == Some(code),
         "{code} of {text}"
     );
-    // No word of Redis: a gateway that failed may have done it before.
+    // Not an error of Redis: a gateway that failed may have executed the call before.
     assert!(status < 500 && status != 429, "{text} at {status} tells nothing");
     match kind {
         RefusalKind::Unauthorized => assert!([401, 403].contains(&status)),
@@ -122,7 +123,7 @@ fn unclear(kind: FailureKind, status: u16) {
     }
 }
 
-/// A text that quotes what was sent, as Redis' own do.
+/// Checks that no part of a text is shown that quotes the request, as Redis' own errors do.
 fn tells_nothing(status: u16, webdis: bool) {
     for text in [format!("ERR {SECRET}"), SECRET.to_owned(), format!("WRONGTYPE {SECRET}")] {
         let body = error(webdis, &text);

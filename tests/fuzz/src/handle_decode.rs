@@ -1,7 +1,7 @@
-//! What stands for a hold and comes from outside: the id of a permit, the token of a grant, and
-//! what Redis tells of a state.
+//! References to holds that come from outside: the id of a permit, the token of a grant, and the
+//! reply about a state.
 //!
-//! No lease has a serialised form: these are what is read in its place.
+//! A lease has no serialised form: these are read in its place.
 
 use edgelatch::machine::{
     Acquire, Input, LockState, Machine as _, Output, PermitsState, SemaphoreState, number,
@@ -22,7 +22,7 @@ pub(crate) fn run(input: &[u8]) {
     state(text);
 }
 
-/// One spelling, all of which counts, and which nobody reads in a message.
+/// An id has one spelling, all of it is significant, and no message shows it.
 fn permit(text: &str) {
     let is_id = text.len() == 32 && text.bytes().all(|byte| b"0123456789abcdef".contains(&byte));
     match PermitId::parse(text) {
@@ -40,7 +40,7 @@ fn permit(text: &str) {
     }
 }
 
-/// A grant has a token of its one spelling, or it is none.
+/// A grant has a token in its one spelling; otherwise it is not a grant.
 fn token(text: &str) {
     let now = Instant::from_millis(0, 0);
     let spec = acquisition(lock("x"), LeaseTime::DEFAULT);
@@ -56,7 +56,7 @@ fn token(text: &str) {
         .filter(|number: &u64| (1..=max).contains(number) && number.to_string() == text);
     match machine.poll(now) {
         Output::Done(Ok(grant)) => assert_eq!(Some(grant.token.as_u64()), wanted),
-        // What may be held is given back.
+        // A hold that may exist is released.
         Output::Call { script, .. } => {
             assert_eq!((script.script().name, wanted), ("lock_release", None));
         }
@@ -64,7 +64,7 @@ fn token(text: &str) {
     }
 }
 
-/// Numbers with commas between them.
+/// Numbers separated by commas.
 fn state(text: &str) {
     let reply =
         Reply { code: Code::Done, value: text.into(), ms: 7, server_ms: 1, acknowledged: None };
@@ -96,7 +96,7 @@ fn state(text: &str) {
     assert_eq!(number(&reply).ok(), text.parse().ok());
 }
 
-/// A hint: whatever was published, no lease comes of it that could not be asked for.
+/// A message is only a hint: whatever was published, the client acquires nothing without a request.
 fn published(payload: &[u8]) {
     let message = Message::read(payload);
     for wakes in [Wakes::One, Wakes::Permits(2), Wakes::All] {

@@ -1,4 +1,4 @@
-//! Inputs that are known: those that mean something, and those that something was found by.
+//! Known inputs: valid ones, and those of earlier findings.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::Target;
 
 impl Target {
-    /// What a fuzzer begins with: what means something, and whatever something was found by.
+    /// The fuzzer's initial inputs: valid ones, and those of earlier findings.
     pub fn known_inputs(&self) -> Vec<Vec<u8>> {
         let found = self.regressions().into_iter().map(|file| read(&file));
         (self.seeds)().into_iter().chain(found).collect()
@@ -16,7 +16,7 @@ impl Target {
     /// Writes them as files into a folder.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn write_seeds(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         let mut inputs = self.known_inputs().into_iter().enumerate();
@@ -24,8 +24,8 @@ impl Target {
             .try_for_each(|(number, input)| fs::write(folder.join(format!("seed-{number}")), input))
     }
 
-    /// The files by which something was found, in hexadecimal digits: `cargo xtask fuzz` writes
-    /// them.
+    /// The inputs of earlier findings, in hexadecimal digits: `cargo xtask fuzz` writes these
+    /// files.
     fn regressions(&self) -> Vec<PathBuf> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(self.name);
         let entries = fs::read_dir(folder).into_iter().flatten();
@@ -35,7 +35,7 @@ impl Target {
     }
 }
 
-/// The bytes of a file in hexadecimal digits, which may stand in several lines.
+/// The bytes of a file of hexadecimal digits, which may have several lines.
 fn read(file: &Path) -> Vec<u8> {
     let text =
         fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -61,7 +61,7 @@ mod tests {
         }
     }
 
-    // Slow: ten targets get every beginning of each of their first 50 known inputs.
+    // Slow: ten targets get every prefix of each of their first 50 known inputs.
     #[test]
     fn whatever_is_cut_off_passes_every_target() {
         for target in &TARGETS {

@@ -1,4 +1,4 @@
-//! Gateways, calls and conversations, made the only way in which a program can.
+//! Gateways, calls and conversations. All come from a state machine, as in a program.
 
 use arbitrary::Unstructured;
 use edgelatch::LockName;
@@ -16,7 +16,7 @@ use edgelatch::time::Instant;
 use edgelatch::timing::{AttemptTime, LeaseTime, Patience, Replicas};
 use serde_json::Value;
 
-/// What the first request of [`inspect`] is known by, as in `tests/vectors`.
+/// The echo of the first request of [`inspect`], as in `tests/vectors`.
 pub(crate) const ECHO: &str = "00000000000000ff";
 
 pub(crate) fn gateway(webdis: bool) -> Gateway {
@@ -32,19 +32,19 @@ pub(crate) fn lock(text: &str) -> Target {
     Target::Lock(LockCalls::new(name(text), Publish::Plain))
 }
 
-/// Entropy of which the first request is known by this number.
+/// Entropy whose first request id has this number.
 pub(crate) fn entropy(request: u64) -> Entropy {
     let mut bytes = [7; 32];
     bytes[16..24].copy_from_slice(&request.wrapping_sub(1).to_le_bytes());
     Entropy::new(bytes)
 }
 
-/// A question about a lock, whose request has this number.
+/// An inspection of a lock, whose request id has this number.
 pub(crate) fn inspect(request: u64) -> ScriptCall {
     asked(request, |request| lock("invoice:42").inspect(request, None))
 }
 
-/// What is asked under the request id of this number.
+/// The call that `call` makes with the request id of this number.
 pub(crate) fn asked(number: u64, call: impl FnOnce(RequestId) -> ScriptCall) -> ScriptCall {
     let mut question = Question::new(call, AttemptTime::DEFAULT, entropy(number));
     match question.poll(Instant::from_millis(0, 0)) {
@@ -53,23 +53,23 @@ pub(crate) fn asked(number: u64, call: impl FnOnce(RequestId) -> ScriptCall) -> 
     }
 }
 
-/// How a call is answered whose replies name it.
+/// The echo in the replies to a call.
 pub(crate) fn echo(call: &ScriptCall) -> &str {
     &call.args()[0]
 }
 
-/// The field of an owner, as Redis has it.
+/// The field of an owner, as Redis stores it.
 pub(crate) fn field(owner: OwnerId) -> String {
     let call = asked(1, |request| lock("x").inspect(request, Some(owner)));
     call.args()[4].clone()
 }
 
-/// A lock's acquisition that waits for nothing.
+/// An acquisition that does not wait.
 pub(crate) fn acquisition(target: Target, lease: LeaseTime) -> AcquireSpec {
     AcquireSpec { lease, ..AcquireSpec::new(target, Patience::Once) }
 }
 
-/// A try of a lock that waits for one replica.
+/// A try for a lock that waits for one replica.
 pub(crate) fn replicated(request: u64) -> ScriptCall {
     let spec = AcquireSpec {
         replicas: Replicas::new(1).ok(),
@@ -82,7 +82,7 @@ pub(crate) fn replicated(request: u64) -> ScriptCall {
     }
 }
 
-/// What is granted at once, at this time.
+/// A grant of an acquisition that starts and is granted at `now`.
 pub(crate) fn granted(target: Target, lease: LeaseTime, now: Instant) -> Grant {
     let mut machine = Acquire::new(acquisition(target, lease), entropy(1), None, now);
     let Output::Call { call, .. } = machine.poll(now) else { panic!("it begins by asking") };
@@ -95,7 +95,7 @@ pub(crate) fn granted(target: Target, lease: LeaseTime, now: Instant) -> Grant {
     }
 }
 
-/// What came of one call that is always answered alike, and how many requests it took.
+/// The outcome of one call whose every request gets this response, and the number of requests.
 pub(crate) fn converse(
     gateway: &Gateway,
     call: &ScriptCall,
@@ -121,7 +121,7 @@ pub(crate) fn response(status: u16, body: &[u8]) -> Response {
     Response::new(status, body)
 }
 
-/// The refusal that an error of Redis is read as.
+/// The refusal that an error of Redis is decoded to.
 pub(crate) fn refusal(error: &str) -> Refusal {
     let body = serde_json::json!({ "error": error }).to_string();
     match converse(&gateway(false), &inspect(1), &response(400, body.as_bytes()), |_| {}).0 {
@@ -130,7 +130,7 @@ pub(crate) fn refusal(error: &str) -> Refusal {
     }
 }
 
-/// Failures of each kind.
+/// A failure of each kind.
 pub(crate) const FAILURES: [FailureKind; 6] = [
     FailureKind::NotSent,
     FailureKind::Broken,
@@ -140,7 +140,7 @@ pub(crate) const FAILURES: [FailureKind; 6] = [
     FailureKind::Garbled { status: 200 },
 ];
 
-/// The statuses and bodies that the vectors of a dialect are answered with.
+/// The statuses and bodies of the responses in a dialect's vectors.
 pub(crate) fn recorded(webdis: bool) -> Vec<(u16, String)> {
     let text = if webdis {
         include_str!("../../vectors/webdis.json")
@@ -157,12 +157,12 @@ pub(crate) fn recorded(webdis: bool) -> Vec<(u16, String)> {
     told.collect()
 }
 
-/// One of several, as the input says.
+/// One of several values, chosen by the input.
 pub(crate) fn one_of<T: Copy>(input: &mut Unstructured<'_>, of: &[T]) -> T {
     input.choose(of).copied().unwrap_or(of[0])
 }
 
-/// Any number up to this, as the input says; 0 once it is used up.
+/// A number up to `most`, chosen by the input; 0 once the input is used up.
 pub(crate) fn up_to(input: &mut Unstructured<'_>, most: u64) -> u64 {
     input.int_in_range(0..=most).unwrap_or(0)
 }

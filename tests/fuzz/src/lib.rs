@@ -1,8 +1,8 @@
-//! What the fuzzers run: for each border that data crosses, what must hold whatever comes. `cargo
-//! xtask fuzz` runs them, and the tests replay what was found before.
+//! The fuzz targets: for each boundary that data crosses, what must hold for any data. `cargo xtask
+//! fuzz` runs them, and the tests replay earlier findings.
 //!
-//! A target takes bytes and panics when something does not hold. The measure is another library
-//! where there is one, and else what the documents promise, said once more in a few lines.
+//! A target takes bytes and panics when an assertion fails. The reference is another library where
+//! there is one, and otherwise what the documents promise, in a few lines of code.
 
 #![expect(
     clippy::expect_used,
@@ -26,18 +26,18 @@ mod strict;
 mod time_math;
 mod url_build;
 
-/// One border, and what crosses it.
+/// One boundary, and the data that crosses it.
 #[derive(Debug)]
 pub struct Target {
-    /// The name by which it is run, and that of the folder with what was found.
+    /// The name of the target, and of the folder with its findings.
     pub name: &'static str,
-    /// Inputs of a fixed run, half a minute of one core at most. Fewer where coverage stops growing
-    /// earlier: twice the number after which no new edge was reached. With one seed they are the
-    /// same inputs everywhere.
+    /// The number of inputs of a fixed run: half a minute of one core at most. Fewer where coverage
+    /// stops growing earlier: twice the number after which no new edge was reached. With one seed
+    /// the inputs are the same everywhere.
     pub executions: u32,
-    /// Takes one input; panics when something does not hold.
+    /// Runs one input; panics when an assertion fails.
     pub run: fn(&[u8]),
-    /// Inputs that mean something, to begin with.
+    /// Valid inputs to start with.
     seeds: fn() -> Vec<Vec<u8>>,
 }
 
@@ -52,7 +52,7 @@ macro_rules! targets {
     };
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 10] = targets![
     base64: 1_100_000,
     classify_error: 400_000,

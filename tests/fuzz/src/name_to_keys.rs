@@ -1,6 +1,6 @@
-//! Names and their keys: two names have no key in common, and all keys of a name lie in its slot.
+//! Names and their keys: two names have no key in common, and all keys of a name are in its slot.
 //!
-//! Two names, with a line feed between them.
+//! The input is two names, with a line feed between them.
 
 use std::collections::BTreeSet;
 
@@ -30,14 +30,14 @@ pub(crate) fn run(input: &[u8]) {
     if one == other {
         assert_eq!(keys, others);
     } else if is_inside(&one, &other) || is_inside(&other, &one) {
-        // Whoever calls a lock as Redisson calls one of another's keys has asked for it, in
-        // Redisson as here.
+        // A lock that is named like one of another lock's keys may collide with it, in Redisson as
+        // here.
     } else {
         assert!(common.is_empty(), "{one:?} and {other:?} have {common:?}");
     }
 }
 
-/// What `LockName` promises.
+/// The promise of `LockName`.
 fn is_name(name: &str) -> bool {
     let tag = match (name.find('{'), name.find('}')) {
         (None, None) => true,
@@ -48,16 +48,15 @@ fn is_name(name: &str) -> bool {
     (1..=512).contains(&name.len()) && tag && !taken && !name.contains(char::is_control)
 }
 
-/// Whether the other name begins with the one in braces: then its slot is the same, and its keys
-/// may be.
+/// Whether `other` begins with `one` in braces: then both have the same slot, and may have the same
+/// keys.
 fn is_inside(one: &LockName, other: &LockName) -> bool {
     let (one, other) = (one.as_str(), other.as_str());
     let form = if one.contains('{') { one.to_owned() } else { format!("{{{one}}}") };
     other.strip_prefix(&form).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
-/// The fence of a key of the caller's own lies where the key does, and is no other key of
-/// anybody's.
+/// The fence of a caller's own key is in the slot of the key, and is no other caller's key.
 fn guarded(text: &str) {
     let Ok(key) = GuardKey::parse(text) else { return };
     let call = GuardCalls::new(key, GuardMemory::DEFAULT).newest(inspect(1).request);
@@ -109,7 +108,7 @@ fn keys(name: &LockName) -> BTreeSet<String> {
     keys
 }
 
-/// Everything that can be held under a name.
+/// Every target that can be held under a name.
 pub(crate) fn targets(name: &LockName) -> [Target; 7] {
     let plain = Publish::Plain;
     let group = GroupCalls::new(name.clone(), ["a", "b"], PeerSkew::DEFAULT, plain).unwrap();
@@ -159,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// What names and keys are made of.
+    /// The parts of names and keys.
     const PARTS: [&str; 14] = [
         "a", "b", ":", "{a}", "{b}", "{a:b}", "held", "timeout", "beat", "seat", "watch", "epoch",
         "token", "fence",

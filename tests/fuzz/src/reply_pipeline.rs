@@ -1,7 +1,7 @@
-//! The answer to several commands in one request: to each its own, or one to all; and to a script
-//! with the wait for its replicas.
+//! The response to several commands in one request: one reply for each, or one for all; and the
+//! reply of a script with its wait for replicas.
 //!
-//! The first byte says which of both, and which status.
+//! The first byte selects which of both, and the status.
 
 use edgelatch::error::{FailureKind, RefusalKind};
 use edgelatch::protocol::exchange::{Answer, Exchange, Step};
@@ -51,7 +51,7 @@ fn several(response: &Response) {
     }
 }
 
-/// What it says of a call is for that call.
+/// A call's reply belongs to that call.
 fn own_answer(answer: &Response, call: &edgelatch::protocol::script::ScriptCall) {
     let (end, _) = converse(&gateway(false), call, answer, |_| {});
     if let Answer::Reply(reply) = end {
@@ -65,7 +65,7 @@ fn own_answer(answer: &Response, call: &edgelatch::protocol::script::ScriptCall)
 fn assert_one_for_all(answers: &Answers, response: &Response) {
     let status = response.status;
     match answers {
-        // Of a refused token, and of a web page, each call is told alike.
+        // Each call gets the same answer if the token was refused or the response is a web page.
         Answers::All(Ok(_)) => {
             let body = response.body.trim_ascii_start().to_ascii_lowercase();
             let is_page = body.starts_with(b"<!doctype html") || body.starts_with(b"<html");
@@ -105,7 +105,8 @@ fn with_replicas(response: &Response) {
         (Answer::Reply(reply), Some((Ok(cells), replicas))) => {
             assert!((200..300).contains(&response.status));
             assert_eq!(cells.last(), Some(&Cell::Text(echo(&call).to_owned())));
-            // What is no number was not counted; and none is counted that did not acknowledge.
+            // A cell that is no number is not a count; and no replica is counted that did not
+            // acknowledge.
             let count = match replicas.as_deref() {
                 Ok([Cell::Int(count)]) => u32::try_from(*count).ok(),
                 Ok([Cell::Text(count)]) => count.parse().ok(),
@@ -114,7 +115,7 @@ fn with_replicas(response: &Response) {
             assert_eq!(reply.acknowledged, count);
         }
         (Answer::Reply(reply), two) => panic!("{reply:?} out of {two:?}"),
-        // That it cannot wait is known where it has no such path.
+        // The gateway is known to lack the wait if it has no such path.
         (Answer::Refused(refusal), None) if refusal.kind() == RefusalKind::Unsupported => {
             let unknown =
                 String::from_utf8_lossy(&response.body).to_lowercase().contains("unknown");

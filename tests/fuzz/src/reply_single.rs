@@ -1,6 +1,7 @@
-//! The body of one answer, in either dialect: read as another library reads it, or not at all.
+//! The body of one response, in either dialect: decoded as another library decodes it, or not at
+//! all.
 //!
-//! The first byte says which dialect and which status.
+//! The first byte selects the dialect and the status.
 
 use edgelatch::protocol::exchange::Answer;
 use edgelatch::protocol::reply::{Cell, Reply};
@@ -18,7 +19,7 @@ pub(crate) fn run(input: &[u8]) {
     let (answer, requests) = converse(&gateway, &call, &response(status, body), |_| {});
     assert!((1..=3).contains(&requests), "{requests} requests");
 
-    // It has a verb for the hash and one for the text, and asks by the hash first.
+    // Webdis has a verb for the hash and one for the source; the hash is sent first.
     let read = |text: &str| {
         if webdis { strict::webdis("EVALSHA", text) } else { strict::upstash(text) }
     };
@@ -35,7 +36,8 @@ pub(crate) fn run(input: &[u8]) {
             assert!(!counts || reply.is_none(), "{reply:?} is {answer:?}");
             assert!(matches!(answer, Answer::Failed(_)), "{answer:?}");
         }
-        // Two verbs: an error that asks for the text is not of the verb that is asked with then.
+        // Two verbs: an error that requests the source does not have the verb of the second
+        // request.
         (Answer::Refused(refusal), None) => {
             let empty = webdis && requests == 1 && body.is_empty();
             assert!(requests > 1 || empty, "{refusal:?} out of nothing");
@@ -45,7 +47,7 @@ pub(crate) fn run(input: &[u8]) {
     assert_eq!(counts && is_reply(body, webdis, echo(&call)), matches!(answer, Answer::Reply(_)));
 }
 
-/// The frame of `src/protocol/README.md`, said once more.
+/// The frame of `src/protocol/README.md`, implemented again.
 fn assert_told(reply: &Reply, cells: &[Cell], echo: &str) {
     let [code, Cell::Text(value), ms, server_ms, Cell::Text(echoed)] = cells else {
         panic!("{cells:?} is a reply")
@@ -56,7 +58,7 @@ fn assert_told(reply: &Reply, cells: &[Cell], echo: &str) {
     assert_eq!(i64::try_from(reply.server_ms).ok(), number(server_ms));
 }
 
-/// Whether there is a reply in it, by the same frame.
+/// Whether the body contains a reply, by the same frame.
 fn is_reply(body: &[u8], webdis: bool, echo: &str) -> bool {
     let Ok(text) = std::str::from_utf8(body) else { return false };
     let said = if webdis { strict::webdis("EVALSHA", text) } else { strict::upstash(text) };
@@ -84,7 +86,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         .into_iter()
         .flatten()
         .map(|(webdis, body)| [&[u8::from(webdis)], body.as_bytes()].concat());
-    // As in JSONTestSuite: what readers of JSON do not agree on.
+    // As in JSONTestSuite: cases on which JSON parsers disagree.
     let odd = [
         r#"{"result":[1,"12",3,4,"00000000000000ff"]}"#,
         r#"{"result":[1,"12",3,4,"00000000000000ff"],"result":[0,"12",3,4,"00000000000000ff"]}"#,

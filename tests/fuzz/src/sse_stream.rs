@@ -1,7 +1,7 @@
-//! A stream of messages: however it is cut into pieces it says the same, and nothing that is not of
-//! its channel.
+//! A stream of messages: it has the same meaning however it is split into chunks, and contains no
+//! message of another channel.
 //!
-//! The first byte says which dialect and which channel, the second how the rest is cut.
+//! The first byte selects the dialect and the channel, the second one how the rest is split.
 
 use edgelatch::protocol::calls::{LockCalls, Target, Topic};
 use edgelatch::protocol::gateway::{Frames, Heard};
@@ -74,11 +74,11 @@ fn lines(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
             let Some(Heard::Message(read)) = wanted.next() else {
                 panic!("a message is not heard")
             };
-            // What is longer is no number of ours.
+            // A longer payload is not a number.
             if payload.len() <= 20 {
                 let payload = payload.strip_prefix(b"\"").unwrap_or(payload);
                 let digits = payload.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                // What no number of ours can be is the largest.
+                // A number that is out of range counts as the largest.
                 let all = std::str::from_utf8(&payload[..digits]).unwrap();
                 let number = if digits == 0 { 0 } else { all.parse().unwrap_or(u64::MAX) };
                 assert_eq!((usize::from(read.digits), read.number), (digits, number));
@@ -88,15 +88,15 @@ fn lines(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
     assert_eq!(wanted.next(), None, "what no line says");
 }
 
-/// One object behind the other, as another library reads them. Of those that are spelt as Webdis
-/// spells them none is missed, and no other is heard.
+/// One object after the other, as another library reads them. Every object that is spelt as Webdis
+/// spells it is received, and no other.
 fn objects(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
     let key = format!("{word}subscribe").to_uppercase();
     let (mut least, mut most) = (0, 0);
     let mut begin = 0;
     let mut all = Deserializer::from_slice(bytes).into_iter::<Value>();
     while let Some(object) = all.next() {
-        // From there on nobody can say where an object ends.
+        // After an error the end of an object is unknown.
         let Ok(object) = object else { return };
         let written = bytes[begin..all.byte_offset()].trim_ascii();
         begin = all.byte_offset();
@@ -131,7 +131,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         [&[2, 7], line(odd, "").as_bytes()].concat(),
         [&[1, 3], object(channel, "", "SUBSCRIBE").as_bytes()].concat(),
         [&[5, 50], object(channel, "s", "SSUBSCRIBE").as_bytes()].concat(),
-        // What stands in a text ends nothing, nor does it begin anything.
+        // Braces and escapes inside a string neither start nor end an object.
         [&[1, 9][..], br#"{"x":"\"{\\"}"#, object(channel, "", "SUBSCRIBE").as_bytes()].concat(),
         [&[3, 11], object(odd, "", "SUBSCRIBE").as_bytes()].concat(),
     ]

@@ -1,5 +1,4 @@
-//! How another library reads the answers of gateways: strictly, and with every field where it
-//! stands.
+//! Another library's reading of a gateway's response: strict, and with every field in its place.
 
 use std::fmt;
 
@@ -8,10 +7,10 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::from_str;
 use serde_json::value::RawValue;
 
-/// How deep what is passed over may be nested.
+/// The largest depth of skipped values.
 const DEPTH_MAX: u8 = 127;
 
-/// The fields of an object, in their order and none of them folded.
+/// The fields of an object in their order, duplicates included.
 pub(crate) struct Fields<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
@@ -38,11 +37,10 @@ impl<'de> Visitor<'de> for Collect {
     }
 }
 
-/// What one answer says: cells, or the text of an error.
+/// The content of one response: cells, or the text of an error.
 pub(crate) type Said = Result<Vec<Cell>, String>;
 
-/// An answer in Upstash's words. Exactly one of the two fields that mean something, once; others
-/// are passed over.
+/// A response in Upstash's form: exactly one of the two known fields, once; others are skipped.
 pub(crate) fn upstash(body: &str) -> Option<Said> {
     let mut said = None;
     for (name, raw) in from_str::<Fields<'_>>(body).ok()?.0 {
@@ -59,8 +57,8 @@ pub(crate) fn upstash(body: &str) -> Option<Said> {
     said
 }
 
-/// An answer in Webdis' words: one field, of the verb. What a truth value stands before is a status
-/// or an error.
+/// A response in Webdis' form: one field, named by the verb. A list that starts with a boolean is a
+/// status or an error.
 pub(crate) fn webdis(verb: &str, body: &str) -> Option<Said> {
     let fields = from_str::<Fields<'_>>(body).ok()?.0;
     let [(name, raw)] = fields.as_slice() else { return None };
@@ -78,7 +76,7 @@ pub(crate) fn webdis(verb: &str, body: &str) -> Option<Said> {
     }
 }
 
-/// The elements of a list, each as it stands there.
+/// The elements of a list, each as it is spelt.
 pub(crate) fn elements(body: &str) -> Option<Vec<&str>> {
     let elements = from_str::<Vec<&RawValue>>(body).ok()?;
     let texts: Vec<&str> = elements.into_iter().map(RawValue::get).collect();
@@ -92,7 +90,7 @@ fn cells(raw: &str) -> Option<Vec<Cell>> {
     }
 }
 
-/// A text or a whole number that fits, and nothing else: no null, no truth value, no fraction.
+/// A text or a whole number that fits; null, booleans and fractions are rejected.
 fn cell(raw: &str) -> Option<Cell> {
     if raw.starts_with('"') {
         from_str(raw).ok().map(Cell::Text)
@@ -101,7 +99,7 @@ fn cell(raw: &str) -> Option<Cell> {
     }
 }
 
-/// Whether it is JSON down to its last text, and not nested too deeply.
+/// Whether it is JSON down to its last value, and not nested too deeply.
 fn is_json(raw: &str, depth: u8) -> bool {
     let deeper =
         |raw: &RawValue| depth.checked_sub(1).is_some_and(|depth| is_json(raw.get(), depth));

@@ -1,5 +1,5 @@
 //! Times: whatever the clocks show, a lease is trusted for no longer than Redis keeps it, nothing
-//! overflows, and no bound is later than it may be.
+//! overflows, and no bound is later than allowed.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use edgelatch::timing::{
 
 use crate::kit::{FAILURES, acquisition, entropy, granted, lock, one_of, up_to};
 
-/// A wait and 90 s beyond it, of 10 minutes at most: `src/protocol/README.md`, C3 and C8.
+/// A wait and 90 s beyond it, at most 10 minutes: `src/protocol/README.md`, C3 and C8.
 const HORIZON: u128 = 90_000;
 const ROUND_MAX: u128 = 600_000;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(input: &[u8]) {
     bounds(lease, sent.0, now, &mut input);
 }
 
-/// What two clocks show, and the numbers themselves.
+/// The times of two clocks, and the numbers themselves.
 type Clocks = (Instant, [u64; 2]);
 
 fn clocks(input: &mut Unstructured<'_>) -> Clocks {
@@ -61,7 +61,7 @@ fn instants((sent, shown): Clocks, (now, shows): Clocks, later: Duration) {
     assert_eq!(at_the_end + later, at_the_end);
 }
 
-/// What each kind of time accepts, by its documentation.
+/// The range of each type of time, by its documentation.
 fn ranges(time: Duration) {
     const DAY: u128 = 86_400_000;
     let within = |least: u128, most: u128| {
@@ -76,7 +76,7 @@ fn ranges(time: Duration) {
     assert_eq!(GuardMemory::new(time).is_ok(), within(60_000, DAY * 3650));
 }
 
-/// For how long a lease may be trusted: 1 % and 2 ms less than Redis keeps it.
+/// How long a lease may be trusted: 1 % and 2 ms less than Redis keeps it.
 pub(crate) fn trusted(lease: LeaseTime) -> Duration {
     lease.get() - lease.get() / 100 - Duration::from_millis(2)
 }
@@ -89,7 +89,7 @@ fn leases(
 ) {
     let lease = Lease::confirmed(time, sent);
     let left = lease.remaining(now);
-    // A clock that goes back is outvoted; a monotonic one does not.
+    // A wall clock that goes back is overruled by the monotonic one.
     if shows[0] >= shown[0] {
         assert!(left <= trusted(time).saturating_sub(now.since(sent)), "{left:?} are left");
     }
@@ -105,7 +105,7 @@ fn leases(
 
 /// A renewal is due while there is time for it, and the end is the lease's.
 fn renewals(time: LeaseTime, sent: Instant) {
-    // Where time itself ends before the lease does, nothing is granted.
+    // If time itself ends before the lease does, nothing is granted.
     if (sent + time.get()).since(sent) < time.get() || sent.until(sent + time.get()) < time.get() {
         return;
     }
@@ -147,7 +147,7 @@ fn bounds(lease: LeaseTime, seen: Instant, (now, shows): Clocks, input: &mut Uns
             + u128::from(wait_ms).min(ROUND_MAX)
             + HORIZON;
         assert!(not_after <= most, "{not_after} is later than {most}");
-        // No sooner either, unless time itself ends before.
+        // Not sooner either, unless time itself ends before.
         let far = u64::MAX / 2;
         let is_ordinary = shows.into_iter().chain([server_ms]).all(|clock| clock < far);
         assert!(not_after == most || !is_ordinary, "{not_after} is sooner than {most}");
@@ -155,8 +155,8 @@ fn bounds(lease: LeaseTime, seen: Instant, (now, shows): Clocks, input: &mut Uns
     let Some(held) = unheard(&mut machine, now) else { return };
     assert!(held >= lease.get(), "a copy may still be granted for {lease:?}");
     let passed = now.since(seen);
-    // Of clocks that do not agree, the bound goes by the faster and the rest by the slower: it
-    // lasts longer then.
+    // If the clocks disagree, the bound follows the faster one and the rest the slower one, so the
+    // total is longer.
     if clock.is_none() || seen.until(now) == passed {
         let drift = |time: Duration| time / 100 + Duration::from_millis(2);
         let most = Duration::from_millis(u64::try_from(ROUND_MAX + HORIZON).unwrap());

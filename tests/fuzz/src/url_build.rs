@@ -1,8 +1,8 @@
-//! Where requests go: to the gateway that was named, to a path that is known, with the token in no
-//! place but its header.
+//! The URLs of requests: at the configured gateway, with a known path, and the token only in its
+//! header.
 //!
-//! The first byte says which dialect and whether plain HTTP is allowed; then an address, a line
-//! feed, and the name of a lock.
+//! The first byte selects the dialect and whether plain HTTP is allowed; then follow an address, a
+//! line feed, and the name of a lock.
 
 use edgelatch::LockName;
 use edgelatch::protocol::calls::{LockCalls, Target};
@@ -40,7 +40,7 @@ pub(crate) fn run(input: &[u8]) {
     assert!(!format!("{gateway:?}").contains("s3cret"));
     let base = address.trim();
     let base = base.strip_suffix('/').unwrap_or(base);
-    // What no browser can parse leads nowhere.
+    // An address that browsers cannot parse is never used.
     let Ok(origin) = Url::parse(base) else { return };
     safe_to_tell(&origin, plain);
 
@@ -65,7 +65,7 @@ pub(crate) fn run(input: &[u8]) {
     stream(&gateway, webdis, &target, base, &origin);
 }
 
-/// A token travels in the clear only where nobody else can see it, unless that was asked for.
+/// A token is sent unencrypted only to loopback, unless plain HTTP was allowed.
 fn safe_to_tell(origin: &Url, plain: bool) {
     let is_loopback = match origin.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -87,7 +87,7 @@ fn assert_goes(request: &Request, base: &str, origin: &Url, path: &str) {
         (url.username(), url.password(), url.query(), url.fragment()),
         ("", None, None, None)
     );
-    // Nothing in it means something else to whoever parses it again.
+    // No part of the URL changes when it is parsed again.
     let (_, host_and_path) = request.url.split_once("://").unwrap();
     let (_, written) = host_and_path.split_once('/').unwrap();
     assert_eq!(url.path(), format!("/{written}"));
@@ -113,7 +113,7 @@ fn stream(gateway: &Gateway, webdis: bool, target: &Target, base: &str, origin: 
     let (verb, channel) = said.expect("a verb and a channel");
     assert!(["subscribe", "ssubscribe", "UBSCRIBE", "SUBSCRIBE"].contains(&verb), "{verb}");
     assert_goes(&request, base, origin, path);
-    // One part of a path, from which comes nothing but the channel.
+    // One part of a path, which contains only the channel.
     assert!(
         channel.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_~%".contains(&byte)),
         "{channel}"
@@ -121,7 +121,7 @@ fn stream(gateway: &Gateway, webdis: bool, target: &Target, base: &str, origin: 
     assert_eq!(decoded(channel), topic.channel());
 }
 
-/// Percent-encoding, undone.
+/// Undoes percent-encoding.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Another master, under load of each kind.
+//! Failovers under load on each kind of object.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use super::replicas::acquire;
 use super::stand::{NotedClient, NotedLease, Stand};
 use test_support::servers::{Cluster, Sentinels, Server, until};
 
-/// For how long everything is held here.
+/// The lease of all holds here.
 const LEASE: Duration = Duration::from_secs(600);
 
-/// After this time a Sentinel takes a master for gone: longer than a busy machine keeps one
-/// waiting.
+/// How long a master may not answer before a Sentinel regards it as down: longer than the delays of
+/// a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -39,7 +39,7 @@ async fn a_master_of_a_cluster_that_hands_over_loses_nothing() {
 /// S63.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
-    // Nobody is voted out who was not ended, however busy the machine is.
+    // 30 s: no node that runs is voted out, however busy the machine is.
     let mut cluster = block_in_place(|| Cluster::start(Duration::from_secs(30)));
     let stand = Stand::new(cluster.url()).await;
     let tag = format!("{{{}}}", cluster.keys("losing:")[0]);
@@ -52,14 +52,14 @@ async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
     let mut load = Load::begin(&stand, &tag, Failover::Loses).await;
     load.goes_on(2).await;
 
-    // However old its data are, it may stand for election.
+    // The replica may stand for election, however old its data is.
     let late = ["CONFIG", "SET", "cluster-replica-validity-factor", "0"];
     cluster.servers()[replica].ask::<()>(&late).unwrap();
     estrange(&cluster.servers()[replica]);
     cut_off(&cluster.servers()[master]);
     let gone = hold(&client, &format!("{tag}:gone"), AcquireOptions::new()).await;
-    // From here on one of three masters is gone. The others are no majority against each other,
-    // however slow they are.
+    // From here on one of three masters is down. The other two cannot vote each other out, however
+    // slow they are, since each alone is no majority.
     cluster.set_patience(Duration::from_secs(3));
     cluster.server(master).kill();
     block_in_place(|| {
@@ -77,20 +77,20 @@ async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_lost_master_under_sentinels_had_told_nobody_is_told_as_lost() {
     let mut sentinels = block_in_place(Sentinels::start);
-    // Nobody is voted out who was not ended, however busy the machine is.
+    // No master that runs is voted out, however busy the machine is.
     sentinels.set_patience(PATIENCE);
     let stand = Stand::new(sentinels.url()).await;
     let (client, _) = stand.client();
     let mut load = Load::begin(&stand, "{load}", Failover::Loses).await;
     load.goes_on(2).await;
 
-    // One that the Sentinels order.
+    // A failover that the Sentinels are told to make.
     block_in_place(|| sentinels.fail_over());
     load.goes_on(2).await;
     let master = sentinels.master();
     block_in_place(|| until(|| (replicas_of(sentinels.server(master)) == 2).then_some(())));
 
-    // One that the master's end brings about, while its replicas are behind.
+    // A failover after a crash of the master, while its replicas lag behind.
     let replicated = AcquireOptions::new().replicas(2);
     let kept = hold(&client, "{kept}", replicated).await;
     give_back(hold(&client, "{gone}", replicated).await).await;
@@ -108,24 +108,24 @@ async fn what_a_lost_master_under_sentinels_had_told_nobody_is_told_as_lost() {
     works(&client, "{after}").await;
 }
 
-/// Keeps a replica from coming back to its master.
+/// Keeps a replica from reconnecting to its master.
 fn estrange(replica: &Server) {
     replica.ask::<()>(&["CONFIG", "SET", "masterauth", "another"]).unwrap();
 }
 
-/// Takes its replicas from a master: what it writes from now on is nowhere else.
+/// Disconnects a master's replicas: its further writes are stored nowhere else.
 fn cut_off(master: &Server) {
     master.ask::<u64>(&["CLIENT", "KILL", "TYPE", "replica"]).unwrap();
     block_in_place(|| until(|| (replicas_of(master) == 0).then_some(())));
 }
 
-/// How many replicas have what it writes.
+/// The number of replicas that receive its writes.
 fn replicas_of(master: &Server) -> usize {
     let told: String = master.ask(&["INFO", "replication"]).unwrap();
     told.matches("state=online").count()
 }
 
-/// Holds everything that one can hold.
+/// Acquires one lease of each kind.
 async fn hold(
     client: &NotedClient,
     tag: &str,
@@ -146,7 +146,7 @@ async fn give_back(leases: Vec<(&'static str, NotedLease)>) {
     }
 }
 
-/// Nothing has happened to them.
+/// Asserts that the holds still exist.
 async fn is_kept(leases: Vec<(&'static str, NotedLease)>) {
     for (kind, lease) in &leases {
         assert!(lease.is_held().await.unwrap(), "{kind}");
@@ -155,7 +155,8 @@ async fn is_kept(leases: Vec<(&'static str, NotedLease)>) {
     give_back(leases).await;
 }
 
-/// They are told to be gone, and others have later tokens and are not disturbed.
+/// Asserts that the holders are notified of the loss, and that later holders have later tokens and
+/// are not disturbed.
 async fn is_told_as_lost(client: &NotedClient, leases: Vec<(&'static str, NotedLease)>, tag: &str) {
     for (number, (kind, lease)) in leases.into_iter().enumerate() {
         if number % 2 == 0 {
@@ -174,7 +175,7 @@ async fn is_told_as_lost(client: &NotedClient, leases: Vec<(&'static str, NotedL
     }
 }
 
-/// Everything is as it is anywhere else.
+/// Asserts that all objects work as usual.
 async fn works(client: &NotedClient, tag: &str) {
     exclude(client, &format!("{tag}:excluding")).await;
     share(client, &format!("{tag}:sharing")).await;

@@ -1,4 +1,5 @@
-//! Tasks that take each kind again and again, and what they find while Redis is away now and then.
+//! Tasks that acquire each kind of object again and again, and check what they observe during
+//! failovers.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,23 +19,23 @@ use tokio::time::timeout;
 use super::objects::{NotedLock, kinds};
 use super::stand::{Noted, NotedClient, Stand};
 
-/// How many tasks take each kind.
+/// The number of tasks for each kind.
 const TASKS: usize = 2;
-/// What a latch begins with: more than will be counted.
+/// The initial count of the latch: more than the tasks count down.
 const COUNT: u64 = 1 << 40;
-/// No test waits for this long unless it fails.
+/// The time limit of a test: reached only by a failing one.
 const AT_MOST: Duration = Duration::from_secs(300);
 
-/// What a failover may do.
+/// The possible effect of a failover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failover {
-    /// All that was written stays.
+    /// All writes are kept.
     Keeps,
-    /// The last writes are gone.
+    /// The last writes are lost.
     Loses,
 }
 
-/// The tasks, until they are told to stop.
+/// The running tasks.
 pub(crate) struct Load {
     tasks: JoinSet<()>,
     watches: Vec<Arc<Watch>>,
@@ -45,17 +46,18 @@ pub(crate) struct Load {
     tag: String,
 }
 
-/// What all who take one kind know together.
+/// The state that all tasks of one kind share.
 struct Watch {
     kind: &'static str,
     failover: Failover,
-    /// The largest token that was handed out.
+    /// The largest token that was granted.
     newest: Mutex<u64>,
-    /// Who believes to be inside, by its token, and until when.
+    /// The current holder's token, and the end of its lease, by the holder's own clock.
     inside: Mutex<Option<(u64, Instant)>>,
-    /// How many grants there were.
+    /// The number of grants.
     grants: AtomicUsize,
-    /// How often something was counted in Redis, and how often that is not known.
+    /// The number of increments in Redis that certainly happened, and of those with an unknown
+    /// outcome.
     counted: AtomicUsize,
     unsure: AtomicUsize,
     news: Arc<Notify>,
@@ -63,7 +65,7 @@ struct Watch {
 }
 
 impl Load {
-    /// Begins; all that is taken lies where this tag does.
+    /// Starts the tasks; all their keys have this tag.
     pub(crate) async fn begin(stand: &Stand, tag: &str, failover: Failover) -> Self {
         let (client, stop) = (stand.answered_client(), Arc::new(AtomicBool::new(false)));
         pool(&client, tag).try_set_permits(1, None).await.unwrap();
@@ -99,13 +101,14 @@ impl Load {
         Self { tasks, watches, latch: counting, stop, client, failover, tag }
     }
 
-    /// Waits until each kind was granted so many times more.
+    /// Waits until each kind was granted `grants` times more.
     pub(crate) async fn goes_on(&mut self, grants: usize) {
         for watch in &self.watches {
             let wanted = watch.grants.load(Ordering::Relaxed) + grants;
             let waiting = async {
                 loop {
-                    // First the ear, then the look: a grant in between is not missed.
+                    // Registers before it reads the count, so that a grant in between is not
+                    // missed.
                     let news = watch.news.notified();
                     if watch.grants.load(Ordering::Relaxed) >= wanted {
                         return;
@@ -116,7 +119,7 @@ impl Load {
             let waited = timeout(AT_MOST, async {
                 tokio::select! {
                     () = waiting => {}
-                    // None ends by itself: one that does has found something.
+                    // No task ends by itself unless it fails.
                     ended = self.tasks.join_next() => ended.unwrap().unwrap(),
                 }
             });
@@ -124,12 +127,13 @@ impl Load {
         }
     }
 
-    /// Ends the tasks, and counts in Redis what they have counted.
+    /// Ends the tasks, and compares their counts with those in Redis.
     pub(crate) async fn ends(self) {
         self.stop.store(true, Ordering::Relaxed);
         timeout(AT_MOST, self.tasks.join_all()).await.unwrap();
         for watch in &self.watches {
-            // Counted while it was held, or it would not have been run.
+            // The other kinds count with a script, which runs only while the lease is held. The
+            // counter is read with a script too, so under a lease.
             if !["semaphore", "permits", "latch"].contains(&watch.kind) {
                 let lock = self.client.lock(&format!("{}:reads", self.tag)).unwrap();
                 let lease = lock.acquire().await.unwrap();
@@ -155,7 +159,8 @@ impl Watch {
         Self { kind, failover, newest, inside, grants, counted, unsure, news, host }
     }
 
-    /// One round: takes it, counts in Redis while it is held, and lets it go.
+    /// One round: acquires the object, increments a counter in Redis while it is held, and releases
+    /// it.
     async fn take(&self, lock: &NotedLock, key: &str) {
         let before = *self.newest.lock().unwrap();
         let options = AcquireOptions::new().lease(Duration::from_secs(6));
@@ -206,7 +211,7 @@ impl Watch {
         }
     }
 
-    /// Notes what became of counting once.
+    /// Records the outcome of one increment.
     fn count(&self, outcome: Result<(), RequestError>) {
         match outcome {
             Ok(()) => {
@@ -223,8 +228,8 @@ impl Watch {
         }
     }
 
-    /// So often was counted, says Redis: never more than was asked for, and no less where nothing
-    /// was lost.
+    /// Checks the counter in Redis: never above all increments that were sent, and not below the
+    /// confirmed ones unless writes were lost.
     fn check(&self, found: usize) {
         let counted = self.counted.load(Ordering::Relaxed);
         let at_most = counted + self.unsure.load(Ordering::Relaxed);
@@ -234,11 +239,11 @@ impl Watch {
     }
 }
 
-/// Everything that one can hold at a time.
+/// One lock of each kind that can be held at the same time as the others.
 pub(crate) fn takes(client: &NotedClient, tag: &str) -> Vec<(&'static str, NotedLock)> {
     let mut all = Vec::new();
     for number in 0..kinds(client, tag).len() {
-        // Each under a name of its own.
+        // Each has a name of its own.
         all.push(kinds(client, &format!("{tag}:{number}"))[number].clone());
     }
     all.push(("semaphore", pool(client, tag).permits(1).unwrap()));

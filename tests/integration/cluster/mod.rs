@@ -1,5 +1,5 @@
-//! Every object on a real Redis Cluster and on a master that Sentinels watch over, through the
-//! gateway.
+//! Tests every object through the gateway on a real Redis Cluster, and on a master that Sentinels
+//! monitor.
 
 mod failover;
 mod load;

@@ -1,4 +1,4 @@
-//! Several locks as one, whose slots are many.
+//! Multi-locks whose names are in several slots.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn locks(client: &NotedClient, names: &[String]) -> Vec<NotedLock> {
     names.iter().map(|name| client.lock(name).unwrap()).collect()
 }
 
-/// Two names on each master: one more slot each.
+/// Two names on each master: each name is in a slot of its own.
 fn spread(cluster: &Cluster, start: &str) -> Vec<String> {
     [cluster.keys(&format!("{start}:a:")), cluster.keys(&format!("{start}:b:"))].concat()
 }
@@ -45,7 +45,7 @@ async fn a_client_finds_out_once_that_it_is_a_cluster() {
             "{round}: {complaints:?}"
         );
     }
-    // Other objects of the client, and its clones, know it too.
+    // Other objects and clones of the client know it too.
     client
         .clone()
         .multi_lock(locks(&client, &names[1..]))
@@ -92,8 +92,8 @@ async fn if_one_slot_is_busy_nothing_is_taken_in_the_others() {
         assert!(matches!(waited, AcquireError::Busy { .. }), "{held}: {waited:?}");
         let others: Vec<String> = names.iter().filter(|name| *name != held).cloned().collect();
         assert_free(&client, &others).await;
-        // The usual 40 requests are too few for six parts: they leave nothing between the first try
-        // and the last.
+        // The default of 40 requests is too few for six parts: none would be left between the first
+        // try and the last.
         let options = AcquireOptions::new().max_requests(1_000);
         let (all, released) = tokio::join!(all.acquire_with(options), lease.release());
         released.unwrap();
@@ -122,7 +122,7 @@ async fn members_of_any_kind_in_any_slot_are_one_lock() {
     for _ in 0..2 {
         let lease = client.multi_lock(members()).unwrap().acquire().await.unwrap();
         for (place, member) in members().into_iter().enumerate() {
-            // Readers read side by side.
+            // Readers share the lock.
             assert_eq!(member.try_acquire().await.unwrap().is_some(), place == 4, "{place}");
         }
         assert!(lease.is_held().await.unwrap());
@@ -163,7 +163,7 @@ async fn orders_that_differ_do_not_stop_each_other_across_slots() {
             for _ in 0..3 {
                 let options = AcquireOptions::new().wait_until_cancelled();
                 let lease = all.acquire_with(options).await.unwrap();
-                // Nobody with a newer token has been here: nobody else is inside.
+                // No newer token was stored, so no other client holds it.
                 guard.write(&lease, Some(&first), &script).await.unwrap();
                 tokens.push(lease.token_of(&first).unwrap());
                 assert_eq!(lease.release().await, Ok(Released::Released));
@@ -179,7 +179,7 @@ async fn orders_that_differ_do_not_stop_each_other_across_slots() {
     assert_free(&stand.client().0, &names).await;
 }
 
-/// Nobody holds any of them.
+/// Asserts that no client holds any of them.
 async fn assert_free(client: &NotedClient, names: &[String]) {
     for name in names {
         assert!(!client.lock(name).unwrap().inspect().await.unwrap().is_locked, "{name}");

@@ -1,5 +1,5 @@
-//! Which names Redisson can place in a cluster, and which of them are refused before anything is
-//! sent.
+//! Which names Redisson can place in a cluster, and which of them the client rejects before it
+//! sends a request.
 
 use edgelatch::client::Client;
 use edgelatch::error::InvalidOption;
@@ -12,7 +12,7 @@ use super::stand::{Noted, Stand};
 use test_support::servers::Cluster;
 
 /// Names, and whether Redisson can place a lock, a read lock and a latch of that name:
-/// redisson-wire, A2. Seen in Redisson.
+/// redisson-wire, A2. Observed in Redisson.
 const TABLE: [(&str, [bool; 3]); 9] = [
     ("myLock", [true, true, true]),
     ("{a}b", [true, true, false]),
@@ -25,7 +25,7 @@ const TABLE: [(&str, [bool; 3]); 9] = [
     ("{}x", [false, false, false]),
 ];
 
-/// Redisson's prefix form, as it spells the keys of a lock and the channel of a latch.
+/// Redisson's prefix form of the keys of a lock and of the channel of a latch.
 fn spelt(prefix: &str, name: &str, always_braced: bool) -> String {
     if name.contains('{') && !always_braced {
         format!("{prefix}:{name}")
@@ -42,8 +42,8 @@ fn what_redisson_cannot_place_is_refused_and_what_is_accepted_lies_in_one_slot()
         assert_eq!(placed(&spelt("redisson_lock__channel", name, false)), lock, "{name}");
         let timeouts = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
         assert_eq!(placed(&format!("{timeouts}:x:1:rwlock_timeout:1")), read, "{name}");
-        // Ours are a part of what Redisson can place: more than one pair of braces is more than
-        // anybody means.
+        // edgelatch accepts a subset of what Redisson can place: it rejects more than one pair of
+        // braces.
         if LockName::parse(name).is_ok() {
             assert!(lock && read, "{name}");
         }

@@ -1,4 +1,4 @@
-//! What is done with each object, whatever Redis there is: everything that has a script.
+//! Uses each object, on any deployment of Redis, so that every script runs.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use edgelatch::timing::{GuardMemory, PeerSkew, WantTime};
 
 use super::stand::{Noted, NotedClient};
 
-/// A lock of a client that keeps what it was told.
+/// A lock whose client records the responses.
 pub(crate) type NotedLock = Lock<Noted, TokioHost>;
 
-/// One of each kind that excludes everybody else. Those of one name exclude each other, except for
-/// the last two.
+/// One lock of each kind that excludes all other clients. Locks of one name exclude each other,
+/// except for the last two.
 pub(crate) fn kinds(client: &NotedClient, name: &str) -> [(&'static str, NotedLock); 9] {
     let fair = FairSettings::default();
     let read_write = client.read_write_lock(name, Default::default()).unwrap();
@@ -31,7 +31,8 @@ pub(crate) fn kinds(client: &NotedClient, name: &str) -> [(&'static str, NotedLo
     ]
 }
 
-/// Acquired, refused to others, inspected, renewed, waited for, handed over, and ended by force.
+/// Acquires each lock, checks that a rival is refused, inspects, renews, waits for, hands over, and
+/// forcibly releases it.
 pub(crate) async fn exclude(client: &NotedClient, name: &str) {
     for ((kind, lock), (_, rival)) in kinds(client, name).iter().zip(&kinds(client, name)) {
         let lease = lock.acquire().await.unwrap();
@@ -53,7 +54,7 @@ pub(crate) async fn exclude(client: &NotedClient, name: &str) {
     }
 }
 
-/// Readers side by side, a writer that is preferred, and one that goes on reading.
+/// Uses concurrent readers, a preferred writer, and a writer that downgrades to reading.
 pub(crate) async fn share(client: &NotedClient, name: &str) {
     let settings = edgelatch::client::ReadWriteSettings::default();
     let settings = settings.prefers_writers(WantTime::DEFAULT);
@@ -78,7 +79,7 @@ pub(crate) async fn share(client: &NotedClient, name: &str) {
     assert_eq!(reader.release().await, Ok(Released::WasLost), "{name}");
 }
 
-/// Permits of both kinds.
+/// Uses permits of both kinds.
 pub(crate) async fn count(client: &NotedClient, name: &str) {
     let pool = client.semaphore(name).unwrap();
     assert!(pool.try_set_permits(3, None).await.unwrap(), "{name}");
@@ -97,7 +98,8 @@ pub(crate) async fn count(client: &NotedClient, name: &str) {
     assert!(pool.release_if_exists(1).await.unwrap(), "{name}");
     assert_eq!(pool.drain_permits().await, Ok(6), "{name}");
 
-    // In the same slot where the name has a tag of its own, and there is one of each at once.
+    // In the same slot if the name has a tag of its own, so that objects of both kinds are in one
+    // slot.
     let seats = client.permit_expirable_semaphore(&beside(name), PeerSkew::DEFAULT).unwrap();
     assert!(seats.try_set_permits(3).await.unwrap(), "{name}");
     let two = seats.permits(2).unwrap().acquire_with(leased).await.unwrap();
@@ -116,7 +118,7 @@ pub(crate) async fn count(client: &NotedClient, name: &str) {
     assert_eq!(rest.release().await, Ok(Released::WasLost), "{name}");
 }
 
-/// A latch.
+/// Uses a count-down latch.
 pub(crate) async fn open(client: &NotedClient, name: &str) {
     let latch = client.count_down_latch(name).unwrap();
     latch.wait().await.unwrap();
@@ -128,7 +130,7 @@ pub(crate) async fn open(client: &NotedClient, name: &str) {
     assert!(latch.delete().await.unwrap(), "{name}");
 }
 
-/// Writes by the token, and a script that runs while a lease is held.
+/// Writes under a guard, and runs a script while a lease is held.
 pub(crate) async fn protect(client: &NotedClient, name: &str) {
     for (kind, lock) in &kinds(client, name) {
         let lease = lock.acquire().await.unwrap();
@@ -144,7 +146,7 @@ pub(crate) async fn protect(client: &NotedClient, name: &str) {
     }
 }
 
-/// A key that lies where a lock of this name does.
+/// A name in the same slot as the lock `name`.
 pub(crate) fn beside(name: &str) -> String {
     if name.contains('{') { format!("{name}+") } else { format!("{{{name}}}") }
 }

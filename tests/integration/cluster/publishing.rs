@@ -1,4 +1,5 @@
-//! Who hears that a hold has ended: in a cluster Redisson listens to the shard of the lock.
+//! Which subscribers receive the end of a hold: in a cluster Redisson subscribes to the shard
+//! channel of the lock.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ impl Listener {
         listener
     }
 
-    /// Reads on until this was said; answers what came before it.
+    /// Reads until this text arrives; returns the text before it.
     async fn hears(&mut self, text: &str) -> String {
         let reading = async {
             loop {
@@ -57,7 +58,7 @@ async fn a_release_is_heard_on_the_shard_or_by_all_as_it_was_asked_for() {
             let mut all = Listener::to(&stand, "subscribe", &channel).await;
             let (client, noted) = stand.client_that_announces(publish);
             client.lock(&name).unwrap().acquire().await.unwrap().release().await.unwrap();
-            // What comes after it, so that silence is noticed as well.
+            // A later message shows that nothing was published before it.
             let (master, _) = cluster.places(&name);
             let server = &cluster.servers()[master];
             server.ask::<u64>(&["SPUBLISH", &channel, "end"]).unwrap();
@@ -77,7 +78,7 @@ async fn every_object_works_however_it_announces() {
     let stand = Stand::new(cluster.url()).await;
     for publish in [Publish::Sharded, Publish::Both] {
         let (client, noted) = stand.client_that_announces(publish);
-        // The channel of a latch with a braced name lies in another slot than its count.
+        // The channel of a latch with a braced name is in another slot than its count.
         for name in &names(&format!("telling:{publish:?}"))[..3] {
             exclude(&client, &format!("{name}a")).await;
             share(&client, &format!("{name}b")).await;
@@ -96,7 +97,7 @@ async fn the_head_of_a_fair_queue_is_told_on_its_own_channel_s_shard() {
     let name = beside("telling-the-head");
     let held = client.lock(&name).unwrap().acquire().await.unwrap();
     let (_, fair) = &kinds(&client, &name)[5];
-    // Another stands in the queue, as Redisson would, and listens.
+    // Another waiter is in the queue and subscribed, as Redisson's would be.
     let waiter = "6e6f1d4e-0f3a-4c49-9b1e-3f4b2a5c6d7e:1";
     let server = &cluster.servers()[cluster.places(&name).0];
     let queue = format!("redisson_lock_queue:{name}");
@@ -106,7 +107,8 @@ async fn the_head_of_a_fair_queue_is_told_on_its_own_channel_s_shard() {
     let channel = format!("redisson_lock__channel:{name}:{waiter}");
     let mut shard = Listener::to(&stand, "ssubscribe", &channel).await;
     held.release().await.unwrap();
-    // Whoever comes sees that the lock is free and not its own to take, and tells the head.
+    // The next caller finds the lock free but is not the head of the queue, so it notifies the
+    // head.
     let waiting = fair.acquire_cancellable(edgelatch::AcquireOptions::new(), async {
         shard.hears(&format!("smessage,{channel},0")).await;
     });

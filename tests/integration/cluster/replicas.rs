@@ -1,4 +1,4 @@
-//! Grants that have to be with replicas, on real ones.
+//! Grants that replicas must acknowledge, on real ones.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use test_support::redis::TOKEN;
 use test_support::servers::{Cluster, Sentinels};
 use test_support::slow_machine::is_too_slow;
 
-/// No test waits for this long unless it fails.
+/// The time limit of a test: reached only by a failing one.
 const AT_MOST: Duration = Duration::from_secs(300);
 
 fn with(replicas: u8) -> AcquireOptions {
     AcquireOptions::new().replicas(replicas)
 }
 
-/// Nobody holds any of them: others take them at once.
+/// Asserts that no client holds any of them: another client acquires each at once.
 async fn assert_free(client: &NotedClient, tag: &str) {
     for (kind, lock) in takes(client, tag) {
         let lease = lock.try_acquire().await.unwrap();
@@ -43,15 +43,15 @@ async fn a_grant_that_too_few_replicas_have_is_given_back() {
     pool(&client, "all").try_set_permits(1, None).await.unwrap();
     seats(&client, "all").try_set_permits(1).await.unwrap();
     for (kind, lock) in takes(&client, "all") {
-        // Known to Redis from here on.
+        // From here on Redis knows the script.
         lock.acquire().await.unwrap().release().await.unwrap();
         let (before, lease) = acquire_noting(&lock, with(2), &noted).await;
-        // One request, as the one that is refused and the one that releases it.
+        // The grant takes one request, like the refusal and the release.
         assert!(lock.try_acquire_with(with(1)).await.unwrap().is_none(), "{kind}");
         lease.release().await.unwrap();
         assert_eq!(noted.count(), before + 3, "{kind}: {:?}", noted.said());
     }
-    // There are two.
+    // There are two replicas.
     let short = short(&stand);
     let three = short.lock("three").unwrap();
     assert_acknowledged(2, "three", async || three.acquire_with(with(3)).await.unwrap_err()).await;
@@ -74,13 +74,14 @@ async fn a_grant_that_too_few_replicas_have_is_given_back() {
     assert_eq!(noted.complaints(), Vec::<String>::new());
 }
 
-/// Acquires it, again and again while its replicas are too slow for the second that Redis waits for
+/// Acquires the lock; retries while its replicas are too slow for the second that Redis waits for
 /// them.
 pub(crate) async fn acquire(lock: &NotedLock, options: AcquireOptions) -> NotedLease {
     acquire_noting(lock, options, &Noted::default()).await.1
 }
 
-/// The same; and how many requests were noted before the acquisition that was granted.
+/// Acquires the lock as [`acquire`] does; also returns the number of requests before the
+/// acquisition that was granted.
 async fn acquire_noting(
     lock: &NotedLock,
     options: AcquireOptions,
@@ -99,8 +100,8 @@ async fn acquire_noting(
     timeout(AT_MOST, asking).await.unwrap()
 }
 
-/// So many replicas acknowledge what `refused` asks for, and no more. Asked again while the machine
-/// is too slow for the time that they have.
+/// Asserts that at most `most` replicas acknowledge the call of `refused`, and that this number was
+/// reached. Retries while the machine is too slow for their time limit.
 async fn assert_acknowledged(most: u32, what: &str, refused: impl AsyncFn() -> AcquireError) {
     let asking = async {
         loop {
@@ -116,7 +117,7 @@ async fn assert_acknowledged(most: u32, what: &str, refused: impl AsyncFn() -> A
     timeout(AT_MOST, asking).await.unwrap();
 }
 
-/// A client whose attempts are short, and so its waits for replicas.
+/// A client with short attempts, which limit its waits for replicas too.
 fn short(stand: &Stand) -> NotedClient {
     let attempt = AttemptTime::new(Duration::from_secs(1)).unwrap();
     stand.client_with(|gateway| gateway.request_timeout(attempt)).0
@@ -139,7 +140,7 @@ async fn several_locks_in_several_slots_are_all_replicated_or_none_is_held() {
     for lock in locks() {
         lock.try_acquire().await.unwrap().unwrap().release().await.unwrap();
     }
-    // Where the others are, nothing is wrong.
+    // The nodes of the other names work.
     acquire(&client.lock(&names[0]).unwrap(), with(1)).await.release().await.unwrap();
     cluster.servers()[replica].go_on();
     acquire(&all, with(1)).await.release().await.unwrap();

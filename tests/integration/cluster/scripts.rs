@@ -1,4 +1,5 @@
-//! Every script lies in one slot, whatever the names, and a node that does not know one is sent it.
+//! The keys of every script are in one slot, whatever the names; a node that does not know a script
+//! receives its source.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -53,8 +54,8 @@ async fn every_script_keeps_to_one_slot_whatever_the_name() {
     assert_eq!(noted.scripts().intersection(&all).cloned().collect::<BTreeSet<_>>(), all);
 }
 
-/// What no object asks by itself when nothing goes wrong: who waits for a fair lock, and what
-/// cancels a request.
+/// Calls that no object makes as long as nothing goes wrong: the queue of a fair lock, and the
+/// cancellation of a request.
 async fn ask(stand: &Stand, noted: &Noted, name: &str) {
     let name = LockName::parse(name).unwrap();
     let fair = FairCalls::new(name.clone(), FairSettings::default(), Publish::Plain);
@@ -82,7 +83,8 @@ async fn send(stand: &Stand, noted: &Noted, call: &ScriptCall) -> Reply {
     }
 }
 
-/// Nodes that mint different tokens: one is raised. Here they are names in slots of their own.
+/// Nodes that mint different tokens, so that the lower one is raised. Here the nodes are names in
+/// slots of their own.
 async fn majority(stand: &Stand, noted: &Noted) {
     let nodes = ["voting", "{voting-2}:x", "x{voting-3}b"].map(|name| {
         let gateway = Gateway::upstash(&stand.url(), TOKEN).unwrap().named(name);
@@ -100,7 +102,7 @@ async fn majority(stand: &Stand, noted: &Noted) {
 /// S61.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_has_forgotten_its_scripts_is_sent_them_again() {
-    // One of its own: others would send its nodes what they are to have forgotten.
+    // A cluster of its own: other tests would load the scripts that its nodes must have lost.
     let cluster = block_in_place(|| Cluster::start(Duration::from_secs(15)));
     let stand = Stand::new(cluster.url()).await;
     let (client, noted) = stand.client();
@@ -146,7 +148,7 @@ async fn a_script_of_the_caller_s_keeps_to_the_slot_of_its_lock() {
     let keys = vec![here.clone(), format!("{}:a", beside(&here)), beside(&here)];
     let script = OwnScript::new("return #KEYS + redis.call('INCR', KEYS[2])", keys, vec![]);
     assert_eq!(lease.eval(&script.unwrap()).await.as_deref(), Ok("4"));
-    // A guard has a slot of its own.
+    // A guard is in a slot of its own.
     let guard = client.guard(&there, GuardMemory::DEFAULT).unwrap();
     guard.write(&lease, None, &GuardedWrite::set("guarded", None)).await.unwrap();
     assert_eq!(guard.newest().await, Ok(Some(lease.token().as_u64())));

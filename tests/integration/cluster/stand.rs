@@ -1,4 +1,4 @@
-//! A gateway in front of several Redis, and clients that keep what they were told.
+//! A gateway in front of several Redis servers, and clients that record the responses.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -18,18 +18,18 @@ use serde_json::Value;
 use test_support::redis::TOKEN;
 use test_support::stand::ANSWERED_ATTEMPT;
 
-/// A client that keeps what it was told.
+/// A client that records the responses.
 pub(crate) type NotedClient = Client<Noted, TokioHost>;
 /// A lease of such a client.
 pub(crate) type NotedLease = Lease<Noted, TokioHost>;
 
-/// A gateway in front of a cluster or of what Sentinels name.
+/// A gateway in front of a cluster, or of a master that Sentinels name.
 pub(crate) struct Stand {
     door: Door,
 }
 
 impl Stand {
-    /// In front of the Redis that this URL is for.
+    /// Starts a gateway in front of the Redis of this URL.
     pub(crate) async fn new(url: String) -> Self {
         let config = Config::new(RedisSource::Url(url), Tokens::new([TOKEN]).unwrap());
         Self { door: Door::start(config).await.unwrap() }
@@ -39,29 +39,29 @@ impl Stand {
         format!("http://{}", self.door.address())
     }
 
-    /// A client of its own, and what it was told.
+    /// A client of its own, and its record.
     pub(crate) fn client(&self) -> (NotedClient, Noted) {
         self.client_with(|gateway| gateway)
     }
 
-    /// The same with settings of its own.
+    /// A client whose gateway settings `set` changes, and its record.
     pub(crate) fn client_with(&self, set: impl FnOnce(Gateway) -> Gateway) -> (NotedClient, Noted) {
         let noted = Noted::default();
         let gateway = set(Gateway::upstash(&self.url(), TOKEN).unwrap());
         (Client::new(gateway, noted.clone(), TokioHost::new()), noted)
     }
 
-    /// The same where releases are announced so.
+    /// A client whose releases are published as `publish` says, and its record.
     pub(crate) fn client_that_announces(&self, publish: Publish) -> (NotedClient, Noted) {
         self.client_with(|gateway| gateway.publish(publish))
     }
 
-    /// The same for a time in which Redis is away now and then.
+    /// A client with short attempts (2 s), for tests in which Redis is down at times.
     pub(crate) fn quick_client(&self) -> NotedClient {
         self.client_within(Duration::from_secs(2))
     }
 
-    /// The same for calls that the gateway answers, however slow the machine is.
+    /// A client for calls that the gateway answers, however slow the machine is.
     pub(crate) fn answered_client(&self) -> NotedClient {
         self.client_within(ANSWERED_ATTEMPT)
     }
@@ -72,7 +72,7 @@ impl Stand {
     }
 }
 
-/// A transport that keeps what was said.
+/// A transport that records requests and responses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noted {
     transport: Reqwest,
@@ -80,17 +80,17 @@ pub(crate) struct Noted {
     no_lists: bool,
 }
 
-/// One request, and what came of it.
+/// One request and its response.
 #[derive(Clone, Debug)]
 pub(crate) struct Said {
-    /// The scripts' names, or the text of one that is none of ours.
+    /// The scripts' names, or the text of a script that is not edgelatch's.
     pub(crate) scripts: Vec<String>,
-    /// The errors in the answer.
+    /// The errors in the response.
     pub(crate) errors: Vec<String>,
 }
 
 impl Noted {
-    /// For a gateway that takes one command at a time.
+    /// A transport that rejects pipelines.
     pub(crate) fn without_lists() -> Self {
         Self { no_lists: true, ..Self::default() }
     }
@@ -99,7 +99,7 @@ impl Noted {
         self.said.lock().unwrap().clone()
     }
 
-    /// How many requests were made.
+    /// The number of requests.
     pub(crate) fn count(&self) -> usize {
         self.said().len()
     }
@@ -109,7 +109,7 @@ impl Noted {
         self.said().into_iter().flat_map(|said| said.scripts).collect()
     }
 
-    /// What Redis complained about, but for scripts that it had not seen.
+    /// The errors of Redis, except for unknown scripts.
     pub(crate) fn complaints(&self) -> Vec<String> {
         let errors = self.said().into_iter().flat_map(|said| said.errors);
         errors.filter(|error| !error.starts_with("NOSCRIPT")).collect()
@@ -175,7 +175,7 @@ fn errors_in(body: &[u8]) -> Vec<String> {
     answers.iter().filter_map(|answer| answer["error"].as_str()).map(str::to_owned).collect()
 }
 
-/// Names that Redisson can place, of which no other test has one: plain, braced and odd.
+/// Names that Redisson can place and that are unique to one test: plain, braced and unusual ones.
 pub(crate) fn names(start: &str) -> [String; 6] {
     let long = start.len() + "{}".len();
     [

@@ -1,4 +1,4 @@
-//! What every host must do. Nothing in here needs an operating system.
+//! The conformance suite for hosts. It needs no operating system.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use edgelatch::host::Host;
 
-/// Checks a host. `pass` lets time pass on one whose clocks stand still; on others it does nothing.
+/// Checks a host. `pass` advances a host whose clocks stand still; for other hosts it does nothing.
 pub(crate) async fn check(host: &impl Host, pass: impl Fn(Duration)) {
     now_never_goes_back(host, &pass);
     a_deadline_that_is_reached_is_not_waited_for(host, &pass).await;
@@ -34,7 +34,7 @@ async fn a_deadline_that_is_reached_is_not_waited_for(host: &impl Host, pass: &i
     host.sleep_until(past).await;
 }
 
-/// Early returns are allowed; standing still is not.
+/// A sleep may end early, but time must advance.
 async fn whoever_sleeps_again_reaches_the_deadline(host: &impl Host, pass: &impl Fn(Duration)) {
     let deadline = host.now() + Duration::from_millis(40);
     let mut sleeps = 0;
@@ -62,14 +62,14 @@ async fn two_sleep_at_a_time(host: &impl Host, pass: &impl Fn(Duration)) {
     assert!(is_pending(long.as_mut()).await, "one sleep ended with the other");
 }
 
-/// S29: A timer that counts in 32 bits fires at once when it is told to wait for a month.
+/// S29: A timer with 32 bits fires at once when it is set for a month.
 async fn a_far_deadline_does_not_come_at_once(host: &impl Host) {
     let month = Duration::from_secs(31 * 24 * 3_600);
     for far in [month, month * 12 * 100, Duration::from_millis(u64::MAX), Duration::MAX] {
         let deadline = host.now() + far;
         let mut sleep = pin!(host.sleep_until(deadline));
         assert!(is_pending(sleep.as_mut()).await, "{far:?}");
-        // The event loop turns once; another sleep gives it the time to.
+        // Another sleep lets the event loop turn once.
         let soon = host.now();
         host.sleep_until(soon).await;
         assert!(is_pending(sleep.as_mut()).await, "{far:?}");

@@ -1,4 +1,4 @@
-//! What every transport and every host must do, run over those that a native program has.
+//! The conformance suites for transports and hosts, run with those of a native program.
 
 mod host;
 mod peer;

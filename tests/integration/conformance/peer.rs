@@ -1,4 +1,4 @@
-//! The other end of a transport: an HTTP server whose paths say what it does.
+//! The peer of a transport under test: an HTTP server whose paths select its behaviour.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// What its clock shows.
+/// The time of its clock.
 const DATE: &str = "Sun, 22 Nov 2026 10:00:00 GMT";
 
 /// Listens on loopback until it is dropped.
@@ -33,7 +33,7 @@ impl Peer {
         self.url.clone()
     }
 
-    /// An address at which nobody listens any more.
+    /// An address without a listener.
     pub(crate) async fn nobody() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}", listener.local_addr().unwrap())
@@ -47,7 +47,7 @@ async fn listen(listener: TcpListener, url: String) {
         let (stream, _) = listener.accept().await.unwrap();
         let (url, counts) = (url.clone(), Arc::clone(&counts));
         connections.spawn(async move {
-            // A client that breaks off has its reasons.
+            // A client may break off the connection.
             let _ = serve(stream, &url, &counts).await;
         });
     }
@@ -95,7 +95,7 @@ async fn serve(mut stream: TcpStream, url: &str, counts: &Counts) -> std::io::Re
             if kind == "stream" {
                 stream.write_all(FIRST_OF_A_STREAM).await?;
             }
-            // Until the client closes the connection, in whatever way.
+            // Until the client closes or resets the connection.
             let _ = stream.read(&mut [0]).await;
             counts.add("given-up");
             return Ok(());
@@ -104,7 +104,7 @@ async fn serve(mut stream: TcpStream, url: &str, counts: &Counts) -> std::io::Re
     };
     stream.write_all(&answer).await?;
     stream.shutdown().await?;
-    // A socket that is closed with unread bytes in it takes back what it has sent.
+    // Closing a socket with unread bytes would reset the connection and discard what was sent.
     while stream.read(&mut [0; 1024]).await? > 0 {}
     Ok(())
 }

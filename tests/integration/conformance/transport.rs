@@ -1,5 +1,5 @@
-//! What every transport must do. Nothing in here needs an operating system: it asks a peer, whose
-//! paths say what it does.
+//! The conformance suite for transports. It needs no operating system: it uses a peer whose paths
+//! select its behaviour.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -11,15 +11,15 @@ use edgelatch::protocol::gateway::{Request, Response};
 use edgelatch::transport::{Chunks as _, Transport};
 use serde_json::Value;
 
-/// Where the checks run, and what the runtime adds of its own.
+/// Where the checks run, and what the runtime adds to requests.
 pub(crate) struct Surroundings<'a> {
     /// The address of the peer.
     pub(crate) peer: &'a str,
-    /// An address where nobody listens.
+    /// An address without a listener.
     pub(crate) nobody: &'a str,
-    /// Whether the runtime tells a request that did not leave from one that may have.
+    /// Whether the runtime distinguishes a request that did not leave from one that may have.
     pub(crate) tells_unsent: bool,
-    /// Headers that the runtime adds, sorted; of ours there are no others than the two or three.
+    /// Headers that the runtime adds, sorted; the client itself sends only two or three.
     pub(crate) adds: &'a [&'a str],
 }
 
@@ -138,7 +138,7 @@ async fn a_gateway_says_for_how_long_it_wants_to_be_left_alone(
     transport: &impl Transport,
     around: &Surroundings<'_>,
 ) {
-    // The peer's own clock shows ten o'clock, wherever that is.
+    // The peer's own clock shows ten o'clock, whatever the time of the test.
     let told = [
         ("0", Some(0)),
         ("5", Some(5)),
@@ -195,7 +195,7 @@ async fn a_connection_that_breaks_is_broken(transport: &impl Transport, around: 
     for place in ["before", "head", "body", "chunk"] {
         let response = send(transport, around, &format!("/broken/{place}")).await;
         assert_eq!(response.unwrap_err(), FailureKind::Broken, "{place}");
-        // Once: nothing is repeated.
+        // The request arrived once: a transport does not retry.
         assert_eq!(count(transport, around, &format!("broken/{place}")).await, 1, "{place}");
     }
     forget(transport, around).await;
@@ -226,7 +226,7 @@ async fn a_dropped_future_gives_the_request_up(
     forget(transport, around).await;
 }
 
-/// What the peer has counted under this name.
+/// The peer's counter of this name.
 async fn count(transport: &impl Transport, around: &Surroundings<'_>, what: &str) -> u64 {
     let response = send(transport, around, &format!("/count/{what}")).await.unwrap();
     serde_json::from_slice(&response.body).unwrap()

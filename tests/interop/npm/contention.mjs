@@ -1,11 +1,11 @@
-/** Both sides want the same again and again, and Redis counts who is inside. */
+/** Both sides contend for one object, and Redis counts the concurrent holders. */
 
 import assert from "node:assert/strict";
 
-/** Of each side. */
+/** The number of contenders on each side. */
 const CONTENDERS = 3;
 
-/** How long: `EDGELATCH_INTEROP_SECONDS`, ten unless set. */
+/** How long they contend: `EDGELATCH_INTEROP_SECONDS`, or 10 s. */
 const MS = 1_000 * Number(process.env.EDGELATCH_INTEROP_SECONDS ?? 10);
 
 export const contention = {
@@ -16,7 +16,7 @@ export const contention = {
   },
 };
 
-/** Does it again and again for as long as others contend, and once at least. */
+/** Repeats `round` as long as the other contenders run, at least once. */
 export async function rounds(round) {
   const end = performance.now() + MS;
   do {
@@ -24,7 +24,7 @@ export async function rounds(round) {
   } while (performance.now() < end);
 }
 
-/** Has both sides contend; answers the turns of both, sorted, where they are counted. */
+/** Runs contenders on both sides; returns the turns of both, sorted, if they are counted. */
 export async function contended(world, { take, give, most, counter }) {
   const gauge = `inside:${world.name}`;
   const { own, description } = await world.another();

@@ -1,6 +1,6 @@
 /**
- * What one holder at a time means, whatever the kind. Each case is given its world: `{ java, ours,
- * … }`, see `run.mjs`.
+ * The cases of an exclusive object, for any kind of it. Each case receives its world: `{ java,
+ * ours, … }`, see `run.mjs`.
  */
 
 import assert from "node:assert/strict";
@@ -10,14 +10,19 @@ import { inTime } from "./in_time.mjs";
 import { ms } from "./peer.mjs";
 import { wait } from "./wait.mjs";
 
-/** A lease that nobody waits for: whoever gets the object was told. */
+/**
+ * A lease that no test waits for: a waiter that acquires the object was notified of its release.
+ */
 export const ENDLESS = 86_400_000;
 /**
- * A lease that is waited for. A machine that does not manage to take it in half of this gets longer
- * ones.
+ * A lease whose expiry the tests wait for. A machine that needs more than half of it for the
+ * acquisition gets longer ones.
  */
 export const SHORT = 1_500;
-/** Java renews every third of these: of the first unless the machine is too slow for that. */
+/**
+ * Java's leases, in milliseconds: it renews after a third of the first one, unless the machine is
+ * too slow for that.
+ */
 const JAVA_LEASES = [2_400, 4_800, 9_600, 19_200];
 
 export const exclusive = {
@@ -80,7 +85,7 @@ export const exclusive = {
       const stillWaits = waits;
       const held = await java.call("isHeldByCurrentThread");
       const unlocked = await java.call("unlock").catch((error) => error);
-      // If not, Redis has ended the hold: the machine is too slow for Java to renew so often.
+      // Otherwise Redis has expired the hold: the machine is too slow for Java to renew so often.
       const renewed = held && !(unlocked instanceof Error);
       assert.ok(stillWaits || !renewed, "we got what Java holds");
       assert.equal(await (await acquired).release(), "released");
@@ -91,7 +96,7 @@ export const exclusive = {
   },
 };
 
-/** Whether what is left of the hold was seen to rise so often, or there is nothing more to see. */
+/** Whether the remaining time of the hold has risen four times, or `isOver`. */
 function fourRenewals({ ask, name }, isOver) {
   let [renewals, last] = [0, Infinity];
   return async () => {
@@ -102,7 +107,7 @@ function fourRenewals({ ask, name }, isOver) {
   };
 }
 
-/** It lies in one hash, which both sides can be asked about and can delete. */
+/** Kinds that are one hash, which both sides can query and delete. */
 export const told = {
   async "both sides read what the other holds"({ java, ours }) {
     const lease = await ours.acquire();
@@ -142,7 +147,7 @@ export const told = {
   },
 };
 
-/** A release tells those who wait. */
+/** Kinds whose release notifies waiters. */
 export const tells = {
   async "our release wakes Java"({ java, ours }) {
     const lease = await ours.acquire({ leaseMs: ENDLESS });
@@ -154,7 +159,7 @@ export const tells = {
   },
 };
 
-/** Who holds it may take it again. */
+/** Re-entrant kinds. */
 export const again = {
   async "each side enters again while the other waits"(world) {
     const { java, ours } = world;
@@ -177,7 +182,7 @@ export const again = {
   },
 };
 
-/** Who holds it may not take it again. */
+/** Kinds that are not re-entrant. */
 export const never = {
   async "each side is told that it holds it already"(world) {
     const { java, ours, edgelatch } = world;

@@ -1,16 +1,16 @@
 /**
- * Calls whose times pass in reality: they are repeated with longer times until the machine is fast
- * enough for them.
+ * Calls in real time: they are repeated with longer times until the machine is fast enough for
+ * them.
  */
 
-/** What a call fails with when an answer came later than its times allow. */
+/** The errors of a call whose response came later than its times allow. */
 const SLOW = ["gateway-unreachable", "gateway-too-slow", "outcome-unknown"];
-/** No machine is so slow that it needs more for one call. */
+/** The longest time for one call. No machine is so slow that it needs more. */
 const MAX_MS = 60_000;
 
 /**
- * What `call` answers, or rejects with, for the first time in which the machine manages it: a wait,
- * or a lease.
+ * The result or error of `call` with the first time (a wait, or a lease) that suffices for this
+ * machine.
  */
 export async function inTime(ms, call) {
   try {

@@ -1,7 +1,4 @@
-/**
- * Each kind: what Java calls it, how a client of ours makes one, and the groups of cases that it is
- * put to.
- */
+/** Each kind: its name in Java, how an edgelatch client creates it, and its groups of cases. */
 
 import { contention } from "./contention.mjs";
 import { again, exclusive, never, tells, told } from "./exclusive.mjs";
@@ -10,7 +7,7 @@ import { woken } from "./woken.mjs";
 
 const VALUES = ["one", "two"];
 
-/** A kind that lies on one Redis under one name. */
+/** A kind that has one name on one Redis. */
 const one = (kind, make, ...groups) => ({
   kind,
   nodes: 1,
@@ -47,7 +44,7 @@ export const kinds = [
   {
     kind: "redLock",
     nodes: 3,
-    // It ignores what its members throw.
+    // It ignores the exceptions of its members.
     ignoresStrangers: true,
     java: (service, name) => ({ kind: "redLock", locks: service.nodes.map((service) => ({ kind: "lock", name, service })) }),
     make: ({ locks, nodes }, name) => locks.redLock(nodes.map((locks) => locks.lock(name))),

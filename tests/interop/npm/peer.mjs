@@ -1,4 +1,4 @@
-/** The Java side: one JVM, led by lines of JSON. `Peer.java` says what it understands. */
+/** The Java side: one JVM, controlled by lines of JSON. `Peer.java` documents the commands. */
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { soon, until } from "../../runtimes/check.mjs";
 /** A time as an argument of a method. */
 export const ms = (ms) => ({ ms });
 
-/** What a method of Redisson threw. */
+/** An exception of a method of Redisson. */
 export class Thrown extends Error {
   constructor({ error, message, cause }) {
     super(`${error}: ${message}`);
@@ -19,7 +19,7 @@ export class Thrown extends Error {
 
 /** Starts the JVM from the folder that `cargo xtask test interop` has built. */
 export function startPeer(folder) {
-  // It lives for seconds: a quick start is worth more than fast code.
+  // The JVM runs for seconds only: a fast start matters more than fast code.
   const flags = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
   const classes = `${join(folder, "classes")}:${join(folder, "lib/*")}`;
   const java = spawn("java", [...flags, "-cp", classes, "edgelatch.peer.Peer"], { stdio: ["pipe", "pipe", "inherit"] });
@@ -42,8 +42,8 @@ export function startPeer(folder) {
     });
   return {
     /**
-     * Redisson clients of one service, which are configured like this, in Redisson's words. The
-     * first has the threads.
+     * Redisson clients of one service with these configurations, in Redisson's format. The first
+     * client has the threads.
      */
     async open(configs) {
       const open = async (config) => {
@@ -62,8 +62,8 @@ export function startPeer(folder) {
 }
 
 /**
- * A Redisson client with its threads: one Java service among others. It may have further clients,
- * of other Redis.
+ * A Redisson client with its threads: one Java service. It may have further clients, of other Redis
+ * servers.
  */
 class Service {
   #ask;
@@ -76,23 +76,23 @@ class Service {
     this.#end = () => Promise.all(nodes.map((service) => ask({ do: "close", service })));
   }
 
-  /** One of Redisson's objects in the hands of the thread of this name. */
+  /** One of Redisson's objects, used by the thread of this name. */
   object(description, thread = "a") {
     const ask = (command) => this.#ask({ ...command, thread });
     return {
-      /** Begins a call; it is under way when this returns. */
+      /** Starts a call; it is pending when this returns. */
       call: (method, ...args) => soon(ask({ do: "call", object: description, method, args }), `${method} of Java`),
-      /** Ends when the thread is inside of one of Redisson's waits. */
+      /** Waits until the thread is in one of Redisson's waits. */
       waits: () => until(() => ask({ do: "waits" }), "Java waits"),
     };
   }
 
-  /** Has several threads contend; `Contention.java` says what is asked. It may take long. */
+  /** Runs contending threads; `Contention.java` documents the command. It may take long. */
   contend(question) {
     return this.#ask({ ...question, do: "contend" });
   }
 
-  /** Ends as a service that is killed. */
+  /** Ends like a service that is killed. */
   close() {
     return this.#end();
   }

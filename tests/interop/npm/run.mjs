@@ -1,8 +1,8 @@
 /**
- * The packed npm package and Redisson itself on the same Redis, in Node.
+ * Tests the packed npm package and Redisson on the same Redis, in Node.
  *
- * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_GATEWAY (our gateway's program),
- * EDGELATCH_PEER (the folder of the Java side, as `cargo xtask test interop-npm` has built it).
+ * Environment: EDGELATCH_TARBALL (the output of `npm pack`), EDGELATCH_GATEWAY (the gateway's
+ * program), EDGELATCH_PEER (the folder of the Java side, built by `cargo xtask test interop-npm`).
  */
 
 import { after, before, describe, test } from "node:test";
@@ -10,7 +10,7 @@ import { after, before, describe, test } from "node:test";
 import { kinds } from "./kinds.mjs";
 import { startStand } from "./stand.mjs";
 
-/** How many kinds at a time: they wait more than they compute. */
+/** The number of kinds that run concurrently: they wait more than they compute. */
 const TOGETHER = 3;
 
 let stand;
@@ -34,9 +34,7 @@ function cases(kind) {
   });
 }
 
-/**
- * What a case meets: an object of its own in the hands of both sides, and a Java thread of its own.
- */
+/** The environment of a case: an object of its own on both sides, and a Java thread of its own. */
 function world(kind, service, sentence) {
   const name = `${kind.kind}:${crypto.randomUUID()}`;
   const describedFor = (service) => kind.java(service, name);
@@ -46,14 +44,11 @@ function world(kind, service, sentence) {
     name,
     ours: kind.make(stand.client(), name),
     java: service.object(describedFor(service), sentence),
-    /** The same object in the hands of a client of its own, or of what is made of it. */
+    /** The same object of another client, or of what is derived from that client. */
     make: (client) => kind.make(client, name),
-    /**
-     * The same object in the hands of another Java thread, which may have another of Redisson's
-     * kinds of it.
-     */
+    /** The same object in another Java thread, which may use another of Redisson's kinds for it. */
     other: (description = describedFor(service)) => service.object({ name, ...description }, `${sentence}, another`),
-    /** A Java service of its own, and the object in its hands. */
+    /** A Java service of its own, with the object. */
     async another(config) {
       const own = await stand.service(config, kind.nodes);
       return { own, java: own.object(describedFor(own)), description: describedFor(own) };

@@ -1,4 +1,4 @@
-/** What many share: readers, permits, and a gate. Each case is given its world, see `run.mjs`. */
+/** Shared objects: readers, permits, and a latch. Each case receives its world, see `run.mjs`. */
 
 import assert from "node:assert/strict";
 

@@ -1,4 +1,4 @@
-/** A Redis with both sides on it: the packed npm package through a gateway, and Java. */
+/** A Redis that both sides use: the packed npm package through a gateway, and Java. */
 
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -11,19 +11,19 @@ import { pathToFileURL } from "node:url";
 import { newProject, removeProjects, required } from "../../runtimes/project.mjs";
 import { startPeer } from "./peer.mjs";
 
-/** The most Redis that a kind lies on. */
+/** The largest number of Redis servers that a kind uses. */
 const NODES = 3;
 
-/** Starts all of it; `close` ends it. The first Redis is the one that is asked. */
+/** Starts all servers; `close` ends them. `ask` uses the first Redis. */
 export async function startStand() {
-  // First what may fail: a program that has been started would keep this one from ending.
+  // First the steps that may fail: a started program would keep this one from ending.
   const folder = required("EDGELATCH_PEER");
   const edgelatch = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/index.js")));
   const nodes = await Promise.all(Array.from({ length: NODES }, startNode));
   const peer = startPeer(folder);
   return {
     edgelatch,
-    /** A client of ours for each Redis, and how many answers they have had. */
+    /** An edgelatch client for each Redis, and the number of responses that they have received. */
     client() {
       const seen = { answers: 0 };
       const counted = async (...request) => {
@@ -35,7 +35,8 @@ export async function startStand() {
       return { locks: clients[0], nodes: clients, seen };
     },
     /**
-     * A Java service on so many Redis, with few connections and threads, and what `config` says.
+     * A Java service on `count` Redis servers, with few connections and threads, and the settings
+     * of `config`.
      */
     service(config = {}, count = 1) {
       const pools = { connectionMinimumIdleSize: 1, connectionPoolSize: 16 };
@@ -63,7 +64,7 @@ export async function startStand() {
   };
 }
 
-/** A Redis with a gateway for us and a port for Java. */
+/** A Redis with a gateway for edgelatch and a port for Java. */
 async function startNode() {
   const gateway = await startGateway(required("EDGELATCH_GATEWAY"));
   const port = await openPort(gateway.socket);
@@ -74,7 +75,7 @@ async function startNode() {
   return { url: gateway.url, token: gateway.token, port: port.number, close };
 }
 
-/** Our gateway with a Redis of its own; answers where both are. */
+/** An edgelatch gateway with a Redis of its own; returns the addresses of both. */
 async function startGateway(program) {
   const token = randomBytes(24).toString("hex");
   const env = { ...process.env, EDGELATCH_TOKENS: token };
@@ -94,14 +95,14 @@ async function startGateway(program) {
   return { ...said, token, close };
 }
 
-/** A TCP port in front of a socket file: Redisson wants one. */
+/** A TCP port in front of a socket file, which Redisson cannot use. */
 async function openPort(socket) {
   const open = new Set();
   const server = createServer({ noDelay: true }, (client) => {
     const redis = connect(socket);
     for (const [one, other] of [[client, redis], [redis, client]]) {
       open.add(one);
-      // Whichever goes, the other goes too; why does not matter here.
+      // If either connection closes, the other one is closed too; the reason does not matter here.
       one.on("error", () => {}).on("close", () => {
         open.delete(one);
         other.destroy();

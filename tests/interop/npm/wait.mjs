@@ -1,16 +1,16 @@
-/** One of ours that waits. */
+/** An edgelatch waiter. */
 
 import { until } from "../../runtimes/check.mjs";
 
 /**
- * Has a client of ours wait for the object; it was refused once when this has ended. Answers what
- * it waits for, still open.
+ * Starts an edgelatch waiter for the object; resolves once it was refused once. Returns the pending
+ * acquisition.
  */
 export async function wait({ client, make }, ask = (object, options) => object.acquire(options)) {
   const own = client();
   const signal = new AbortController().signal;
   const acquired = ask(make(own), { waitMs: "until-aborted", signal });
   await until(() => own.seen.answers > 0, "we wait");
-  // Not the promise itself: whoever awaits this function would wait for that too.
+  // Not the promise itself: a caller that awaits this function would also await the acquisition.
   return { acquired };
 }

@@ -1,4 +1,4 @@
-/** Who waits is told by the other side, over a stream. */
+/** Each side wakes the other side's waiters over a stream. */
 
 import assert from "node:assert/strict";
 
@@ -15,12 +15,12 @@ export const woken = {
     const own = client();
     const acquired = make(own).acquire(LONG);
     const listeners = async () => Number((await ask("PUBSUB", "NUMSUB", `redisson_lock__channel:{${name}}`))[1]);
-    // It has asked, subscribed, and asked again.
+    // The waiter was refused, has subscribed, and was refused again.
     await until(async () => own.seen.answers >= 3 && (await listeners()) === 1, "we listen");
     const before = own.seen.answers;
     await java.call("unlock");
     const lease = await acquired;
-    // Beside one that was on its way.
+    // The retry, and perhaps a request that was on its way.
     assert.ok(own.seen.answers <= before + 2, `${own.seen.answers - before} requests`);
     assert.equal(await lease.release(), "released");
   },

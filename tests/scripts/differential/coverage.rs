@@ -1,4 +1,4 @@
-//! Random calls on a Redis, until all has been heard that the scripts can say.
+//! Random calls on a Redis, until every code that the scripts can reply has occurred.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,32 +14,31 @@ use tokio::task::{JoinError, LocalSet};
 use test_support::random::{cases, given as variable};
 use test_support::redis::{DATABASES, Redis};
 
-/// Scripts, and what each can say.
+/// Scripts, and the codes that each can reply.
 pub(crate) type Verdicts = [(&'static str, &'static [Code])];
-/// What scripts have said.
+/// The codes that scripts have replied.
 pub(crate) type Heard = Vec<(&'static str, Code)>;
 
-/// What an acquisition can say.
+/// The codes of an acquisition.
 pub(crate) const TAKEN: &[Code] = &[Done, AlreadyYours, No, Late, Gone, Lost, TokenRange];
-/// What a renewal can say.
+/// The codes of a renewal.
 pub(crate) const RENEWED: &[Code] = &[Done, Late, Lost];
-/// What can be said of what is done once.
+/// The codes of an idempotent call.
 pub(crate) const ONCE: &[Code] = &[Done, No, Late, BoundRequired, Gone, Unknown];
-/// What a release or a question can say.
+/// The codes of a release or a query.
 pub(crate) const TOLD: &[Code] = &[Done, No];
 
-/// How many times as many calls there are at most, so that bad luck is no reason to fail: what is
-/// not heard by then is never said.
+/// The largest factor by which a run is extended, so that bad luck fails no test: a code that has
+/// not occurred by then never does.
 const LUCK: u64 = 20;
-/// How many calls are made for a test, unless the environment says otherwise; a hundredth of them
-/// of each script at least.
+/// The number of calls of a test, unless the environment says otherwise; each script gets at least
+/// a hundredth of them.
 const CALLS: u64 = 4_000;
-/// Says how many.
+/// The variable with the number of calls.
 const HOW_MANY: &str = "EDGELATCH_CALLS";
 
-/// Does `act` to a Redis with random cases of `given`, some of them side by side, and on until
-/// every one of `verdicts` was heard and every script was called so often. Somebody listens to
-/// these channels.
+/// Runs `act` on a Redis with random cases of `given`, concurrently, until each of `verdicts` has
+/// occurred and every script was called often enough. The Redis is subscribed to `channels`.
 pub(crate) fn hear_all<S: Strategy<Value: Clone + 'static>>(
     verdicts: &Verdicts,
     channels: &[String],
@@ -50,7 +49,7 @@ pub(crate) fn hear_all<S: Strategy<Value: Clone + 'static>>(
     let mut redis = runtime.block_on(Redis::start());
     runtime.block_on(redis.learn());
     runtime.block_on(redis.listen(channels));
-    // It draws and shrinks; the loop below counts.
+    // The runner draws and shrinks; the loop below counts.
     let mut runner = TestRunner::new(cases(1));
     let mut calls = Calls::of(verdicts);
     let act = Rc::new(act);
@@ -77,7 +76,7 @@ pub(crate) fn hear_all<S: Strategy<Value: Clone + 'static>>(
     drop(redis);
 }
 
-/// Does it with each case in a database of its own.
+/// Runs each case in a database of its own.
 async fn side_by_side<V: Clone + 'static>(
     redis: &Redis,
     cases: &[impl ValueTree<Value = V>],
@@ -104,7 +103,7 @@ async fn side_by_side<V: Clone + 'static>(
         .await
 }
 
-/// Looks for the smallest case that fails as this one did, and fails with it.
+/// Searches for the smallest case that fails, and fails with it.
 fn shrink<T: ValueTree>(runner: &mut TestRunner, case: T, act: impl Fn(T::Value)) {
     let outcome = runner.run_one(case, |given| {
         act(given);
@@ -115,7 +114,7 @@ fn shrink<T: ValueTree>(runner: &mut TestRunner, case: T, act: impl Fn(T::Value)
     }
 }
 
-/// How often each script was called, and what was not heard yet.
+/// The number of calls of each script, and the codes that have not occurred yet.
 struct Calls {
     made: BTreeMap<&'static str, u64>,
     silent: Vec<(&'static str, Code)>,
@@ -144,7 +143,7 @@ impl Calls {
         self.made.values().sum()
     }
 
-    /// What is still missing, if anything is.
+    /// A description of the missing codes and calls; `None` if nothing is missing.
     fn wanted(&self) -> Option<String> {
         let rare = self.made.iter().filter(|(_, made)| **made < self.least / 100);
         let rare = Vec::from_iter(rare.map(|(script, _)| script));
@@ -153,7 +152,7 @@ impl Calls {
     }
 }
 
-/// One line for each script.
+/// Prints one line for each script.
 impl fmt::Display for Calls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.made

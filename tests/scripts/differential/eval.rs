@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// All that a script under a lease can be answered with.
+/// All codes of a script under a lease.
 const VERDICTS: &[Code] = &[
     Code::Done,
     Code::Late,
@@ -65,7 +65,7 @@ fn random_scripts_under_leases_do_to_redis_what_they_do_to_the_model() {
         async |redis, steps, heard| {
             let mut pair = Pair::new(redis).await;
             let mut grants = [1; 2];
-            // Of one kind in a run: a lock, several, or values of a group.
+            // One kind per run: a lock, several locks, or values of a group.
             let kind = [0, 1, 5][steps[0].1];
             for (step, _) in &steps {
                 heard.extend(take(&mut pair, step, &mut grants, kind).await);

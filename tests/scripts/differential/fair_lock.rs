@@ -1,5 +1,5 @@
-//! Random calls of a fair lock, Redisson's among them, on a real Redis and on the model, compared
-//! after each.
+//! Random calls of a fair lock, by edgelatch and Redisson, on a real Redis and on the model,
+//! compared after each.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use test_support::redis::Redis;
 use test_support::script_model::Value;
 use test_support::script_model::java_fair::JavaAsks;
 
-/// All that the scripts can say.
+/// All codes of the scripts.
 const VERDICTS: [(&str, &[Code]); 5] = [
     ("fair_acquire", TAKEN),
     ("fair_release", TOLD),
@@ -29,7 +29,7 @@ const VERDICTS: [(&str, &[Code]); 5] = [
 #[test]
 fn random_calls_do_to_redis_what_they_do_to_the_model() {
     let calls = (select(vec!["job", "x{a}b"]), vec(step(), 1..50));
-    // Of Redisson's waiters one hears what is for a shard.
+    // One of Redisson's waiters is subscribed to its shard channel.
     let ours = (1..=OWNERS).map(|owner| Fair::new("job").channel(numbered_owner(owner)));
     let java = format!("redisson_lock__channel:{{job}}:{}", JAVA[0]);
     let channels = Vec::from_iter(ours.chain([java]));
@@ -41,7 +41,7 @@ fn random_calls_do_to_redis_what_they_do_to_the_model() {
     });
 }
 
-/// What the steps are done to.
+/// The objects of the steps.
 struct World<'a> {
     pair: Pair<'a>,
     lock: Fair,
@@ -56,7 +56,7 @@ impl<'a> World<'a> {
         Self { pair, lock: Fair::new(name), tokens: BTreeMap::new() }
     }
 
-    /// Does it to both, and compares all that can be seen.
+    /// Runs a step on both, and compares everything visible.
     async fn take(&mut self, step: &Step) -> Option<(&'static str, Code)> {
         match step {
             Step::Ours { what, publish, limit } => {
@@ -145,7 +145,7 @@ impl<'a> World<'a> {
     }
 
     async fn age(&mut self, ms: u64) {
-        // The moment in which a key ends may be this one: whether it has then, Redis says.
+        // A key may expire in this very moment: Redis decides whether it has.
         let gone = self.lock.age(self.pair.redis, ms).await;
         let (seats, watch) = (self.lock.seats(), self.lock.watch());
         let less = i64::try_from(ms).unwrap();
@@ -174,7 +174,7 @@ fn older_watch(text: &str, less: i64) -> String {
     format!("{since} {told} {}", words.next().unwrap())
 }
 
-/// Equal, but for the times that count from a clock: the poll's, and of those who wait.
+/// Equal, except for times relative to a clock: those of the poll and of the waiters.
 fn numbers_alike(real: &str, model: &str, allowance: u64) -> bool {
     let (real, model): (Vec<&str>, Vec<&str>) =
         (real.split(',').collect(), model.split(',').collect());

@@ -1,5 +1,5 @@
-//! Random calls of ours and of Redisson's about values, on a real Redis and on the model, compared
-//! after each.
+//! Random calls of edgelatch and of Redisson about values, on a real Redis and on the model,
+//! compared after each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const HOLDERS: [&str; 2] =
     ["8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1f1d3b8e-5a0a-4d2f-9f0e-0a6b7c8d9e0f:7"];
 const TOKEN_KEY: &str = "redisson_lock_token:{students}";
 
-/// All that the scripts can say.
+/// All codes of the scripts.
 const VERDICTS: [(&str, &[Code]); 5] = [
     ("group_acquire", TAKEN),
     ("group_renew", RENEWED),
@@ -31,7 +31,7 @@ const VERDICTS: [(&str, &[Code]); 5] = [
     ("group_inspect", TOLD),
 ];
 
-/// One thing that happens.
+/// One step.
 #[derive(Clone, Debug)]
 enum Step {
     Ours(Ours),
@@ -42,16 +42,16 @@ enum Step {
         ahead: i64,
         lease: u64,
     },
-    /// One of the keys is gone, or its end is.
+    /// One of the keys, or its expiry, is removed.
     Touch {
         of: usize,
         away: bool,
     },
-    /// A lock of the group's name is held.
+    /// The key of the group's name is a held lock.
     Lock {
         read_write: bool,
     },
-    /// Somebody has written a token.
+    /// Another program writes a token.
     Token {
         value: u64,
         ends_in: Option<u64>,
@@ -66,7 +66,7 @@ struct Ours {
     request: u64,
     lease: u64,
     last: bool,
-    /// Not-after, from now.
+    /// The not-after, relative to now.
     bound: Option<i64>,
     keep: u64,
 }
@@ -84,7 +84,7 @@ fn step() -> impl Strategy<Value = Step> {
         .prop_map(|(script, set, owner, request, lease, last, bound, keep)| {
             Step::Ours(Ours { script, set, owner, request, lease, last, bound, keep })
         });
-    // Far enough ahead to rob whoever has the values, and far enough behind to be robbed.
+    // Far enough ahead to take values from their holder, and far enough behind to lose them.
     let ahead = proptest::sample::select(vec![0, 500, -500, 7_200_000, -7_200_000_i64]);
     let java = (0..4_u8, 0..2_usize, 0..4_usize, ahead, lease)
         .prop_map(|(act, holder, set, ahead, lease)| Step::Java { act, holder, set, ahead, lease });
@@ -112,7 +112,7 @@ fn random_calls_about_values_do_to_redis_what_they_do_to_the_model() {
     });
 }
 
-/// What the steps are done to.
+/// The objects of the steps.
 struct World<'a> {
     pair: Pair<'a>,
     aloud: Aloud,
@@ -122,7 +122,7 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    /// Does it to both, and compares all that can be seen.
+    /// Runs a step on both, and compares everything visible.
     async fn take(&mut self, step: &Step) -> Option<(&'static str, Code)> {
         let now = self.pair.now();
         let what = format!("{step:?}");
@@ -182,7 +182,7 @@ impl World<'_> {
         }
     }
 
-    /// The same by Redisson's scripts and by what they mean; both must answer alike.
+    /// Runs Redisson's script and its model; both must return the same.
     async fn java(&mut self, java: Java<'_>, act: u8, values: &[&str], lease: u64) {
         self.unlocks += 1;
         let said = match act {

@@ -15,7 +15,7 @@ use crate::scripts::guard::writes::{KEY, guard, minutes, stamp};
 use test_support::calls::request;
 use test_support::script_model::Value;
 
-/// All that a write can be answered with.
+/// All codes of a write.
 const WRITTEN: &[Code] = &[
     Code::Done,
     Code::AlreadyYours,
@@ -29,7 +29,7 @@ const WRITTEN: &[Code] = &[
 #[derive(Clone, Debug)]
 enum Step {
     Write {
-        /// Seconds from now, as a token; or a small number.
+        /// A token that is this many seconds from now, or a small number.
         token: Result<i64, u64>,
         owner: u8,
         number: u64,
@@ -38,7 +38,7 @@ enum Step {
         late: bool,
     },
     Newest,
-    /// A lock of the key's name is held.
+    /// The key of the name is a held lock.
     Lock,
     Touch {
         of: usize,
@@ -76,7 +76,7 @@ fn random_writes_do_to_redis_what_they_do_to_the_model() {
     hear_all(&verdicts, &[], &vec(step(), 1..30), async |redis, steps, heard| {
         let mut pair = Pair::new(redis).await;
         pair.says_the_same = close;
-        // One base for all, so that steps meet each other's tokens.
+        // One base for all steps, so that they meet each other's tokens.
         let base = redis.now_ms().await;
         for step in &steps {
             heard.extend(take(&mut pair, step, base).await);
@@ -121,7 +121,7 @@ async fn take(pair: &mut Pair<'_>, step: &Step, base: u64) -> Option<(&'static s
     }
 }
 
-/// The microseconds of a clock are not known to the model.
+/// The model does not know the microseconds of Redis' clock.
 fn close(real: &str, model: &str, allowance: u64) -> bool {
     let (real, model): (u64, u64) = (real.parse().unwrap(), model.parse().unwrap());
     real == model || real > 1 << 49 && real.abs_diff(model) <= (allowance + 1) * 1_000

@@ -14,7 +14,7 @@ use crate::scripts::group::fixtures::field;
 use test_support::calls::{announced_lock, lease, owner, request, token};
 use test_support::script_model::Value;
 
-/// All that the scripts can say.
+/// All codes of the scripts.
 const VERDICTS: [(&str, &[Code]); 6] = [
     ("lock_acquire", TAKEN),
     ("lock_release", TOLD),
@@ -37,7 +37,7 @@ fn random_calls_do_to_redis_what_they_do_to_the_model() {
     });
 }
 
-/// What the steps are done to.
+/// The objects of the steps.
 struct World<'a> {
     pair: Pair<'a>,
     aloud: Aloud,
@@ -46,7 +46,7 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    /// Does it to both, and compares all that can be seen.
+    /// Runs a step on both, and compares everything visible.
     async fn take(&mut self, step: &Step) -> Option<(&'static str, Code)> {
         let now = self.pair.now();
         match step {
@@ -71,7 +71,7 @@ impl World<'_> {
         None
     }
 
-    /// `None` when it failed.
+    /// Returns `None` if the call failed.
     async fn call(&mut self, step: &Step, now: u64) -> Option<(&'static str, Code)> {
         let call = self.make(step, now);
         let reply = self.pair.try_call(&call, &format!("{step:?}")).await.ok()?;

@@ -20,7 +20,7 @@ const NAMES: [&str; 4] = ["a", "b", "fc", "fd"];
 const SETS: [&[&str]; 6] =
     [&["a"], &["a", "b"], &["fc", "a"], &["b", "fc", "fd"], &["a", "b", "fc", "fd"], &["fd", "b"]];
 
-/// All that the scripts can say.
+/// All codes of the scripts.
 const VERDICTS: [(&str, &[Code]); 3] =
     [("lock_acquire", TAKEN), ("lock_renew", RENEWED), ("lock_release", TOLD)];
 
@@ -35,7 +35,7 @@ enum Step {
         limit: Option<i64>,
         keep: u64,
     },
-    /// Java takes a lock, with an end or without.
+    /// Java acquires a lock, with an expiry or without.
     Java {
         name: usize,
         ends_in: Option<u64>,
@@ -95,16 +95,16 @@ fn random_calls_about_several_locks_do_to_redis_what_they_do_to_the_model() {
     });
 }
 
-/// What the steps are done to.
+/// The objects of the steps.
 struct World<'a> {
     pair: Pair<'a>,
     aloud: Aloud,
-    /// The newest token of each owner. Its latch is that of the set's first.
+    /// The newest token of each owner. Its latch belongs to the set's first lock.
     tokens: BTreeMap<u8, u64>,
 }
 
 impl World<'_> {
-    /// Does it to both, and compares all that can be seen.
+    /// Runs a step on both, and compares everything visible.
     async fn take(&mut self, step: &Step) -> Option<(&'static str, Code)> {
         let now = self.pair.now();
         let what = format!("{step:?}");

@@ -1,5 +1,5 @@
-//! A real Redis and the model of the scripts, told the same and compared: what is answered,
-//! everything that is stored, and what is published.
+//! A real Redis and the model of the scripts that execute the same calls. Compares their replies,
+//! everything they store, and what they publish.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -15,16 +15,17 @@ use test_support::script_model::{Entry, Latches, ScriptModel, Value};
 /// Times above this are microseconds.
 const MICROS: f64 = 1e14;
 
-/// A Redis and a model that are told the same.
+/// A Redis and a model that execute the same calls.
 pub(crate) struct Pair<'a> {
     pub(crate) redis: &'a Redis,
     pub(crate) model: ScriptModel,
-    /// The longest that one call took: Redis reads its clock for a script's `TIME` and for its
+    /// The longest time of one call: Redis reads its clock for a script's `TIME` and for its
     /// expiries one after the other.
     slowest: u64,
-    /// Redis' clock in milliseconds when it was last seen.
+    /// Redis' clock in milliseconds at its last reading.
     now: u64,
-    /// Whether two values of replies say the same, given by how much times may differ.
+    /// Whether two values of replies are equal; the third argument is the allowed difference of
+    /// times.
     pub(crate) says_the_same: fn(&str, &str, u64) -> bool,
 }
 
@@ -37,17 +38,19 @@ impl<'a> Pair<'a> {
         Self { redis, now, model, slowest: 0, says_the_same: |real, model, _| real == model }
     }
 
-    /// Redis' clock in milliseconds, or what it was a moment ago.
+    /// Redis' clock in milliseconds at its last reading.
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
 
-    /// Runs a call on both, which reply. `what` is for the message when they differ.
+    /// Runs a call on both, which must reply. `what` describes the call in the message if they
+    /// differ.
     pub(crate) async fn call(&mut self, call: &ScriptCall, what: &str) -> Reply {
         self.try_call(call, what).await.unwrap_or_else(|error| panic!("{what}: {error}"))
     }
 
-    /// Runs a call on both, which reply or fail alike: with an error that has the same first word.
+    /// Runs a call on both, which must reply the same, or fail with errors that have the same first
+    /// word.
     pub(crate) async fn try_call(
         &mut self,
         call: &ScriptCall,
@@ -60,7 +63,7 @@ impl<'a> Pair<'a> {
                 let [Cell::Text(text)] = &*modelled else {
                     panic!("{what}: {error}: {modelled:?}")
                 };
-                // An error of a command among others has no code of its own.
+                // An error of a command inside a transaction has no code of its own.
                 let word = text.split(' ').next().unwrap();
                 assert!(error.to_string().contains(word), "{what}: {error}");
                 self.compare_keys(what).await;
@@ -91,14 +94,14 @@ impl<'a> Pair<'a> {
         Ok(reply)
     }
 
-    /// What somebody hears of what the model has published.
+    /// The model's published messages that have a receiver.
     fn heard(&mut self) -> Vec<Message> {
         let mut messages = mem::take(&mut self.model.published);
         messages.retain(|message| self.model.audience.hears(&message.channel, message.sharded));
         messages
     }
 
-    /// Writes a text or a hash past the scripts.
+    /// Writes a text or a hash without a script.
     pub(crate) async fn write(&mut self, key: &str, value: Value, ends_at: Option<u64>) {
         self.redis.ask::<u64>(&["DEL", key]).await;
         match &value {
@@ -125,7 +128,7 @@ impl<'a> Pair<'a> {
         self.model.put(key, value, ends_at);
     }
 
-    /// Takes one key away, or its end.
+    /// Removes one key, or its expiry.
     pub(crate) async fn touch(&mut self, of: usize, away: bool) {
         let keys = self.model.dump(self.redis.now_ms().await);
         let Some((key, entry)) = keys.iter().nth(of % keys.len().max(1)) else { return };
@@ -138,7 +141,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Something else was done to both that began at this time of Redis.
+    /// Compares both after an operation other than a call, which started at `before` by Redis'
+    /// clock.
     pub(crate) async fn took(&mut self, before: u64, what: &str) {
         let (real, now) = self.redis.look().await;
         (self.now, self.slowest) = (now, self.slowest.max(now - before));
@@ -167,9 +171,9 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Gives the model the times that Redis has stored, which were found alike. Else the
+    /// Gives the model the times that Redis has stored, after they were compared. Otherwise the
     /// milliseconds between the two would add up on a busy machine, until a script and its model
-    /// stand on different sides of a deadline.
+    /// are on different sides of a deadline.
     #[expect(clippy::cast_possible_truncation, reason = "scores are whole numbers below 2^53")]
     fn adopt_times(&mut self, key: &str, stored: &Stored, entry: Entry) {
         let expires_at = entry.expires_at.and_then(|_| u64::try_from(stored.ends_at).ok());
@@ -210,8 +214,8 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Redis' clock in microseconds, as far as it can be known: a fresh token is made of it, and the
-/// newest that is believed.
+/// Redis' clock in microseconds, as far as the reply shows it: a fresh token is that clock, and so
+/// is the newest acceptable one.
 fn micros(reply: &Reply) -> u64 {
     let ahead = if reply.code == Code::TokenAhead { 60_000_000 } else { 0 };
     let token = reply.value.split(',').next().and_then(|token| token.parse::<u64>().ok());

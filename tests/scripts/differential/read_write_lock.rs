@@ -1,5 +1,5 @@
-//! Random calls of both sides of a read-write lock, ours and Redisson's, on a real Redis and on the
-//! model, compared after each.
+//! Random calls of both sides of a read-write lock, by edgelatch and Redisson, on a real Redis and
+//! on the model, compared after each.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::scripts::read_write::fixtures::{
 use test_support::calls::{Calls, lease, owner, request, token};
 use test_support::script_model::{Value, java_read_write::JavaRw};
 
-/// All that the scripts can say.
+/// All codes of the scripts.
 const VERDICTS: [(&str, &[Code]); 8] = [
     ("read_acquire", TAKEN),
     ("read_renew", RENEWED),
@@ -42,7 +42,7 @@ fn random_calls_on_both_sides_do_to_redis_what_they_do_to_the_model() {
     });
 }
 
-/// What the steps are done to.
+/// The objects of the steps.
 struct World<'a> {
     pair: Pair<'a>,
     aloud: Aloud,
@@ -51,7 +51,7 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    /// Does it to both, and compares all that can be seen.
+    /// Runs a step on both, and compares everything visible.
     async fn take(&mut self, step: &Step) -> Option<(&'static str, Code)> {
         let now = self.pair.now();
         match step {
@@ -84,7 +84,7 @@ impl World<'_> {
         None
     }
 
-    /// A want is so short that it might end between two looks at it.
+    /// A want is so short that it might expire between two comparisons.
     async fn keep_want(&mut self, lock: usize, now: u64) {
         let want = self.pair.model.dump(now).remove(WANT_KEYS[lock]);
         if let Some(want) = want {
@@ -138,7 +138,7 @@ impl World<'_> {
         }
     }
 
-    /// The same by Redisson's scripts and by what they mean; both must answer alike.
+    /// Runs Redisson's script and its model; both must return the same.
     async fn java(&mut self, lock: &str, holder: &str, act: &Java) {
         let peer = Peer { redis: self.pair.redis, lock, holder };
         let write = format!("{holder}:write");
@@ -203,7 +203,7 @@ impl World<'_> {
                 let latch = (&*latch(id), UNLOCK_LATCH_MS);
                 model.java_write_unlock(&run, 60_000, latch, now) == said
             }
-            // These two answer a list, which the keys tell as well.
+            // These two return a list; the comparison of the keys covers it.
             Java::RenewRead => model.java_read_renew(&run, 60_000, now) || said.is_none(),
             Java::RenewWrite => model.java_write_renew(&run, 60_000, now) || said.is_none(),
             Java::Force { side } => {

@@ -1,5 +1,4 @@
-//! Random votes about one node of a majority, on a real Redis and on the model, compared after
-//! each.
+//! Random votes of one node of a red lock, on a real Redis and on the model, compared after each.
 
 use edgelatch::LockName;
 use edgelatch::protocol::calls::{LockCalls, Member};
@@ -15,23 +14,23 @@ use crate::scripts::red_lock_tokens::{TOKEN_KEY, acquire_for, raise_for};
 use test_support::calls::{announced_lock, bound, request};
 use test_support::script_model::Value;
 
-/// All that a node says to a vote, and to what clears it.
+/// All codes of a vote, and of the forced release that ends it.
 const VERDICTS: [(&str, &[Code]); 3] = [
     ("lock_acquire", &[Code::Done, Code::AlreadyYours, Code::No, Code::Late, Code::TokenRange]),
     ("lock_raise", &[Code::Done, Code::Late, Code::Lost, Code::TokenAhead]),
     ("lock_force_release", &[Code::Done, Code::No]),
 ];
-/// A grant as a vote takes it for one, of what it never had.
+/// The token that a voter without a grant claims to have.
 const NEVER: u64 = 9;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// With the proposal of a clock so far ahead, if any.
+    /// With a proposal by a clock that is this far ahead, if any.
     Acquire {
         who: u8,
         ahead: Option<i64>,
     },
-    /// By a vote that knew such a clock, to so much more than its grant.
+    /// By a voter that knew such a clock, to a token larger than its grant by `by`.
     Raise {
         who: u8,
         ahead: Option<i64>,
@@ -85,12 +84,12 @@ fn random_votes_do_to_a_node_what_they_do_to_the_model() {
     });
 }
 
-/// What the steps are done to.
+/// The objects of the steps.
 struct Votes<'a> {
     pair: Pair<'a>,
     publish: Publish,
     node: LockCalls,
-    /// The newest token of each.
+    /// The newest token of each voter.
     grants: [u64; 3],
 }
 
@@ -132,7 +131,7 @@ impl Votes<'_> {
 
     fn raise(&self, who: u8, ahead: Option<i64>, by: u64) -> ScriptCall {
         let token = self.grants[usize::from(who) - 1];
-        // No vote raises to more than there are tokens.
+        // No vote raises a token beyond the largest one.
         let larger = (token + by).min((1 << 53) - 1);
         let value = token.min(larger - 1).to_string();
         let (code, ms, server_ms) = (Code::Done, 30_000, self.pair.now());

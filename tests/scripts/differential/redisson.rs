@@ -1,5 +1,5 @@
-//! Redisson's calls of semaphores and count-down latches: the arguments of its scripts, and what
-//! each does to the model.
+//! Redisson's calls of semaphores and count-down latches: the arguments of its scripts, and the
+//! effect of each on the model.
 
 use redis::Value as Raw;
 
@@ -12,13 +12,13 @@ use test_support::script_model::java_permits::JavaPermits;
 
 /// The sets of holds of the two semaphores.
 pub(super) const SETS: [&str; 2] = ["el:{sem}:held", "x{a}b:timeout"];
-/// What stands for `OK`.
+/// The number that represents `OK`.
 const TAKEN: i64 = -7;
 
-/// A script, its arguments, and the number that it answers.
+/// A script, its arguments, and the number that it returns.
 type Does = (&'static str, Vec<String>, Option<i64>);
 
-/// Does it to the model, at this time of Redis.
+/// Runs a step on the model at this time of Redis.
 pub(super) fn does(model: &mut ScriptModel, step: Java, server: u64) -> Does {
     let args = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect();
     let told = |n: i64| vec![n.to_string(), "PUBLISH".into()];
@@ -116,7 +116,7 @@ pub(super) fn keys(script: &str) -> Vec<String> {
     keys.into_iter().map(String::from).collect()
 }
 
-/// A number, also as text or behind a colon; `OK` is [`TAKEN`].
+/// A number, also as text or after a colon; `OK` is [`TAKEN`].
 pub(super) fn integer(said: &Raw) -> Option<i64> {
     let text = match said {
         Raw::Int(number) => return Some(*number),

@@ -1,5 +1,5 @@
-//! Random calls of semaphores, permit-expirable semaphores and count-down latches, Redisson's among
-//! them, on a real Redis and on the model, compared after each.
+//! Random calls of semaphores, permit-expirable semaphores and count-down latches, by edgelatch and
+//! Redisson, on a real Redis and on the model, compared after each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::scripts::semaphores_and_latch::{
 use test_support::calls::{Calls, lease, owner, request, token};
 use test_support::script_model::Value;
 
-/// All that the scripts can say.
+/// All codes of the scripts.
 const VERDICTS: [(&str, &[Code]); 15] = [
     ("semaphore_acquire", TAKEN),
     ("semaphore_acquire", &[Code::BoundRequired]),
@@ -64,7 +64,7 @@ fn target(kind: Kind, publish: Publish) -> Calls {
     }
 }
 
-/// All that is done once, with this number.
+/// All idempotent calls with this number.
 fn changes(number: u32, publish: Publish) -> Vec<OnceCall> {
     let (s, l) = (semaphore_that_says(SEM, 2, publish), latch_that_says(GATE, publish));
     let p = permits_that_say(PERM, 2, SKEW, publish);
@@ -108,7 +108,7 @@ impl World<'_> {
         }
     }
 
-    /// Does it to both, and compares all that can be seen.
+    /// Runs a step on both, and compares everything visible.
     async fn take(&mut self, step: &Step) -> Option<(&'static str, Code)> {
         let now = self.pair.now();
         let what = format!("{step:?}");
@@ -135,8 +135,8 @@ impl World<'_> {
                 self.pair.model.delete(NAMES[*object]);
             }
             Step::End { object, ms } => {
-                // A token at the end of its range stops a grant; the two others are their objects'
-                // ends.
+                // A token at the end of its range prevents a grant; the other two are expiries of
+                // the objects.
                 if let (0, "sem" | "x{a}b") = (ms % 4, NAMES[*object]) {
                     let key = if *object == 0 { "el:{sem}:token" } else { "el:x{a}b:token" };
                     let last = Value::Text("9007199254740991".into());
@@ -190,7 +190,7 @@ impl World<'_> {
         self.tokens.get(&(permits, *owner)).copied().unwrap_or(9)
     }
 
-    /// As if much time had passed for those who hold with a lease.
+    /// Lets every hold that has a lease expire.
     async fn run_out(&mut self, at: i64) {
         for set in SETS {
             let scores: Vec<(Raw, f64)> =

@@ -13,7 +13,7 @@ use crate::scripts::group;
 use test_support::calls::{Calls, bound, lease, owner, request, token};
 use test_support::redis::Redis;
 
-/// Counts up its key, and fails above its argument.
+/// Increments its key, and fails above its argument.
 const COUNT: &str = "local n=redis.call('INCR',KEYS[1]) if n>tonumber(ARGV[1]) then error('too many',0) end return n";
 
 pub(crate) fn count(most: u32) -> OwnScript {
@@ -28,7 +28,7 @@ fn member(text: &str) -> Member {
     Member { name: name(text), fenced: false }
 }
 
-/// One of each kind whose holders exclude others, all under the name of `job`.
+/// One target of each kind whose holders exclude other clients, all under the name `job`.
 pub(crate) fn targets() -> Vec<Target> {
     let plain = Publish::Plain;
     let several = vec![member("{job}:2"), member("{job}:3")];
@@ -70,7 +70,7 @@ async fn a_script_runs_while_a_lease_of_any_kind_is_held_and_not_after() {
         }
         redis.run(&calls.release(request(4), bound, &owner(1))).await;
         assert_eq!(redis.run(&eval(1, grant).call(request(5), bound)).await.code, Code::Lost);
-        // What ran is told again, also after the end.
+        // The recorded result is returned again, also after the release.
         let again = redis.run(&eval(1, grant).call(request(2), bound)).await;
         assert_eq!((again.code, again.value.as_str(), again.ms), (Code::Done, "1", 1), "{what}");
         assert_eq!(counted(&redis).await, 1, "{what}");
@@ -125,12 +125,12 @@ async fn what_a_script_may_not_do_when_memory_is_full_it_may_not_do_here() {
     let error = redis.cells(&eval.call(request(2), bound)).await.unwrap_err();
     assert!(error.to_string().contains("OOM"), "{error}");
     assert!(before.keys().eq(redis.dump().await.keys()));
-    // Without a record the script itself is what is refused.
+    // Without a record Redis refuses the script itself.
     let eval = calls.0.eval(owner(1), token(grant), &count(9).repeatable()).unwrap();
     let refused = redis.run(&eval.call(request(3), bound)).await;
     assert_eq!(refused.code, Code::ScriptFailed);
     assert!(refused.value.contains("OOM"), "{}", refused.value);
-    // A cancellation passes.
+    // A cancellation succeeds.
     let cancel = calls.0.eval(owner(1), token(grant), &count(9)).unwrap().cancel(request(4), bound);
     assert_eq!(redis.run(&cancel).await.code, Code::Gone);
 }

@@ -1,4 +1,4 @@
-//! What a caller's script sees, and how its result is told.
+//! The data that a caller's script can access, and the encoding of its result.
 
 use edgelatch::protocol::calls::OwnScript;
 use edgelatch::protocol::gateway::{Gateway, Memory};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use test_support::calls::{begun, bound, lease, lock, owner, request, token};
 use test_support::redis::Redis;
 
-/// A lock that is held, and what is known of it.
+/// A lock that is held, and its hold's data.
 struct Held {
     redis: Redis,
     bound: Bound,
@@ -34,7 +34,7 @@ impl Held {
         let call = call.call(request(self.requests), self.bound);
         let cells = self.redis.cells(&call).await?;
         let reply = Reply::read(&cells, call.request).unwrap();
-        // Told again, it is the same.
+        // A repeated call returns the same.
         let again = self.redis.run(&call).await;
         assert_eq!((again.code, &again.value, again.ms), (reply.code, &reply.value, 1), "{script}");
         Ok(reply)
@@ -127,7 +127,7 @@ async fn what_goes_wrong_in_a_script_is_told_and_not_run_again() {
         assert!(text.contains(said), "{script}: {text}");
         assert!(text.len() <= 1_000 && text.is_ascii());
     }
-    // What it did before it failed stays done, and is not done again.
+    // The script's effects before its failure stay, and are not repeated.
     held.failure("redis.call('INCR',KEYS[2]) error('later')").await;
     assert_eq!(held.result("return redis.call('GET',KEYS[2])").await, json!("1"));
     assert_eq!(held.result("return string.rep('x',29998)").await.as_str().unwrap().len(), 29_998);

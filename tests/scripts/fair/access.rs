@@ -1,4 +1,4 @@
-//! Keys of another type, users with few rights, and how the next is told.
+//! Keys of another type, users with few rights, and the notification of the next waiter.
 
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::{Publish, ScriptCall};
@@ -7,7 +7,7 @@ use super::fixtures::{Fair, JAVA, asks, field_of};
 use test_support::calls::{bound, request};
 use test_support::redis::{Redis, rights, run_on};
 
-/// What the scripts run; a user of them needs no more.
+/// The commands of the scripts; their user needs no others.
 const COMMANDS: [&str; 32] = [
     "eval",
     "time",
@@ -43,7 +43,7 @@ const COMMANDS: [&str; 32] = [
     "zcard",
 ];
 
-/// Every call that looks at what is stored.
+/// Every call that reads what is stored.
 async fn calls(redis: &Redis, lock: &Fair) -> Vec<ScriptCall> {
     let within = bound(redis.now_ms().await + 60_000, 90_000);
     vec![
@@ -63,8 +63,8 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
     let queue = lock.key("redisson_lock_queue");
     for key in [lock.name, &lock.latch(1), &queue] {
         for call in calls(&redis, &lock).await {
-            // What ends something begins with the lock; a queue that is none does not keep it from
-            // that.
+            // Calls that end a hold or a wait start with the lock, and succeed although the queue
+            // is not a list.
             let ends = !call.script().name.ends_with("acquire");
             let looks = call.keys().iter().any(|its| its == key);
             if !looks || ends && key == queue {
@@ -135,7 +135,7 @@ async fn a_user_who_lacks_one_command_never_leaves_a_hold_or_a_key_of_ours_witho
     }
 }
 
-/// In this order the scripts come along most of their ways.
+/// In this order the calls cover most branches of the scripts.
 async fn conversation(redis: &Redis, lock: &Fair) -> Vec<ScriptCall> {
     let within = bound(redis.now_ms().await + 60_000, 90_000);
     let force = lock.force_release();

@@ -1,8 +1,8 @@
--- Lets time pass for a fair lock: everything that is stored becomes older.
+-- Lets time pass for a fair lock: makes everything that is stored older.
 --
 -- KEYS  1 seats, 2 watch
 -- ARGV  1 by how much in ms
--- Reply which keys are gone by that: all whose end is not after now
+-- Reply the keys that this removes: all whose expiry is not after now
 local ms = tonumber(ARGV[1])
 local gone = {}
 for _, key in ipairs(redis.call('KEYS', '*')) do

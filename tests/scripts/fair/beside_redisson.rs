@@ -1,4 +1,4 @@
-//! Waiters of ours and of Redisson's in one queue, case by case.
+//! Waiters of edgelatch and Redisson in one queue, case by case.
 
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::Publish;
@@ -7,7 +7,7 @@ use super::fixtures::{Fair, JAVA, JavaKeys, asks, field_of};
 use test_support::calls::bound;
 use test_support::redis::{Content, Redis};
 
-/// A fair lock on a Redis, a step at a time.
+/// A fair lock on a Redis, for one step at a time.
 struct Bench {
     redis: Redis,
     lock: Fair,
@@ -32,7 +32,8 @@ impl Bench {
         self.redis.run(&self.lock.acquire(asks(owner, number))).await
     }
 
-    /// Redisson's holder of this number takes it or queues, ready to wait for so long.
+    /// Redisson's holder of this number acquires the lock or joins the queue, with this allowance
+    /// in milliseconds; returns whether it acquired.
     async fn takes(&self, holder: usize, allowance: i64) -> bool {
         let now = self.now().await;
         self.java.acquire(&self.redis, JAVA[holder], allowance, now).await.is_none()
@@ -52,7 +53,7 @@ impl Bench {
         self.redis.ask(&["LRANGE", &key, "0", "-1"]).await
     }
 
-    /// How far a score is ahead, in seconds, to the nearest ten: the test itself may take a while.
+    /// How far a score is ahead, in seconds, rounded to tens: the test itself may take a while.
     async fn ahead(&self, field: &str) -> i64 {
         let key = self.lock.key("redisson_lock_timeout");
         let score: f64 = self.redis.ask(&["ZSCORE", &key, field]).await;
@@ -65,7 +66,7 @@ impl Bench {
         self.lock.age(&self.redis, ms).await;
     }
 
-    /// Who is told on which channel since the last question.
+    /// The waiters on whose channels a message was published since the last call.
     async fn told(&mut self) -> Vec<String> {
         let prefix = self.lock.key("redisson_lock__channel") + ":";
         let said = self.redis.published().await;
@@ -155,7 +156,7 @@ async fn a_dead_head_of_ours_costs_redisson_s_life_and_skew() {
 
 #[tokio::test]
 async fn a_dead_head_of_redisson_s_costs_five_seconds() {
-    // Nobody hears what is published to a shard here.
+    // No client is subscribed to the shard channels here.
     let bench = Bench::announced(Publish::Sharded).await;
     bench.takes(0, 300_000).await;
     bench.takes(1, 300_000).await;

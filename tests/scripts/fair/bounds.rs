@@ -1,4 +1,4 @@
-//! What comes too late, for how long a request is remembered, and a Redis that is full.
+//! Calls that are too late, how long a request is remembered, and a Redis whose memory is full.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::fixtures::{Asks, Fair, JAVA, asks};
 use test_support::calls::{UNBOUND, bound, request};
 use test_support::redis::Redis;
 
-/// The slack beyond which no copy can still be on its way.
+/// The slack after which no copy of a request can still be in transit.
 const SLACK_MS: u64 = 1_000;
-/// For how long a previous owner is remembered at least.
+/// The least time for which a previous owner is remembered.
 const PREVIOUS_MS: u64 = 690_000;
 
 async fn bounds(redis: &Redis) -> [Bound; 3] {
@@ -34,13 +34,13 @@ async fn assert_remembered(redis: &Redis, key: &str, reply: &Reply, life: u64) {
     assert!(left <= life && left + elapsed + 1 >= life, "{left} of {life} after {elapsed}");
 }
 
-/// Redisson's holder has the lock.
+/// Lets Redisson's holder acquire the lock.
 async fn is_held(redis: &Redis, lock: &Fair) {
     let now = i64::try_from(redis.now_ms().await).unwrap();
     lock.java().acquire(redis, JAVA[0], 300_000, now).await;
 }
 
-/// A scoped token can queue for any number of names; nobody may come back to them.
+/// A scoped token can queue for any number of names, to which no client may ever return.
 #[tokio::test]
 async fn a_queue_that_nobody_is_heard_of_any_more_ends_a_day_later() {
     let redis = Redis::start().await;
@@ -51,10 +51,10 @@ async fn a_queue_that_nobody_is_heard_of_any_more_ends_a_day_later() {
         assert_eq!(reply.code, Code::No);
         for key in ["redisson_lock_queue", "redisson_lock_timeout"].map(|key| lock.key(key)) {
             let ends: u64 = redis.ask(&["PEXPIRETIME", &key]).await;
-            // Redis counts the life from its own reading of the clock, after the script's.
+            // Redis computes the expiry from a later reading of the clock than the script's.
             let read = reply.server_ms..=redis.now_ms().await;
             assert!(read.contains(&(ends - 86_400_000)), "{key}: {ends}");
-            // As if half of the day had gone: the next poll makes it a day again.
+            // As if half of the day had passed: the next poll extends it to a day again.
             redis.ask::<u64>(&["PEXPIRE", &key, "43200000"]).await;
         }
     }
@@ -134,12 +134,12 @@ async fn what_comes_after_its_bound_is_not_done() {
     let takes_over = lock.acquire(asks(1, 1).after(9).within(passed));
     assert_eq!(redis.run(&takes_over).await.code, Code::Late);
     assert!(before.keys().eq(redis.dump().await.keys()));
-    // To end something it is never too late.
+    // A call that ends a hold or a wait is never too late.
     assert_eq!(redis.run(&lock.abandon(1, passed, Some(9))).await.code, Code::No);
     assert_eq!(redis.run(&lock.acquire(asks(9, 2))).await.code, Code::Gone);
 }
 
-/// Redisson holds the lock; owners 1 and 9 wait; owner 5 holds another; and Redis is full.
+/// Redisson holds the lock; owners 1 and 9 wait; owner 5 holds another lock; and memory is full.
 async fn full() -> (Redis, Fair, Fair, u64) {
     let (redis, lock, other) = (Redis::start().await, Fair::new("job"), Fair::new("other"));
     is_held(&redis, &lock).await;

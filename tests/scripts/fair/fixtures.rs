@@ -1,4 +1,4 @@
-//! The calls about one fair lock, Redisson's scripts for it, and a time that passes when told to.
+//! The calls about one fair lock, Redisson's scripts for it, and a script that lets time pass.
 
 use edgelatch::name::{LockName, OwnerId};
 use edgelatch::protocol::calls::{FairCalls, FairSettings, OnceCall, Target, Try};
@@ -9,24 +9,24 @@ use test_support::calls::{UNBOUND, field, lease, numbered_owner, request, token}
 use test_support::redis::Redis;
 use test_support::script_model::java_fair::JavaFair;
 
-/// Holders of Redisson's.
+/// Redisson's holders.
 pub(crate) const JAVA: [&str; 3] = [
     "8743c9c0-0795-4907-87fd-6c719a6b4586:1",
     "1f1d3b8e-5a0a-4d2f-9f0e-0a6b7c8d9e0f:7",
     "2a2b2c2d-0000-4000-8000-000000000003:9",
 ];
 
-/// A fair lock, and the keys around it.
+/// A fair lock, and its keys.
 #[derive(Clone)]
 pub(crate) struct Fair {
     pub(crate) name: &'static str,
-    /// What Redisson makes of the name: in braces, unless it has some.
+    /// The name in Redisson's keys: in braces, unless it has some.
     pub(crate) form: String,
     pub(crate) settings: FairSettings,
     pub(crate) publish: Publish,
 }
 
-/// A try of an owner, in the terms that most tests leave alone.
+/// A try of an owner, with defaults that most tests keep.
 #[derive(Clone, Copy)]
 pub(crate) struct Asks {
     pub(crate) owner: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Asks {
     pub(crate) previous: Option<u32>,
 }
 
-/// The how many-th try of an owner.
+/// Try `number` of an owner.
 pub(crate) const fn asks(owner: u32, number: u32) -> Asks {
     Asks { owner, number, last: false, lease_ms: 30_000, bound: UNBOUND, previous: None }
 }
@@ -138,7 +138,7 @@ impl Fair {
         format!("el:{}:{}", self.form, field_of(owner))
     }
 
-    /// Lets time pass; tells which keys have ended by that.
+    /// Lets time pass; returns the keys that expire by that.
     pub(crate) async fn age(&self, redis: &Redis, ms: u64) -> Vec<String> {
         let (script, ms) = (include_str!("age.lua"), ms.to_string());
         redis.ask(&["EVAL", script, "2", &self.seats(), &self.watch(), &ms]).await
@@ -160,7 +160,7 @@ pub(crate) fn field_of(owner: u32) -> String {
     field(&numbered_owner(owner))
 }
 
-/// The keys that Redisson knows.
+/// The keys that Redisson uses.
 #[derive(Clone)]
 pub(crate) struct JavaKeys {
     name: String,
@@ -170,7 +170,7 @@ pub(crate) struct JavaKeys {
     latches: String,
 }
 
-/// The scripts of Redisson's that begin with a sweep, and the one that does not.
+/// Redisson's scripts that start with a sweep, and the one that does not.
 const SWEEP: &str = include_str!("../java/fair_sweep.lua");
 const ACQUIRE: &str = include_str!("../java/fair_acquire.lua");
 const ONCE: &str = include_str!("../java/fair_once.lua");
@@ -188,7 +188,7 @@ impl JavaKeys {
         format!("{}:{id}", self.latches)
     }
 
-    /// `None`: acquired; else for how long to park.
+    /// Acquires or queues. Returns `None` if the lock is acquired, else how long to park.
     pub(crate) async fn acquire(
         &self,
         redis: &Redis,

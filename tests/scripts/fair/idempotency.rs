@@ -1,4 +1,4 @@
-//! What comes twice, and what comes after its end, leaves what one execution leaves.
+//! A repeated call, and a call after its bound, leave what one execution leaves.
 
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::ScriptCall;
@@ -7,21 +7,22 @@ use super::fixtures::{Fair, JAVA, asks, field_of};
 use test_support::calls::{UNBOUND, bound, request};
 use test_support::redis::{Content, Keyspace, Redis};
 
-/// What a call is run on. Owner 1 is the one who asks.
+/// The state before a call of owner 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Before {
     Nothing,
     Held,
     HeldByAnother,
-    /// By Redisson, and another one of ours waits.
+    /// Redisson holds the lock, and another edgelatch owner waits.
     Queued,
-    /// The same, and owner 1 is the head.
+    /// Redisson holds the lock, owner 1 is the head of the queue, and another edgelatch owner
+    /// waits.
     Head,
-    /// The head is owner 1, and nobody holds the lock.
+    /// The lock is free, and owner 1 is the head of the queue.
     Turn,
-    /// Owner 9 waits, whose place owner 1 takes over.
+    /// Owner 9 waits; owner 1 takes over its place.
     Previous,
-    /// Owner 9 holds, without knowing it.
+    /// Owner 9 holds the lock and has not received the grant.
     PreviousHolds,
 }
 
@@ -55,7 +56,7 @@ async fn prepare(redis: &Redis, lock: &Fair, before: Before) -> u64 {
 
 type Make = Box<dyn Fn(&Fair, u64) -> ScriptCall>;
 
-/// Every script in every state that it tells apart, and what it answers.
+/// Every script in every state that it distinguishes, and its code.
 async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Code, Make)> {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let first =
@@ -128,7 +129,7 @@ async fn nothing_of_an_owner_comes_back_after_its_end() {
     for (what, before, _, make) in cases(&redis).await {
         let call = make(&lock, prepare(&redis, &lock, before).await);
         redis.run(&call).await;
-        // Whoever named a previous owner ends it too.
+        // A call that named a previous owner ends that owner too.
         let previous = call.args().contains(&field_of(9)).then_some(9);
         redis.run(&lock.abandon(1, UNBOUND, previous)).await;
         let ended = redis.dump().await;
@@ -177,7 +178,7 @@ async fn a_takeover_keeps_place_and_ticket_and_its_copies_do_nothing() {
     assert_eq!(redis.ask::<String>(&["ZSCORE", &seats, &field_of(1)]).await, ticket);
     let waiting: Vec<String> = redis.ask(&["LRANGE", &queue, "0", "-1"]).await;
     assert_eq!(waiting, [&field_of(1), &field_of(2), JAVA[1]]);
-    // A second takeover, and late copies of all that was sent before.
+    // A second takeover, and late copies of all earlier requests.
     assert!(redis.run(&lock.acquire(asks(3, 1).after(1))).await.value.starts_with("0,"));
     let before = redis.dump().await;
     assert_eq!(redis.run(&call).await.code, Code::Gone);
@@ -185,8 +186,7 @@ async fn a_takeover_keeps_place_and_ticket_and_its_copies_do_nothing() {
     assert_eq!(lasting(&before), lasting(&redis.dump().await));
 }
 
-/// Contents that stay as they are when nothing is done: all but beats and scores, which polls
-/// renew.
+/// Contents that do not change if a call does nothing: all but beats and scores, which polls renew.
 fn lasting(keyspace: &Keyspace) -> Vec<(&String, Content)> {
     let members = |content: &Content| match content {
         Content::Sorted(members) => Content::List(members.keys().cloned().collect()),

@@ -1,5 +1,5 @@
-//! `tests/vectors/fair.json`: what the scripts that stand for Redisson's leave in Redis, byte for
-//! byte.
+//! `tests/vectors/fair.json`: what the re-implementations of Redisson's scripts leave in Redis,
+//! byte for byte.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ impl Bench {
         }
     }
 
-    /// The same with the words that stand for something.
+    /// The value with all words replaced.
     fn fill(&self, value: &Value) -> Value {
         let words = self.words.as_object().unwrap();
         let text = words.iter().fold(value.to_string(), |text, (word, said)| {

@@ -1,4 +1,4 @@
-//! Redisson and we on one group: what each leaves, and what the other makes of it.
+//! Redisson and edgelatch on one group: what each stores, and how the other interprets it.
 
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
@@ -53,7 +53,7 @@ async fn each_side_is_refused_what_the_other_holds_and_takes_what_is_beside_it()
     assert!(refused.ms > 50_000, "as long as the longest: {}", refused.ms);
     redis.published().await;
 
-    // Each release leaves the other's values alone, and is heard.
+    // Each release leaves the other's values alone, and is published.
     assert_eq!(Java::new(&redis, H).unlocks(&["C", "D"], 1).await.number, Some(1));
     let release = values(&["A", "B"]).release(request(4), UNBOUND, &owner(1));
     assert_eq!(redis.run(&release).await.code, Code::Done);
@@ -83,12 +83,12 @@ async fn java_s_hold_counts_are_read_and_what_it_holds_for_too_long_ends_with_th
     assert_eq!(java.takes(&["A"], 30_000).await, None);
     let state = redis.run(&values(&["A", "B"]).inspect(request(1), None)).await;
     assert_eq!((state.code, state.value.as_str()), (Code::Done, "0,2,0,1"));
-    // By Java's own clock it has an hour more; Redis takes the whole group away before that.
+    // By Java's own clock it has an hour more; Redis expires the whole group before that.
     assert!(state.ms > 20_000 && state.ms <= 30_000, "{}", state.ms);
 }
 
-/// Redisson does not extend a group in the last millisecond of it, and believes that it holds what
-/// is gone in the next.
+/// Redisson does not extend a group in its last millisecond, and believes that it holds values that
+/// are gone in the next one.
 #[tokio::test]
 async fn java_keeps_what_it_takes_in_the_moment_in_which_our_hold_ends() {
     let redis = Redis::start().await;
@@ -101,7 +101,7 @@ async fn java_keeps_what_it_takes_in_the_moment_in_which_our_hold_ends() {
             let renew = calls.renew(request(2), UNBOUND, &owner(1), lease(150), token(grant));
             assert_eq!(redis.run(&renew).await.code, Code::Done);
         }
-        // As its waiters do, which come as soon as the hold is over.
+        // Like Redisson's waiters, which retry as soon as the hold ends.
         let java = Java { ahead, ..Java::new(&redis, H) };
         while java.takes(&["A"], 30_000).await.is_some() {}
         let left: i64 = redis.ask(&["PTTL", GROUP]).await;
@@ -112,7 +112,7 @@ async fn java_keeps_what_it_takes_in_the_moment_in_which_our_hold_ends() {
 #[tokio::test]
 async fn a_value_whose_hold_is_over_is_taken_only_when_no_clock_of_java_s_can_think_otherwise() {
     let redis = Redis::start().await;
-    // So much is over by Redis' clock; Java's may be behind by the pad.
+    // The hold has ended by Redis' clock for this long; Java's clock may be behind by the pad.
     for (passed, code) in [(500, Code::No), (1_500, Code::Done)] {
         redis.ask::<String>(&["FLUSHALL"]).await;
         let java = Java { ahead: -30_000 - passed, ..Java::new(&redis, H) };
@@ -121,7 +121,7 @@ async fn a_value_whose_hold_is_over_is_taken_only_when_no_clock_of_java_s_can_th
         let take = values(&["A"]).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
         assert_eq!(redis.run(&take).await.code, code, "{passed}");
     }
-    // One of ours is over when Redis' clock says so.
+    // An edgelatch hold has ended when Redis' clock says so.
     redis.ask::<String>(&["FLUSHALL"]).await;
     let take = values(&["A"]).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     redis.run(&take).await;
@@ -135,7 +135,7 @@ async fn a_value_whose_hold_is_over_is_taken_only_when_no_clock_of_java_s_can_th
 
 #[tokio::test]
 async fn java_s_late_unlock_does_not_take_our_value_away() {
-    // FM7, with us in the place of the second: H's lease is over by Redis' clock, but not by its
+    // FM7, with edgelatch as the second client: H's lease has ended by Redis' clock, but not by its
     // own.
     let redis = Redis::start().await;
     let java = Java { ahead: -32_000, ..Java::new(&redis, H) };
@@ -153,8 +153,8 @@ async fn what_earlier_owners_left_goes_too_while_the_group_is_small_enough() {
     let redis = Redis::start().await;
     for (others, swept) in [(10, true), (600, false)] {
         redis.ask::<String>(&["FLUSHALL"]).await;
-        // H, then G, whose clock is ahead; then G unlocks. H's helpers are left, and it still
-        // believes.
+        // H acquires, then G, whose clock is ahead; then G unlocks. H's helper fields are left, and
+        // H still believes in its hold.
         assert_eq!(Java::new(&redis, H).takes(&["A"], 30_000).await, None);
         let ahead = Java { ahead: 40_000, ..Java::new(&redis, G) };
         assert_eq!(ahead.takes(&["A"], 30_000).await, None);
@@ -209,7 +209,8 @@ async fn values_are_freed_by_force_whoever_holds_them_and_free_ones_are_no_fault
     let again = redis.run(&values(&["A", "C"]).force_release(request(3), within)).await;
     assert_eq!((again.code, again.value.as_str()), (Code::No, "0"));
     assert_eq!(redis.published().await, []);
-    // Java's own fails at the first that is free, with those before it already gone.
+    // Java's own forced release fails at the first free value, after it has removed those before
+    // it.
     assert_eq!(Java::new(&redis, H).frees(&["D"]).await.number, Some(1));
 }
 
@@ -227,7 +228,8 @@ async fn a_group_without_an_end_keeps_having_none_and_one_of_ours_always_has_one
     assert_eq!(hash(&redis).await.len(), 1);
 
     redis.ask::<String>(&["FLUSHALL"]).await;
-    // Nothing but what earlier owners left: it goes, and the group with it, and its end must not.
+    // The group has only entries of earlier owners: the script removes them, and the group with
+    // them, but must set the expiry.
     let helper = format!("{}:{H}:expire_time", field("A"));
     redis.ask::<u64>(&["HSET", GROUP, &field("A"), H, &helper, "1"]).await;
     redis.ask::<u64>(&["PEXPIRE", GROUP, "5000"]).await;

@@ -1,5 +1,5 @@
-//! For how long a group's owners are remembered, what comes too late, and a Redis that is full
-//! (rules C2, C3, C5 and C8).
+//! How long a group's owners are remembered, which calls are too late, and a Redis whose memory is
+//! full (rules C2, C3, C5 and C8).
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use test_support::redis::Redis;
 
 const SLACK_MS: u64 = 1_000;
 
-/// What a latch or a tombstone must outlive: memory, lease and bound.
+/// How long a latch or a tombstone must last: memory, lease and bound.
 fn life(bound: Bound, lease_ms: u64, reply: &Reply) -> u64 {
     let until = bound.not_after.map_or(0, |at| at.saturating_sub(reply.server_ms));
     lease_ms.max(until).max(u64::try_from(bound.keep.as_millis()).unwrap()) + SLACK_MS
@@ -43,7 +43,7 @@ async fn a_group_s_latches_and_tombstones_outlive_memory_lease_and_bound() {
         let abandon = calls.release(request(2), bound, &owner(3));
         let last = calls.acquire(request(3), bound, &owner(4), lease(3_600_000), true);
         for code in [Code::No, Code::Gone] {
-            // The second time an answer of the tombstone, which prolongs it.
+            // The second reply comes from the tombstone, which is extended.
             let (abandoned, refused) = (redis.run(&abandon).await, redis.run(&last).await);
             assert_eq!((abandoned.code, refused.code), (Code::No, code));
             for (call, reply) in [(&abandon, &abandoned), (&last, &refused)] {
@@ -123,7 +123,8 @@ async fn full() -> (Redis, u64) {
 #[tokio::test]
 async fn with_full_memory_no_value_is_taken_and_nothing_is_written() {
     let (redis, _) = full().await;
-    // Something that would be swept is there too: a deletion must not be what opens the door.
+    // There is an entry to sweep too: a deletion before the write must not make a full Redis accept
+    // it.
     redis.ask::<String>(&["CONFIG", "SET", "maxmemory", "0"]).await;
     redis.ask::<u64>(&["HSET", GROUP, &format!("{}:java:7:expire_time", field("C")), "1"]).await;
     redis.ask::<String>(&["CONFIG", "SET", "maxmemory", "1"]).await;
@@ -164,7 +165,7 @@ async fn with_full_memory_whatever_ends_or_prolongs_a_hold_of_values_passes() {
     assert_eq!(redis.published().await.len(), 1);
 }
 
-/// The call is done although memory is full, and is remembered.
+/// Asserts that the call succeeds although memory is full, and is remembered.
 async fn assert_ends(redis: &Redis, call: &ScriptCall, code: Code, record: &str) {
     assert_eq!(redis.run(call).await.code, code);
     assert_eq!(redis.ask::<String>(&["GET", &call.keys()[0]]).await, record);

@@ -1,4 +1,4 @@
-//! What the tests of groups have in common: sets of values, and Redisson beside us.
+//! Shared by the tests of groups: sets of values, and Redisson's scripts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use redis::Value;
 use test_support::calls::Calls;
 use test_support::redis::{Content, Redis};
 
-/// What Redisson does to Redis, in our words.
+/// Redisson's scripts, re-implemented.
 pub(crate) const JAVA: [(&str, &str); 6] = [
     ("group_acquire", include_str!("../java/group_acquire.lua")),
     ("group_renew", include_str!("../java/group_renew.lua")),
@@ -24,7 +24,7 @@ pub(crate) const JAVA: [(&str, &str); 6] = [
 
 /// The group of all tests that name none.
 pub(crate) const GROUP: &str = "students";
-/// By how much a clock of Java's may be off.
+/// The largest difference of a Java clock, in milliseconds.
 pub(crate) const PAD: u64 = 1_000;
 
 /// Some values of the group.
@@ -52,17 +52,17 @@ pub(crate) async fn hash(redis: &Redis) -> BTreeMap<String, String> {
     }
 }
 
-/// A holder of Java's on a machine of its own.
+/// A Java holder on a machine of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Java<'a> {
     pub(crate) redis: &'a Redis,
     pub(crate) group: &'a str,
     pub(crate) holder: &'a str,
-    /// By how much its clock is ahead of Redis'.
+    /// How far its clock is ahead of Redis', in milliseconds.
     pub(crate) ahead: i64,
 }
 
-/// What a script of Redisson's answered, and both clocks when it ran.
+/// The result of a script of Redisson's, and both clocks when it ran.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Said {
     pub(crate) number: Option<i64>,
@@ -71,12 +71,13 @@ pub(crate) struct Said {
 }
 
 impl<'a> Java<'a> {
-    /// One whose clock shows what Redis' does.
+    /// A holder whose clock shows Redis' time.
     pub(crate) const fn new(redis: &'a Redis, holder: &'a str) -> Self {
         Self { redis, group: GROUP, holder, ahead: 0 }
     }
 
-    /// `None` when it holds the values now; else what is left of what is in the way.
+    /// Acquires values. Returns `None` if it holds them now; else the remaining time of the hold
+    /// that excludes it.
     pub(crate) async fn takes(&self, values: &[&str], lease: u64) -> Option<i64> {
         self.acquires(values, lease).await.number
     }
@@ -114,7 +115,7 @@ impl<'a> Java<'a> {
         if self.group.contains('{') { self.group.into() } else { format!("{{{}}}", self.group) }
     }
 
-    /// `$clock` among the arguments is what the holder's clock shows, to the millisecond in which
+    /// `$clock` among the arguments is the time of the holder's clock, in the millisecond in which
     /// the script runs.
     async fn run(&self, script: &str, keys: &[String], args: &[String], values: &[&str]) -> Said {
         let (_, source) = JAVA.iter().find(|(java, _)| *java == script).unwrap();

@@ -1,5 +1,4 @@
-//! A request about values that comes twice, and one that comes after its end, leaves what one
-//! execution leaves.
+//! A repeated request about values, and one after its bound, leave what one execution leaves.
 
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::ScriptCall;
@@ -10,7 +9,7 @@ use test_support::redis::{Content, Redis};
 
 const H: &str = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
 
-/// What a call is run on.
+/// The state before a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Before {
     Nothing,
@@ -20,7 +19,7 @@ enum Before {
     HalfLost,
 }
 
-/// Brings the group into a state, and answers the token of our hold or 1.
+/// Brings the group into a state; returns the token of owner 1's hold, or 1.
 async fn prepare(redis: &Redis, before: Before) -> u64 {
     redis.ask::<String>(&["FLUSHALL"]).await;
     let holder = match before {
@@ -43,7 +42,7 @@ async fn prepare(redis: &Redis, before: Before) -> u64 {
 
 type Make = Box<dyn Fn(u64) -> ScriptCall>;
 
-/// Every script in every state that it tells apart.
+/// Every script in every state that it distinguishes.
 async fn cases(redis: &Redis) -> Vec<(Before, Make)> {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let all = [
@@ -75,7 +74,7 @@ async fn cases(redis: &Redis) -> Vec<(Before, Make)> {
     cases
 }
 
-/// Everything that is stored, without the ends, which move on by themselves.
+/// Everything that is stored, without expiries, which change by themselves.
 async fn contents(redis: &Redis) -> Vec<(String, Content)> {
     let all = redis.dump().await.into_iter();
     all.map(|(key, stored)| (key, without_ends(stored.value))).collect()
@@ -106,7 +105,7 @@ async fn a_request_about_values_that_comes_twice_is_done_once() {
         assert_eq!(redis.published().await, [], "{what}");
         let wanted = match (call.script().name, first.code) {
             ("group_acquire", Code::Done) => Code::AlreadyYours,
-            // The tombstone of the first execution stands.
+            // The tombstone of the first execution remains.
             ("group_acquire", Code::No) if call.args()[6] == "1" => Code::Gone,
             (_, code) => code,
         };

@@ -1,5 +1,5 @@
-//! Which keys and commands a group's scripts touch, names of every form, keys of another type, and
-//! how an end is announced.
+//! The keys and commands of a group's scripts, names of every form, keys of another type, and how
+//! an end is published.
 
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Publish, ScriptCall};
@@ -8,7 +8,7 @@ use super::fixtures::{GROUP, PAD, hash, values, values_of};
 use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};
 use test_support::redis::{Redis, rights, run_on};
 
-/// What the scripts run; a user of them needs no more.
+/// The commands of the scripts; their user needs no others.
 const COMMANDS: [&str; 17] = [
     "eval", "time", "get", "set", "del", "pttl", "pexpire", "hget", "hset", "hdel", "hlen",
     "hkeys", "publish", "spublish", "hmget", "hscan", "hexists",
@@ -18,7 +18,7 @@ fn all_but(missing: &str) -> Vec<String> {
     rights(&["~*", "&*"], &COMMANDS, missing)
 }
 
-/// Every script in states that show all its branches, and what each answers.
+/// Every script in states that cover all its branches, and the code of each.
 async fn conversation(redis: &Redis, calls: &Calls) -> Vec<(ScriptCall, Code)> {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let take = calls.acquire(request(1), within, &owner(1), lease(30_000), false);
@@ -145,7 +145,7 @@ async fn a_group_s_key_of_another_type_is_refused_and_left_alone() {
                 continue;
             }
             redis.ask::<String>(&["FLUSHALL"]).await;
-            // Without the latch of a grant a renewal does not come to look at the group.
+            // Without the latch of a grant a renewal does not read the group.
             redis.ask::<String>(&["SET", &call.keys()[0], "7", "PX", "60000"]).await;
             if place > 0 && call.script().name != "group_renew" {
                 redis.ask::<u64>(&["DEL", &call.keys()[0]]).await;

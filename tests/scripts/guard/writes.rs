@@ -1,4 +1,4 @@
-//! What a guard answers, case by case.
+//! The replies of a guard, case by case.
 
 use edgelatch::name::GuardKey;
 use edgelatch::protocol::calls::{GuardCalls, GuardedWrite, Stamp};
@@ -29,7 +29,7 @@ pub(crate) fn stamp(number: u64, who: u8, write: u64) -> Stamp {
     Stamp { token: token(number), owner: owner(who), number: write }
 }
 
-/// A write for ever-lasting memory, where tokens may be small.
+/// A write with an endless memory, which allows small tokens.
 fn write(of: (u64, u8, u64), write: &GuardedWrite) -> ScriptCall {
     guard(GuardMemory::FOR_EVER).write(request(1), UNBOUND, stamp(of.0, of.1, of.2), write)
 }
@@ -73,7 +73,7 @@ async fn a_write_that_comes_twice_is_done_once_and_one_that_was_overtaken_never(
     let redis = Redis::start().await;
     let (first, second) = (write((7, 1, 1), &set("1")), write((7, 1, 2), &set("2")));
     assert_eq!(said(&redis, &first).await.0, Code::Done);
-    // Something else that writes there, unguarded: the copy must not undo it.
+    // Another program writes without the guard: the copy must not undo that.
     redis.ask::<String>(&["SET", KEY, "x"]).await;
     assert_eq!(said(&redis, &first).await, (Code::AlreadyYours, "7".into(), 0));
     assert_eq!(value(&redis).await.as_deref(), Some("x"));
@@ -122,7 +122,7 @@ async fn a_fence_is_remembered_for_longer_than_a_token_may_be_old() {
     assert_eq!(said(&redis, &write(micros, 1, minutes(10))).await.0, Code::Done);
     let ms = left().await;
     assert!(ms > 650_000 && ms <= 660_000, "{ms}");
-    // Another writer's shorter memory does not shorten it, a longer one does lengthen it.
+    // Another writer's shorter memory does not shorten it; a longer one extends it.
     said(&redis, &write(micros, 2, minutes(1))).await;
     assert!(left().await > 600_000);
     said(&redis, &write(micros, 3, GuardMemory::FOR_EVER)).await;
@@ -146,12 +146,12 @@ async fn a_token_that_a_forgotten_fence_might_have_refused_is_too_old() {
     assert_eq!(code, Code::TokenAhead);
     assert!(newest.parse::<u64>().unwrap() < micros + 120_000_000);
     assert!(redis.dump().await.is_empty());
-    // What counts up by ones is no time: only a memory without an end can tell it.
+    // A counter is not a time: only an endless memory can judge it.
     assert_eq!(said(&redis, &write(5, minutes(10))).await.0, Code::TooOld);
     assert_eq!(said(&redis, &write(5, GuardMemory::FOR_EVER)).await.0, Code::Done);
 }
 
-/// A fence without an end would lock every later writer out for ever.
+/// A fence without an expiry would lock out every later writer for ever.
 #[tokio::test]
 async fn a_token_from_the_future_is_refused_by_a_memory_without_an_end_too() {
     let redis = Redis::start().await;
@@ -169,7 +169,7 @@ async fn a_token_from_the_future_is_refused_by_a_memory_without_an_end_too() {
             }
         }
     }
-    // Clocks may be apart by less.
+    // Clocks may differ by less.
     let near = micros + 30_000_000;
     assert_eq!(said(&redis, &write((near, 1, 1), &set("x"))).await.0, Code::Done);
 }

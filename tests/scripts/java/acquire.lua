@@ -1,4 +1,4 @@
--- What Redisson's `RLock` does to take a lock, in our words.
+-- Redisson's acquisition of an `RLock`, re-implemented.
 --
 -- KEYS  1 the lock's name
 -- ARGV  1 lease in ms   2 holder

@@ -1,4 +1,4 @@
--- What Redisson's fair lock does to take a lock or to queue for it, in our words.
+-- Redisson's acquisition of a fair lock, or its place in the queue, re-implemented.
 --
 -- KEYS  1 the lock's name, 2 queue, 3 timeouts
 -- ARGV  1 lease in ms   2 holder   3 allowance in ms   4 the client's clock in ms

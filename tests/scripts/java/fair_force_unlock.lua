@@ -1,4 +1,4 @@
--- What Redisson's fair lock does to end whatever hold there is, in our words.
+-- Redisson's forced release of a fair lock, re-implemented.
 --
 -- KEYS  1 the lock's name, 2 queue, 3 timeouts, 4 channel
 -- ARGV  1 message   2 the client's clock in ms   3 command to publish with

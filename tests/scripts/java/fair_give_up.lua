@@ -1,7 +1,7 @@
--- What Redisson's fair lock does when a waiter gives up, in our words.
+-- Redisson's removal of a fair lock's waiter that gives up, re-implemented.
 --
 -- KEYS  1 queue, 2 timeouts
--- ARGV  1 holder   2 what is taken off the scores of those behind it in ms
+-- ARGV  1 holder   2 reduction of the scores behind it in ms
 -- Reply nil
 local behind = false
 for _, other in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do

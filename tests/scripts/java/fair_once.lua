@@ -1,4 +1,4 @@
--- What Redisson's fair lock does to take a lock without waiting for it, in our words.
+-- Redisson's acquisition of a fair lock without waiting, re-implemented.
 --
 -- KEYS  1 the lock's name, 2 queue, 3 timeouts
 -- ARGV  1 lease in ms   2 holder   3 the client's clock in ms   4 allowance in ms

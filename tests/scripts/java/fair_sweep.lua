@@ -1,6 +1,7 @@
--- How Redisson's fair lock begins nearly everything, in our words: put in front of the scripts that call `sweep`.
+-- The start of most of Redisson's fair-lock scripts, re-implemented: prepended to the scripts that
+-- call `sweep`.
 --
--- Takes those out of the queue whose score has passed, from its head on; no other score is changed.
+-- Removes waiters whose score has passed from the head of the queue; changes no other score.
 local function sweep(queue, timeouts, now)
   while true do
     local head = redis.call('LINDEX', queue, 0)
@@ -10,7 +11,7 @@ local function sweep(queue, timeouts, now)
     redis.call('LPOP', queue)
   end
 end
--- Takes a free lock, if it is the asker's turn: all others' scores fall by what the asker was ready to wait.
+-- Acquires a free lock for the head of the queue: all other scores fall by the holder's allowance.
 local function take(lease, holder, allowance)
   redis.call('LPOP', KEYS[2])
   redis.call('ZREM', KEYS[3], holder)
@@ -20,7 +21,7 @@ local function take(lease, holder, allowance)
   redis.call('HSET', KEYS[1], holder, 1)
   redis.call('PEXPIRE', KEYS[1], lease)
 end
--- Whether the lock was free for the asker, or is its already; then it is taken, or entered again.
+-- Whether the lock was free for the holder, or is its own already; then acquires or re-enters it.
 local function enters(head, lease, holder, allowance)
   if redis.call('EXISTS', KEYS[1]) == 0 and (not head or head == holder) then
     take(lease, holder, allowance)

@@ -1,8 +1,9 @@
--- What Redisson's fair lock does to end one entry of a hold, in our words.
+-- Redisson's release of one entry of a fair lock's hold, re-implemented.
 --
 -- KEYS  1 the lock's name, 2 queue, 3 timeouts, 4 channel, 5 latch of this unlock
--- ARGV  1 message   2 lease in ms   3 holder   4 the client's clock in ms   5 command to publish with   6 life of the latch in ms
--- Reply nil: not the holder's; 0: entries are left; 1: released, or nobody held it
+-- ARGV  1 message   2 lease in ms   3 holder   4 the client's clock in ms
+--       5 command to publish with   6 life of the latch in ms
+-- Reply nil: not the holder's; 0: entries are left; 1: released, or the lock was free
 local known = redis.call('GET', KEYS[5])
 if known then return tonumber(known) end
 local head = sweep(KEYS[2], KEYS[3], ARGV[4])

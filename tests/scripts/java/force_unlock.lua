@@ -1,4 +1,4 @@
--- What Redisson's `RLock` does to end whatever hold there is, in our words.
+-- Redisson's forced release of an `RLock`, re-implemented.
 --
 -- KEYS  1 the lock's name, 2 its channel
 -- ARGV  1 message   2 command to publish with

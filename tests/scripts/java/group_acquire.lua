@@ -1,8 +1,8 @@
--- What Redisson's `getMultiLock(group, values)` does to take its values, in our words.
+-- Redisson's acquisition of the values of a `getMultiLock(group, values)`, re-implemented.
 --
 -- KEYS  1 the group
 -- ARGV  1 lease in ms   2 clock of the client in ms   3 holder   4 and on: the values' fields
--- Reply nil: acquired; else the remaining ms of the longest hold in the way
+-- Reply nil: acquired; else the remaining ms of the longest hold that excludes it
 local had = redis.call('EXISTS', KEYS[1]) == 1
 local ends = 0
 for i = 4, #ARGV do
@@ -21,6 +21,7 @@ for i = 4, #ARGV do
   redis.call('HINCRBY', KEYS[1], helper .. ':lock_count', 1)
 end
 local left = redis.call('PTTL', KEYS[1])
--- Not in the last millisecond of the group, in which its PTTL is 0: what is taken then is gone in the next.
+-- Not in the last millisecond of the group, in which its PTTL is 0: a hold that is acquired then is
+-- gone in the next.
 if not had or left > 0 and left < tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return false

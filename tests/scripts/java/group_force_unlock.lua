@@ -1,4 +1,4 @@
--- What Redisson does to end whatever hold values of a group have, in our words: it fails at the first that has none.
+-- Redisson's forced release of values of a group, re-implemented: it fails at the first free value.
 --
 -- KEYS  1 the group, 2 its channel
 -- ARGV  1 message   2 command to publish with   3 and on: the values' fields

@@ -1,4 +1,5 @@
--- What Redisson does to tell whether a thread holds all values of a set, in our words: it looks from the second on.
+-- Redisson's check whether a thread holds all values of a set, re-implemented: it skips the first
+-- value.
 --
 -- KEYS  1 the group
 -- ARGV  1 clock of the client in ms   2 holder   3 and on: the values' fields

@@ -1,4 +1,4 @@
--- What Redisson does to tell whether any value of a set is locked, in our words.
+-- Redisson's check whether any value of a set is locked, re-implemented.
 --
 -- KEYS  1 the group
 -- ARGV  1 clock of the client in ms   2 and on: the values' fields

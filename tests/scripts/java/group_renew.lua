@@ -1,4 +1,4 @@
--- What Redisson does to renew a hold of values of a group, in our words.
+-- Redisson's renewal of a hold of values of a group, re-implemented.
 --
 -- KEYS  1 the group
 -- ARGV  1 lease in ms   2 clock of the client in ms   3 holder   4 and on: the values' fields

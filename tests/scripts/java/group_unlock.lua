@@ -1,8 +1,8 @@
--- What Redisson does to end one entry of a hold of values of a group, in our words.
+-- Redisson's release of one entry of a hold of values of a group, re-implemented.
 --
 -- KEYS  1 the group, 2 its channel, 3 latch of this unlock
--- ARGV  1 holder   2 message   3 lease in ms   4 command to publish with   5 life of the latch in ms   6 clock of the client in
---       ms   7 and on: the values' fields
+-- ARGV  1 holder   2 message   3 lease in ms   4 command to publish with
+--       5 life of the latch in ms   6 clock of the client in ms   7 and on: the values' fields
 -- Reply nil: not all were held, and the others are released; 0: entries are left; 1: released
 local known = redis.call('GET', KEYS[3])
 if known then return tonumber(known) end

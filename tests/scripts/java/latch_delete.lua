@@ -1,4 +1,4 @@
--- What Redisson's `RCountDownLatch` does to go, in our words.
+-- Redisson's deletion of an `RCountDownLatch`, re-implemented.
 --
 -- KEYS  1 the latch's name, 2 its channel
 -- ARGV  1 message   2 command to publish with

@@ -1,9 +1,9 @@
--- What Redisson's `RPermitExpirableSemaphore` does to take permits, in our words.
+-- Redisson's acquisition of permits of an `RPermitExpirableSemaphore`, re-implemented.
 --
 -- KEYS  1 the semaphore's name, 2 its permits, 3 its channel
--- ARGV  1 how many   2 when they end   3 the time, by the machine's clock   4 score of what never ends
---       5 command to publish with   6... ids
--- Reply `OK`: taken; `:` and when the next one ends; nil: none will end
+-- ARGV  1 how many   2 when they end   3 the time, by the machine's clock
+--       4 score of a permit without an end   5 command to publish with   6... ids
+-- Reply `OK`: taken; `:` and when the next one ends; nil: none ends
 local over = redis.call('ZRANGEBYSCORE', KEYS[2], 0, ARGV[3], 'LIMIT', 0, ARGV[1])
 if #over > 0 then
   redis.call('ZREM', KEYS[2], unpack(over))

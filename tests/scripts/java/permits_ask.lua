@@ -1,9 +1,11 @@
--- What Redisson's `RPermitExpirableSemaphore` does to answer a question, in our words.
+-- Redisson's queries and lease updates of an `RPermitExpirableSemaphore`, re-implemented.
 --
 -- KEYS  1 the semaphore's name, 2 its permits, 3 its channel
--- ARGV  1 the time, by the machine's clock   2 command to publish with   3 `available`, `total`, `acquired`, `lease` or `update`
---       4 id   5 when it is to end   6 score of what never ends
--- Reply the number; for `lease` ms, -1 when it never ends, 0 when it is not held; for `update` 1, or 0 when it is not held
+-- ARGV  1 the time, by the machine's clock   2 command to publish with
+--       3 `available`, `total`, `acquired`, `lease` or `update`   4 id   5 when it is to end
+--       6 score of a permit without an end
+-- Reply the number; for `lease` ms, -1 when it never ends, 0 when it is not held;
+--       for `update` 1, or 0 when it is not held
 local over = redis.call('ZRANGEBYSCORE', KEYS[2], 0, ARGV[1])
 if #over > 0 then
   redis.call('ZREM', KEYS[2], unpack(over))

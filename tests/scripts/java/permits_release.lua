@@ -1,4 +1,4 @@
--- What Redisson's `RPermitExpirableSemaphore` does to give one permit back, in our words.
+-- Redisson's release of one permit of an `RPermitExpirableSemaphore`, re-implemented.
 --
 -- KEYS  1 the semaphore's name, 2 its channel, 3 its permits
 -- ARGV  1 id   2 `1`   3 the time, by the machine's clock   4 command to publish with

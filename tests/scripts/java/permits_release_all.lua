@@ -1,8 +1,8 @@
--- What Redisson's `RPermitExpirableSemaphore` does to give several permits back, in our words.
+-- Redisson's release of several permits of an `RPermitExpirableSemaphore`, re-implemented.
 --
 -- KEYS  1 the semaphore's name, 2 its channel, 3 its permits
 -- ARGV  1 how many   2 the time, by the machine's clock   3 command to publish with   4... ids
--- Reply how many; 0, and nothing is done, when one is not held or has ended
+-- Reply how many; 0, without any change, if one is not held or has ended
 for i = 4, #ARGV do
   local ends = redis.call('ZSCORE', KEYS[3], ARGV[i])
   if not ends or tonumber(ends) <= tonumber(ARGV[2]) then return 0 end

@@ -1,4 +1,4 @@
--- What Redisson's `RPermitExpirableSemaphore` does to have so many permits in all, or so many more, in our words.
+-- Redisson's change of the number of permits of an `RPermitExpirableSemaphore`, re-implemented.
 --
 -- KEYS  1 the semaphore's name, 2 its channel, 3 its permits
 -- ARGV  1 how many   2 command to publish with   3 `all` or `more`

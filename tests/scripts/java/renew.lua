@@ -1,4 +1,4 @@
--- What Redisson does to renew the holds of several locks, in our words.
+-- Redisson's renewal of the holds of several locks, re-implemented.
 --
 -- KEYS  names of locks
 -- ARGV  1 lease in ms   2 and on: the holder of each

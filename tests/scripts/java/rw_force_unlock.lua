@@ -1,4 +1,4 @@
--- What Redisson's read or write lock does to end whatever holds there are, in our words.
+-- Redisson's forced release of a read or write lock, re-implemented.
 --
 -- KEYS  1 the lock's name, 2 its channel
 -- ARGV  1 message   2 command to publish with   3 the side: `read` or `write`

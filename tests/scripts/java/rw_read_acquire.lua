@@ -1,8 +1,8 @@
--- What Redisson's read lock does to be taken, in our words.
+-- Redisson's acquisition of a read lock, re-implemented.
 --
--- KEYS  1 the lock's name, 2 how the holder's timeout keys begin
+-- KEYS  1 the lock's name, 2 prefix of the holder's timeout keys
 -- ARGV  1 lease in ms   2 holder   3 field of the holder's write hold
--- Reply nil: acquired; else the remaining ms of what is in the way
+-- Reply nil: acquired; else the remaining ms of the hold that excludes it
 local mode = redis.call('HGET', KEYS[1], 'mode')
 local entry
 if not mode then

@@ -1,6 +1,6 @@
--- What Redisson does to renew the read holds of one client on one lock, in our words.
+-- Redisson's renewal of one client's read holds of one lock, re-implemented.
 --
--- KEYS  1 the lock's name, 2 how all readers' timeout keys begin
+-- KEYS  1 the lock's name, 2 prefix of all readers' timeout keys
 -- ARGV  1 lease in ms   2 number of holders   3 and on: the holders
 -- Reply one element. 1: renewed; 0: none is held
 local alive = false

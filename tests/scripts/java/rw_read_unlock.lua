@@ -1,8 +1,9 @@
--- What Redisson's read lock does to end one entry of a hold, in our words.
+-- Redisson's release of one entry of a read lock's hold, re-implemented.
 --
--- KEYS  1 the lock's name, 2 its channel, 3 how the holder's timeout keys begin, 4 how all readers' begin, 5 latch of this unlock
+-- KEYS  1 the lock's name, 2 its channel, 3 prefix of the holder's timeout keys,
+--       4 prefix of all readers', 5 latch of this unlock
 -- ARGV  1 message   2 holder   3 command to publish with   4 life of the latch in ms
--- Reply nil: not the holder's; 0: something is left; 1: the lock is free
+-- Reply nil: not the holder's; 0: a hold is left; 1: the lock is free
 local known = redis.call('GET', KEYS[5])
 if known then return tonumber(known) end
 local function told(verdict)

@@ -1,7 +1,8 @@
--- What Redisson's write lock does to end one entry of a hold, in our words.
+-- Redisson's release of one entry of a write lock's hold, re-implemented.
 --
 -- KEYS  1 the lock's name, 2 its channel, 3 latch of this unlock
--- ARGV  1 message   2 lease in ms   3 field of the holder's write hold   4 command to publish with   5 life of the latch in ms
+-- ARGV  1 message   2 lease in ms   3 field of the holder's write hold   4 command to publish with
+--       5 life of the latch in ms
 -- Reply nil: not the holder's; 0: entries are left; 1: released
 local known = redis.call('GET', KEYS[3])
 if known then return tonumber(known) end
@@ -25,7 +26,7 @@ if redis.call('HLEN', KEYS[1]) == 1 then
   redis.call('DEL', KEYS[1])
   redis.call(ARGV[4], KEYS[2], ARGV[1])
 else
-  -- A reader is left: a downgrade, of which nobody is told.
+  -- A reader is left: a downgrade, which is not published.
   redis.call('HSET', KEYS[1], 'mode', 'read')
 end
 return told(1)

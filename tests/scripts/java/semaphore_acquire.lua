@@ -1,4 +1,4 @@
--- What Redisson's `RSemaphore` does to take permits, in our words.
+-- Redisson's acquisition of permits of an `RSemaphore`, re-implemented.
 --
 -- KEYS  1 the semaphore's name
 -- ARGV  1 how many

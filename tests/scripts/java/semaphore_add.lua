@@ -1,4 +1,4 @@
--- What Redisson's `RSemaphore` does to have more permits or fewer, in our words.
+-- Redisson's `addPermits` of an `RSemaphore`, re-implemented.
 --
 -- KEYS  1 the semaphore's name, 2 its channel
 -- ARGV  1 how many more   2 command to publish with

@@ -1,8 +1,8 @@
--- What Redisson's `RSemaphore` does to take all permits, in our words.
+-- Redisson's `drainPermits` of an `RSemaphore`, re-implemented.
 --
 -- KEYS  1 the semaphore's name
 -- ARGV  none
--- Reply how many there were, as text; 0 when it is not there
+-- Reply how many there were, as text; 0 if there is no semaphore
 local left = redis.call('GET', KEYS[1])
 if not left then return 0 end
 redis.call('SET', KEYS[1], 0)

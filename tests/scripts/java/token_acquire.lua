@@ -1,4 +1,4 @@
--- What Redisson's `RFencedLock` does to take a lock and a token, in our words.
+-- Redisson's acquisition of an `RFencedLock` with a token, re-implemented.
 --
 -- KEYS  1 the lock's name, 2 its token key
 -- ARGV  1 lease in ms   2 holder

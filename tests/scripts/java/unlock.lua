@@ -1,7 +1,8 @@
--- What Redisson's `RLock` does to end one entry of a hold, in our words.
+-- Redisson's release of one entry of an `RLock`'s hold, re-implemented.
 --
 -- KEYS  1 the lock's name, 2 its channel, 3 latch of this unlock
--- ARGV  1 message   2 lease in ms   3 holder   4 command to publish with   5 life of the latch in ms
+-- ARGV  1 message   2 lease in ms   3 holder   4 command to publish with
+--       5 life of the latch in ms
 -- Reply nil: not the holder's; 0: entries are left; 1: released
 local known = redis.call('GET', KEYS[3])
 if known then return tonumber(known) end

@@ -8,7 +8,7 @@ use test_support::redis::{Content, Redis};
 
 const ABC: [&str; 3] = ["a", "b", "fc"];
 
-/// Takes all three as owner 1; answers the token.
+/// Acquires all three locks as owner 1; returns the token.
 async fn taken(redis: &Redis) -> u64 {
     let take = locks(&ABC).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     let reply = redis.run(&take).await;
@@ -16,7 +16,7 @@ async fn taken(redis: &Redis) -> u64 {
     reply.value.parse().unwrap()
 }
 
-/// What is stored, but for latches.
+/// Everything that is stored, except for latches.
 async fn stored(redis: &Redis) -> Vec<(String, Content)> {
     let all = redis.dump().await.into_iter().filter(|(key, _)| !key.starts_with("el:"));
     all.map(|(key, stored)| (key, stored.value)).collect()
@@ -35,7 +35,7 @@ async fn each_member_is_held_as_if_it_had_been_taken_alone() {
         assert_eq!(entry, 1);
         assert!(redis.ask::<i64>(&["PTTL", name]).await > 20_000);
     }
-    // Only what Redisson keeps for ever is kept for ever.
+    // Only the keys that Redisson keeps without an expiry have none.
     for (name, ends) in [("a", true), ("b", true), ("fc", false)] {
         let left: i64 = redis.ask(&["PTTL", &token_key(name)]).await;
         assert_eq!(left > 80_000_000, ends, "{name}: {left}");
@@ -87,7 +87,7 @@ async fn the_token_is_above_the_last_one_of_every_member_and_is_each_one_s_own()
         assert_eq!(redis.ask::<u64>(&["GET", &token_key(name)]).await, high + 71);
     }
     redis.run(&locks(&ABC).release(request(2), UNBOUND, &owner(1))).await;
-    // Another set with one of them goes on from there.
+    // Another set with one of these locks continues from its token.
     let take = locks(&["d", "b"]).acquire(request(3), UNBOUND, &owner(2), lease(30_000), false);
     assert_eq!(redis.run(&take).await.value, (high + 72).to_string());
     assert_eq!(redis.ask::<u64>(&["GET", &token_key("a")]).await, high + 71);
@@ -120,7 +120,7 @@ async fn a_member_that_is_lost_is_a_loss_of_all_and_nothing_is_repaired_or_exten
         for other in ABC.iter().filter(|other| *other != name) {
             assert!(redis.ask::<u64>(&["PTTL", other]).await <= 30_000);
         }
-        // The release takes what is left of ours, and leaves what is another's.
+        // The release removes what is left of the owner's hold, and leaves another owner's hold.
         let release = calls.release(request(4), UNBOUND, &owner(1));
         assert_eq!(redis.run(&release).await.code, Code::No, "{lost}");
         let left: Vec<String> = redis.dump().await.into_keys().collect();
@@ -184,7 +184,7 @@ async fn what_ends_last_decides_how_long_all_are_held() {
     redis.ask::<u64>(&["PEXPIRE", "a", "5000"]).await;
     let renew = locks(&ABC).renew(request(2), UNBOUND, &owner(1), lease(60_000), token(grant));
     let renewed = redis.run(&renew).await;
-    // The shortest is told; the longer one is not shortened.
+    // The reply has the shortest remaining time; the longer hold is not shortened.
     assert!(renewed.ms > 50_000 && renewed.ms <= 60_000);
     assert!(redis.ask::<u64>(&["PTTL", "b"]).await > 500_000);
 }

@@ -1,4 +1,4 @@
-//! Several locks that one script takes.
+//! Several locks that one script acquires.
 
 mod all_or_nothing;
 
@@ -8,7 +8,7 @@ use edgelatch::protocol::script::Publish;
 
 use test_support::calls::Calls;
 
-/// Locks that are taken together; a name that begins with `f` is a fenced lock's.
+/// Locks that are acquired together; a name that starts with `f` is that of a fenced lock.
 fn locks(names: &[&str]) -> Calls {
     locks_that_say(names, Publish::Plain)
 }

@@ -1,4 +1,4 @@
-//! Redisson and we on one read-write lock.
+//! Redisson and edgelatch on one read-write lock.
 
 use edgelatch::protocol::reply::{Code, Reply};
 
@@ -16,7 +16,7 @@ const fn java<'a>(redis: &'a Redis, holder: &'a str) -> Java<'a> {
     Java { redis, lock: JOB, holder }
 }
 
-/// Takes a side for owner `who`, each time under a request of its own.
+/// Acquires a side for owner `who`, which has one request id for all its calls.
 async fn takes(redis: &Redis, side: &Calls, who: u8, ms: u64) -> Reply {
     let id = request(u64::from(who) * 10);
     redis.run(&side.acquire(id, UNBOUND, &owner(who), lease(ms), false)).await
@@ -44,7 +44,7 @@ fn hash(fields: &[(&str, &str)]) -> Vec<(String, String)> {
     all
 }
 
-/// As if the lease of a read hold had run out, but not that of the hash.
+/// Deletes the timeout key of a read hold, as if its lease had ended but not that of the hash.
 async fn dies(redis: &Redis, holder: &str, entry: u64) {
     let key = format!("{}:{holder}:rwlock_timeout:{entry}", timeouts(JOB));
     assert_eq!(redis.ask::<u64>(&["DEL", &key]).await, 1, "{key}");
@@ -167,7 +167,7 @@ async fn a_downgrade_lets_java_s_readers_in_and_tells_them() {
     let (old, new): (u64, u64) = (write.value.parse().unwrap(), released.value.parse().unwrap());
     assert!(old < new);
     // The release did not name the read inside, which takes the new token when it is renewed,
-    // whichever it knows.
+    // whatever token the renewal carries.
     for told in [old, old - 1, new, old] {
         let renew = reads(JOB).renew(request(8), UNBOUND, &owner(2), lease(20_000), token(told));
         let renewed = redis.run(&renew).await;
@@ -185,7 +185,7 @@ async fn a_downgrade_that_names_the_read_inside_gives_it_the_new_token() {
     let renew = reads(JOB).renew(request(8), UNBOUND, &owner(2), lease(20_000), old);
     let renewed = redis.run(&renew).await;
     assert_eq!((renewed.code, &renewed.value), (Code::Done, &released.value));
-    // What was renewed with the new token is not extended by one of another grant.
+    // A hold that has the new token is not renewed with the token of another grant.
     let newer = token(released.value.parse::<u64>().unwrap() + 1);
     let stale = reads(JOB).renew(request(9), UNBOUND, &owner(2), lease(20_000), newer);
     assert_eq!(redis.run(&stale).await.code, Code::Lost);
@@ -197,8 +197,8 @@ async fn a_downgrade_of_java_s_with_a_dead_reader_does_not_hold_our_writer_up() 
     let peer = java(&redis, HOLDER);
     assert_eq!((peer.writes(60_000).await, peer.reads(10_000).await), (None, None));
     assert_eq!(peer.ends_write(1).await, Some(1));
-    // The hash still has the end of the write, the read one of its own: our writer is told the
-    // read's.
+    // The hash still has the expiry of the write, the read one of its own: the reply to the writer
+    // has the read's.
     let refused = takes(&redis, &writes(JOB), 1, 30_000).await;
     assert!(refused.code == Code::No && refused.ms <= 10_000, "{}", refused.ms);
     assert!(left(&redis).await > 10_000);
@@ -213,7 +213,7 @@ async fn readers_whose_end_is_not_known_keep_a_writer_out() {
     let key = format!("{}:{HOLDER}:rwlock_timeout:1", timeouts(JOB));
     redis.ask::<u64>(&["PERSIST", &key]).await;
     assert_eq!(takes(&redis, &writes(JOB), 1, 30_000).await.code, Code::No);
-    // More of them than are looked at, all dead: only the end of the hash tells.
+    // More dead readers than the script examines: only the expiry of the hash counts.
     redis.ask::<u64>(&["DEL", &key]).await;
     for number in 0..128 {
         redis.ask::<u64>(&["HSET", JOB, &format!("{OTHER}{number}"), "1"]).await;
@@ -266,7 +266,7 @@ async fn java_s_renewal_cuts_the_hash_but_not_a_hold_that_is_renewed_in_its_time
     let grant = takes(&redis, &reads(JOB), 1, 600_000).await;
     java(&redis, HOLDER).reads(30_000).await;
     java(&redis, HOLDER).renews_read(30_000).await;
-    // Why a client that shares the lock with Redisson trusts no read hold for longer than that
+    // So a client that shares the lock with Redisson trusts no read hold for longer than that
     // renewal's time.
     assert!(left(&redis).await <= 30_000);
     let token = token(grant.value.parse().unwrap());
@@ -285,13 +285,13 @@ async fn readers_stand_back_for_a_writer_that_wants_it_unless_they_are_inside_a_
     assert!(refused.code == Code::No && (1..=5_000).contains(&refused.ms));
     assert_eq!(takes(&redis, &reads(JOB), 1, 30_000).await.code, Code::AlreadyYours);
     assert_eq!(ends(&redis, &reads(JOB), 1).await.code, Code::Done);
-    // Nobody holds it, and still it is kept for the writer; with its grant the want is over.
+    // The lock is free and kept for the writer; the writer's grant ends the want.
     assert_eq!(takes(&redis, &reads(JOB), 3, 30_000).await.code, Code::No);
     assert_eq!(takes(&redis, &eager, 2, 30_000).await.code, Code::Done);
     assert_eq!(takes(&redis, &eager, 4, 30_000).await.code, Code::No);
     assert_eq!(takes(&redis, &reads_inside(JOB, owner(2)), 5, 30_000).await.code, Code::Done);
     assert_eq!(ends(&redis, &eager, 2).await.code, Code::Done);
-    // The other writer gives up at its last try, and says so.
+    // The other writer gives up at its last try, which is published.
     redis.published().await;
     let last = eager.acquire(request(40), UNBOUND, &owner(4), lease(30_000), true);
     assert_eq!(redis.run(&last).await.code, Code::No);

@@ -1,5 +1,5 @@
-//! For how long either side is remembered, what comes too late, and a Redis that is full (rules C2,
-//! C3, C5 and C8).
+//! How long either side is remembered, which calls are too late, and a Redis whose memory is full
+//! (rules C2, C3, C5 and C8).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use test_support::redis::Redis;
 const JOB: &str = "job";
 const SLACK_MS: u64 = 1_000;
 
-/// What a latch or a tombstone must outlive: memory, lease and bound.
+/// How long a latch or a tombstone must last: memory, lease and bound.
 fn life(bound: Bound, lease_ms: u64, reply: &Reply) -> u64 {
     let until = bound.not_after.map_or(0, |at| at.saturating_sub(reply.server_ms));
     lease_ms.max(until).max(u64::try_from(bound.keep.as_millis()).unwrap()) + SLACK_MS
@@ -57,7 +57,7 @@ async fn latches_and_tombstones_of_both_sides_outlive_memory_lease_and_bound() {
             let mut released = redis.run(&release).await;
             redis.run(&other).await;
             for _ in 0..2 {
-                // The second time an answer of the tombstone, which prolongs it.
+                // The second reply comes from the tombstone, which is extended.
                 let refused = redis.run(&last).await;
                 for (call, reply) in [(&release, &released), (&last, &refused)] {
                     let life = life(bound, 0, reply);
@@ -79,8 +79,7 @@ async fn a_read_hold_the_hash_and_the_tokens_have_their_ends() {
     for (key, most) in [(1, 30_000), (2, 30_000), (3, day), (4, day)] {
         assert_lives(&redis, &take.keys()[key], most, reply.server_ms, "grant").await;
     }
-    // The next reader keeps epoch and token; a fenced lock's token has no end and goes on having
-    // none.
+    // The next reader extends epoch and token; a fenced lock's token has no expiry and gets none.
     redis.ask::<u64>(&["PEXPIRE", &take.keys()[3], "5000"]).await;
     for (who, persisted) in [(2, false), (3, true)] {
         if persisted {
@@ -211,7 +210,7 @@ async fn with_full_memory_a_read_takes_the_token_that_the_release_could_not_give
         let (redis, grant) = full().await;
         let unnamed = writes(JOB).release(request(3), UNBOUND, &owner(1));
         let epoch: u64 = redis.run(&unnamed).await.value.parse().unwrap();
-        // Less than what is left, so that nothing else is written.
+        // Less than the remaining time, so that nothing else is written.
         let inside = reads_inside(JOB, owner(1));
         let call = if repeats {
             inside.acquire(request(2), UNBOUND, &owner(2), lease(1_000), false)
@@ -226,14 +225,14 @@ async fn with_full_memory_a_read_takes_the_token_that_the_release_could_not_give
         assert_eq!((told.code, told.value), (wanted, epoch.to_string()));
         assert_eq!(latch().await, epoch);
         assert!(redis.ask::<u64>(&["PTTL", &call.keys()[0]]).await > left / 2, "not shortened");
-        // Whoever knows of it by the answer of the release may name it.
+        // An owner that knows the new token from the reply to the release may use it.
         let newer = token(epoch);
         let renew = inside.renew(request(5), UNBOUND, &owner(2), lease(1_000), newer);
         assert_eq!(redis.run(&renew).await.code, Code::Done);
     }
 }
 
-/// The call is done although memory is full, and is remembered.
+/// Asserts that the call succeeds although memory is full, and is remembered.
 async fn assert_ends(redis: &Redis, call: &ScriptCall, code: Code, record: &str) {
     assert_eq!(redis.run(call).await.code, code);
     assert_eq!(redis.ask::<String>(&["GET", &call.keys()[0]]).await, record);

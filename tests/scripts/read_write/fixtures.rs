@@ -1,4 +1,4 @@
-//! What the tests of the read-write lock have in common: its two sides, and Redisson beside us.
+//! Shared by the tests of the read-write lock: its two sides, and Redisson's scripts.
 
 use edgelatch::name::{LockName, OwnerId};
 use edgelatch::protocol::calls::{ReadCalls, Target, WriteCalls};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use test_support::calls::Calls;
 use test_support::redis::Redis;
 
-/// What Redisson does to Redis, in our words.
+/// Redisson's scripts, re-implemented.
 pub(crate) const JAVA: [(&str, &str); 7] = [
     ("renew", include_str!("../java/renew.lua")),
     ("rw_force_unlock", include_str!("../java/rw_force_unlock.lua")),
@@ -38,7 +38,7 @@ pub(crate) fn reads(lock: &str) -> Calls {
     Calls(Target::Read(read_calls(lock)))
 }
 
-/// The same inside the write hold of `parent`.
+/// The read side inside the write hold of `parent`.
 pub(crate) fn reads_inside(lock: &str, parent: OwnerId) -> Calls {
     Calls(Target::Read(read_calls(lock).inside(parent)))
 }
@@ -48,12 +48,12 @@ pub(crate) fn writes(lock: &str) -> Calls {
     Calls(Target::Write(write_calls(lock)))
 }
 
-/// The same with a read of `inner` inside.
+/// The write side with a read of `inner` inside.
 pub(crate) fn writes_around(lock: &str, inner: OwnerId) -> Calls {
     Calls(Target::Write(write_calls(lock).around(inner)))
 }
 
-/// The same, keeping readers out for so many milliseconds.
+/// The write side that keeps readers out for `want_ms` milliseconds.
 pub(crate) fn eager_writes(lock: &str, want_ms: u64) -> Calls {
     Calls(Target::Write(write_calls(lock).prefers_writers(want(want_ms))))
 }
@@ -62,7 +62,7 @@ pub(crate) fn want(ms: u64) -> WantTime {
     WantTime::new(Duration::from_millis(ms)).unwrap()
 }
 
-/// A holder of Java's.
+/// A Java holder.
 #[derive(Clone, Copy)]
 pub(crate) struct Java<'a> {
     pub(crate) redis: &'a Redis,
@@ -70,7 +70,7 @@ pub(crate) struct Java<'a> {
     pub(crate) holder: &'a str,
 }
 
-/// How Redisson derives its keys from a name.
+/// How Redisson derives the prefix of its timeout keys from a name.
 pub(crate) fn timeouts(lock: &str) -> String {
     if lock.contains('{') { lock.to_owned() } else { format!("{{{lock}}}") }
 }
@@ -86,7 +86,8 @@ pub(crate) fn channel(lock: &str) -> String {
 pub(crate) const UNLOCK_LATCH_MS: u64 = 60_000;
 
 impl Java<'_> {
-    /// `None` when it holds the read side now; else what is left of what is in the way.
+    /// Acquires the read side. Returns `None` if it holds it now; else the remaining time of the
+    /// hold that excludes it.
     pub(crate) async fn reads(&self, lease: u64) -> Option<i64> {
         let inside = format!("{}:write", self.holder);
         let keys = [self.lock, &self.own_timeouts()].map(ToOwned::to_owned);
@@ -94,7 +95,8 @@ impl Java<'_> {
         self.run("rw_read_acquire", &keys, &args).await.0
     }
 
-    /// `Some(1)`: the lock is free; `Some(0)`: something is left; `None`: it held nothing.
+    /// Ends one read entry. `Some(1)`: the lock is free; `Some(0)`: a hold remains; `None`: it held
+    /// nothing.
     pub(crate) async fn ends_read(&self, id: u64) -> Option<i64> {
         let latch = unlock_latch(self.lock, id);
         let keys =
@@ -111,7 +113,8 @@ impl Java<'_> {
         self.run("rw_read_renew", &keys, &args).await;
     }
 
-    /// `None` when it holds the write side now; else what is left of what is in the way.
+    /// Acquires the write side. Returns `None` if it holds it now; else the remaining time of the
+    /// hold that excludes it.
     pub(crate) async fn writes(&self, lease: u64) -> Option<i64> {
         let args = [lease.to_string(), format!("{}:write", self.holder)];
         self.run("rw_write_acquire", &[self.lock.to_owned()], &args).await.0
@@ -129,7 +132,7 @@ impl Java<'_> {
         format!("{}:{}:rwlock_timeout", timeouts(self.lock), self.holder)
     }
 
-    /// Answers what a script of Redisson's answers, and Redis' clock just before.
+    /// Runs a script of Redisson's; returns its result, and Redis' clock just before.
     pub(crate) async fn run(
         &self,
         script: &str,

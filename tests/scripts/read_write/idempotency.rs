@@ -1,4 +1,4 @@
-//! A request that comes twice, and one that comes after its end, leaves what one execution leaves.
+//! A repeated request, and one after its bound, leave what one execution leaves.
 
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::{Bound, ScriptCall};
@@ -9,8 +9,7 @@ use test_support::redis::{Content, Keyspace, Redis};
 
 const JOB: &str = "job";
 
-/// What a call of owner 1 is run on. Owner 2 is the other one, owner 3 the read inside of whoever
-/// writes.
+/// The state before a call of owner 1. Owner 2 is another owner, owner 3 the read inside the write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Before {
     Nothing,
@@ -18,7 +17,7 @@ enum Before {
     OtherReads,
     Writing,
     WritingAndReading,
-    /// Owner 1 reads where owner 2 wrote, whose release did not name it.
+    /// Owner 1 reads inside a write of owner 2, whose release did not name it.
     Outliving,
     OtherWrites,
     JavaReads,
@@ -37,7 +36,7 @@ const ALL: [Before; 9] = [
     Before::JavaWrites,
 ];
 
-/// Brings the lock into a state, and answers the token of the first hold of ours or 1.
+/// Brings the lock into a state; returns the token of the first edgelatch hold, or 1.
 async fn prepare(redis: &Redis, before: Before) -> u64 {
     redis.ask::<String>(&["FLUSHALL"]).await;
     let java = Java { redis, lock: JOB, holder: "8743c9c0-0795-4907-87fd-6c719a6b4586:1" };
@@ -129,7 +128,7 @@ async fn a_request_about_either_side_that_comes_twice_is_done_once() {
             assert_eq!(redis.published().await, [], "{what}");
             let wanted = match (call.script().name, first.code) {
                 ("read_acquire" | "write_acquire", Code::Done) => Code::AlreadyYours,
-                // The tombstone of the first execution stands.
+                // The tombstone of the first execution remains.
                 ("read_acquire" | "write_acquire", Code::No) if call.args()[6] == "1" => Code::Gone,
                 (_, code) => code,
             };
@@ -149,8 +148,8 @@ async fn nothing_of_an_owner_comes_back_on_either_side_after_its_end() {
             let what = format!("{name}, {before:?}");
             let call = make(prepare(&redis, before).await);
             redis.run(&call).await;
-            // An owner is of one side in truth; here owner 1 may have held either, and the call's
-            // side ends last.
+            // In practice an owner is used for one side; here owner 1 may have held either, and the
+            // call's side ends last.
             let mut sides = [writes(JOB), reads(JOB)];
             if call.args().get(4).is_some_and(|field| field.ends_with(":write")) {
                 sides.reverse();
@@ -218,7 +217,7 @@ async fn a_hold_that_was_lost_is_not_granted_again() {
     }
 }
 
-/// Values without their ends, which move on by themselves.
+/// Values without expiries, which change by themselves.
 fn contents(keyspace: &Keyspace) -> Vec<(&String, &Content)> {
     keyspace.iter().map(|(key, stored)| (key, &stored.value)).collect()
 }

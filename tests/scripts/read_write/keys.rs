@@ -1,5 +1,5 @@
-//! Which keys are used: names of any form, what else may lie there, what a user must be allowed,
-//! and how ends are announced.
+//! The keys of the scripts: names of any form, keys of another type, the rights of a user, and how
+//! ends are published.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn every_call(lock: &str) -> Vec<ScriptCall> {
     ]
 }
 
-/// What decides about the slot of a key in a cluster.
+/// The part of a key that determines its slot in a cluster.
 fn hash_tag(key: &str) -> &str {
     let inside = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
     inside.map(|(tag, _)| tag).filter(|tag| !tag.is_empty()).unwrap_or(key)
@@ -48,7 +48,7 @@ fn all_keys_of_either_side_lie_in_the_lock_s_slot_whatever_its_name() {
                 assert_eq!(hash_tag(key), home, "{key}");
             }
         }
-        // The computed ones begin in the same way as the declared one of the owner.
+        // The computed keys have the same prefix as the declared key of the owner.
         let call = reads(lock).release(request(1), UNBOUND, &owner(1));
         let own = format!("{}:{}:rwlock_timeout:1", call.args()[5], field(&owner(1)));
         assert_eq!(call.keys()[2], own);
@@ -80,7 +80,7 @@ async fn redisson_and_we_meet_under_any_name() {
 #[tokio::test]
 async fn a_key_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;
-    // A key that a script only ever writes, deletes or looks for may be anything.
+    // A key that a script only writes, deletes or tests for existence may be of any type.
     let unread = ["__channel", "redisson_rwlock", "rwlock_timeout"];
     for call in every_call("job") {
         for (place, key) in call.keys().iter().enumerate() {
@@ -90,7 +90,7 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
             redis.ask::<String>(&["FLUSHALL"]).await;
             redis.ask::<u64>(&["RPUSH", key, "5"]).await;
             if call.script().name.ends_with("_renew") && place > 0 {
-                // Without the latch of a grant a renewal does not come to look at the lock.
+                // Without the latch of a grant a renewal does not read the lock.
                 redis.ask::<String>(&["SET", &call.keys()[0], "7", "PX", "60000"]).await;
             }
             let before: BTreeSet<String> = redis.dump().await.into_keys().collect();
@@ -103,23 +103,24 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
     }
 }
 
-/// Whether the call, alone in an empty Redis, comes to look at what is in this key before it
-/// writes.
+/// Whether the call, in a Redis that has only this key, reads it before it writes.
 fn asks(call: &ScriptCall, place: usize) -> bool {
     match call.script().name {
-        // Without a hold no token is looked at.
+        // Without a hold the script reads no token.
         "read_renew" => place < 2,
-        // The want is only looked at for its end; the write's latch only inside that write.
+        // The script reads only the expiry of the want, and the write's latch only inside that
+        // write.
         "read_acquire" => place < 5,
-        // The want is looked at last, once all is written.
+        // The script reads the want last, after all writes.
         "write_acquire" => place < 3,
-        // Tokens are only looked at when a read is left.
+        // The script reads tokens only if a read remains.
         "write_release" => place < 2,
         _ => true,
     }
 }
 
-/// Takes both sides, one inside the other, ends them, and asks for a side that is held by others.
+/// Acquires both sides, one inside the other, releases them, and tries a side that another owner
+/// holds.
 fn conversation(within: edgelatch::protocol::script::Bound) -> Vec<(ScriptCall, Code)> {
     let (read, write) = (reads("job"), writes("job"));
     let around = writes_around("job", owner(2));
@@ -143,7 +144,7 @@ fn conversation(within: edgelatch::protocol::script::Bound) -> Vec<(ScriptCall, 
     ]
 }
 
-/// What only those can do who may look at every reader's timeout keys.
+/// Calls that need the right to every reader's timeout keys.
 fn among_readers(within: edgelatch::protocol::script::Bound) -> Vec<(ScriptCall, Code)> {
     let eager = eager_writes("job", 5_000);
     vec![
@@ -160,8 +161,8 @@ async fn run_as(redis: &Redis, rights: &[String], call: &ScriptCall) -> Result<C
     Ok(Reply::read(&cells, call.request).unwrap().code)
 }
 
-/// The right to the keys that a call declares. The channel is declared as a key too, so that it
-/// decides about the slot.
+/// The right to the keys that a call declares. The channel is also declared as a key, so that it
+/// determines the slot.
 fn declared(call: &ScriptCall) -> Vec<String> {
     let mut rights = vec!["+@all".to_owned(), "resetchannels".to_owned()];
     for key in call.keys() {
@@ -183,8 +184,7 @@ async fn only_other_readers_timeout_keys_are_not_declared() {
         let computes = call.script().name != "rw_force_release";
         let before = redis.dump().await;
         if computes {
-            // Refused before anything is written, so that it can be asked again by somebody who
-            // may.
+            // Refused before any write, so that a user with the right can repeat it.
             let refused = run_as(&redis, &declared(&call), &call).await.unwrap_err();
             assert!(refused.contains("can't access"), "{refused}");
             assert!(before.keys().eq(redis.dump().await.keys()));
@@ -196,7 +196,7 @@ async fn only_other_readers_timeout_keys_are_not_declared() {
     }
 }
 
-/// What the scripts run; a user of them needs no more.
+/// The commands of the scripts; their user needs no others.
 const COMMANDS: [&str; 19] = [
     "eval", "time", "get", "set", "del", "exists", "pttl", "pexpire", "hexists", "hset", "hdel",
     "hget", "hgetall", "hlen", "publish", "spublish", "hvals", "unlink", "hscan",

@@ -13,7 +13,7 @@ async fn every_call_on_either_side_leaves_what_its_vector_says() {
     check_all(include_str!("../../vectors/read_write.json"), &JAVA, target).await;
 }
 
-/// The side that a step is about.
+/// The side that a step concerns.
 fn target(step: &Value) -> Calls {
     let named = |word: &str| step[word].as_str().map(owner_named);
     Calls(match step["of"].as_str().unwrap() {

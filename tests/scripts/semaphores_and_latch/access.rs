@@ -1,5 +1,5 @@
-//! What a user of Redis needs to be allowed, what lies under the keys by mistake, how names are
-//! spelt, how is published.
+//! The rights that a user of Redis needs, keys of another type, names of every form, and how
+//! changes are published.
 
 use edgelatch::protocol::calls::{LatchCount, PermitTotal};
 use edgelatch::protocol::script::{Publish, ScriptCall};
@@ -12,7 +12,7 @@ use super::{
 use test_support::calls::{UNBOUND, bound, lease, owner, request, token};
 use test_support::redis::{Keyspace, Redis, rights, run_on};
 
-/// Every call, in an order in which each does something: twice over to see the repeats.
+/// Every call, in an order in which each has an effect; each is repeated.
 async fn conversation(redis: &Redis, name: &str, publish: Publish) -> Vec<ScriptCall> {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let (s, p) = (semaphore_that_says(name, 2, publish), permits_that_say(name, 2, 0, publish));
@@ -78,7 +78,7 @@ async fn keys_lie_in_one_slot_whatever_the_name() {
     }
 }
 
-/// What the scripts run, and no more.
+/// The commands of the scripts, and no others.
 const COMMANDS: [&str; 20] = [
     "eval",
     "time",
@@ -128,7 +128,7 @@ async fn who_lacks_one_command_takes_nothing_when_refused() {
             let refused = run_on(&mut worker, &take).await.is_err();
             let left: String = redis.ask(&["GET", "job"]).await;
             assert_eq!(left, if refused { "5" } else { "3" }, "{missing}");
-            // What is undone then makes no permits.
+            // The undo then creates no permits.
             let release = target.release(request(2), UNBOUND, &owner(1));
             if run_on(&mut worker, &release).await.is_ok() || !refused {
                 redis.cells(&release).await.unwrap();
@@ -155,7 +155,7 @@ async fn another_type_is_refused_and_left_alone() {
             redis.ask::<String>(&["FLUSHALL"]).await;
             redis.ask::<String>(&["SET", "job", "5"]).await;
             if name.ends_with("_renew") {
-                // Without the latch of a grant a renewal does not come to look at the holds.
+                // Without the latch of a grant a renewal does not read the holds.
                 redis.ask::<String>(&["SET", &call.keys()[0], "7"]).await;
             }
             redis.ask::<u64>(&["DEL", key]).await;
@@ -166,7 +166,7 @@ async fn another_type_is_refused_and_left_alone() {
                     assert!(error.to_string().contains("WRONGTYPE"), "{name}: {error}");
                     assert_eq!(values(&before), values(&redis.dump().await), "{name}: {key}");
                 }
-                // It had no need to look there.
+                // The call did not need to read it.
                 Ok(_) => assert_eq!(before[key], redis.dump().await[key], "{name}: {key}"),
             }
         }

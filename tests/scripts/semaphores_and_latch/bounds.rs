@@ -1,5 +1,5 @@
-//! For how long is remembered what was asked, and what comes too late or without a bound (rules C2,
-//! C3 and C8).
+//! How long a request is remembered, and which calls are too late or lack a bound (rules C2, C3 and
+//! C8).
 
 use edgelatch::protocol::script::{Bound, ScriptCall};
 use edgelatch::timing::LeaseTime;
@@ -24,7 +24,7 @@ async fn refill(redis: &Redis) {
     redis.ask::<String>(&["MSET", "sem", "2", "perm", "2", "gate", "2"]).await;
 }
 
-/// The first key of a call is what it is remembered by: for the memory, the lease and the bound,
+/// Asserts that the first key of a call, its record, lasts for the memory, the lease and the bound,
 /// and a second more.
 async fn assert_remembered(redis: &Redis, call: &ScriptCall, bound: Bound, at_least: u64) {
     let before = redis.now_ms().await;
@@ -50,7 +50,7 @@ async fn a_latch_and_a_tombstone_outlive_memory_lease_and_bound() {
                 assert_remembered(&redis, &take, bound, ms).await;
                 let last = target.acquire(request(2), bound, &owner(2), lease(ms), true);
                 assert_remembered(&redis, &last, bound, 0).await;
-                // What is answered from a tombstone prolongs it.
+                // A reply from a tombstone extends it.
                 redis.ask::<u64>(&["PEXPIRE", &last.keys()[0], "5000"]).await;
                 assert_remembered(&redis, &last, bound, 0).await;
                 let abandon = target.release(request(3), bound, &owner(3));
@@ -76,12 +76,12 @@ async fn a_hold_without_an_end_needs_a_bound() {
     let within = bound(redis.now_ms().await + 60_000, 1_000);
     for target in targets() {
         let take = target.acquire(request(1), within, &owner(1), LeaseTime::ENDLESS, false);
-        // The hold lasts for ever; what is remembered of its request does not.
+        // The hold lasts for ever; the record of its request does not.
         assert_remembered(&redis, &take, within, 0).await;
     }
 }
 
-/// A scoped token may make semaphores that end, so what is kept beside one has to end with it.
+/// A scoped token may create semaphores with an expiry, so keys beside one must expire with it.
 #[tokio::test]
 async fn the_holds_end_with_their_semaphore() {
     let redis = redis_with_permits().await;
@@ -92,9 +92,9 @@ async fn the_holds_end_with_their_semaphore() {
         redis.ask::<u64>(&["PEXPIRE", key, "3600000"]).await;
         redis.run(&target.acquire(request(1), within, &owner(1), lease(30_000), false)).await;
         let keys = redis.dump().await;
-        // The script reads the remaining time by one clock and Redis sets the end by the same.
+        // The script reads the remaining time and Redis sets the expiry by the same clock.
         assert!(keys[key].ends_at.abs_diff(keys[set].ends_at) <= 1, "{keys:?}");
-        // One without an end leaves its holds without one.
+        // The holds of a semaphore without an expiry have none.
         refill(&redis).await;
         redis.run(&target.acquire(request(1), within, &owner(2), lease(30_000), false)).await;
         assert_eq!(redis.dump().await[set].ttl, -1, "{set}");
@@ -117,7 +117,7 @@ async fn a_hold_outlives_its_latch_and_is_given_back_once() {
         assert_eq!(verdict(&redis.cells(&take).await.unwrap()).0, -3);
         let release = target.release(request(2), within, &owner(1));
         assert_eq!(verdict(&redis.cells(&release).await.unwrap()).0, 1);
-        // The tombstone may be forgotten, too.
+        // The tombstone may be lost, too.
         redis.ask::<u64>(&["DEL", &release.keys()[0]]).await;
         assert_eq!(verdict(&redis.cells(&release).await.unwrap()).0, 0);
         assert_eq!(redis.ask::<String>(&["GET", key]).await, "2");

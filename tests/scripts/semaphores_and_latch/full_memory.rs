@@ -1,5 +1,5 @@
-//! A Redis that is full and evicts nothing: nothing new begins, and everything that ends or
-//! prolongs a hold passes (rule C5).
+//! A Redis whose memory is full and that evicts nothing: no new hold begins, and every call that
+//! ends or extends a hold succeeds (rule C5).
 
 use edgelatch::protocol::calls::{LatchCount, PermitTotal};
 use edgelatch::timing::LeaseTime;
@@ -8,7 +8,8 @@ use super::{batch, held, id, latch, permits, semaphore, verdict};
 use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};
 use test_support::redis::Redis;
 
-/// Two targets of which owner 1 holds two in a Redis that is full, with the tokens of the holds.
+/// Two targets in a Redis whose memory is full, where owner 1 holds two permits of each, with
+/// the tokens of the holds.
 async fn full() -> (Redis, [(Calls, u64); 2]) {
     let redis = Redis::start().await;
     redis.ask::<String>(&["MSET", "sem", "3", "perm", "3", "gate", "2"]).await;
@@ -62,7 +63,7 @@ async fn permits_are_given_back_although_memory_is_full() {
         assert_eq!(verdict(&redis.cells(&release).await.unwrap()), (1, given.into(), 0));
         assert_eq!(redis.ask::<String>(&["GET", key]).await, "3");
         assert_eq!(redis.published().await.len(), 1);
-        // An abandon, and the last try of one who is refused.
+        // An abandon, and the last try of a refused owner.
         let abandon = target.release(request(3), UNBOUND, &owner(2));
         assert_eq!(verdict(&redis.cells(&abandon).await.unwrap()), (0, "0".into(), 0));
         assert_eq!(redis.ask::<String>(&["GET", &abandon.keys()[0]]).await, "x0");

@@ -1,4 +1,4 @@
-//! A request that comes twice, and one that comes after its end, leaves what one execution leaves.
+//! A repeated request, and one after its bound, leave what one execution leaves.
 
 use edgelatch::protocol::calls::{LatchCount, OnceCall, PermitTotal};
 use edgelatch::protocol::script::ScriptCall;
@@ -8,21 +8,21 @@ use super::{batch, held, id, latch, permits, semaphore, verdict};
 use test_support::calls::{UNBOUND, bound, lease, owner, request, token};
 use test_support::redis::{Content, Keyspace, Redis};
 
-/// What a call is run on: each a state of all three objects.
+/// The state of all three objects before a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Before {
     Nothing,
     /// Five permits, a count of two.
     Set,
-    /// Three of them are ours.
+    /// Owner 1 holds three of them.
     Held,
-    /// None is left; another has them, for a lease that has ended.
+    /// None is left; another owner has them, with a lease that has ended.
     Over,
     /// A count of one.
     Last,
 }
 
-/// Brings Redis into a state; answers the tokens of our holds.
+/// Brings Redis into a state; returns the tokens of owner 1's holds.
 async fn prepare(redis: &Redis, before: Before) -> [u64; 2] {
     redis.ask::<String>(&["FLUSHALL"]).await;
     let (five, count) = match before {
@@ -58,7 +58,7 @@ async fn prepare(redis: &Redis, before: Before) -> [u64; 2] {
 
 type Make = Box<dyn Fn([u64; 2]) -> ScriptCall>;
 
-/// What is held: each in every state that its scripts tell apart.
+/// The calls about holds, in every state that their scripts distinguish.
 async fn holding(redis: &Redis) -> Vec<(&'static str, Before, Make)> {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let mut cases: Vec<(&'static str, Before, Make)> = Vec::new();
@@ -130,7 +130,7 @@ async fn holding(redis: &Redis) -> Vec<(&'static str, Before, Make)> {
     cases
 }
 
-/// What is done once.
+/// The idempotent calls.
 fn changes() -> Vec<OnceCall> {
     let (s, p, l) = (semaphore("sem", 3), permits("perm", 3, 0), latch("gate"));
     let total = |number| PermitTotal::new(number).unwrap();
@@ -250,8 +250,8 @@ async fn what_was_cancelled_is_never_done() {
     }
 }
 
-/// Values without their ends, which move on by themselves, and without scores, which a repeat
-/// moves.
+/// Values without expiries, which change by themselves, and without scores, which a repetition
+/// changes.
 fn contents(keyspace: &Keyspace) -> Vec<(&String, Content)> {
     let value = |content: &Content| match content {
         Content::Sorted(members) => Content::List(members.keys().cloned().collect()),

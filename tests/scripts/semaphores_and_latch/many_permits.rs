@@ -1,4 +1,4 @@
-//! Very many holds that have ended: Redisson's script breaks on ten thousand.
+//! Very many expired holds: Redisson's script fails at ten thousand.
 
 use edgelatch::timing::LeaseTime;
 
@@ -9,7 +9,7 @@ use test_support::script_model::holds::EVICTED_MAX;
 
 const MANY: usize = 100_000;
 
-/// So many members of a set, each one permit, whose scores are 1, 2, 3...
+/// Adds this many members to a set, one permit each, with scores 1, 2, 3...
 async fn fill(redis: &Redis, set: &str, prefix: &str, many: usize) {
     for from in (0..many).step_by(5_000) {
         let mut add = redis::cmd("ZADD");
@@ -21,7 +21,7 @@ async fn fill(redis: &Redis, set: &str, prefix: &str, many: usize) {
     }
 }
 
-/// Takes one permit, then none, until all that had ended is taken out.
+/// Takes one permit, then none, until all expired holds are removed.
 async fn empties(redis: &Redis, target: &Calls, set: &str, number: &str) {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let take = target.acquire(request(1), within, &owner(1), LeaseTime::ENDLESS, true);
@@ -61,7 +61,7 @@ async fn very_many_permits_are_asked_for_and_given_back_by_force() {
     fill(&redis, "el:{sem}:held", "1|", 10_000).await;
     let asked = batch(&permits("perm", 1, 0)).inspect(request(1), None);
     assert_eq!(verdict(&redis.cells(&asked).await.unwrap()).1, "0,0,0,100000,100000");
-    // One by one only the first 500 are looked at.
+    // Only the first 500 are examined one by one.
     let asked = held(&semaphore("sem", 1)).inspect(request(1), None);
     assert_eq!(verdict(&redis.cells(&asked).await.unwrap()).1, "0,0,0,500,0");
     let targets = [batch(&permits("perm", 1, 0)), held(&semaphore("sem", 1))];

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use test_support::calls::Calls;
 
-/// The semaphore of this name, and so many permits of it.
+/// The semaphore of this name, for calls about `permits` permits.
 fn semaphore(name: &str, permits: u32) -> SemaphoreCalls {
     semaphore_that_says(name, permits, Publish::Plain)
 }
@@ -29,8 +29,8 @@ pub(super) fn semaphore_that_says(name: &str, permits: u32, publish: Publish) ->
     SemaphoreCalls::new(LockName::parse(name).unwrap(), publish, permits)
 }
 
-/// The permit-expirable semaphore of this name, and so many permits of it; Java's clocks are off by
-/// no more than `skew` ms.
+/// The permit-expirable semaphore of this name, for calls about `permits` permits; Java's clocks
+/// differ by at most `skew` ms.
 fn permits(name: &str, permits: u16, skew: u64) -> PermitCalls {
     permits_that_say(name, permits, skew, Publish::Plain)
 }

@@ -1,4 +1,4 @@
-//! Runs the steps of a vector: what Redisson does, what ours do, and plain commands.
+//! Runs the steps of a vector: Redisson's calls, edgelatch's calls, and plain commands.
 
 use edgelatch::name::{OwnerId, PermitId};
 use edgelatch::protocol::calls::{LatchCount, OnceCall, PermitCount, PermitTotal};
@@ -14,7 +14,7 @@ use crate::scripts::vector_words::{Words, raw};
 use test_support::calls;
 use test_support::redis::Redis;
 
-/// What Redisson does to Redis, in our words.
+/// Redisson's scripts, re-implemented.
 const JAVA: [(&str, &str); 13] = [
     ("semaphore_acquire", include_str!("../java/semaphore_acquire.lua")),
     ("semaphore_release", include_str!("../java/semaphore_release.lua")),
@@ -31,8 +31,8 @@ const JAVA: [(&str, &str); 13] = [
     ("latch_delete", include_str!("../java/latch_delete.lua")),
 ];
 
-/// Runs one of Redisson's scripts. An argument that begins with `hex:` is the bytes that its digits
-/// spell.
+/// Runs one of Redisson's scripts. An argument that starts with `hex:` stands for the bytes of its
+/// hexadecimal digits.
 pub(crate) async fn java(redis: &Redis, name: &str, keys: &[String], args: &[String]) -> Raw {
     let (_, source) = JAVA.iter().find(|(java, _)| *java == name).unwrap();
     let mut command = redis::cmd("EVAL");
@@ -50,7 +50,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect()
 }
 
-/// A Redis, and what the words of the vectors stand for.
+/// A Redis, and the meaning of the vectors' words.
 pub(crate) struct Bench {
     pub(crate) redis: Redis,
     pub(crate) words: Words,
@@ -145,8 +145,7 @@ impl Bench {
         }
     }
 
-    /// Ten minutes from now, unless it is said otherwise: `not_after` counts from now, too, and is
-    /// null for none.
+    /// The bound of a step. `not_after` is relative to now: ten minutes by default, null for none.
     async fn bound(&self, step: &Value) -> Bound {
         let keep = Duration::from_millis(step["keep"].as_u64().unwrap_or(90_000));
         let later = step.get("not_after").map_or(Some(600_000), Value::as_i64);

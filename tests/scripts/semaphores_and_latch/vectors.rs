@@ -1,5 +1,5 @@
-//! `tests/vectors/{semaphore,permits,count_down_latch}.json`: our scripts and Redisson's on the
-//! same keys, byte for byte.
+//! `tests/vectors/{semaphore,permits,count_down_latch}.json`: edgelatch's scripts and Redisson's on
+//! the same keys, byte for byte.
 
 use serde_json::{Map, Value, json};
 
@@ -57,20 +57,20 @@ struct Spent {
 }
 
 impl Spent {
-    /// Whether `ms` are what is left of `most` that began since the database was emptied.
+    /// Whether `ms` is the remaining part of `most`, which began after the database was emptied.
     fn is_left_of(&self, ms: i64, most: i64) -> bool {
         let least = most - i64::try_from(self.now - self.since).unwrap() - 1;
         (least..=most).contains(&ms)
     }
 
-    /// Whether `at` is a time so long after one since the database was emptied.
+    /// Whether `at` is later by `later` than a time after the database was emptied.
     fn is_later_by(&self, at: i64, later: i64) -> bool {
         let from = at - later;
         (i64::try_from(self.since).unwrap()..=i64::try_from(self.now).unwrap()).contains(&from)
     }
 }
 
-/// The first elements of a reply of ours; all of one of Java's.
+/// Compares the first elements of an edgelatch reply, or all of a Java result.
 fn compare(bench: &Bench, wanted: &Value, answer: &Value, spent: &Spent, name: &str) {
     match (wanted, answer) {
         (Value::Array(wanted), Value::Array(answer)) => {
@@ -78,7 +78,7 @@ fn compare(bench: &Bench, wanted: &Value, answer: &Value, spent: &Spent, name: &
             let pairs = wanted.iter().zip(answer);
             pairs.for_each(|(wanted, answer)| compare(bench, wanted, answer, spent, name));
         }
-        // A token that Redis' clock allows: the newest.
+        // The newest token that Redis' clock allows.
         (Value::String(text), _) if text == "$new" => {
             let token: u64 = answer.as_str().unwrap().parse().unwrap();
             assert!((spent.before * 1000..(spent.now + 1) * 1000).contains(&token), "{name}");
@@ -136,7 +136,7 @@ fn compare_state(
     }
 }
 
-/// A number, or `+` and how much later than Redis' clock it is.
+/// A number, or `+` and the difference to Redis' clock.
 fn assert_score(at: f64, wanted: &Value, spent: &Spent, name: &str) {
     assert_eq!(at.fract(), 0.0, "{name}: {at}");
     let at: i64 = format!("{at:.0}").parse().unwrap();

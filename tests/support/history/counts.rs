@@ -1,24 +1,26 @@
-//! Latches: there is no token that says in which order things were done, so it is searched for.
+//! Checks count-down latches. Without a token that orders their operations, the checker searches
+//! for an order.
 //!
-//! Calls and answers are gone through in the order of time, with all states that a latch can be in
-//! by then: each is a number, and which of the calls under way have been done already. An answer
-//! leaves those in which its call was done, at once or by doing it now; a call of which nobody
-//! heard stays under way for ever. That is Wing's and Gong's search in Lowe's order, whose memory
-//! is that set of states.
+//! It processes calls and responses by time, and keeps the set of all possible states of the latch:
+//! its number, and which of the pending calls have taken effect. A response keeps the states in
+//! which its call has taken effect, before or at this point; a call without a response stays
+//! pending for ever. This is the search of Wing and Gong in Lowe's order, memoised by the set of
+//! states.
 
 use std::collections::BTreeSet;
 
 use super::{Act, Count, History, NEVER, Time};
 
-/// A latch in the middle of a history: what is left to count, and which of the calls that are under
-/// way have been done.
+/// A possible state of a latch: the remaining count, and the pending calls that have taken effect.
 type State = (u64, Vec<usize>);
 
 impl History {
-    /// I6 and I10: some order of the calls, each in its time, explains all answers.
+    /// I6 and I10: some order of the calls, each between its start and its response, explains all
+    /// responses.
     pub(super) fn judge_counts(&self) -> Result<(), String> {
         let names: BTreeSet<u8> = self.counts.iter().map(|count| count.name).collect();
-        // What a loss takes with it, an older number among it, is no number of anything.
+        // A data loss, or an older number that comes back with it, makes every later number
+        // meaningless.
         let last = self.ground.losses.iter().map(|loss| loss.from).min().unwrap_or(NEVER);
         for name in names {
             let counts = self.counts.iter().filter(|count| count.name == name);
@@ -30,7 +32,7 @@ impl History {
 }
 
 impl Count {
-    /// What is known of it without an answer that came after this.
+    /// This call without a response that came after `last`.
     fn until(&self, last: Time) -> Self {
         let act = match self.act {
             act if self.completed < last => act,
@@ -47,7 +49,7 @@ fn search(counts: &[Count]) -> Result<(), String> {
     let answers = counts.iter().enumerate().filter(|(_, count)| !count.act.is_unheard());
     let mut events: Vec<_> =
         calls.chain(answers.map(|(number, count)| (count.completed, 1, number))).collect();
-    // Of a call and an answer at the same time either may have been first.
+    // A call and a response at the same time may have happened in either order.
     events.sort_unstable();
     let mut under_way: Vec<usize> = Vec::new();
     let mut states = BTreeSet::from([(0, Vec::new())]);
@@ -65,7 +67,8 @@ fn search(counts: &[Count]) -> Result<(), String> {
     Ok(())
 }
 
-/// The states in which a call is done, reached by doing whatever is under way in any order.
+/// Returns the states in which call `number` has taken effect, after any pending calls in any
+/// order.
 fn answered(
     counts: &[Count],
     under_way: &[usize],
@@ -83,8 +86,7 @@ fn answered(
             continue;
         }
         let waits = |other: &&usize| !done.contains(other);
-        // Of calls that are alike and that nobody hears of, which is done first makes no
-        // difference.
+        // Equal calls without a response are interchangeable: only the first is tried.
         let alike = |one: usize, other: usize| {
             other < one && counts[one].act == counts[other].act && counts[one].act.is_unheard()
         };
@@ -107,7 +109,7 @@ impl Act {
         matches!(self, Self::PerhapsSet(_) | Self::PerhapsDown | Self::Nothing)
     }
 
-    /// What is left when it is done, if its answer is the one that was told.
+    /// The remaining count after this act, or `None` if its recorded response contradicts `left`.
     const fn done(self, left: u64) -> Option<u64> {
         let down = left.saturating_sub(1);
         match self {

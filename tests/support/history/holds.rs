@@ -1,18 +1,18 @@
-//! Holds: who had what beside whom, in which order, and how it ended.
+//! Checks holds: which ones coexisted, in which order they were granted, and how they ended.
 //!
-//! Where there are tokens nothing has to be searched for. They are the order of the grants, so each
-//! grant is put at the earliest moment that its call, the grant before it and the holds in its way
-//! allow; if that is later than its answer no other order of moments is possible either.
+//! Tokens are the order of the grants, so nothing has to be searched for. Each grant is put at the
+//! earliest moment that its call, the grant before it and the excluding holds allow. If that is
+//! later than its response, no other choice of moments is possible either.
 
 use super::{Claim, End, Ground, History, Hold, NEVER, Share, Take, Time, Told, Verdict};
 
-/// A hold of one name.
+/// The part of a hold that concerns one name.
 struct Part<'a> {
     number: usize,
     take: &'a Take,
     claim: Claim,
     token: Option<u64>,
-    /// When it was there for certain.
+    /// When Redis certainly had it.
     certain: Option<(Time, Time)>,
 }
 
@@ -48,7 +48,7 @@ impl History {
         parts
     }
 
-    /// I4 and I10: what was told of the end of a hold can have been.
+    /// I3 and I4: the reported end of a hold is possible.
     fn judge_end(&self, number: usize, take: &Take, hold: &Hold) -> Result<(), String> {
         let may_be_lost = |at: Time| {
             self.ground.losses.iter().any(|loss| loss.from <= at && loss.to >= take.invoked)
@@ -74,7 +74,7 @@ impl History {
         Ok(())
     }
 
-    /// I2: tokens rise from grant to grant, and a grant finds the room that it takes.
+    /// I2: tokens rise from grant to grant, and no grant overlaps a hold that excludes it.
     fn rise(&self, parts: Vec<Part<'_>>) -> Result<(), String> {
         let last = self.ground.tokens_until.unwrap_or(NEVER);
         let mut parts: Vec<_> = parts
@@ -84,7 +84,7 @@ impl History {
             .collect();
         parts.sort_by_key(|(token, part)| (*token, part.take.invoked));
         let most = self.ground.permits.map_or(u32::MAX, |(permits, _)| permits);
-        // What is there: until when, and what.
+        // The holds that exist, each with the time of its end.
         let mut there: Vec<(Time, &Part<'_>)> = Vec::new();
         let (mut at, mut newest) = (0, None);
         for (token, part) in &parts {
@@ -120,7 +120,8 @@ impl History {
     }
 }
 
-/// The same token once more: of the same owner, or of readers with no writer between them.
+/// Checks a token that occurs again: it must be the same owner's, or that of readers without a
+/// writer between them.
 fn joins(token: u64, part: &Part<'_>, all: &[(u64, Part<'_>)]) -> Result<(), String> {
     let mut others = all.iter().filter(|(other, o)| *other == token && o.number != part.number);
     if others.all(|(_, other)| other.take.owner == part.take.owner) {
@@ -133,7 +134,7 @@ fn joins(token: u64, part: &Part<'_>, all: &[(u64, Part<'_>)]) -> Result<(), Str
     Err(format!("I2 token {token} of {} was handed out before", part.number))
 }
 
-/// I1: of those who hold for certain none is where another excludes it.
+/// I1: no two holds that certainly exist exclude each other.
 fn exclude(parts: &[Part<'_>], ground: &Ground) -> Result<(), String> {
     let mut there: Vec<(Time, &Part<'_>)> = Vec::new();
     for part in parts {
@@ -152,7 +153,7 @@ fn exclude(parts: &[Part<'_>], ground: &Ground) -> Result<(), String> {
     Ok(())
 }
 
-/// I5: what one owner holds twice at a time is one grant, and counted.
+/// I5: overlapping holds of one owner are one grant, with a hold count.
 fn share(parts: &[Part<'_>]) -> Result<(), String> {
     for (place, part) in parts.iter().enumerate() {
         let Told::Held(hold) = &part.take.told else { continue };

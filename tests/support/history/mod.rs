@@ -1,9 +1,8 @@
-//! What clients did and what they were told, and whether that can have been: judged afterwards, by
-//! nothing that a client cannot see.
+//! Records what clients did and which responses they received, and checks afterwards whether that
+//! is possible. It uses nothing that a client cannot see.
 //!
-//! Time is that of one clock that is always right, in microseconds, and so is every deadline here:
-//! whoever keeps a history turns what a holder's own clocks say into the least time that this can
-//! mean.
+//! All times, deadlines too, are microseconds of one clock that is always right: the recorder
+//! converts what a holder's own clocks show to the least time that this can mean.
 
 mod counts;
 mod holds;
@@ -13,10 +12,10 @@ mod refusals;
 /// Microseconds by the test's one clock.
 pub type Time = u64;
 
-/// Nobody has heard of it.
+/// The time of a response that never came.
 pub const NEVER: Time = Time::MAX;
 
-/// All that clients did, and what is known of the ground that they did it on.
+/// All that clients did, and what is known of their environment.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     pub takes: Vec<Take>,
@@ -24,32 +23,32 @@ pub struct History {
     pub ground: Ground,
 }
 
-/// What may be relied on.
+/// The facts that the check may rely on.
 #[derive(Clone, Debug, Default)]
 pub struct Ground {
-    /// How many permits there are under each name, and from when on that is certain.
+    /// The number of permits under each name, and the time from which it is certain.
     pub permits: Option<(u32, Time)>,
-    /// When Redis may have lost what it had confirmed, or ended a lease early (C1 and C2).
+    /// When Redis may have lost confirmed data, or ended a lease early (C1 and C2).
     pub losses: Vec<Loss>,
-    /// From when on not even tokens are promised: Redis' clock went back, and what it had stored is
-    /// lost.
+    /// The time from which not even rising tokens are promised: Redis' clock went back, and its
+    /// data is lost.
     pub tokens_until: Option<Time>,
-    /// Those who wait keep others away.
+    /// Waiting clients keep other clients from acquiring.
     pub queues: bool,
-    /// What has run out can be given back for as long as nobody else has come.
+    /// An expired hold can be released until another client has acquired the object.
     pub lingers: bool,
-    /// Each takes a majority of nodes: a refusal may have other reasons than a hold of somebody.
+    /// Each acquisition needs a majority of nodes, so a refusal may have other reasons than a hold.
     pub partial: bool,
 }
 
-/// A time in which things get lost.
+/// A period in which data may get lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     pub from: Time,
     pub to: Time,
 }
 
-/// What of a name is asked for.
+/// The part of an acquisition that concerns one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     pub name: u8,
@@ -58,23 +57,23 @@ pub struct Claim {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// All of it.
+    /// Exclusive use.
     Alone,
-    /// Beside others who read.
+    /// Use shared with other readers.
     Beside,
-    /// So many permits.
+    /// This number of permits.
     Some(u32),
 }
 
 /// An acquisition, and its hold to the end.
 #[derive(Clone, Debug)]
 pub struct Take {
-    /// Acquisitions of one owner are one hold.
+    /// Acquisitions of one owner share one hold.
     pub owner: u32,
     pub claims: Vec<Claim>,
     pub invoked: Time,
     pub completed: Time,
-    /// For how long it asked.
+    /// The requested lease.
     pub lease: Time,
     pub told: Told,
 }
@@ -82,14 +81,14 @@ pub struct Take {
 /// How an acquisition ended.
 #[derive(Clone, Debug)]
 pub enum Told {
-    /// Nobody has heard: its caller is gone, or it is still under way.
+    /// No response: the caller is gone, or the call is still pending.
     Nothing,
     Held(Hold),
-    /// Somebody else has it; nothing is held.
+    /// Another client holds it; this caller holds nothing.
     Busy,
-    /// Nothing is held.
+    /// The caller holds nothing.
     Not,
-    /// A hold may be there, until then.
+    /// A hold may exist until `over`.
     Unknown {
         over: Time,
     },
@@ -98,23 +97,23 @@ pub enum Told {
 /// A hold, as its holder knows it.
 #[derive(Clone, Debug, Default)]
 pub struct Hold {
-    /// Of each claim.
+    /// The token of each claim.
     pub tokens: Vec<Option<u64>>,
-    /// How many acquisitions of its owner shared it when this one was told.
+    /// How many acquisitions of its owner shared it when this one was granted.
     pub count: Option<u32>,
-    /// What its holder saw of it.
+    /// The holder's observations of it.
     pub looks: Vec<Look>,
-    /// When Redis said that it is not there any more.
+    /// When Redis reported that it does not exist any more.
     pub gone: Option<Time>,
     pub end: Option<End>,
 }
 
-/// A look at a hold: at the holder's own clocks, or into Redis.
+/// An observation of a hold: by the holder's own clocks, or in Redis.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// When it was known.
+    /// The time of the observation.
     pub at: Time,
-    /// Until when it is good, at the least.
+    /// The hold is valid until this time at least.
     pub until: Time,
 }
 
@@ -128,19 +127,19 @@ pub struct End {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It was there, and is no more.
+    /// The hold existed and was released.
     Released,
-    /// It was not there any more.
+    /// The hold did not exist any more.
     WasLost,
-    /// It may be there, until then.
+    /// The hold may exist until `over`.
     Unknown { over: Time },
-    /// Others of the same owner go on holding it.
+    /// Other acquisitions of the same owner still hold it.
     Left,
-    /// Nobody has heard.
+    /// No response.
     Nothing,
 }
 
-/// Something about a latch.
+/// One operation on a latch.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
     pub name: u8,
@@ -149,27 +148,27 @@ pub struct Count {
     pub act: Act,
 }
 
-/// What was asked of a latch, and the answer.
+/// An operation on a latch, and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// To close it with a count, and whether it was.
+    /// Sets the count; whether it was set.
     Set(u64, bool),
-    /// To count down, and what was left.
+    /// Counts down; the remaining count.
     Down(u64),
-    /// What is left.
+    /// Reads the count.
     Read(u64),
-    /// It was found closed.
+    /// The latch was found closed.
     Closed,
-    /// To close it with a count: whether that was done is not known.
+    /// Sets the count, with an unknown outcome.
     PerhapsSet(u64),
-    /// To count down: whether that was done is not known.
+    /// Counts down, with an unknown outcome.
     PerhapsDown,
     /// Nothing was done.
     Nothing,
 }
 
 impl History {
-    /// What cannot have been, by the number of the promise that it breaks.
+    /// Checks the history. An error names the broken promise and the impossible event.
     pub fn judge(&self) -> Result<(), String> {
         self.judge_holds()?;
         self.judge_refusals()?;
@@ -186,23 +185,23 @@ impl History {
 }
 
 impl Hold {
-    /// Its holder sees it valid now, for so long at the least.
+    /// Records that the holder sees it valid now, for `left` at least.
     pub fn sees(&mut self, now: Time, left: Time) {
         self.looks.push(Look { at: now, until: now + left });
     }
 
-    /// Redis says now that it was there when it was asked.
+    /// Records that Redis reports now that it existed at `asked`.
     pub fn stood(&mut self, now: Time, asked: Time) {
         self.looks.push(Look { at: now, until: asked });
     }
 
-    /// Until when it is good, by what was known then.
+    /// The time until which it is valid, by the observations up to `then`.
     fn good(&self, then: Time) -> Time {
         let looks = self.looks.iter().filter(|look| look.at <= then);
         looks.map(|look| look.until).max().unwrap_or(0)
     }
 
-    /// The same, with what was known at any time.
+    /// The time until which it is valid, by all observations.
     pub(super) fn until(&self) -> Time {
         self.good(NEVER)
     }
@@ -223,16 +222,16 @@ impl Claim {
 }
 
 impl Take {
-    /// From when to when Redis has had it for certain: nothing where that is no time at all.
+    /// The period in which Redis certainly had it; `None` if there is no such period.
     pub fn certain(&self, ground: &Ground) -> Option<(Time, Time)> {
         let Told::Held(hold) = &self.told else { return None };
-        // What is known after a loss says nothing of the time before: what was gone may have come
-        // back.
+        // An observation after a loss proves nothing about the time before: a vanished hold may
+        // have come back.
         let losses = ground.losses.iter().filter(|loss| loss.to >= self.invoked);
         let last = losses.map(|loss| loss.from).min().unwrap_or(NEVER);
         let good = hold.good(last);
         let end = match hold.end {
-            // What was released had been there until then, whatever its holder thought.
+            // A hold that was released existed until then, even if its holder believed it expired.
             Some(End { asked, told, verdict: Verdict::Released }) if told <= last => asked,
             Some(End { asked, .. }) => good.min(asked),
             None => good,
@@ -241,7 +240,7 @@ impl Take {
         (end > self.completed).then_some((self.completed, end))
     }
 
-    /// After this nothing of it can be there.
+    /// The time after which nothing of it can exist.
     pub fn over(&self) -> Time {
         let Told::Held(hold) = &self.told else {
             return match self.told {

@@ -1,4 +1,4 @@
-//! How a history is kept: what the client answered, in the words of the judge.
+//! Records a history: converts a client's results to the checker's terms.
 
 use std::time::Duration;
 
@@ -7,18 +7,20 @@ use edgelatch::machine::Released;
 
 use super::{Claim, End, History, Hold, NEVER, Take, Time, Told, Verdict};
 
-/// What a holder's clock calls so long, at the least: its own one per cent is not the only one.
+/// The least real time that a holder's clock may show as `time`: 2 % and 2 ms less, since the 1 %
+/// that the client allows for is not the only error.
 fn at_least(time: Duration) -> Time {
     (time.as_micros() as Time * 98 / 100).saturating_sub(2_000)
 }
 
-/// The same at the most.
+/// The longest real time that a holder's clock may show as `time`: 2 % and 10 ms more.
 fn at_most(time: Duration) -> Time {
     time.as_micros() as Time * 102 / 100 + 10_000
 }
 
 impl History {
-    /// Somebody begins to acquire, as an owner of its own; answers the number of it.
+    /// Records the start of an acquisition by an owner of its own; returns the number of the
+    /// acquisition.
     pub fn invokes(&mut self, now: Time, claims: &[Claim], lease: Duration) -> usize {
         self.takes.push(Take {
             owner: self.takes.len() as u32,
@@ -31,13 +33,13 @@ impl History {
         self.takes.len() - 1
     }
 
-    /// And is told the end of it.
+    /// Records the result of an acquisition.
     pub fn is_told(&mut self, now: Time, take: usize, told: Told) {
         let take = &mut self.takes[take];
         (take.completed, take.told) = (now, told);
     }
 
-    /// And is told that it has nothing, or that it may have.
+    /// Records the failure of an acquisition: nothing is held, or a hold may exist.
     pub fn is_told_no(&mut self, now: Time, take: usize, error: &AcquireError) {
         let told = match error {
             AcquireError::Busy { .. } => Told::Busy,
@@ -50,19 +52,19 @@ impl History {
         self.is_told(now, take, told);
     }
 
-    /// A holder looks at its lease, of which so much is left.
+    /// Records that the holder observes its lease, with `left` remaining.
     pub fn sees(&mut self, now: Time, take: usize, left: Duration) {
         if !left.is_zero() {
             self.change(take, |hold| hold.sees(now, at_least(left)));
         }
     }
 
-    /// Redis has said that a hold was there after `asked`.
+    /// Records that Redis reported a hold that existed at `asked` or later.
     pub fn stood(&mut self, now: Time, take: usize, asked: Time) {
         self.change(take, |hold| hold.stood(now, asked));
     }
 
-    /// Redis has said that a hold is not there any more.
+    /// Records that Redis reported that a hold does not exist any more.
     pub fn is_gone(&mut self, now: Time, take: usize) {
         self.change(take, |hold| hold.gone = hold.gone.or(Some(now)));
     }
@@ -89,7 +91,7 @@ impl History {
         self.change(take, |hold| hold.end = hold.end.map(|end| End { told: now, verdict, ..end }));
     }
 
-    /// In few words, for people.
+    /// A short form to read.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let takes = self.takes.iter().enumerate();
         let counts = self.counts.iter().map(|count| format!("{count:?}"));

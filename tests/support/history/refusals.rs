@@ -1,16 +1,16 @@
-//! Refusals: who was told that somebody else has it was in somebody's way.
+//! Checks refusals: another client's hold must explain each of them.
 
 use super::{Claim, History, Share, Take, Time, Told};
 
 impl History {
-    /// I10: a refusal has its reason in somebody who may have held at some moment of the call.
+    /// I10: for each refusal another client may have held the object at some moment of the call.
     pub(super) fn judge_refusals(&self) -> Result<(), String> {
         let ground = &self.ground;
         if ground.partial {
             return Ok(());
         }
         for (number, take) in self.takes.iter().enumerate() {
-            // Of several names it is not said which one was held.
+            // The refusal of several names does not say which one was held.
             let ([claim], Told::Busy) = (take.claims.as_slice(), &take.told) else { continue };
             let is_lost = ground.losses.iter().any(|loss| loss.from <= take.completed);
             let is_unsure = claim.permits() > 0
@@ -24,7 +24,7 @@ impl History {
 
     fn is_in_the_way(&self, number: usize, take: &Take, claim: &Claim) -> bool {
         let others = self.takes.iter().enumerate().filter(|(other, _)| *other != number);
-        // What an earlier try of the same call has left behind, when its answer was lost or late.
+        // An earlier try of the same call may have left a hold, if its response was lost or late.
         let itself = (take.completed - take.invoked > take.lease / 4).then_some((number, take));
         let near: Vec<&Take> = others
             .chain(itself)
@@ -39,7 +39,7 @@ impl History {
             return waits || claims.any(|other| other.clashes(claim));
         };
         let most = self.ground.permits.map_or(0, |(most, _)| most);
-        // Most are held when somebody has just come.
+        // The number of held permits peaks when an acquisition has just begun.
         let moments = near.iter().map(|other| other.invoked.max(take.invoked));
         moments.chain([take.invoked]).any(|at| wanted + permits_at(&near, at) > most)
     }

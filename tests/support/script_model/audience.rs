@@ -1,40 +1,41 @@
-//! What scripts publish, and who listens.
+//! The messages that scripts publish, and the subscriptions that exist.
 
 use super::{Run, ScriptModel};
 
-/// Something that was published.
+/// A published message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
     pub channel: String,
     pub text: String,
-    /// By `SPUBLISH`, to those who listen to the channel of a shard.
+    /// Whether it was published by `SPUBLISH`, to the subscribers of a shard channel.
     pub sharded: bool,
 }
 
-/// Who listens.
+/// The subscriptions that exist.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Audience {
-    /// One who hears by a pattern whatever is published, but nothing that is for a shard, and whom
-    /// `PUBSUB NUMSUB` does not count; and to these channels, of either sort.
+    /// A pattern subscription to everything except shard channels, which `PUBSUB NUMSUB` does not
+    /// count; and subscriptions to these channels, plain and sharded.
     EverythingAnd(Vec<String>),
-    /// To these channels, of either sort, as many as there are of each.
+    /// Subscriptions to these channels, plain and sharded; a channel occurs once for each
+    /// subscriber.
     These(Vec<String>),
 }
 
 impl Audience {
-    /// Those to which somebody has subscribed.
+    /// The channels that have subscriptions.
     pub fn channels(&self) -> &[String] {
         match self {
             Self::EverythingAnd(channels) | Self::These(channels) => channels,
         }
     }
 
-    /// How many have subscribed to this channel.
+    /// The number of subscriptions to this channel.
     fn subscribed(&self, channel: &str) -> usize {
         self.channels().iter().filter(|other| *other == channel).count()
     }
 
-    /// Whether somebody hears what is published there so.
+    /// Whether a message on this channel has a receiver.
     pub fn hears(&self, channel: &str, sharded: bool) -> bool {
         !sharded && !matches!(self, Self::These(_)) || self.subscribed(channel) > 0
     }
@@ -54,7 +55,7 @@ impl ScriptModel {
         self.published.push(Message { channel: channel.into(), text: text.into(), sharded });
     }
 
-    /// Whether somebody hears what a script says there.
+    /// Whether a message that a script publishes on this channel has a receiver.
     pub(super) fn hears(&self, run: &Run<'_>, channel: &str) -> bool {
         let hears = |sharded| self.audience.hears(channel, sharded);
         run.args[3] != "S" && hears(false) || run.args[3] != "P" && hears(true)

@@ -1,11 +1,11 @@
-//! Lists and sorted sets: as in Redis, one without elements is no key.
+//! Lists and sorted sets. As in Redis, an empty one has no key.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Entry, ScriptModel, Value};
 
 impl ScriptModel {
-    /// The elements of a list; none where there is no key.
+    /// The elements of a list; empty if there is no key.
     pub fn list(&self, key: &str) -> VecDeque<String> {
         match self.keys.get(key).map(|entry| &entry.value) {
             Some(Value::List(elements)) => elements.clone(),
@@ -14,7 +14,7 @@ impl ScriptModel {
         }
     }
 
-    /// Changes a list; what it ends with stays.
+    /// Changes a list and keeps its expiry.
     pub(super) fn change_list(&mut self, key: &str, change: impl FnOnce(&mut VecDeque<String>)) {
         let mut elements = self.list(key);
         change(&mut elements);
@@ -27,7 +27,7 @@ impl ScriptModel {
         }
     }
 
-    /// The members of a sorted set, by their names; none where there is no key.
+    /// The members of a sorted set and their scores; empty if there is no key.
     pub fn members(&self, key: &str) -> BTreeMap<String, i64> {
         match self.keys.get(key).map(|entry| &entry.value) {
             Some(Value::Sorted(members)) => members.clone(),
@@ -45,7 +45,7 @@ impl ScriptModel {
         }
     }
 
-    /// `ZADD`; a new key has no end.
+    /// `ZADD`; a new key has no expiry.
     pub(super) fn set_score(&mut self, key: &str, member: &str, score: i64) {
         let fresh = || Entry { value: Value::Sorted(BTreeMap::new()), expires_at: None };
         match &mut self.keys.entry(key.into()).or_insert_with(fresh).value {

@@ -6,10 +6,10 @@ use super::fair_head::{Queue, Rule};
 use super::kind::other_kind;
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
 
-/// For how long the queue is kept since one of ours polled last, in milliseconds.
+/// How long the queue is kept after the last poll of an edgelatch waiter, in milliseconds.
 const QUEUE_KEPT: u64 = 86_400_000;
 
-/// What `fair_acquire` is asked.
+/// The arguments of `fair_acquire`.
 struct Asked<'a> {
     field: &'a str,
     send: u64,
@@ -46,7 +46,7 @@ impl ScriptModel {
         let seen = latch.as_deref().and_then(|latch| latch.strip_prefix('w')?.parse().ok());
         let mine = self.has_field(queue.name, asked.field);
         let latched = latch.filter(|_| seen.is_none());
-        // Without a latch the field alone has to tell that this owner was granted.
+        // Without a latch only the field shows that this owner was granted.
         let granted = match latched {
             None if self.is_off(Rule::GrantLatch) && mine => self.text(&run.keys[8]),
             latched => latched,
@@ -71,7 +71,7 @@ impl ScriptModel {
         self.queue_up(&asked, &queue)
     }
 
-    /// F11. Answers what to reply when it was a hold that was handed over.
+    /// F11. Returns the reply if a hold was handed over.
     fn hand_over(&mut self, asked: &Asked<'_>, queue: &Queue<'_>) -> Option<Out> {
         let (run, previous) = (queue.run, asked.previous?);
         if self.text(&run.keys[9]).as_deref().is_some_and(is_tombstone) {
@@ -96,7 +96,8 @@ impl ScriptModel {
         (held && self.is_free(queue)).then(|| self.fair_grant(asked, queue))
     }
 
-    /// From the place in the queue on, which it has, gets or does without.
+    /// The part of `fair_acquire` from the place in the queue on: keeps it, takes it, or does
+    /// without.
     fn queue_up(&mut self, asked: &Asked<'_>, queue: &Queue<'_>) -> Out {
         let run = queue.run;
         let place = self.place(queue, asked.field);

@@ -1,8 +1,8 @@
-//! `parts/fair.lua`: the queue of a fair lock, and who is next.
+//! `parts/fair.lua`: the queue of a fair lock, and its head.
 
 use super::{Run, ScriptModel, Value};
 
-/// The rules of the protocol that can be taken away, to see what each is for.
+/// The rules of the protocol that a test may leave out, to show the purpose of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
     SendNumber,
@@ -18,7 +18,7 @@ pub enum Rule {
     AbandonPrevious,
 }
 
-/// A fair lock's keys and times, as its scripts are given them.
+/// A fair lock's keys and times, as its scripts receive them.
 pub(super) struct Queue<'a> {
     pub(super) run: &'a Run<'a>,
     pub(super) name: &'a str,
@@ -35,7 +35,7 @@ pub(super) struct Queue<'a> {
     pub(super) now: i64,
 }
 
-/// What was known of the head.
+/// The record of the head.
 struct Watch {
     since: i64,
     told: i64,
@@ -43,7 +43,7 @@ struct Watch {
 }
 
 const DAY: i64 = 86_400_000;
-/// How many dead heads one look takes out.
+/// The number of dead heads that one call removes at most.
 const EVICTED_MAX: usize = 128;
 
 impl<'a> Queue<'a> {
@@ -91,7 +91,7 @@ impl ScriptModel {
         }
     }
 
-    /// Into a sorted set of ours, which ends.
+    /// Writes a score to a sorted set of edgelatch's own, which expires.
     pub(super) fn put_score(&mut self, queue: &Queue<'_>, key: &str, field: &str, score: i64) {
         self.set_score(key, field, score);
         let life = queue.run.life(0) + u64::try_from(queue.alive).unwrap();
@@ -106,8 +106,8 @@ impl ScriptModel {
         self.hears(queue.run, &channel)
     }
 
-    /// Takes dead heads out, tells the head that is left, and returns it; and whether that one was
-    /// not looked at, since too many were dead.
+    /// Removes dead heads, notifies the remaining head, and returns it; and whether that head was
+    /// not examined, since too many were dead.
     pub(super) fn fair_head(
         &mut self,
         queue: &Queue<'_>,
@@ -163,7 +163,7 @@ impl ScriptModel {
         true
     }
 
-    /// F8 and F9: whether a waiter of Redisson's is dead, and what its score has to be.
+    /// F8 and F9: whether a waiter of Redisson's is dead, and what its score must be.
     fn judge(
         &mut self,
         queue: &Queue<'_>,

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::kind::other_kind;
 use super::{Latches, Out, Run, ScriptModel, Value, is_tombstone, out};
 
-/// Up to how many fields a group is looked through for what earlier owners left.
+/// The largest group that is searched for entries of earlier owners, in fields.
 const SWEPT: usize = 1024;
 
-/// For how long a group is kept for a hold.
+/// How long a group is kept for a hold, in milliseconds.
 const fn kept(lease: u64, pad: u64) -> u64 {
     lease + 2 * pad + 1_000
 }
@@ -41,7 +41,7 @@ impl ScriptModel {
                 Some((place, self.group_left(group, field, pad, run.now)?))
             })
             .collect();
-        // Without latches the fields alone have to tell that this owner was granted.
+        // Without latches only the fields show that this owner was granted.
         let again = if self.latches == Latches::Off && mine == fields.len() {
             self.text(&run.keys[2])
         } else {
@@ -196,7 +196,7 @@ impl ScriptModel {
         out(i64::from(!taken.is_empty()), &value, ms)
     }
 
-    /// `left` of `parts/group.lua`, for whoever has the value.
+    /// `left` of `parts/group.lua`, for any owner.
     fn group_left(&self, group: &str, field: &str, pad: u64, now: u64) -> Option<u64> {
         let owner = self.field(group, field)?;
         let ends_at: u64 =
@@ -233,7 +233,7 @@ impl ScriptModel {
         i64::try_from(least).unwrap() - i64::try_from(run.now + pad).unwrap()
     }
 
-    /// A value's holder, as it stands there.
+    /// The recorded owner of a value.
     pub fn holder(&self, group: &str, field: &str, server_ms: u64) -> Option<&str> {
         let entry = self.keys.get(group).filter(|entry| !entry.is_over(server_ms))?;
         match &entry.value {

@@ -1,4 +1,4 @@
-//! The scripts of guards, and those that a caller brings.
+//! The scripts of guards, and scripts of callers.
 
 use super::{ERROR, Out, Run, ScriptModel, Value, out};
 
@@ -58,7 +58,7 @@ impl ScriptModel {
         out(i64::from(fence.is_some()), newest, self.pttl(&run.keys[0], run.now))
     }
 
-    /// The caller's script is always the one that counts up its first key, answers the count, and
+    /// The model knows one caller's script: it increments its first key, returns the count, and
     /// fails above its first argument.
     pub(super) fn eval(&mut self, run: &Run<'_>) -> Out {
         let number = |place: usize| run.args[place].parse::<usize>().unwrap();

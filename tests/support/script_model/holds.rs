@@ -1,4 +1,4 @@
-//! Permits that are held: what the scripts of both kinds of semaphore have in common. Keys as in
+//! Holds of permits: the common part of the scripts of both kinds of semaphore. Keys as in
 //! `parts/holds.lua`.
 
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
@@ -9,35 +9,36 @@ pub mod rules {
     pub const REPEAT_EXTENDS: &str = "a repeat extends";
     /// C4: a refused last try leaves the tombstone.
     pub const LAST_TRY: &str = "a last try leaves the tombstone";
-    /// C3: what no lease heals is not done without a bound.
+    /// C3: an operation that no lease heals is not executed without a bound.
     pub const BOUND: &str = "no hold without an end without a bound";
-    /// C7: a renewal shortens nothing.
+    /// C7: a renewal never shortens a hold.
     pub const EXTENDS_ONLY: &str = "a renewal only extends";
-    /// A renewal is for its grant, whose holds are all there.
+    /// A renewal requires that all holds of its grant exist.
     pub const ALL_ARE_THERE: &str = "only what is held is prolonged";
-    /// What is given back is what is in the set.
+    /// A release returns only holds that are in the set.
     pub const SET: &str = "only what is held is given back";
-    /// Who takes puts into the set what a latch that is lost does not tell any more.
+    /// An acquisition that finds its holds in the set is not granted again, even if its latch is
+    /// lost.
     pub const HELD_WITHOUT_LATCH: &str = "what is held is not granted again";
-    /// What is taken out is given back.
+    /// Permits of expired holds are returned.
     pub const EVICTED: &str = "what has ended is given back";
-    /// Giving back makes no semaphore, and one that is not there has no holds.
+    /// A release creates no semaphore, and a missing semaphore has no holds.
     pub const NOT_THERE: &str = "a semaphore that is not there is not made";
-    /// Every answer of what is done once is recorded.
+    /// Every reply of an idempotent call is recorded.
     pub const RECORDED: &str = "a no is recorded";
 }
 
-/// Redisson's score of a hold that has no end.
+/// Redisson's score of a hold without an end.
 pub const NEVER: i64 = 922_337_203_685_477;
-/// How many holds one call takes out at the most.
+/// How many expired holds one call removes at most.
 pub const EVICTED_MAX: usize = 500;
 
-/// Whose holds: how many permits a member is.
+/// The kind of semaphore: how many permits a member stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `<permits>|<owner>`
     Semaphore,
-    /// One permit each.
+    /// One permit per member.
     Permits,
 }
 
@@ -49,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// The place of the argument by which an acquisition tells that none is left.
+    /// The index of the argument that makes an acquisition publish that no permit is left.
     const fn tells(self) -> usize {
         match self {
             Self::Semaphore => 9,
@@ -58,7 +59,7 @@ impl Kind {
     }
 }
 
-/// How a dump of Redis shows the bytes that these digits spell.
+/// How a dump of Redis shows the bytes of these hexadecimal digits.
 pub fn raw(hex: &str) -> String {
     let bytes: Vec<u8> =
         (0..16).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect();
@@ -93,7 +94,7 @@ impl ScriptModel {
         there
     }
 
-    /// Less than one wakes nobody.
+    /// A number below one is not published: it could wake no waiter.
     pub(super) fn say_available(&mut self, run: &Run<'_>, more: i64, available: i64) {
         if more > 0 && available > 0 {
             self.say(run, &run.keys[3], &available.to_string());
@@ -125,7 +126,7 @@ impl ScriptModel {
         freed
     }
 
-    /// The lease of every hold that has one ends then.
+    /// Lets the lease of every hold that has one end at `at`.
     pub fn run_out(&mut self, set: &str, at: i64) {
         for (member, _) in self.members(set).into_iter().filter(|(_, at)| *at < NEVER) {
             self.set_score(set, &member, at);
@@ -265,7 +266,7 @@ impl ScriptModel {
         out(i64::from(freed == members.len()), &freed.to_string(), 0)
     }
 
-    /// `parts/once.lua`, unless a no is not recorded.
+    /// `parts/once.lua`, unless the rule to record refusals is left out.
     pub(super) fn recorded(
         &mut self,
         run: &Run<'_>,

@@ -1,10 +1,10 @@
-//! What Redisson does to a fair lock: the meaning of `tests/scripts/java/fair_*.lua`.
+//! Redisson's scripts of the fair lock: the meaning of `tests/scripts/java/fair_*.lua`.
 
 use std::collections::BTreeMap;
 
 use super::{ScriptModel, Value};
 
-/// The keys of a fair lock that Redisson knows.
+/// The keys of a fair lock that Redisson uses.
 pub struct JavaFair<'a> {
     pub name: &'a str,
     pub queue: &'a str,
@@ -12,7 +12,7 @@ pub struct JavaFair<'a> {
     pub channel: &'a str,
 }
 
-/// Who asks, and what its clock shows. Redis' own shows `server`.
+/// The caller of a script of Redisson's, and its clock. Redis' own clock is `server`.
 #[derive(Clone, Copy)]
 pub struct JavaAsks<'a> {
     pub holder: &'a str,
@@ -23,7 +23,7 @@ pub struct JavaAsks<'a> {
 }
 
 impl ScriptModel {
-    /// `fair_acquire.lua`: `None` when it is acquired.
+    /// `fair_acquire.lua`; `None` if the lock is acquired.
     pub fn java_acquire(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> Option<i64> {
         if self.enters(lock, asks) {
             return None;

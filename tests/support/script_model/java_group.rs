@@ -1,4 +1,4 @@
-//! Redisson's scripts of a group of values, as `tests/scripts/java/group_*.lua` tells them.
+//! Redisson's scripts of a group of values: the meaning of `tests/scripts/java/group_*.lua`.
 
 use super::ScriptModel;
 
@@ -7,16 +7,17 @@ use super::ScriptModel;
 pub struct JavaGroup<'a> {
     /// The group's name.
     pub group: &'a str,
-    /// Who asks.
+    /// The caller.
     pub holder: &'a str,
-    /// The clock of the machine that asks.
+    /// The clock of the caller's machine.
     pub clock: u64,
     /// The fields of the values.
     pub fields: &'a [String],
 }
 
 impl ScriptModel {
-    /// Takes the values; answers the remaining ms of the longest hold in the way.
+    /// Acquires the values; returns the remaining milliseconds of the longest hold that excludes
+    /// it.
     pub fn java_group_acquire(&mut self, run: &JavaGroup<'_>, lease: u64, now: u64) -> Option<u64> {
         self.expire(now);
         let taken = run.fields.iter().filter_map(|field| {
@@ -42,7 +43,7 @@ impl ScriptModel {
         None
     }
 
-    /// Prolongs the hold; answers whether all is held.
+    /// Extends the hold; returns whether all values are held.
     pub fn java_group_renew(&mut self, run: &JavaGroup<'_>, lease: u64, now: u64) -> bool {
         self.expire(now);
         for field in run.fields {
@@ -56,8 +57,8 @@ impl ScriptModel {
         true
     }
 
-    /// Ends one entry. `None`: not all were held. The latch of the unlock is left out: each is
-    /// asked once here.
+    /// Ends one entry. Returns `None` if not all values were held. The latch of the unlock is not
+    /// modelled, since each call is made once here.
     pub fn java_group_unlock(&mut self, run: &JavaGroup<'_>, lease: u64, now: u64) -> Option<bool> {
         self.expire(now);
         let (mut failed, mut all) = (self.hash(run.group).is_none(), true);

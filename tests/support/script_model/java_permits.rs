@@ -1,11 +1,10 @@
-//! What Redisson does to its semaphores and its count-down latch: the meaning of
+//! Redisson's scripts of its semaphores and its count-down latch: the meaning of
 //! `tests/scripts/java/{semaphore,permits,latch}_*.lua`.
 
 use super::holds::NEVER;
 use super::{ScriptModel, Value};
 
-/// The keys of a permit-expirable semaphore that Redisson knows, and what the clock of its machine
-/// shows.
+/// The keys of a permit-expirable semaphore that Redisson uses, and its machine's clock.
 #[derive(Clone, Copy)]
 pub struct JavaPermits<'a> {
     pub name: &'a str,
@@ -39,7 +38,7 @@ impl ScriptModel {
         there.unwrap_or(0)
     }
 
-    /// `semaphore_set.lua` without an end.
+    /// `semaphore_set.lua` without an expiry.
     pub fn java_begins(&mut self, name: &str, permits: i64) -> bool {
         let free = self.number(name).is_none();
         if free {
@@ -66,8 +65,8 @@ impl ScriptModel {
         }
     }
 
-    /// `permits_acquire.lua`: when they end. Answers whether they were taken, or when the next one
-    /// ends.
+    /// `permits_acquire.lua`, with the time at which the permits end. Returns whether they were
+    /// taken, or when the next one ends.
     pub fn java_permits(
         &mut self,
         at: JavaPermits<'_>,

@@ -1,4 +1,4 @@
-//! Redisson's scripts of the read-write lock, as `tests/scripts/java/rw_*.lua` tells them.
+//! Redisson's scripts of the read-write lock: the meaning of `tests/scripts/java/rw_*.lua`.
 
 use super::read_write::timeout_key;
 use super::{ScriptModel, Value};
@@ -8,14 +8,14 @@ use super::{ScriptModel, Value};
 pub struct JavaRw<'a> {
     /// The lock's name.
     pub name: &'a str,
-    /// How the timeout keys of its readers begin.
+    /// The prefix of its readers' timeout keys.
     pub prefix: &'a str,
-    /// Who asks: the holder, without `:write`.
+    /// The caller: the holder, without `:write`.
     pub holder: &'a str,
 }
 
 impl ScriptModel {
-    /// Takes the read side; answers whether it is held now.
+    /// Acquires the read side; returns whether it is held now.
     pub fn java_read_acquire(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
         self.expire(now);
         let mode = self.field(run.name, "mode").map(ToOwned::to_owned);
@@ -41,7 +41,7 @@ impl ScriptModel {
         true
     }
 
-    /// Ends one entry of a read hold; `None` when there is none.
+    /// Ends one entry of a read hold; `None` if there is none.
     pub fn java_read_unlock(
         &mut self,
         run: &JavaRw<'_>,
@@ -84,7 +84,7 @@ impl ScriptModel {
         Some(1)
     }
 
-    /// Takes the write side; answers whether it is held now.
+    /// Acquires the write side; returns whether it is held now.
     pub fn java_write_acquire(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
         self.expire(now);
         let field = format!("{}:write", run.holder);
@@ -106,7 +106,7 @@ impl ScriptModel {
         }
     }
 
-    /// Ends one entry of a write hold; `None` when there is none.
+    /// Ends one entry of a write hold; `None` if there is none.
     pub fn java_write_unlock(
         &mut self,
         run: &JavaRw<'_>,
@@ -144,7 +144,7 @@ impl ScriptModel {
         verdict
     }
 
-    /// Renews the read holds of one holder; answers whether it had any.
+    /// Renews the read holds of one holder; returns whether it had any.
     pub fn java_read_renew(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
         self.expire(now);
         if !self.has_field(run.name, run.holder) {
@@ -157,7 +157,7 @@ impl ScriptModel {
         true
     }
 
-    /// Renews a write hold; answers whether there is one.
+    /// Renews a write hold; returns whether there is one.
     pub fn java_write_renew(&mut self, run: &JavaRw<'_>, lease: u64, now: u64) -> bool {
         self.expire(now);
         let held = self.has_field(run.name, &format!("{}:write", run.holder));
@@ -167,7 +167,7 @@ impl ScriptModel {
         held
     }
 
-    /// Ends whatever holds one side has.
+    /// Ends all holds of one side.
     pub fn java_rw_force_unlock(&mut self, name: &str, side: &str, now: u64) -> bool {
         self.expire(now);
         self.field(name, "mode") == Some(side) && self.delete(name)
@@ -177,8 +177,8 @@ impl ScriptModel {
         self.field(name, field).map_or(0, |count| count.parse().unwrap())
     }
 
-    /// The longest remaining time of all timeout keys, as Redisson counts: what has no end counts
-    /// for nothing.
+    /// The longest remaining time of all timeout keys, as Redisson computes it: a key without an
+    /// expiry does not count.
     fn longest_read(&self, run: &JavaRw<'_>, now: u64) -> i64 {
         let hash = self.hash(run.name);
         let counts = hash

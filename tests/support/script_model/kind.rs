@@ -1,14 +1,14 @@
-//! Objects of two kinds under one name: `parts/kind.lua`.
+//! Detects objects of another kind under the same name: `parts/kind.lua`.
 
 use super::{ERROR, Out, ScriptModel, Value};
 
-/// What a script says to an object of another kind.
+/// The reply of a script to an object of another kind.
 pub(super) fn other_kind() -> Out {
     (ERROR, "WRONGTYPE the key holds an object of another kind".into(), 0)
 }
 
 impl ScriptModel {
-    /// Whether a hash is a group's. The hashes of a model have fields of one kind.
+    /// Whether a hash belongs to a group. All fields of a hash in the model are of one kind.
     pub(super) fn is_group(&self, key: &str) -> bool {
         self.some_field(key, |field| {
             let value = field.split(':').next().unwrap_or_default();
@@ -17,7 +17,7 @@ impl ScriptModel {
         })
     }
 
-    /// Whether a hash is a plain or a read-write lock's.
+    /// Whether a hash belongs to a plain or a read-write lock.
     pub(super) fn is_lock(&self, key: &str) -> bool {
         let is_at =
             |field: &str, place: usize, what: u8| field.as_bytes().get(place) == Some(&what);
@@ -26,7 +26,7 @@ impl ScriptModel {
         })
     }
 
-    /// Whether a key holds anything else than a text.
+    /// Whether a key holds anything but a text.
     pub(super) fn is_no_text(&self, key: &str) -> bool {
         self.keys.get(key).is_some_and(|entry| !matches!(entry.value, Value::Text(_)))
     }

@@ -6,8 +6,8 @@ use std::iter;
 use super::kind::other_kind;
 use super::{Latches, Out, Run, ScriptModel, Value, is_tombstone, out};
 
-/// A rule that a test may leave out: a token is not below the clock, so that it rises when the last
-/// one is lost.
+/// A rule that a test may leave out: a token is not below the clock, so tokens rise even after the
+/// last one was lost.
 const FOLLOWS: &str = "tokens follow the clock";
 
 impl ScriptModel {
@@ -34,7 +34,7 @@ impl ScriptModel {
         let again = match (&latch, self.latches) {
             (Some(token), _) => Some(token.clone()),
             (None, Latches::On | Latches::Brief) => None,
-            // Without a latch the field alone has to tell that this owner was granted.
+            // Without a latch only the fields show that this owner was granted.
             (None, Latches::Off) => {
                 (mine == locks.len()).then(|| self.text(&locks[0][1]).unwrap_or_default())
             }

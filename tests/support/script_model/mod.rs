@@ -1,9 +1,10 @@
-//! What the scripts do to Redis, as a small model in memory: the meaning of each `.lua` file, line
-//! by line. Here is the Redis; each object's scripts stand in a file of their own.
+//! A model in memory of what the scripts do to Redis: the meaning of each `.lua` file, line by
+//! line. This file models Redis; each object's scripts have a file of their own.
 //!
-//! The model checker runs the real machines against it, and random calls are compared with a real
-//! Redis. Time is an argument. An error of a script itself is one cell, its text. Not modelled:
-//! errors of Redis (memory that is full), limits, and what is swept near them.
+//! The model checker runs the real machines against it, and a test compares random calls with a
+//! real Redis. Time is an argument. An error of a script itself is one cell, its text. Not
+//! modelled: errors of Redis (such as full memory), limits, and the sweeping of old entries near
+//! the limits.
 
 pub mod audience;
 mod collections;
@@ -38,14 +39,14 @@ use fair_head::Rule;
 pub struct ScriptModel {
     keys: BTreeMap<String, Entry>,
     latches: Latches,
-    /// Who listens to what is published.
+    /// The subscriptions that exist.
     pub audience: Audience,
-    /// What was published by the last that was done, in this order.
+    /// The messages that the last call published, in order.
     pub published: Vec<Message>,
-    /// A rule of the fair lock's that is left out.
+    /// A rule of the fair lock that is left out.
     pub unfair: Option<Rule>,
-    /// A rule that is left out, by the name that its script's model gives it: to show what it is
-    /// for.
+    /// A rule that is left out, by the name that its script's model gives it: shows the rule's
+    /// purpose.
     pub without: Option<&'static str>,
 }
 
@@ -54,30 +55,30 @@ pub struct ScriptModel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Latches {
     On,
-    /// An answer from a tombstone does not prolong it: a hole that only a client without a bound
-    /// can fall into.
+    /// A reply from a tombstone does not extend it: a hole that affects only clients without a
+    /// bound.
     Brief,
     Off,
 }
 
-/// A key: what it holds, and after which time of the server it is gone.
+/// A key: its value, and the server time after which it does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     pub value: Value,
     pub expires_at: Option<u64>,
 }
 
-/// What a key holds.
+/// The value of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     Text(String),
     Hash(BTreeMap<String, String>),
     List(VecDeque<String>),
-    /// Scores are whole numbers here.
+    /// Scores are whole numbers in the model.
     Sorted(BTreeMap<String, i64>),
 }
 
-/// One run: the call, the time, and the common arguments, as `prelude.lua` reads them.
+/// One execution: the call, the time, and the common arguments, as `prelude.lua` reads them.
 struct Run<'a> {
     keys: &'a [String],
     args: &'a [String],
@@ -88,10 +89,10 @@ struct Run<'a> {
     keep: u64,
 }
 
-/// `{code, value, ms}`; the rest of a reply is common to all.
+/// `{code, value, ms}`; the rest of a reply is the same for all scripts.
 type Out = (i64, String, i64);
 
-/// The code of an [`Out`] that is an error, whose text is the value.
+/// The code of an [`Out`] that is an error; its text is the value.
 const ERROR: i64 = i64::MIN;
 
 impl ScriptModel {
@@ -107,15 +108,14 @@ impl ScriptModel {
         }
     }
 
-    /// Whether its scripts keep grant latches.
+    /// Whether the scripts keep grant latches.
     pub const fn latches(&self) -> Latches {
         self.latches
     }
 
-    /// Runs a script at a time of the server in whole milliseconds, for who does not listen to what
-    /// it publishes.
+    /// Runs a script at a server time in whole milliseconds, and discards what it publishes.
     ///
-    /// A real server's clock has microseconds too, of which a fencing token may be made: see
+    /// A real server's clock has microseconds too, and a fencing token may be made of them: see
     /// [`run_at`](Self::run_at).
     pub fn run(&mut self, call: &ScriptCall, server_ms: u64) -> Vec<Cell> {
         let cells = self.run_at(call, server_ms * 1000);
@@ -123,17 +123,17 @@ impl ScriptModel {
         cells
     }
 
-    /// Runs a script at a time of the server in microseconds.
+    /// Runs a script at a server time in microseconds.
     ///
-    /// To follow a real server: its reply tells the millisecond. When it grants with a token of
-    /// that very millisecond, then the token is the microsecond; in all other cases the
-    /// microseconds change nothing.
+    /// To follow a real server: its reply has the millisecond. If it grants with a token of that
+    /// millisecond, the token is the microsecond; in all other cases the microseconds change
+    /// nothing.
     pub fn run_at(&mut self, call: &ScriptCall, micros: u64) -> Vec<Cell> {
         self.run_until(call, call.args()[1].parse().ok(), micros)
     }
 
-    /// The same with another not-after than the call's own: only to show what the rule is for that
-    /// fixes it (C8).
+    /// Runs a script with `not_after` in place of the call's own bound: shows the purpose of the
+    /// rule that all attempts carry the same bound (C8).
     pub fn run_until(
         &mut self,
         call: &ScriptCall,
@@ -143,7 +143,7 @@ impl ScriptModel {
         self.run_script(call.script().name, call.keys(), call.args(), not_after, micros)
     }
 
-    /// The same of what came over a wire: the script of this name.
+    /// Runs the script of this name with arguments that came over a wire.
     pub fn run_script(
         &mut self,
         script: &str,
@@ -196,7 +196,7 @@ impl ScriptModel {
         ]
     }
 
-    /// All keys that are there at this time, sorted.
+    /// All keys that exist at this time, sorted.
     pub fn dump(&self, server_ms: u64) -> BTreeMap<String, Entry> {
         let there = |entry: &Entry| !entry.is_over(server_ms);
         self.keys
@@ -217,7 +217,7 @@ impl ScriptModel {
         hash.into_iter().flatten().map(|(field, _)| field.as_str())
     }
 
-    /// What somebody else does to a key, not by a script of ours.
+    /// Writes a key as another program would, without a script.
     pub fn put(&mut self, key: &str, value: Value, expires_at: Option<u64>) {
         self.keys.insert(key.into(), Entry { value, expires_at });
     }
@@ -227,11 +227,10 @@ impl ScriptModel {
         self.keys.remove(key).is_some()
     }
 
-    /// Takes out what is gone. Redis does so when it comes across a key, which nobody can tell from
-    /// this.
+    /// Removes expired keys. Redis removes a key when it accesses it, which clients cannot
+    /// distinguish from this.
     pub fn expire(&mut self, now: u64) {
-        // Mostly nothing is, and to look costs less than to go through them with a knife in the
-        // hand.
+        // Mostly no key has expired, and this check costs less than `retain`.
         if self.keys.values().any(|entry| entry.is_over(now)) {
             self.keys.retain(|_, entry| !entry.is_over(now));
         }
@@ -264,7 +263,7 @@ impl ScriptModel {
         matches!(self.keys.get(key).map(|entry| &entry.value), Some(Value::Hash(hash)) if hash.contains_key(field))
     }
 
-    /// `HDEL`, which takes a hash without fields away.
+    /// `HDEL`, which removes a hash without fields.
     fn remove_field(&mut self, key: &str, field: &str) -> bool {
         let Some(Value::Hash(hash)) = self.keys.get_mut(key).map(|entry| &mut entry.value) else {
             return false;
@@ -289,7 +288,7 @@ impl ScriptModel {
         self.hash(key)?.get(field).map(String::as_str)
     }
 
-    /// `HSET`, which makes a hash without an end when there is none.
+    /// `HSET`; a new hash has no expiry.
     fn set_field(&mut self, key: &str, field: &str, value: &str) {
         let new = Entry { value: Value::Hash(BTreeMap::new()), expires_at: None };
         match &mut self.keys.entry(key.into()).or_insert(new).value {
@@ -331,7 +330,7 @@ impl ScriptModel {
         entry.expires_at.map_or(-1, |at| i64::try_from(at.saturating_sub(now)).unwrap())
     }
 
-    /// C7: only ever longer. Answers what is left then.
+    /// C7: extends the expiry, never shortens it. Returns the remaining time.
     fn longer(&mut self, key: &str, ms: u64, now: u64) -> i64 {
         if let Some(entry) = self.keys.get_mut(key) {
             entry.expires_at = Some(entry.expires_at.map_or(now + ms, |at| at.max(now + ms)));

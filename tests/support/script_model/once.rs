@@ -1,9 +1,10 @@
-//! What is done once.
+//! Calls that are executed at most once.
 
 use super::{ERROR, Out, Run, ScriptModel, Value, out};
 
 impl ScriptModel {
-    /// `parts/once.lua`: does it, unless it was done, cancelled, or must not be done any more.
+    /// `parts/once.lua`: executes the change unless it was executed or cancelled, or its bound has
+    /// passed.
     pub(super) fn once(
         &mut self,
         run: &Run<'_>,

@@ -1,4 +1,4 @@
-//! The scripts of the read-write lock, but for the writer's own.
+//! The scripts of the read-write lock, except for the writer's own.
 
 use super::kind::other_kind;
 use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
@@ -9,38 +9,39 @@ pub mod rules {
     pub const REPEAT_EXTENDS: &str = "a repeat extends";
     /// C4: a refused last try leaves the tombstone.
     pub const LAST_TRY: &str = "a last try leaves the tombstone";
-    /// A read hold of ours has a timeout key, as one of Redisson's.
+    /// An edgelatch read hold has a timeout key, like one of Redisson's.
     pub const TIMEOUT_KEYS: &str = "a read hold has a timeout key";
-    /// A writer passes over readers only when their timeout keys have gone.
+    /// A writer ignores readers only once their timeout keys have expired.
     pub const ALIVE: &str = "a read hold lives as long as its timeout key";
-    /// A timeout key without an end counts as alive.
+    /// A timeout key without an expiry counts as alive.
     pub const NO_END: &str = "what has no end is alive";
-    /// The end of a read inside a write leaves the end of the hash alone.
+    /// The end of a read inside a write leaves the expiry of the hash alone.
     pub const WRITER_S_END: &str = "in mode write the end of the hash is the writer's";
-    /// The last reader's end takes what is left of dead readers with it; others keep the hash as
-    /// long as they live.
+    /// The end of the last live reader removes the entries of dead readers; otherwise the hash
+    /// lasts as long as the longest remaining read hold.
     pub const READERS_END: &str = "the hash lasts as long as its longest read hold";
-    /// A writer is not held up by readers that died.
+    /// Dead readers do not delay a writer.
     pub const DEAD_READERS: &str = "dead readers do not hold a writer up";
     /// Readers share a token.
     pub const EPOCH: &str = "readers share a token";
-    /// A downgrade mints a new token for the reads inside.
+    /// A downgrade mints a new token for the reads inside the write.
     pub const DOWNGRADE: &str = "a downgrade mints an epoch";
-    /// A read inside that nobody told of the downgrade takes the new token when it is asked about.
+    /// A read inside a write that was not notified of the downgrade takes the new token in its next
+    /// call.
     pub const RISES: &str = "a read that outlives its write takes the epoch";
-    /// A read may enter a write only of its own owner.
+    /// Only the writer's own owner may read inside a write.
     pub const PARENT: &str = "only the writer reads inside its write";
-    /// A leaving writer takes its want with it.
+    /// A writer that leaves removes its want.
     pub const WANT_ENDS: &str = "a want ends with its writer";
 }
 
-/// What the hash is, for a call about it.
+/// The mode of the hash, for a call about it.
 pub(super) enum Mode {
     Absent,
     Read,
     Write,
     Group,
-    /// No read-write lock's.
+    /// The hash is not a read-write lock's.
     Other,
 }
 
@@ -140,8 +141,8 @@ impl ScriptModel {
         out(1, &token, whole(lease))
     }
 
-    /// What every acquisition begins with: an end, or the token that is granted already, or nothing
-    /// if it is new.
+    /// The start of every acquisition: the final reply, or `Err` with the token that was granted
+    /// already, or `None` for a new acquisition.
     pub(super) fn asked_before(
         &mut self,
         run: &Run<'_>,
@@ -196,7 +197,7 @@ impl ScriptModel {
         out(1, &risen, self.prolong_read(run, lease))
     }
 
-    /// `parts/risen.lua`: the token of a read hold that is there.
+    /// `parts/risen.lua`: the token of an existing read hold.
     fn risen(&self, run: &Run<'_>, latch: &str, epoch: &str) -> String {
         let reads = matches!(self.mode(&run.keys[1]), Mode::Read);
         let newer = |token: &String| token.parse::<u64>().is_ok_and(|token| token > number(latch));
@@ -204,7 +205,7 @@ impl ScriptModel {
         epoch.filter(newer).unwrap_or_else(|| latch.to_owned())
     }
 
-    /// The same: writes it to the latch.
+    /// Writes the token of `parts/risen.lua` to the latch.
     fn raise(&mut self, run: &Run<'_>, latch: &str, token: &str, lease: u64) {
         if token != latch {
             let life = run.life(lease).max(self.pttl(&run.keys[0], run.now).max(0).unsigned_abs());

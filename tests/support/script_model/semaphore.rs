@@ -4,7 +4,7 @@ use super::holds::Kind;
 use super::holds::{NEVER, rules};
 use super::{Out, Run, ScriptModel, Value, out};
 
-/// How many holds are looked at one by one.
+/// How many holds are examined one by one.
 const TOLD: usize = 500;
 
 impl ScriptModel {

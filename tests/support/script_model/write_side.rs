@@ -1,4 +1,4 @@
-//! The scripts of the writing side of a read-write lock.
+//! The scripts of the write side of a read-write lock.
 
 use super::kind::other_kind;
 use super::read_write::{Mode, number, rules, whole};

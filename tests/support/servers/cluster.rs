@@ -1,4 +1,4 @@
-//! A Redis Cluster: three masters with a replica each.
+//! A Redis Cluster: three masters with one replica each.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -11,27 +11,29 @@ use super::{PASSWORD, PASSWORD_IN_URL};
 const MASTERS: usize = 3;
 const SLOTS: usize = 1 << 14;
 
-/// Six servers that form a cluster. The first three begin as masters.
+/// Six servers that form a cluster. The first three start as masters.
 pub struct Cluster {
     servers: Vec<Server>,
-    // Last: servers must be gone before it.
+    // Last: the servers must be dropped before their folder.
     _folder: Folder,
 }
 
 impl Cluster {
-    /// One for all tests of a process that only read and write it under names of their own.
+    /// A cluster shared by all tests of a process that only read and write under names of their
+    /// own.
     pub fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.upgrade().unwrap_or_else(|| {
-            // Long enough for a busy machine: nobody takes over where nobody was ended.
+            // 15 s: no replica takes over just because the machine is busy.
             let cluster = Arc::new(Self::start(Duration::from_secs(15)));
             *shared = Arc::downgrade(&cluster);
             cluster
         })
     }
 
-    /// A new one. A replica takes over when its master has not answered for the given time.
+    /// Starts a new cluster. A replica takes over when its master has not answered for
+    /// `node_patience`.
     pub fn start(node_patience: Duration) -> Self {
         let folder = Folder::new();
         let servers: Vec<_> = (0..2 * MASTERS).map(|_| node(&folder)).collect();
@@ -41,7 +43,7 @@ impl Cluster {
         cluster
     }
 
-    /// From now on a replica takes over when its master has not answered for so long.
+    /// Sets how long a master may not answer before a replica takes over.
     pub fn set_patience(&self, node_patience: Duration) {
         let patience = node_patience.as_millis().to_string();
         for server in &self.servers {
@@ -49,7 +51,7 @@ impl Cluster {
         }
     }
 
-    /// The URL for a gateway. It names two nodes only; they know the others.
+    /// The URL for a gateway. It names two nodes; they report the others.
     pub fn url(&self) -> String {
         let [one, other] = [&self.servers[0], &self.servers[4]].map(Server::address);
         format!("redis+cluster://:{PASSWORD_IN_URL}@{one},{other}")
@@ -72,7 +74,7 @@ impl Cluster {
         self.alive().ask(&["CLUSTER", "KEYSLOT", key]).unwrap()
     }
 
-    /// A key of each master's, in the order of their first slots.
+    /// A key of each master, in the order of their first slots.
     pub fn keys(&self, start: &str) -> Vec<String> {
         let layout = self.layout();
         let key = |wanted: &std::ops::RangeInclusive<usize>| {
@@ -82,9 +84,9 @@ impl Cluster {
         layout.iter().map(|(range, _)| key(range)).collect()
     }
 
-    /// Makes a key's master and its replica change places, with nothing lost. All nodes know it
-    /// when this returns. They vote about one master only once in a while: a test does this once
-    /// for each.
+    /// Makes a key's master and its replica change roles without any loss. All nodes know it when
+    /// this returns. The nodes vote about one master only once in a while, so a test calls this
+    /// once for each master.
     pub fn fail_over(&self, key: &str) {
         let (master, replica) = self.places(key);
         self.servers[replica].ask::<()>(&["CLUSTER", "FAILOVER"]).unwrap();
@@ -94,7 +96,7 @@ impl Cluster {
         until(|| self.servers.iter().all(swapped).then_some(()));
     }
 
-    /// The name that a node has among the others.
+    /// The cluster id of a node.
     pub fn id(&self, number: usize) -> String {
         self.servers[number].ask(&["CLUSTER", "MYID"]).unwrap()
     }
@@ -116,8 +118,8 @@ impl Cluster {
         self.until_met(|| self.servers.iter().all(|server| self.is_ready(server)).then_some(()));
     }
 
-    /// Asks until there is an answer. Two nodes that could not shake hands in time forget each
-    /// other, so they are told again.
+    /// Retries `ask` until it returns a value. Two nodes that could not complete their handshake
+    /// forget each other, so `CLUSTER MEET` is repeated.
     fn until_met<T>(&self, mut ask: impl FnMut() -> Option<T>) -> T {
         let mut asked = 0;
         until(|| {
@@ -129,8 +131,8 @@ impl Cluster {
         })
     }
 
-    /// All pairs at once, so that nobody has to wait for gossip. Those that know each other stay as
-    /// they are.
+    /// Introduces all pairs at once, so that no node waits for gossip. Nodes that know each other
+    /// ignore it.
     fn meet(&self) {
         for one in &self.servers {
             for other in &self.servers {
@@ -150,7 +152,8 @@ impl Cluster {
         replicates && agrees && server.says(&["CLUSTER", "INFO"], "cluster_state:ok")
     }
 
-    /// The same, as one node sees it. `None` while there are not two of them.
+    /// The numbers of a key's master and of its replica, as `server` sees them; `None` until it
+    /// knows both.
     fn places_by(&self, server: &Server, key: &str) -> Option<(usize, usize)> {
         let slot = self.slot(key);
         let mut ranges = self.layout_of(server)?.into_iter();
@@ -188,7 +191,7 @@ impl Cluster {
     }
 }
 
-/// Some slots, and the numbers of their master and of its replicas.
+/// A range of slots, and the numbers of its master and of its replicas.
 type Range = (std::ops::RangeInclusive<usize>, Vec<usize>);
 
 fn node(folder: &Folder) -> Server {
@@ -196,12 +199,12 @@ fn node(folder: &Folder) -> Server {
         [
             ["--cluster-enabled", "yes"],
             ["--cluster-port", &bus.to_string()],
-            // They talk to each other the more often, the shorter it is.
+            // The shorter this is, the more often nodes send messages to each other.
             ["--cluster-node-timeout", "1000"],
             ["--masterauth", PASSWORD],
             ["--save", ""],
             ["--repl-diskless-sync-delay", "0"],
-            // A replica is named to others once it has received something.
+            // The cluster announces a replica once it has received a ping from its master.
             ["--repl-ping-replica-period", "1"],
         ]
         .as_flattened()

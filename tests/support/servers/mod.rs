@@ -1,7 +1,7 @@
-//! Real Redis servers for tests: one, a cluster, and a master that Sentinels watch over.
+//! Real Redis servers for tests: a single one, a cluster, and a master that Sentinels monitor.
 //!
-//! They listen on loopback on free ports, keep nothing, and end with the value that stands for
-//! them, or with the test's process should that be killed.
+//! They listen on free ports on loopback and store nothing. They end when their value is dropped,
+//! or with the test's process if that is killed.
 
 mod cluster;
 mod sentinels;
@@ -11,7 +11,7 @@ pub use self::cluster::Cluster;
 pub use self::sentinels::Sentinels;
 pub use self::server::{Folder, Server, signal, until};
 
-/// What every server here asks for.
+/// The password of every server here.
 pub const PASSWORD: &str = "a password/with @ signs";
-/// The same as it is written in a URL.
+/// [`PASSWORD`] as it is written in a URL.
 pub const PASSWORD_IN_URL: &str = "a%20password%2Fwith%20%40%20signs";

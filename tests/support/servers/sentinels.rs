@@ -1,4 +1,4 @@
-//! A master, two replicas, and three Sentinels that watch over them.
+//! A master, two replicas, and three Sentinels that monitor them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,28 +7,29 @@ use std::{fs, iter};
 use super::server::{Folder, Server, until};
 use super::{PASSWORD, PASSWORD_IN_URL};
 
-/// What the Sentinels call the master.
+/// The master's name in the Sentinels' configuration.
 const NAME: &str = "main";
 const COUNT: usize = 3;
 
-/// Three servers, of which the first begins as the master, and three Sentinels.
+/// Three servers, the first of them the initial master, and three Sentinels.
 pub struct Sentinels {
     servers: Vec<Server>,
-    /// At which port each is found by the others.
+    /// The port at which the other servers reach each server.
     ports: Vec<u16>,
     sentinels: Vec<Server>,
-    // Last: servers must be gone before it.
+    // Last: the servers must be dropped before their folder.
     _folder: Folder,
 }
 
 impl Sentinels {
-    /// Ready to vote. A master that has not answered for two seconds is voted out.
+    /// Starts servers that are ready to vote. A master that does not answer for two seconds is
+    /// voted out.
     pub fn start() -> Self {
         Self::start_behind(|port| port)
     }
 
-    /// The same; the first master is found, by replicas, Sentinels and clients, at what leads to
-    /// its port.
+    /// Starts servers that are ready to vote. Replicas, Sentinels and clients reach the first
+    /// master at the port that `lead` returns for its port.
     pub fn start_behind(lead: impl FnOnce(u16) -> u16) -> Self {
         let folder = Folder::new();
         let master = Server::start(&folder, &common());
@@ -61,7 +62,7 @@ impl Sentinels {
         )
     }
 
-    /// From now on a master is voted out when it has not answered for so long.
+    /// Sets how long a master may not answer before it is voted out.
     pub fn set_patience(&self, patience: Duration) {
         let after = patience.as_millis().to_string();
         let set = ["SENTINEL", "SET", NAME, "down-after-milliseconds", &after];
@@ -78,7 +79,7 @@ impl Sentinels {
         &mut self.sentinels[number]
     }
 
-    /// The number of the server that most Sentinels take for the master.
+    /// The number of the server that most Sentinels regard as the master.
     pub fn master(&self) -> usize {
         until(|| {
             let mut votes = [0; COUNT];
@@ -94,18 +95,18 @@ impl Sentinels {
         })
     }
 
-    /// The replicas of the present master.
+    /// The replicas of the current master.
     pub fn replicas(&self) -> Vec<&Server> {
         let master = self.master();
         let others = self.servers.iter().enumerate().filter(|(number, _)| *number != master);
         others.map(|(_, server)| server).collect()
     }
 
-    /// Makes the Sentinels name another master, and waits until most of them do. The present one
-    /// may be gone.
+    /// Makes the Sentinels elect another master, and waits until most of them report it. The
+    /// current one may be down.
     pub fn fail_over(&self) {
         let former = self.master();
-        // Refused while another one is under way.
+        // Sentinel refuses this while another failover is in progress.
         until(|| self.sentinels[0].ask::<()>(&["SENTINEL", "FAILOVER", NAME]).ok());
         until(|| (self.master() != former).then_some(()));
     }
@@ -130,7 +131,7 @@ fn sentinel(folder: &Folder, master: u16) -> Server {
     })
 }
 
-/// Knows both replicas and both other Sentinels, and takes nobody for dead.
+/// Whether a Sentinel knows both replicas and both other Sentinels, and regards no server as down.
 fn is_ready(sentinel: &Server) -> bool {
     let master: HashMap<String, String> =
         sentinel.ask(&["SENTINEL", "MASTER", NAME]).unwrap_or_default();

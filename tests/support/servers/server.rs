@@ -16,14 +16,15 @@ use tempfile::TempDir;
 
 use super::PASSWORD;
 
-/// How often a server is asked before a test gives up, and how long it is left alone in between.
+/// How often a test polls a server before it gives up, and the pause in between.
 const ASK: (usize, Duration) = (30_000, Duration::from_millis(10));
 
-/// Ends the servers below a folder when its input ends, because the test's process has.
+/// A shell script that kills the servers below a folder when its input ends, because the test's
+/// process has ended.
 const WARDEN: &str =
     r#"read _; for f in "$1"/*/pid; do kill -KILL "$(cat "$f")"; done; rm -rf "$1""#;
 
-/// Where some servers live. Removed with the value; they must be gone by then.
+/// The folder of some servers. Dropped with the value; the servers must have ended by then.
 pub struct Folder {
     folder: TempDir,
     warden: Child,
@@ -35,12 +36,13 @@ impl Folder {
         let mut warden = Command::new("sh");
         warden.args(["-c", WARDEN, "sh"]).arg(folder.path());
         warden.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // What ends the whole group of a terminal or of a supervisor must leave it its work.
+        // A signal to the whole group of a terminal or of a supervisor must not kill it.
         warden.process_group(0);
         Self { folder, warden: warden.spawn().unwrap() }
     }
 
-    /// A folder in it. What writes its process number to `pid` there ends with the test's process.
+    /// Creates a folder in it. A process that writes its id to `pid` there ends with the test's
+    /// process.
     pub fn below(&self) -> PathBuf {
         let number = fs::read_dir(self.folder.path()).unwrap().count();
         let folder = self.folder.path().join(number.to_string());
@@ -66,16 +68,16 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server with these options beside the common ones, as soon as it answers.
+    /// Starts a server with these options beside the common ones; returns once it responds.
     pub fn start(folder: &Folder, options: &[&str]) -> Self {
         Self::start_with(folder, |_, _| options.iter().map(|&word| word.to_owned()).collect())
     }
 
-    /// The same; the options may depend on the port for the cluster's own messages and on the
-    /// server's own folder.
+    /// Starts a server whose options may depend on the port of the cluster bus and on the server's
+    /// folder; returns once it responds.
     pub fn start_with(folder: &Folder, options: impl Fn(u16, &Path) -> Vec<String>) -> Self {
         let folder = folder.below();
-        // Somebody else can take a port that was free a moment ago.
+        // Another process may take a port that was free a moment ago.
         for _ in 0..5 {
             let (port, bus) = free_ports();
             let options = options(bus, &folder);
@@ -92,7 +94,7 @@ impl Server {
         self.port
     }
 
-    /// The port of the cluster's own messages, if the server is told to use it.
+    /// The port of the cluster bus, if the options use it.
     pub fn bus(&self) -> u16 {
         self.bus
     }
@@ -101,7 +103,7 @@ impl Server {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// How a client gets in.
+    /// How a client connects.
     pub fn info(&self) -> ConnectionInfo {
         let address = ConnectionAddr::Tcp("127.0.0.1".to_owned(), self.port);
         let info = address.into_connection_info().unwrap();
@@ -109,12 +111,12 @@ impl Server {
         info.set_redis_settings(login)
     }
 
-    /// Runs a command past every gateway.
+    /// Runs a command without a gateway.
     pub fn ask<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
         redis::cmd(words[0]).arg(&words[1..]).query(&mut self.connect()?)
     }
 
-    /// Whether the reply to a command holds a text.
+    /// Whether the reply to a command contains a text.
     pub fn says(&self, words: &[&str], text: &str) -> bool {
         self.ask::<String>(words).is_ok_and(|reply| reply.contains(text))
     }
@@ -125,13 +127,13 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Starts the server again where it was, without its data unless its options have it keep them.
+    /// Starts the server again at its address, without its data unless its options persist them.
     pub fn restart(&mut self) {
         self.child = spawn(&self.folder, self.port, &self.options);
         assert!(self.comes_up(), "redis-server does not start again: {}", log(&self.folder));
     }
 
-    /// Makes it hang with its connections open, until [`go_on`](Self::go_on).
+    /// Suspends it with its connections open, until [`go_on`](Self::go_on).
     pub fn hang(&self) {
         signal(&self.child, "-STOP");
     }
@@ -147,7 +149,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// `false` if the process ends before it answers.
+    /// Returns `false` if the process ends before it responds.
     fn comes_up(&mut self) -> bool {
         until(|| {
             if self.ask::<String>(&["PING"]).is_ok() {
@@ -170,7 +172,7 @@ pub fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &process]).status().unwrap().success());
 }
 
-/// Asks again until there is an answer.
+/// Polls `ask` until it returns a value.
 pub fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     for _ in 0..ASK.0 {
         if let Some(found) = ask() {
@@ -182,7 +184,7 @@ pub fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
 }
 
 fn free_ports() -> (u16, u16) {
-    // Both are taken before one is given back, so that they differ.
+    // Both are taken before either is freed, so that they differ.
     let taken = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let [port, bus] = taken.map(|listener| listener.local_addr().unwrap().port());
     (port, bus)
@@ -191,7 +193,7 @@ fn free_ports() -> (u16, u16) {
 fn spawn(folder: &Path, port: u16, options: &[String]) -> Child {
     let at = |name: &str| folder.join(name).display().to_string();
     Command::new("redis-server")
-        // A Sentinel's configuration file must stand first.
+        // A Sentinel's configuration file must come first.
         .args(options)
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--requirepass", PASSWORD])
         .args(["--daemonize", "no", "--dir", &folder.display().to_string()])

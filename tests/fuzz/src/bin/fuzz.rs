@@ -1,6 +1,6 @@
-//! Runs one target under libFuzzer: the one that `EDGELATCH_FUZZ_TARGET` names; tells what targets
-//! there are, and how many executions of each are enough, where it names none. `cargo xtask fuzz`
-//! builds and starts it.
+//! Runs the target named by `EDGELATCH_FUZZ_TARGET` under libFuzzer. Without the variable it prints
+//! all targets and the number of executions that suffices for each. `cargo xtask fuzz` builds and
+//! starts it.
 
 #![no_main]
 #![expect(clippy::expect_used, reason = "without a target there is nothing to do")]
@@ -14,8 +14,8 @@ use edgelatch_fuzz::{TARGETS, Target};
 
 static TARGET: OnceLock<&Target> = OnceLock::new();
 
-/// Looks up the target, and writes what is known of its inputs into the folder that
-/// `EDGELATCH_FUZZ_SEEDS` names.
+/// Looks up the target, and writes its known inputs into the folder that `EDGELATCH_FUZZ_SEEDS`
+/// names.
 fn begin() {
     let Ok(name) = env::var("EDGELATCH_FUZZ_TARGET") else {
         TARGETS.iter().for_each(|target| println!("{} {}", target.name, target.executions));

@@ -1,4 +1,4 @@
-//! A conversation with a machine, and what was said in it.
+//! A conversation with a machine, and its log.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -9,7 +9,7 @@ use edgelatch::protocol::reply::{Reply, ServerClock};
 use edgelatch::protocol::script::ScriptCall;
 use edgelatch::time::Instant;
 
-/// One call, and what was heard of it in time.
+/// One call, and the response that came in time.
 pub(super) struct Called {
     id: CallId,
     pub(super) place: usize,
@@ -18,24 +18,24 @@ pub(super) struct Called {
     pub(super) heard: Option<Heard>,
 }
 
-/// What was heard of a call while it was under way.
+/// The response to a pending call.
 #[derive(Debug)]
 pub(super) enum Heard {
     Reply(Reply),
     Refused,
-    /// Whether it may have been done all the same.
+    /// Whether the call may have been executed all the same.
     Failed {
         unsure: bool,
     },
 }
 
-/// What was said so far, and what the clocks show.
+/// The conversation so far, and the clocks.
 pub(super) struct Log {
     pub(super) calls: Vec<Called>,
     pub(super) now: Instant,
     pub(super) server_ms: u64,
     pub(super) cancelled: bool,
-    /// When the machine has ended.
+    /// When the machine ended.
     pub(super) ended_at: Option<Instant>,
     clocks: [u64; 2],
 }
@@ -54,17 +54,17 @@ impl Log {
         }
     }
 
-    /// What is known of Redis' clock at the beginning.
+    /// Redis' clock as the machine knows it at the start.
     pub(super) const fn clock(&self) -> ServerClock {
         ServerClock::new(self.server_ms, self.now)
     }
 
-    /// What was asked, and what was heard of it.
+    /// The scripts of all calls, with their responses.
     pub(super) fn told(&self) -> Vec<(&'static str, &Option<Heard>)> {
         self.calls.iter().map(|call| (call.script.script().name, &call.heard)).collect()
     }
 
-    /// The replies that were heard in time, with the calls that they answer.
+    /// The replies that came in time, with their calls.
     pub(super) fn replies(&self) -> impl Iterator<Item = (&Called, &Reply)> {
         self.calls.iter().filter_map(|call| match &call.heard {
             Some(Heard::Reply(reply)) => Some((call, reply)),
@@ -72,14 +72,14 @@ impl Log {
         })
     }
 
-    /// Whether nothing newer was sent to the same gateway, and nothing was heard of it.
+    /// Whether the call has no response, and no newer call was sent to the same gateway.
     fn is_under_way(&self, call: usize) -> bool {
         let Called { place, heard, .. } = &self.calls[call];
         heard.is_none() && self.calls[call + 1..].iter().all(|later| later.place != *place)
     }
 }
 
-/// A machine and what is between it and us.
+/// A machine and its driver.
 pub(super) struct Talk<M: Machine> {
     pub(super) machine: M,
     pub(super) log: Log,
@@ -99,7 +99,7 @@ where
         talk
     }
 
-    /// Time passes, by different amounts on the clocks of a host.
+    /// Advances the two clocks of the host by different amounts.
     pub(super) fn passes(&mut self, monotonic_ms: u64, wall_ms: u64) {
         self.log.clocks[0] += monotonic_ms;
         self.log.clocks[1] += wall_ms;
@@ -107,7 +107,7 @@ where
         self.log.now = Instant::from_millis(self.log.clocks[0], self.log.clocks[1]);
     }
 
-    /// Time passes until what it waits for has come.
+    /// Advances time to the end of the machine's wait.
     pub(super) fn passes_to_its_wait(&mut self) {
         let Some((until, _)) = self.wait else { return };
         let ms = u64::try_from(self.log.now.until(until).as_millis()).expect("an end");
@@ -132,7 +132,7 @@ where
         self.of(call, Heard::Refused, Input::Refused { call: self.log.calls[call].id, refusal });
     }
 
-    /// What is heard too late, or twice, is as good as being woken.
+    /// A late or repeated response must have the same effect as a wake-up.
     fn of(&mut self, call: usize, heard: Heard, input: Input) {
         if self.outcome.is_none() && self.log.is_under_way(call) {
             self.log.calls[call].heard = Some(heard);
@@ -141,19 +141,19 @@ where
         let mut woken = self.machine.clone();
         woken.handle(Input::Woken, self.log.now);
         self.machine.handle(input, self.log.now);
-        // After its end nothing matters but what it ended with.
+        // After the end only the outcome matters.
         let is_same = self.outcome.is_some() || self.machine == woken;
         assert!(is_same, "a late answer has changed something:\n{:?}\n{woken:?}", self.machine);
         self.poll();
     }
 
-    /// One thing happens, and it is asked what to do until it waits or ends.
+    /// Handles one input, and polls the machine until it waits or ends.
     pub(super) fn tell(&mut self, input: Input) {
         self.log.cancelled |= matches!(input, Input::Cancelled) && self.outcome.is_none();
         self.machine.handle(input, self.log.now);
         self.poll();
-        // Whoever drives it wakes it at once where it waits for what has come. It may not go on
-        // like that.
+        // A driver wakes the machine at once if it waits for a time that has passed. This must not
+        // repeat for ever.
         for _ in 0..100 {
             let Some((until, _)) = self.wait.filter(|_| self.outcome.is_none()) else { return };
             if !self.log.now.has_reached(until) {
@@ -165,7 +165,7 @@ where
         panic!("it waits for what is over: {:?}", self.wait);
     }
 
-    /// Waking early changes nothing.
+    /// An early wake-up changes nothing.
     fn sleeps_well(&mut self) {
         let mut woken = self.machine.clone();
         woken.handle(Input::Woken, self.log.now);

@@ -1,4 +1,4 @@
-//! One machine of each kind, on any terms, and what it must keep to.
+//! One machine of each kind, with any parameters, and its obligations.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use super::{play, promises};
 use crate::kit::{entropy, granted, name, one_of, up_to};
 use crate::name_to_keys::targets;
 
-/// How many kinds there are.
+/// The number of kinds.
 pub(super) const KINDS: u8 = 11;
 
-/// What everything that is acquired has in common.
+/// The parameters that all acquisitions have in common.
 struct Terms {
     lease: LeaseTime,
     patience: Patience,
@@ -54,12 +54,12 @@ fn target(input: &mut Unstructured<'_>) -> Target {
     input.choose(&all).cloned().unwrap_or_else(|_| all[0].clone())
 }
 
-/// A hold that was granted just now.
+/// A hold that was just granted.
 fn held(target: &Target, terms: &Terms, log: &Log) -> Grant {
     granted(target.clone(), terms.lease, log.now)
 }
 
-/// Makes one and lets things happen to it.
+/// Creates a machine and sends it events.
 pub(super) fn any(input: &mut Unstructured<'_>) {
     let kind = u8::arbitrary(input).unwrap_or(0) % KINDS;
     let log = Log::new();
@@ -112,7 +112,7 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
                 promises::told(grant.token, log);
                 promises::is_worth_it(&grant.lease, lease, log);
             }
-            // In a queue the next owner takes over what the last has left.
+            // In a queue the next owner takes over what the last one has left.
             Err(_) if has_queue => {}
             Err(error) => promises::left_nothing(error, lease, log),
         },
@@ -199,11 +199,11 @@ fn majority(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     );
 }
 
-/// While it is believed in, a lease rests on an answer; at its end it is lost at once.
+/// A trusted lease rests on a reply; at its end it is lost at once.
 fn trusts(machine: &Renewal, grant: &Grant, log: &Log) {
     let confirmed = log.replies().filter(|(_, reply)| reply.code == Code::Done);
     let of = |sent_at| (sent_at, grant.lease.time());
-    // Granted at the beginning of the conversation, which the first call is never before.
+    // It was granted at the start of the conversation; no call was sent before.
     let sent = confirmed.map(|(call, _)| of(call.sent_at)).collect::<Vec<_>>();
     let original = grant.lease.expires_at();
     let lease = machine.lease();
@@ -309,7 +309,8 @@ fn once(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
                 ![Code::Late, Code::Gone, Code::BoundRequired, Code::Unknown].contains(&reply.code)
             );
         }
-        // Said by Redis; or without a clock there was no bound, and what has none is never done.
+        // Redis reported it; or there was no clock, so no bound, and a call that needs one is never
+        // executed.
         Err(RequestError::NotExecuted(_)) => {
             let said = |code| log.replies().any(|(_, reply)| reply.code == code);
             assert!(!has_clock || said(Code::Gone) || said(Code::Late), "it may have been done");

@@ -1,8 +1,7 @@
-//! Whatever happens to a machine, in whatever order: it keeps to the contract of `src/machine`, and
-//! its outcome is one that something which was heard allows.
+//! Sends a machine any events in any order: it keeps to the contract of `src/machine`, and its
+//! outcome is one that the responses allow.
 //!
-//! The input is read as choices: which machine, with which terms, and then one event after the
-//! other.
+//! The input is read as choices: the machine, its parameters, and then one event after the other.
 
 mod log;
 mod making;
@@ -18,10 +17,10 @@ use edgelatch::protocol::reply::{Code, Reply};
 use crate::kit::{FAILURES, one_of, refusal, up_to};
 use log::{Log, Talk};
 
-/// So many events at the most; what comes after them is silence.
+/// The largest number of events; silence follows.
 const EVENTS_MAX: usize = 120;
-/// So often it may be woken in silence before it ends, whatever its wait: a budget of 40 calls and
-/// its pauses take far less.
+/// The largest number of silent wake-ups before the end, whatever the machine's wait: a budget of
+/// 40 calls and its pauses take far fewer.
 const WAKES_MAX: usize = 3_000;
 
 pub(crate) fn run(input: &[u8]) {
@@ -29,8 +28,8 @@ pub(crate) fn run(input: &[u8]) {
     making::any(&mut input);
 }
 
-/// Lets things happen to a machine until its end, and beyond. `keeps` looks at the machine while
-/// things happen, `ends` at what it ended with.
+/// Sends events to a machine until its end, and beyond. `keeps` checks the machine after each
+/// event, `ends` checks its outcome.
 fn play<M>(
     machine: M,
     input: &mut Unstructured<'_>,
@@ -52,7 +51,7 @@ fn play<M>(
             keeps(&talk.machine, &talk.log);
         }
     }
-    // Who is never told anything more, and wants to wait for ever, is called off.
+    // A machine that receives nothing more and may wait for ever is cancelled.
     let mut wakes = 0;
     while talk.outcome.is_none() {
         wakes += 1;
@@ -65,7 +64,7 @@ fn play<M>(
     after_the_end(&mut talk);
 }
 
-/// Nothing that happens after its end changes what it says. `Talk` minds that it makes no call.
+/// No event after the end changes the outcome. `Talk` checks that the machine makes no call.
 fn after_the_end<M>(talk: &mut Talk<M>)
 where
     M: Machine + Clone + Debug + PartialEq,
@@ -116,7 +115,7 @@ const VALUES: [&str; 8] = [
 ];
 const ERRORS: [&str; 5] = ["LOADING x", "NOPERM x", "OOM x", "WRONGTYPE x", "ERR x"];
 
-/// One thing happens, to any of the calls that were ever made or to none.
+/// Sends one event, about any of the calls so far or about none.
 fn happens<M>(talk: &mut Talk<M>, input: &mut Unstructured<'_>)
 where
     M: Machine + Clone + Debug + PartialEq,
@@ -124,7 +123,7 @@ where
 {
     let event = up_to(input, 15);
     let count = talk.log.calls.len();
-    // Most of what is heard is of the newest calls.
+    // Most responses are to the newest calls.
     let back = usize::try_from(one_of(input, &[0, 0, 0, 0, 1, 2, 5, 9])).unwrap_or(0);
     let call = count.checked_sub(1 + back.min(count.saturating_sub(1)));
     match (event, call) {
@@ -138,7 +137,7 @@ where
         (6 | 7, Some(call)) => talk.fails(call, one_of(input, &FAILURES)),
         (8, Some(call)) => talk.is_refused(call, refusal(one_of(input, &ERRORS))),
         (9 | 10, _) => {
-            // The clocks of a host need not go together.
+            // The clocks of a host need not advance together.
             let (monotonic, wall) = (up_to(input, 20_000), up_to(input, 20_000));
             talk.passes(
                 monotonic,
@@ -171,8 +170,7 @@ where
 }
 
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
-    // Each kind of machine, and beginnings that differ: what is said after that is for the fuzzer
-    // to find.
+    // Each kind of machine, and different starts: the fuzzer finds the rest.
     let seed = |kind: u8, pace: u8| {
         let bytes = (0..220_u8).map(|place| place.wrapping_mul(pace).wrapping_add(place >> 2));
         [kind].into_iter().chain(bytes).collect()

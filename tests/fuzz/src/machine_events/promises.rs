@@ -1,4 +1,4 @@
-//! What an outcome must rest on.
+//! The responses that an outcome must rest on.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use super::log::{Called, Heard, Log};
 use crate::kit::field;
 use crate::time_math::trusted;
 
-/// Whether a script takes something.
+/// Whether a script acquires something.
 fn takes(call: &Called) -> bool {
     call.script.script().name.ends_with("_acquire")
 }
 
-/// Whether a call is about what this owner has: one of its keys is the owner's latch.
+/// Whether a call concerns this owner: one of its keys is the owner's latch.
 fn is_of(call: &Called, owner: &str) -> bool {
     call.script.keys().iter().any(|key| key.ends_with(owner))
 }
 
-/// A lease ends no later than that of one of these requests: it counts from when that was sent.
+/// A lease ends no later than one of these requests allows: it counts from the sending.
 pub(super) fn rests_on(lease: &Lease, sent: impl IntoIterator<Item = (Instant, LeaseTime)>) {
     let ends = lease.expires_at();
     let latest =
@@ -32,8 +32,8 @@ pub(super) fn rests_on(lease: &Lease, sent: impl IntoIterator<Item = (Instant, L
     assert!(sent.into_iter().any(latest), "{lease:?} rests on nothing");
 }
 
-/// A hold is one that Redis has granted, in an answer to a request of this owner, with this token
-/// and to so many replicas.
+/// A hold was granted by Redis, in a reply to a request of this owner, with this token and this
+/// number of replicas.
 pub(super) fn granted(
     grant: &Grant,
     place: usize,
@@ -57,7 +57,7 @@ pub(super) fn granted(
     rests_on(&grant.lease, grants.iter().map(|(call, _)| (call.sent_at, time)));
 }
 
-/// The token is one that Redis has told.
+/// The token occurs in a reply of Redis.
 pub(super) fn told(token: FencingToken, log: &Log) {
     let text = token.to_string();
     assert!(
@@ -66,13 +66,13 @@ pub(super) fn told(token: FencingToken, log: &Log) {
     );
 }
 
-/// Of a lease that is handed out more than half is left.
+/// More than half of a granted lease remains.
 pub(super) fn is_worth_it(lease: &Lease, time: LeaseTime, log: &Log) {
     let left = lease.remaining(log.ended_at.unwrap());
     assert!(left >= time.get() / 2, "{left:?} are left of {time:?}");
 }
 
-/// What ended without a lease has left nothing behind, unless it says so.
+/// An acquisition that failed has left nothing behind, unless its error says so.
 pub(super) fn left_nothing(error: &AcquireError, time: LeaseTime, log: &Log) {
     match error {
         AcquireError::Unknown { held_at_most, .. }
@@ -95,8 +95,8 @@ pub(super) fn left_nothing(error: &AcquireError, time: LeaseTime, log: &Log) {
     }
 }
 
-/// Whether a request to take something can do nothing any more: it was not done, or has said so
-/// itself, or its owner was ended by a later one that was answered.
+/// Whether an acquiring request can have no more effect: it was not executed, its own reply says
+/// so, or a later request that was answered has ended its owner.
 fn is_closed(call: &Called, log: &Log) -> bool {
     let says = |of: &Called, codes: &[Code]| matches!(&of.heard, Some(Heard::Reply(reply)) if codes.contains(&reply.code));
     let never_done = matches!(call.heard, Some(Heard::Refused | Heard::Failed { unsure: false }))
@@ -108,15 +108,15 @@ fn is_closed(call: &Called, log: &Log) -> bool {
         || later.any(|other| {
             let is_same = other.place == call.place && other.script.keys().contains(latch);
             let releases = other.script.script().name.ends_with("_release");
-            // A last try that was refused has ended its owner itself; and what wants a bound
-            // refuses all that have none.
+            // A refused last try has ended its owner itself; and a script that requires a bound
+            // refuses all calls without one.
             let of_taking = [Code::No, Code::Gone, Code::TooYoung, Code::BoundRequired];
             let ended = if releases { &CODES[..] } else { &of_taking[..] };
             is_same && says(other, ended)
         })
 }
 
-/// No more is asked than may be.
+/// The number of calls is within the budget.
 pub(super) fn within(budget: Option<RequestBudget>, log: &Log) {
     if let Some(budget) = budget {
         let count = log.calls.len();
@@ -124,17 +124,17 @@ pub(super) fn within(budget: Option<RequestBudget>, log: &Log) {
     }
 }
 
-/// For how long a hold may be there of which nothing is known.
+/// The reported time of a hold with an unknown outcome is at least the lease.
 pub(super) fn lasts(held_at_most: Duration, lease: LeaseTime) {
     assert!(held_at_most >= lease.get(), "{held_at_most:?} of a lease of {lease:?}");
 }
 
-/// A reply is one that was heard.
+/// The reply was received.
 pub(super) fn was_heard(reply: &Reply, log: &Log) {
     assert!(log.replies().any(|(_, heard)| heard == reply), "{reply:?} was not heard");
 }
 
-/// All owners that something was asked for.
+/// Whether a call concerns this owner.
 pub(super) fn asked_for(owner: OwnerId, log: &Log) -> bool {
     let owner = field(owner);
     log.calls.iter().any(|call| is_of(call, &owner))

@@ -5,12 +5,13 @@ use proptest::prelude::*;
 
 use super::Limit;
 
-/// Owners of ours, holders of Redisson's, request ids: a few, so that much is a repetition.
+/// The numbers of edgelatch owners, Redisson holders and request ids: few, so that many calls are
+/// repetitions.
 pub(crate) const OWNERS: u32 = 6;
 pub(crate) const HOLDERS: usize = 3;
 const IDS: u64 = 5;
 
-/// One thing that happens.
+/// One step.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Ours {
@@ -27,15 +28,15 @@ pub(crate) enum Step {
     Age {
         ms: u64,
     },
-    /// One of the keys is gone.
+    /// One of the keys is removed.
     Loss {
         of: usize,
     },
-    /// The end of one of the keys is taken away.
+    /// The expiry of one of the keys is removed.
     Persist {
         of: usize,
     },
-    /// Somebody has written a token.
+    /// Another program writes a token.
     Token {
         value: u64,
     },
@@ -54,7 +55,7 @@ pub(crate) enum Ours {
         owner: u32,
         previous: Option<u32>,
     },
-    /// Who was granted last, or another.
+    /// The owner that was granted last, or another one.
     Renew {
         newest: bool,
         owner: u32,
@@ -83,7 +84,7 @@ pub(crate) enum Java {
     ForceUnlock,
 }
 
-/// Any of them, each as often as it is of use.
+/// Any step, weighted by its usefulness.
 pub(crate) fn step() -> impl Strategy<Value = Step> {
     let publish = proptest::sample::select(vec![Publish::Plain, Publish::Sharded, Publish::Both]);
     let limit = Limit::any(8, 2, 6);

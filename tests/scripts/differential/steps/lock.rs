@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::Limit;
 
-/// Requests come from a few ids, so that many are repetitions.
+/// Requests have few ids, so that many are repetitions.
 const REQUESTS: u64 = 6;
 
-/// One thing that happens.
+/// One step.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Call {
@@ -20,22 +20,22 @@ pub(crate) enum Step {
         bound: Limit,
         keep: u64,
     },
-    /// Java takes the lock, with an end or without.
+    /// Java acquires the lock, with an expiry or without.
     Java { lock: usize, ends_in: Option<u64> },
-    /// A group of the lock's name has a value.
+    /// The key of the lock's name is a group with a value.
     Group { lock: usize, ends_in: u64 },
-    /// One of the keys is gone: expired, evicted, or deleted.
+    /// One of the keys is removed: expired, evicted, or deleted.
     Loss { of: usize },
-    /// Somebody has written a token.
+    /// Another program writes a token.
     Token { lock: usize, value: u64, ends_in: Option<u64> },
-    /// The end of one of the keys is taken away.
+    /// The expiry of one of the keys is removed.
     Persist { of: usize },
 }
 
-/// Any of them, each as often as it is of use.
+/// Any step, weighted by its usefulness.
 pub(crate) fn step() -> impl Strategy<Value = Step> {
     let limit = Limit::any(3, 1, 4);
-    // Acquire and release more often than the others.
+    // Acquisitions and releases are more frequent than the rest.
     let script = proptest::sample::select(vec![0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5]);
     let lease = proptest::sample::select(vec![60_000, 200_000, 3_600_000_u64]);
     let keep = proptest::sample::select(vec![30_000, 90_000, 600_000_u64]);

@@ -1,4 +1,4 @@
-//! Random steps, for each object, and what the steps of several objects have in common.
+//! Random steps for each object, and what the steps of several objects share.
 
 pub(crate) mod fair_lock;
 pub(crate) mod lock;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 pub(crate) const LOCKS: [&str; 2] = ["job", "x{a}b"];
 pub(crate) const TOKEN_KEYS: [&str; 2] = ["redisson_lock_token:{job}", "redisson_lock_token:x{a}b"];
 
-/// What the scripts publish.
+/// The messages that the scripts publish.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aloud {
     pub(crate) publish: Publish,
@@ -29,18 +29,19 @@ impl Aloud {
     }
 }
 
-/// How long a request may be done, seen from now.
+/// The bound of a request, relative to now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limit {
     Unknown,
     Passed,
-    /// By more than the window in which can be told what became of a request.
+    /// By more than the time for which results are kept after the bound.
     LongPassed,
     In(u64),
 }
 
 impl Limit {
-    /// Any of them, each so often; one that has passed has done so just now as often as long ago.
+    /// Any bound with these weights; one that has passed did so just now or long ago, with equal
+    /// probability.
     pub(crate) fn any(unknown: u32, passed: u32, to_come: u32) -> impl Strategy<Value = Self> {
         prop_oneof![
             unknown => Just(Self::Unknown),
@@ -50,7 +51,7 @@ impl Limit {
         ]
     }
 
-    /// The bound at this time of Redis, with a memory of so many milliseconds.
+    /// The bound at this time of Redis; its results are kept for `keep` milliseconds.
     pub(crate) fn bound(self, now: u64, keep: u64) -> Bound {
         let not_after = match self {
             Self::Unknown => None,

@@ -7,10 +7,10 @@ use super::Limit;
 pub(crate) const WANT_KEYS: [&str; 2] = ["el:{job}:want", "el:x{a}b:want"];
 pub(crate) const HOLDERS: [&str; 2] =
     ["8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1f1d3b8e-5a0a-4d2f-9f0e-0a6b7c8d9e0f:7"];
-/// Requests come from a few ids, so that many are repetitions.
+/// Requests have few ids, so that many are repetitions.
 const REQUESTS: u64 = 6;
 
-/// One thing that happens.
+/// One step.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Ours {
@@ -25,23 +25,23 @@ pub(crate) enum Step {
         holder: usize,
         act: Java,
     },
-    /// One of the keys is gone: expired, evicted, or deleted.
+    /// One of the keys is removed: expired, evicted, or deleted.
     Loss {
         of: usize,
     },
-    /// Somebody has written a token.
+    /// Another program writes a token.
     Token {
         lock: usize,
         value: u64,
         ends_in: Option<u64>,
     },
-    /// The end of one of the keys is taken away.
+    /// The expiry of one of the keys is removed.
     Persist {
         of: usize,
     },
 }
 
-/// A call of ours. Readers are the owners 1 to 3, writers 4 and 5.
+/// An edgelatch call. Readers are the owners 1 to 3, writers 4 and 5.
 #[derive(Clone, Debug)]
 pub(crate) enum Call {
     Read { owner: u8, parent: Option<u8>, lease: u64, last: bool },
@@ -61,7 +61,7 @@ pub(crate) enum Side {
     Write,
 }
 
-/// What Redisson does. An unlock may be executed twice, by its id.
+/// A call of Redisson's. An unlock may be executed twice, by its id.
 #[derive(Clone, Debug)]
 pub(crate) enum Java {
     Read { lease: u64 },
@@ -73,7 +73,7 @@ pub(crate) enum Java {
     Force { side: Side },
 }
 
-/// Any of them, each as often as it is of use.
+/// Any step, weighted by its usefulness.
 pub(crate) fn step() -> impl Strategy<Value = Step> {
     let limit = Limit::any(3, 1, 5);
     let keep = proptest::sample::select(vec![60_000, 90_000, 600_000_u64]);

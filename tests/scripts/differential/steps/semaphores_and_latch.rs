@@ -4,16 +4,16 @@ use proptest::prelude::*;
 
 use super::Limit;
 
-/// The three objects, whose names are of every form.
+/// The names of the three objects, one of each form.
 pub(crate) const NAMES: [&str; 3] = [SEM, PERM, GATE];
 pub(crate) const SEM: &str = "sem";
 pub(crate) const PERM: &str = "x{a}b";
 pub(crate) const GATE: &str = "gate";
 
-/// One thing that happens.
+/// One step.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// A call of ours about what is held: by which kind, who, what, on what terms.
+    /// An edgelatch call about a hold: its kind, owner, operation and parameters.
     Hold {
         kind: Kind,
         verb: Verb,
@@ -23,21 +23,21 @@ pub(crate) enum Step {
         bound: Limit,
         keep: u64,
     },
-    /// A call of ours that is done once: which of those of all objects.
+    /// An idempotent edgelatch call: `change` is its index among those of all objects.
     Once { change: usize, number: u32, request: u64, bound: Limit, keep: u64 },
-    /// The same is cancelled.
+    /// The cancellation of an idempotent call.
     Cancel { change: usize, number: u32, request: u64, bound: Limit, keep: u64 },
-    /// A question about an object, and an owner.
+    /// A query about an object, and an owner.
     Ask { object: usize, owner: u8 },
-    /// Redisson does something.
+    /// A call of Redisson's.
     Java(Java),
-    /// The lease of everything that has one runs out: so many ms from now, or long ago.
+    /// The leases of all holds end: `from_now` ms from now, or long ago.
     RunOut { from_now: Option<i64> },
-    /// One of the keys is gone: expired, evicted, or deleted.
+    /// One of the keys is removed: expired, evicted, or deleted.
     Loss { of: usize },
-    /// An object is gone.
+    /// An object is removed.
     Gone { object: usize },
-    /// An object is given an end, or its last token is at the end of the range.
+    /// An object gets an expiry, or its last token is at the end of the range.
     End { object: usize, ms: u64 },
 }
 
@@ -61,8 +61,8 @@ pub(crate) enum Java {
     Drain,
     Begin(i64),
     Add(i64),
-    /// A permit of this number, until so much later than Redis' clock, by a clock that is off by so
-    /// much.
+    /// Takes a permit of this number, with an end relative to Redis' clock, by a clock that differs
+    /// by `off`.
     TakePermits {
         id: u8,
         ends: Option<i64>,
@@ -72,7 +72,7 @@ pub(crate) enum Java {
         id: u8,
         off: i64,
     },
-    /// The same of one of ours.
+    /// Releases one of edgelatch's permits, by a clock that differs by `off`.
     GiveOurs {
         owner: u8,
         off: i64,
@@ -145,7 +145,7 @@ fn java() -> impl Strategy<Value = Step> {
     .prop_map(Step::Java)
 }
 
-/// Any of them, each as often as it is of use. `changes`: how many kinds of requests are done once.
+/// Any step, weighted by its usefulness. `changes`: the number of idempotent calls.
 pub(crate) fn step(changes: usize) -> impl Strategy<Value = Step> {
     let keep = || proptest::sample::select(vec![30_000, 600_000_u64]);
     let once = move || (0..changes, 1..5_u32, 1..=6_u64, limit(), keep());
@@ -160,7 +160,7 @@ pub(crate) fn step(changes: usize) -> impl Strategy<Value = Step> {
         3 => (0..3_usize, 1..4_u8).prop_map(|(object, owner)| Step::Ask { object, owner }),
         6 => java(),
         1 => Just(Step::RunOut { from_now: None }),
-        // Not over yet, or within what clocks may be off.
+        // Not yet expired, or by less than clocks may differ.
         1 => prop_oneof![Just(2_000), Just(-250)].prop_map(|ms| Step::RunOut { from_now: Some(ms) }),
         1 => any::<usize>().prop_map(|of| Step::Loss { of }),
         1 => (0..3_usize).prop_map(|object| Step::Gone { object }),

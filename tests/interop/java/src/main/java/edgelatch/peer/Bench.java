@@ -26,8 +26,9 @@ import org.redisson.api.redisnode.RedisNodes;
 import org.redisson.config.Config;
 
 /**
- * Redisson's part of {@code cargo xtask bench}: what {@code tests/bench/handoff.mjs} and {@code waiting.mjs} measure of the
- * others, with the same figures. Takes what they take as JSON, and {@code redis} and {@code what}; prints a line of JSON.
+ * Redisson's part of {@code cargo xtask bench}: measures the same figures as
+ * {@code tests/bench/handoff.mjs} and {@code waiting.mjs} do for the other libraries. Takes their
+ * arguments as JSON, with {@code redis} and {@code what}; prints a line of JSON.
  */
 public final class Bench {
     private static final long LEASE_MS = 60_000;
@@ -37,8 +38,9 @@ public final class Bench {
     private static final int PINGS = 100;
     private static final int PAIRS = 300;
     /**
-     * What Redisson sends, and its scripts do not do. After each unlock it sends a DEL, which Redis does not count apart from those
-     * of scripts: there are as many as messages.
+     * The commands that Redisson sends, and that its scripts do not run. After each unlock it also
+     * sends a DEL, which Redis does not count separately from those of scripts: there is one per
+     * message.
      */
     private static final Set<String> SENT = Set.of("eval", "evalsha", "subscribe", "unsubscribe", "publish");
 
@@ -53,7 +55,7 @@ public final class Bench {
         shared = connect(64);
     }
 
-    /** Measures once and ends, whoever still waits. */
+    /** Measures once and exits, even if threads still wait. */
     public static void main(String[] args) throws Exception {
         var bench = new Bench(JsonParser.parseString(args[0]).getAsJsonObject());
         var figures = bench.options.get("what").getAsString().equals("handoff") ? bench.handoff() : bench.waiting();
@@ -62,7 +64,7 @@ public final class Bench {
         Runtime.getRuntime().halt(0);
     }
 
-    /** One who waits for the lock, holds it, and gives it back when it is told to. */
+    /** A thread that waits for the lock, holds it, and releases it when it is told to. */
     private record Waiter(RLock lock, Semaphore enter, Semaphore leave, BlockingQueue<Long> released) {
         Waiter(RLock lock) {
             this(lock, new Semaphore(0), new Semaphore(0), new LinkedBlockingQueue<>());
@@ -136,7 +138,7 @@ public final class Bench {
             waiter.enter.release();
         }
         Thread.sleep(options.get("seconds").getAsLong() * 1_000);
-        // Less what asks for these two figures.
+        // Without the commands that read these two figures.
         return Map.of("requests", sent() - before, "commands", total() - all - 2);
     }
 
@@ -149,7 +151,10 @@ public final class Bench {
         return waiters;
     }
 
-    /** A client as services have it; those of one process share threads, or a hundred would measure the machine. */
+    /**
+     * A client as in a service; the clients of one process share threads, since a hundred pools of
+     * threads would measure the machine.
+     */
     private RedissonClient connect(int connections) {
         var config = new Config().setEventLoopGroup(loops).setExecutor(executor);
         config.useSingleServer()
@@ -169,7 +174,7 @@ public final class Bench {
         }
     }
 
-    /** How long the smallest request takes, in milliseconds. */
+    /** The round-trip times of the smallest request, in milliseconds. */
     private List<Double> pings() {
         var ms = new ArrayList<Double>();
         for (int i = 0; i < 2 * PINGS; i++) {
@@ -182,7 +187,7 @@ public final class Bench {
         return ms;
     }
 
-    /** How many commands came from outside, as Redis has counted them. */
+    /** The number of commands that clients have sent, as Redis counts them. */
     private long sent() {
         var stats = info(InfoSection.COMMANDSTATS);
         return SENT.stream().mapToLong(command -> calls(stats.get("cmdstat_" + command))).sum();

@@ -4,9 +4,12 @@ import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** A Java thread with a name: to Redisson, a holder. */
+/** A Java thread with a name: a holder in Redisson's terms. */
 final class Caller {
-    /** Where Redisson's threads are while they wait: for a message, for a latch, for the next try of a spin lock. */
+    /**
+     * The classes in which Redisson's threads wait: for a message, for a latch, for the next try of
+     * a spin lock.
+     */
     private static final Set<String> WAITS =
         Set.of("java.util.concurrent.Semaphore", "org.redisson.misc.ReclosableLatch", "org.redisson.RedissonSpinLock");
     private static final Set<String> STOPS = Set.of("park", "sleep", "sleep0");
@@ -18,16 +21,16 @@ final class Caller {
         queue = Executors.newSingleThreadExecutor(work -> thread = Service.daemon(work));
     }
 
-    /** Does it after everything that came before. */
+    /** Queues work behind all earlier work. */
     void execute(Runnable work) {
         queue.execute(work);
     }
 
-    /** Whether it does not go on before something happens to the object that it wants. */
+    /** Whether it waits for a change of the object that it wants. */
     boolean waits() {
         var stack = thread == null ? new StackTraceElement[0] : thread.getStackTrace();
         boolean stopped = stack.length > 0 && STOPS.contains(stack[0].getMethodName());
-        // The reply to a command is waited for in other classes.
+        // Waiting for the reply to a command happens in other classes.
         for (var frame : stack) {
             if (stopped && WAITS.contains(frame.getClassName())) {
                 return !isAsking(stack);

@@ -16,22 +16,22 @@ import org.redisson.api.RBucket;
 import org.redisson.client.codec.LongCodec;
 
 /**
- * Threads that take an object again and again, and check in Redis who else is inside.
+ * Threads that acquire an object again and again, and count the concurrent holders in Redis.
  *
  * <pre>
  * "threads":4, "ms":10000
- * "take":{"method":"lock","args":[]}      an answer of false means: not taken, try again
- * "give":{"method":"unlock","args":[]}    "$taken" in args is what take answered
- * "gauge":"inside", "most":1              counted up inside, and down again; more than most is a violation
- * "without":["writers"]                   gauges that have to be 0 inside
- * "counter":"turns"                       read inside, and written one higher, in two steps; optional
+ * "take":{"method":"lock","args":[]}      a result of false means: not acquired, retry
+ * "give":{"method":"unlock","args":[]}    "$taken" in args is the result of take
+ * "gauge":"inside", "most":1              incremented while held; more than most is a violation
+ * "without":["writers"]                   gauges that must be 0 while held
+ * "counter":"turns"                       incremented while held by a read and a write; optional
  * </pre>
  *
- * Answers {@code {"sections":…,"violations":…,"turns":[["holder",7],…]}}: for each section who had it and what its counter
- * was, so that the order of grants can be told.
+ * Returns {@code {"sections":…,"violations":…,"turns":[["holder",7],…]}}: the holder of each
+ * section and its counter, which give the order of grants.
  */
 record Contention(Function<JsonObject, Service> services, JsonObject command) {
-    /** What was seen, by one thread or by all. */
+    /** The observations of one thread, or of all. */
     private record Seen(List<Object[]> turns, long[] counts) {
         Seen() {
             this(new ArrayList<>(), new long[2]);
@@ -50,7 +50,7 @@ record Contention(Function<JsonObject, Service> services, JsonObject command) {
         return new Contention(services, command);
     }
 
-    /** Contends for the time that it was given. */
+    /** Contends for the given time. */
     Object run() throws Exception {
         int threads = command.get("threads").getAsInt();
         long end = System.nanoTime() + command.get("ms").getAsLong() * 1_000_000;

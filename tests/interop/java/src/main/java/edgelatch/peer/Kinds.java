@@ -18,8 +18,8 @@ import org.redisson.api.RedissonClient;
 /**
  * Redisson's objects, by kind and name: {@code {"kind":"fairLock","name":"x"}}.
  *
- * <p>Spin locks may have a {@code backOff}; group locks have {@code values}; multi-locks and red locks have {@code locks},
- * each of which may name another {@code service}.
+ * <p>Spin locks may have a {@code backOff}; group locks have {@code values}; multi-locks and
+ * red locks have {@code locks}; each lock may name another {@code service}.
  */
 final class Kinds {
     private Kinds() {}
@@ -76,7 +76,10 @@ final class Kinds {
         return values.asList().stream().<Object>map(JsonElement::getAsString).toList();
     }
 
-    /** {@code {"delay":64}} or {@code {"initialDelay":1,"maxDelay":128,"multiplier":2}}; Redisson's default without one. */
+    /**
+     * {@code {"delay":64}} or {@code {"initialDelay":1,"maxDelay":128,"multiplier":2}}; Redisson's
+     * default without one.
+     */
     private static BackOff backOff(JsonObject object) {
         JsonObject named = object.getAsJsonObject("backOff");
         if (named == null) {

@@ -11,19 +11,23 @@ import java.net.Socket;
 /**
  * Redisson for the tests of other languages.
  *
- * <p>Without arguments it serves one {@link Session} on stdin and stdout. With {@code --listen} it prints {@code listening on
- * <port>}, a port of 127.0.0.1, and serves a session of its own to each connection. Either way the JVM ends when its input does,
- * or on SIGTERM, and leaves in Redis what is held there.
+ * <p>Without arguments it serves one {@link Session} on stdin and stdout. With {@code --listen} it
+ * prints {@code listening on <port>}, a port of 127.0.0.1, and serves a separate session to each
+ * connection. In both modes the JVM exits when its input ends, or on SIGTERM, and leaves its holds
+ * in Redis.
  */
 public final class Peer {
-    /** Connections that the system queues until they are accepted: all test processes may connect at once. */
+    /**
+     * Connections that the system queues until they are accepted: all test processes may connect at
+     * once.
+     */
     private static final int BACKLOG = 256;
 
     private Peer() {}
 
     public static void main(String[] args) throws IOException {
         var out = new FileOutputStream(FileDescriptor.out);
-        // Only answers go to stdout.
+        // Stdout is reserved for responses.
         System.setOut(System.err);
         if (args.length == 0) {
             new Session(System.in, out).run();
@@ -33,7 +37,7 @@ public final class Peer {
             System.err.println("usage: Peer [--listen]");
             Runtime.getRuntime().halt(2);
         }
-        // Daemon threads may be inside of a call that nothing can interrupt.
+        // Daemon threads may be in a call that cannot be interrupted.
         Runtime.getRuntime().halt(0);
     }
 
@@ -43,7 +47,7 @@ public final class Peer {
         Service.daemon(() -> accept(server)).start();
         out.println("listening on " + server.getLocalPort());
         while (System.in.read() != -1) {
-            // Input has no meaning in this mode but its end.
+            // In this mode only the end of the input has a meaning.
         }
     }
 
@@ -66,7 +70,7 @@ public final class Peer {
                 session.run();
             }
         } catch (IOException ended) {
-            // A test process resets its connection when it ends before it has read every answer.
+            // A test process that ends before it has read every response resets its connection.
         }
     }
 }

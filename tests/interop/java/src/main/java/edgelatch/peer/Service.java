@@ -12,9 +12,10 @@ import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
- * A Redisson client with its threads: what one Java service is to the others.
+ * A Redisson client with its threads: one Java service from the point of view of the others.
  *
- * <p>It is configured as by Redisson's own YAML, of which JSON is a part. Only the codec is a name here: {@code "string"}.
+ * <p>Its configuration is Redisson's own YAML, a superset of JSON. Only the codec is given by name:
+ * {@code "string"}.
  */
 final class Service {
     private final RedissonClient redisson;
@@ -31,7 +32,7 @@ final class Service {
         redisson = Redisson.create(config);
     }
 
-    /** A thread that keeps no program alive. */
+    /** Creates a daemon thread: it does not keep the JVM running. */
     static Thread daemon(Runnable work) {
         var thread = new Thread(work);
         thread.setDaemon(true);
@@ -42,23 +43,23 @@ final class Service {
         return redisson;
     }
 
-    /** The thread of this name, made when it is first asked for. */
+    /** The thread of this name, created on first use. */
     Caller thread(String name) {
         return threads.computeIfAbsent(name, unused -> new Caller());
     }
 
-    /** The object that this describes, made once, as a service has it in a field. */
+    /** The object with this description, created once, like a field of a service. */
     Target target(JsonObject description, Supplier<Target> make) {
         var known = targets.get(description);
         return known != null ? known : targets.computeIfAbsent(description, unused -> make.get());
     }
 
-    /** Who the calling thread is in Redis. */
+    /** The holder of the calling thread in Redis. */
     String holder() {
         return redisson.getId() + ":" + Thread.currentThread().getId();
     }
 
-    /** Disconnects first: nothing is undone by those who still wait or hold. */
+    /** Disconnects first, so that threads that still wait or hold undo nothing. */
     void close() {
         redisson.shutdown(0, 1, TimeUnit.SECONDS);
         threads.values().forEach(Caller::end);

@@ -21,21 +21,22 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * Executes the commands of one test process: reads one JSON object per line, and writes one answer per line as soon as it is
- * there. Names of services are private to the session.
+ * Executes the commands of one test process: reads one JSON object per line, and writes one
+ * response per line as soon as it has one. Names of services are private to the session.
  *
  * <pre>
  * {"id":1,"do":"open","service":"s","config":{…}}                    a Redisson client, see {@link Service}
  * {"id":2,"do":"close","service":"s"}
  * {"id":3,"do":"call","service":"s","thread":"t","object":{…},"method":"tryLock","args":[{"ms":5},{"ms":-1}]}
- * {"id":4,"do":"holder","service":"s","thread":"t"}                  who the thread is in Redis
- * {"id":5,"do":"waits","service":"s","thread":"t"}                   whether it is inside of one of Redisson's waits
+ * {"id":4,"do":"holder","service":"s","thread":"t"}                  the thread's holder in Redis
+ * {"id":5,"do":"waits","service":"s","thread":"t"}                   whether it is in one of Redisson's waits
  * {"id":6,"do":"interrupt","service":"s","thread":"t"}
  * {"id":7,"do":"contend","service":"s","object":{…},…}               see {@link Contention}
  * </pre>
  *
- * Answers: {@code {"id":3,"value":true,"ms":7}} or {@code {"id":3,"error":"<class>","message":"…","cause":"<class>","ms":7}};
- * the cause is that at the root, which may be the error itself.
+ * Responses: {@code {"id":3,"value":true,"ms":7}} or
+ * {@code {"id":3,"error":"<class>","message":"…","cause":"<class>","ms":7}}; the cause is the root
+ * cause, which may be the error itself.
  */
 final class Session implements AutoCloseable {
     private static final Gson JSON = new GsonBuilder().serializeNulls().create();
@@ -51,7 +52,7 @@ final class Session implements AutoCloseable {
         this.answers = new PrintStream(new BufferedOutputStream(answers), false, StandardCharsets.UTF_8);
     }
 
-    /** Begins each command as it arrives, until the input ends. */
+    /** Starts each command as it arrives, until the input ends. */
     void run() throws IOException {
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
             begin(JsonParser.parseString(line).getAsJsonObject());
@@ -76,7 +77,7 @@ final class Session implements AutoCloseable {
     private void begin(JsonObject command) {
         var what = command.get("do").getAsString();
         switch (what) {
-            // In the thread that it names, after what that thread was told before.
+            // Runs in the named thread, after its earlier commands.
             case "call" -> thread(command).execute(() -> answer(command, () -> call(command)));
             case "holder" -> thread(command).execute(() -> answer(command, () -> service(command).holder()));
             default -> errands.execute(() -> answer(command, () -> errand(what, command)));

@@ -13,16 +13,18 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 
 /**
- * One of Redisson's objects, and every method of its interface by name, those of its asynchronous one too.
+ * One of Redisson's objects, and every method of its interface by name, including those of its
+ * asynchronous interface.
  *
- * <p>Arguments are numbers, texts and lists of texts; a time is {@code {"ms":5}}, whether the method takes a {@code long}
- * with a unit or a {@code Duration}. So {@code tryAcquire(2)} and {@code tryAcquire({"ms":2})} are told apart.
+ * <p>Arguments are numbers, texts and lists of texts; a time is {@code {"ms":5}}, whether the
+ * method takes a {@code long} with a unit or a {@code Duration}. This distinguishes {@code
+ * tryAcquire(2)} from {@code tryAcquire({"ms":2})}.
  */
 record Target(Class<?> api, Object object) {
-    /** Calls the method; waits for what an asynchronous one promises. */
+    /** Calls the method; waits for the result of an asynchronous one. */
     Object call(String name, JsonArray args) throws Exception {
         var methods = Arrays.stream(api.getMethods()).filter(method -> method.getName().equals(name));
-        // Of two that mean the same, the one that is to stay.
+        // Of two overloads with the same meaning, the one that is not deprecated.
         var byAge = Comparator.comparing((Method method) -> method.isAnnotationPresent(Deprecated.class));
         for (Method method : methods.sorted(byAge).toList()) {
             Object[] values = values(method.getParameterTypes(), args);
@@ -42,7 +44,7 @@ record Target(Class<?> api, Object object) {
         }
     }
 
-    /** The arguments as these parameters want them, or null when they are for another method. */
+    /** The arguments converted to these parameters, or null if they fit another overload. */
     private static Object[] values(Class<?>[] parameters, JsonArray args) {
         var values = new Object[parameters.length];
         int unit = Arrays.asList(parameters).indexOf(TimeUnit.class);
