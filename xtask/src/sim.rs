@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::place::Place;
 
-/// What is played: whatever is not said is drawn by the seed.
+/// The schedules to play. The seed decides each option that is not given.
 #[derive(Args)]
 pub(crate) struct Schedules {
     /// The seed of the first schedule; the next ones follow it
