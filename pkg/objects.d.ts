@@ -66,7 +66,7 @@ export interface Lock {
   acquire(options?: AcquireOptions): Promise<Lease>;
   /**
    * Acquires the lock, calls `work`, releases the lock, and returns the result of `work`.
-   * @throws the errors of `work` and of {@link acquire}.
+   * @throws the errors of `work` and of {@link Lock.acquire}.
    * @throws {LeaseLostError} `work` succeeded, but the lease did not last until its end.
    */
   run<T>(work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
@@ -120,7 +120,7 @@ export interface Semaphore {
   acquire(permits?: number, options?: AcquireOptions): Promise<Lease>;
   /**
    * Acquires permits if enough are available, else returns null.
-   * @param permits as in {@link acquire}.
+   * @param permits as in {@link Semaphore.acquire}.
    * @throws as {@link Lock.tryAcquire}
    */
   tryAcquire(permits?: number, options?: GrantOptions & { signal?: AbortSignal }): Promise<Lease | null>;
@@ -141,7 +141,7 @@ export interface Semaphore {
    * Makes permits available that no lease of this package holds. (A {@link Lease} releases its
    * own.)
    * @param permits 1 to 2 147 483 647; default 1.
-   * @throws as {@link addPermits}
+   * @throws as {@link Semaphore.addPermits}
    */
   release(permits?: number): Promise<void>;
   /** Makes permits available if the semaphore exists, and returns whether it does. */
@@ -152,7 +152,7 @@ export interface Semaphore {
    * Creates the semaphore, for `lifeMs` (1 to 315 360 000 000; default for ever). Returns false if
    * it exists.
    * @param permits 0 to 2 147 483 647.
-   * @throws as {@link addPermits}
+   * @throws as {@link Semaphore.addPermits}
    */
   trySetPermits(permits: number, options?: { lifeMs?: number }): Promise<boolean>;
   /** Returns the number of available permits. */

@@ -23,7 +23,7 @@ const RUNTIMES = {
   Bun: [join(tools, ".bin/bun"), ["run"]],
 };
 
-/** How a program ends, and its output by then. */
+/** The ways in which a program ends, and the last line that it prints. */
 const ENDINGS = {
   "a lease is held": "held",
   "events are listened to": "listening",

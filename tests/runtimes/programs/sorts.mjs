@@ -5,8 +5,8 @@ import { inUse } from "./cycles.mjs";
 const LONG = { waitMs: 60_000 };
 const ENDING = { lifeMs: 60_000 };
 /**
- * The lease of a redLock, a tenth of which is the time for a node's response; also the delay of its
- * nodes, which is over soon after their start.
+ * The lease of a redLock, in milliseconds; a node has a tenth of it to respond. Also the delay of
+ * its nodes, which is over soon after their start.
  */
 const RED_MS = 10_000;
 

@@ -5,7 +5,7 @@ pub(super) struct Effort {
     /// The number of turns. Each turn measures every subject, so that a slow moment of the machine
     /// does not affect one alone.
     pub(super) turns: usize,
-    /// The number of turns of hand-offs, each of which has many hand-offs.
+    /// The number of turns of hand-offs. Each turn has many hand-offs.
     pub(super) handoff_turns: usize,
     /// The crowds of waiters for hand-offs: how many wait, and whether each has a client of its
     /// own.

@@ -80,7 +80,7 @@ fn run_all(
     let mut command = command(session, profile, mine);
     let filters: Vec<String> = mine.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
     command.args(["--filterset", &only(session, &filters.join(" | "))]);
-    // One JVM for all tests, each of which is a process of its own.
+    // One JVM for all tests, since each test is a separate process.
     let wants_peer = mine.iter().any(|(suite, _)| suite.needs.contains(&Need::Java));
     let peer = wants_peer.then(|| Peer::start(session.place)).transpose()?;
     command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
