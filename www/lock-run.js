@@ -50,7 +50,7 @@ export class LockRun extends Run {
     else super.tell(one, event);
   }
 
-  /** Draws its conclusion from what was observed, not from what is expected. */
+  /** Logs the observed result, not the expected one. */
   conclude() {
     const held = this.served;
     const pairs = held.slice(1).map((one, index) => [held[index], one]);

@@ -1,4 +1,4 @@
-/** What Redis recorded of a run, in a sentence. */
+/** The verdict on a run, from its record in Redis. */
 
 import { COUNTS, KINDS, PERMITS, requestsOf } from "../kinds.js";
 import { recordOf } from "./witness.js";

@@ -76,8 +76,8 @@ async function waitingShortly(input, init) {
 }
 
 /**
- * Returns a fetch function that simulates `count` replicas, and the numbers of replicas that `WAIT`
- * asked for.
+ * Returns a fetch function that simulates `count` replicas, and the numbers of replicas in the
+ * `WAIT` commands.
  */
 function withReplicas(world, count) {
   const waits = new Set();

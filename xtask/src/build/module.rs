@@ -24,7 +24,7 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 pub(crate) fn is_reproducible(place: &Place) -> Result<bool> {
     let (first, again) = (build(place, "")?, build(place, "again")?);
     let same = fs::read(first)? == fs::read(again)?;
-    // The second build takes half a gigabyte.
+    // The second build occupies half a gigabyte.
     fs::remove_dir_all(place.folder("again")?)?;
     Ok(same)
 }

@@ -1,10 +1,9 @@
-//! Fuzzing, guided by coverage: every border that data crosses, under libFuzzer; and what is behind
-//! the npm package's WebAssembly, in Node.
+//! Coverage-guided fuzzing: of every border that data crosses, with libFuzzer; and of the functions
+//! behind the npm package's WebAssembly, in Node.
 //!
-//! libFuzzer is linked in by `libfuzzer-sys`, and what counts coverage is put in by passes of LLVM,
-//! which any rustc has. No sanitizer is wanted, since there is no unsafe code to sanitize, and so
-//! no nightly compiler; `cargo-fuzz` would only hand on the flags that stand here, one target at a
-//! time.
+//! `libfuzzer-sys` links libFuzzer, and passes of LLVM, which every rustc has, add the coverage
+//! counters. There is no unsafe code, so no sanitizer and no nightly compiler is needed;
+//! `cargo-fuzz` would only pass on the flags below, one target at a time.
 
 mod found;
 mod session;

@@ -21,7 +21,7 @@ use crate::setup::Need;
 /// than they compute.
 const TESTS_PER_CORE: usize = 2;
 
-/// Inputs of the random tests. Every value has a default in the tests; a full run asks for more.
+/// Inputs of the random tests. Every value has a default in the tests; a full run uses larger ones.
 const FULL_INPUTS: [(&str, &str); 4] = [
     // Calls of each differential test: a million in all.
     ("EDGELATCH_CALLS", "115000"),
