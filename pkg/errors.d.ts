@@ -7,8 +7,8 @@ export {};
 declare abstract class Base extends Error {
   abstract readonly code: string;
   /**
-   * The name of the lock, semaphore or latch; absent if the call concerns none, and with
-   * `redactNames`.
+   * The name of the lock, semaphore or latch; of several locks, their names, separated by commas.
+   * Absent if the call concerns none, and with `redactNames`.
    */
   readonly lock?: string;
   /** The guarded key, in errors of a guard; absent with `redactNames`. */

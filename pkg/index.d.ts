@@ -35,6 +35,7 @@ export type ConnectOptions = UpstashOptions | WebdisOptions;
  * `edgelatch-gateway`, SRH and compatible servers.
  */
 export interface UpstashOptions extends GatewayOptions {
+  /** The gateway's protocol. Default `upstash`. */
   dialect?: "upstash";
   /**
    * The gateway's bearer token, without regard to white space around it. If it is `undefined`, as
@@ -49,6 +50,7 @@ export interface UpstashOptions extends GatewayOptions {
  * bytes: {@link GrantOptions.replicas} and such an argument are rejected before anything is sent.
  */
 export interface WebdisOptions extends GatewayOptions {
+  /** The gateway's protocol. */
   dialect: "webdis";
   /**
    * The value of `http_basic_auth` in its configuration, `user:password`, without regard to white

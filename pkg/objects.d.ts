@@ -46,6 +46,7 @@ export interface AcquireOptions extends GrantOptions {
 
 /** A distributed lock of any kind. */
 export interface Lock {
+  /** The lock's name; of several locks, the first. */
   readonly name: string;
   /**
    * Acquires the lock if it is free, in one request. (If the gateway does not respond, it ends
@@ -111,6 +112,7 @@ export interface LockState {
  * A semaphore: a number of permits that clients share. `trySetPermits` or `addPermits` creates it.
  */
 export interface Semaphore {
+  /** The semaphore's name. */
   readonly name: string;
   /**
    * Waits for permits and acquires them.
@@ -181,6 +183,7 @@ export interface SemaphoreState {
 
 /** A semaphore whose permits each have an id and, optionally, an end. */
 export interface PermitExpirableSemaphore {
+  /** The semaphore's name. */
   readonly name: string;
   /**
    * Waits for permits and acquires them. {@link Lease.permitIds} are their ids.
@@ -244,6 +247,7 @@ export interface PermitsState {
 
 /** A latch that opens when its count reaches 0. It has no holder. */
 export interface CountDownLatch {
+  /** The latch's name. */
   readonly name: string;
   /**
    * Closes an open latch with this count, 1 to 9 000 000 000 000 000. Returns false if it is
@@ -269,6 +273,7 @@ export interface CountDownLatch {
 
 /** A key that rejects the writes of stale leases. */
 export interface Guard {
+  /** The guarded key. */
   readonly key: string;
   /**
    * Sets the key to `value`, for `lifeMs` (1 to 315 360 000 000; default without an end). If the
@@ -302,6 +307,7 @@ export interface Guard {
  * garbage-collected is not renewed, and its hold expires.
  */
 export interface Lease {
+  /** The name of the lock or semaphore; of several locks, the first. */
   readonly name: string;
   /**
    * The fencing token: it rises with every grant of this name. Send it with each write that the
