@@ -1,30 +1,30 @@
-// The public names. Everything is done in the WebAssembly module that a loader has set up: these
-// classes give names to its numbers, which are the places in the lists below, and pass on what they
-// are given once options.js has checked it.
+// The public classes. The WebAssembly module, which a loader has started, does the work: these
+// classes map names to its numbers, which are the indices in the lists below, and pass on arguments
+// that options.js has checked.
 import { OBJECT, errorOf, fail, lossOf, waiting } from "./errors.js";
 import * as options from "./options.js";
 import { start } from "./start.js";
 import { isProgram, networkErrors, unrefTimers } from "./wasm/web.js";
 import { connect as openModule, Thing } from "./wasm/edgelatch.js";
 
-/** In the order of `kind` in src/js/numbers.rs. */
+/** The kinds of objects, in the order of `kind` in src/js/numbers.rs. */
 const KINDS = [
   "owner", "lock", "nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock", "read", "write", "groupLock",
   "semaphore", "permitExpirableSemaphore", "countDownLatch", "guard", "list", "multiLock", "redLock", "events",
 ];
-/** In the order of `ask` in src/js/numbers.rs. */
+/** The methods, in the order of `ask` in src/js/numbers.rs. */
 const QUESTIONS = [
   "acquire", "tryAcquire", "run", "forceRelease", "inspect", "release", "addPermits", "releaseIfExists", "drainPermits",
   "trySetPermits", "availablePermits", "updateLeaseTime", "setPermits", "trySetCount", "countDown", "count", "wait", "delete",
   "set", "claim", "newest", "isHeld", "renew", "eval", "end", "next",
 ];
-/** The place of GatewayUnreachableError in errors.js. */
+/** The index of GatewayUnreachableError in errors.js. */
 const UNREACHABLE = 6;
-/** In the order of `tell` in src/js/numbers.rs. */
+/** The properties, in the order of `tell` in src/js/numbers.rs. */
 const FACTS = ["name", "token", "signal", "holdCount", "remaining", "permitIds", "tokenOf"];
 
 /**
- * Whether the stack of an error that is made after an `await` still names the callers. In Bun it
+ * Whether the stack of an error that is created after an `await` still names the callers. In Bun it
  * does not.
  */
 const hasAsyncStacks = !globalThis.Bun;
@@ -34,10 +34,10 @@ let make;
 let ask;
 let tell;
 
-/** An object of the package, and the thing in the module that it stands for. */
+/** An object of the package, and the object in the module that it represents. */
 class Base {
   #thing;
-  /** For messages and inspection: its kind, its name, and the gateway's host. */
+  /** The object's kind and name and the gateway's host, for messages and inspection. */
   #about;
 
   constructor(thing, about) {
@@ -71,12 +71,12 @@ class Base {
     };
     ask = async (of, question, read, values = []) => {
       const caller = hasAsyncStacks ? undefined : new Error();
-      // Behind what the method takes: options that would be ignored.
+      // An argument behind the method's own ones is an options object that would be ignored.
       options.given(values[read?.length]);
       const { numbers = [], texts = [], signal, lease } = read?.(...values) ?? {};
       const what = QUESTIONS.indexOf(question);
       let refuse;
-      // Whoever listens to events keeps no program running.
+      // A pending `next` of events keeps no program running.
       const keepsRunning = question === "next" ? 0 : 1;
       attend(keepsRunning);
       try {
@@ -97,12 +97,12 @@ class Base {
 }
 
 /**
- * The runtime's own timers: those of a test's fake clock would never end, and would keep nothing
+ * The runtime's own timers: a test's fake timers would never fire and would keep no program
  * running.
  */
 const { clearInterval, setInterval } = globalThis;
 /**
- * How many calls and callbacks are pending. While there are some, a program of Node, Deno or Bun
+ * The number of pending calls and callbacks. While it is not 0, a program of Node, Deno or Bun
  * keeps running.
  */
 let pending = 0;
@@ -114,19 +114,19 @@ function attend(change) {
   else if (isProgram) timer ??= setInterval(() => {}, 2 ** 30);
 }
 
-/** The questions whose answer is a lease. */
+/** The methods that return a lease. */
 const LEASED = ["acquire", "tryAcquire"];
 
 /**
- * `using` without `await` would not wait for the release: it fails, and what was acquired is
- * released.
+ * Handles `using` without `await`, which would not wait for the release: throws, and releases the
+ * lease that was acquired.
  */
 function misused(acquired) {
   acquired.then((lease) => lease?.release()).catch(() => {});
   throw new TypeError("a lease is released asynchronously: write `await using lease = await lock.acquire()`");
 }
 
-/** A method whose promise, where a lease was meant, says so to `using`. */
+/** Wraps a method that returns a promise of a lease, so that `using` on the promise throws. */
 function disposable(method) {
   if (!Symbol.dispose) return method;
   const name = method.name;
@@ -139,12 +139,12 @@ function disposable(method) {
 }
 
 /**
- * Gives the class a method for each of these questions, by how what it is given is read, and a
- * property for each of these facts.
+ * Adds a method for each entry of `questions`, with the reader of its arguments, and a property for
+ * each of `facts`.
  */
 function define({ prototype }, questions, facts) {
   for (const [question, read] of Object.entries(questions)) {
-    // Classes have those of their own that do more.
+    // The class defines its own version.
     if (Object.hasOwn(prototype, question)) continue;
     const method = { [question](...values) { return ask(this, question, read, values); } }[question];
     const value = LEASED.includes(question) ? disposable(method) : method;
@@ -156,7 +156,8 @@ function define({ prototype }, questions, facts) {
 }
 
 /**
- * Acquires, calls the work, and releases; what the work throws says more than how its lease ended.
+ * Acquires, calls the work, and releases. An error of the work takes precedence over the end of its
+ * lease.
  */
 async function run(of, { run }, values, given, work) {
   if (typeof given === "function" && work === undefined) [given, work] = [undefined, given];
@@ -177,7 +178,7 @@ async function run(of, { run }, values, given, work) {
   }
 }
 
-/** Several locks as one. */
+/** Returns a lock that consists of several locks. */
 function together(of, kind, locks, numbers) {
   const all = members(locks);
   let list = new Base(make(of, "list"), {});
@@ -193,7 +194,10 @@ function members(locks) {
   throw options.no("locks", expected("an array of locks", all[stray]));
 }
 
-/** What would be accepted in place of this value. */
+/**
+ * Returns the accepted values for an error, with advice if the value is of another copy of the
+ * package.
+ */
 function expected(what, value) {
   const isOfAnotherCopy = options.isObject(value) && OBJECT in value && !(value instanceof Base);
   return isOfAnotherCopy
@@ -201,7 +205,7 @@ function expected(what, value) {
     : what;
 }
 
-/** An object of this class that is made of a name, and of options. */
+/** Returns an object of this class with a name and options. */
 function named(Class, of, kind, name, given, read = options.made[kind]) {
   const title = options.text(name, "name");
   return new Class(make(of, kind, title, read(given)), { ...aboutOf(of), kind, name: title });
@@ -285,7 +289,7 @@ class Guard extends Base {
   }
 }
 
-/** What becomes of a lease, or how waits go on. */
+/** Yields the events of a lease or of a client. */
 async function* events(of) {
   const events = new Base(make(of, "events"), {});
   for (let event; (event = await ask(events, "next")); ) yield event;
@@ -294,7 +298,7 @@ async function* events(of) {
 class Lease extends Base {
   #signal;
 
-  /** Kept here: it can be read when nothing else is answered any more. */
+  /** Cached here, so that it can be read after the module has failed. */
   get signal() {
     return (this.#signal ??= lossOf(aboutOf(this), () => tell(this, "signal")));
   }
@@ -313,7 +317,7 @@ class Lease extends Base {
     try {
       return JSON.parse(result);
     } catch {
-      // Our script returns its result in JSON or none at all.
+      // The package's script returns the result as JSON, so anything else is not its reply.
       throw errorOf(fail(UNREACHABLE, "the gateway's answer is not understood (HTTP 200)", 200), aboutOf(this));
     }
   }
@@ -349,15 +353,14 @@ define(CountDownLatch, options.countDownLatch, ["name"]);
 define(Guard, options.guard(held), []);
 define(Lease, options.lease, ["name", "token", "holdCount"]);
 
-/**
- * Makes the `connect` of an entry, which starts the module that `load` returns at its first call.
- */
+/** Returns the `connect` of an entry. Its first call starts the module that `load` returns. */
 export function clients(load) {
   const open = ({ module, redactNames }) => {
     start(load);
     try {
       const thing = openModule(...module);
-      // A lease that is renewed keeps no program running: `attend` does, while calls are pending.
+      // The renewal of a lease keeps no program running; `attend` keeps it running while calls are
+      // pending.
       unrefTimers();
       return new Locks(thing, { kind: "edgelatch", host: new URL(module[0].trim()).host, redactNames });
     } catch (failure) {

@@ -1,10 +1,10 @@
-// Reads the module from the text that `cargo xtask build` writes (xtask/src/inline.rs): each of the
-// commonest bytes is one letter, each other one two. Compressed, that is a fifth smaller than
-// base64.
+// Decodes the module from the text that `cargo xtask build` writes (xtask/src/inline.rs): each of
+// the commonest bytes is one letter, each other byte two. Compressed, the text is a fifth smaller
+// than base64.
 
 /** The letters: printable ASCII that needs no escape in JavaScript, JSON or HTML. */
 const LETTERS = letters();
-/** How many bytes have a letter of their own; the letters after those begin a pair. */
+/** The number of bytes with a letter of their own; each later letter begins a pair. */
 const SINGLE = LETTERS.length - 2;
 
 function letters() {
@@ -14,8 +14,8 @@ function letters() {
 }
 
 /**
- * Returns the `size` bytes of `text`; `order` has each byte in two hexadecimal digits, the
- * commonest first.
+ * Returns the `size` bytes that `text` encodes. `order` lists every byte in two hexadecimal digits,
+ * the commonest first.
  */
 export function decode(text, order, size) {
   const digit = new Uint8Array(128);

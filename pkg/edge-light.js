@@ -1,5 +1,5 @@
-// Edge functions of Vercel and Next.js import the module compiled; `?module` is their way to say
-// so.
+// The entry for edge functions of Vercel and Next.js, which import a module compiled with
+// `?module`.
 import module from "./wasm/edgelatch_bg.wasm?module";
 import { clients } from "./api.js";
 

@@ -1,18 +1,21 @@
-// The errors: part of index.d.ts.
+// The errors of the package: part of index.d.ts.
 
-// What is not exported below stays inside.
+// Makes this a module, which exports only what is marked so below.
 export {};
 
-/** What all errors have in common. */
+/** The properties of every error. */
 declare abstract class Base extends Error {
   abstract readonly code: string;
-  /** The lock, semaphore or latch; absent where none is concerned, and with `redactNames`. */
+  /**
+   * The name of the lock, semaphore or latch; of several locks, their names, separated by commas.
+   * Absent if the call concerns none, and with `redactNames`.
+   */
   readonly lock?: string;
-  /** The guarded key, for a guard. */
+  /** The guarded key, in errors of a guard; absent with `redactNames`. */
   readonly key?: string;
   /** The gateway's host, with its port if it is not the default. */
   readonly host?: string;
-  /** The HTTP status of the response that could not be used, if there was one. */
+  /** The HTTP status of the response that could not be used; absent without a response. */
   readonly status?: number;
   /**
    * The runtime's own error, if there is one; a `TimeoutError` when a request took longer than
@@ -21,9 +24,9 @@ declare abstract class Base extends Error {
   readonly cause?: unknown;
 }
 /**
- * Every error of this package, except the reason of a signal of yours. `error instanceof
- * EdgelatchError` and a comparison of `error.code` narrow to one class; they hold across copies of
- * the package.
+ * Any error of this package. A call rejects with one of them, or with the reason of your own
+ * signal. `error instanceof EdgelatchError` and a comparison of `error.code` narrow to one class;
+ * both work across copies of the package.
  */
 export type EdgelatchError =
   | InvalidOptionError
@@ -44,15 +47,15 @@ export const EdgelatchError: {
   readonly prototype: EdgelatchError;
   [Symbol.hasInstance](value: unknown): value is EdgelatchError;
 };
-/** Stable names of the kinds of error. */
+/** The stable names of the kinds of error. */
 export type ErrorCode = EdgelatchError["code"];
 
-/** A value is not of the accepted kind or range. Nothing was sent. */
+/** An argument has the wrong type or is out of range. Nothing was sent. */
 export class InvalidOptionError extends Base {
   readonly code: "invalid-option";
   /** The option's name. */
   readonly option: string;
-  /** What would be accepted. */
+  /** The accepted values. */
   readonly accepted: string;
 }
 /**
@@ -61,13 +64,13 @@ export class InvalidOptionError extends Base {
  */
 export class WaitTimeoutError extends Base {
   readonly code: "wait-timeout";
-  /** Milliseconds until the present hold runs out; null when it has no end. */
+  /** Milliseconds until the present hold expires; null if it has no end. */
   readonly remainingMs: number | null;
 }
 /**
- * There is no semaphore of this name (a latch that does not exist is open, as in Redisson): create
- * it with `trySetPermits`. To wait until another client adds permits, as Redisson does, create it
- * with `addPermits(0)`. Nothing is held.
+ * The semaphore does not exist. Create it with `trySetPermits`; to wait until another client adds
+ * permits, as Redisson does, create it with `addPermits(0)`. Nothing is held. (A latch that does
+ * not exist is open, as in Redisson.)
  */
 export class NotSetUpError extends Base {
   readonly code: "not-set-up";
@@ -75,58 +78,58 @@ export class NotSetUpError extends Base {
 /** The hold ended before it was released. */
 export class LeaseLostError extends Base {
   readonly code: "lease-lost";
-  /** `expired`: no renewal was confirmed in time. `gone`: Redis says that the hold is not there. */
+  /** `expired`: no renewal was confirmed in time. `gone`: Redis no longer has the hold. */
   readonly reason: "expired" | "gone";
 }
-/**
- * This owner holds what it asks for in a way that does not let it take it again. Nothing was sent.
- */
+/** This owner already holds the lock in a way that excludes this acquisition. Nothing was sent. */
 export class ReentrancyError extends Base {
   readonly code: "reentrancy";
-  /** `held`: the lock is not re-entrant. `reads`: it reads, and would wait for itself to write. */
+  /**
+   * `held`: the lock is not re-entrant. `reads`: the owner holds the read lock, so its write lock
+   * would wait for itself.
+   */
   readonly reason: "held" | "reads";
 }
 /** The operation was not applied and never will be; it is safe to retry. */
 export class NotExecutedError extends Base {
   readonly code: "not-executed";
 }
-/** A guard refused a write. Nothing was written. */
+/** The guard rejected a write. Nothing was written. */
 export class StaleTokenError extends Base {
   readonly code: "stale-token";
   /**
-   * `superseded`: a newer token was seen. `too-old`: older than the guard remembers. `token-ahead`:
-   * more than a minute ahead of Redis' clock.
+   * `superseded`: the guard has seen a newer token. `too-old`: the token is older than `memoryMs`.
+   * `token-ahead`: the token is more than a minute ahead of Redis' clock.
    */
   readonly reason: "superseded" | "too-old" | "token-ahead";
-  /** The newest token that was seen, when a newer one was. */
+  /** The newest token that the guard has seen, for `superseded`; otherwise null. */
   readonly newest: number | null;
 }
-/** Your own script failed. */
+/** The caller's own script failed. */
 export class ScriptFailedError extends Base {
   readonly code: "script-failed";
 }
 /**
- * The package has failed inside: its WebAssembly has trapped, or something of the runtime's that
- * never throws has thrown. Nothing of it is used any more: every call ends with this error, and so
- * do those that were under way; signals of leases abort with it. What was held ends in Redis with
- * its lease. Load the package anew, that is, restart the program or reload the page. `cause` says
- * what happened.
+ * The package has failed internally: its WebAssembly trapped, or a function of the runtime that
+ * never throws has thrown. Every pending and later call rejects with this error, and the signals of
+ * leases abort with it. Holds expire in Redis with their leases. Load the package anew: restart the
+ * program or reload the page. `cause` is the error that was thrown.
  */
 export class BrokenError extends Base {
   readonly code: "broken";
 }
 /**
- * The WebAssembly module cannot start here: the message says why and what to change. Thrown by
- * {@link connect}; nothing was sent. `cause` is the runtime's own error.
+ * The WebAssembly module cannot start here: the message says why and what to change.
+ * {@link connect} throws it; nothing was sent. `cause` is the runtime's own error.
  */
 export class StartError extends Base {
   readonly code: "start-failed";
 }
 /**
- * The gateway or Redis answered no. Nothing was done. For two reasons what was granted was given
- * back: `not-replicated`, and `token-regressed`, where the fencing token is older than one that
- * this client was granted before for the same name. Then Redis' clock was set back and its tokens
- * are lost, or another Redis answers, which is behind.
+ * The gateway or Redis refused the request. Nothing was done. For two reasons a grant was given
+ * back: `not-replicated`, and `token-regressed`, where the fencing token is older than an earlier
+ * one of this client for the same name. Then Redis' clock was set back and its tokens are lost, or
+ * another Redis, which is behind, responds.
  */
 export class GatewayRefusedError extends Base {
   readonly code: "gateway-refused";
@@ -150,20 +153,20 @@ export class GatewayUnreachableError extends Base {
   readonly code: "gateway-unreachable";
 }
 /**
- * The lock was granted, but too little of the lease was left when the response came. Nothing is
- * held.
+ * The lock was granted, but the response came with too little of the lease left. Nothing is held.
  */
 export class GatewayTooSlowError extends Base {
   readonly code: "gateway-too-slow";
 }
-/** No response came, neither to the request nor to its undoing: a hold may be there. */
+/** No response came, neither to the request nor to its cancellation: a hold may exist. */
 export class OutcomeUnknownError extends Base {
   readonly code: "outcome-unknown";
   /**
-   * After this time, from now on, no hold of this call is left, and none can be granted any more:
-   * the time until Redis refuses what was asked, and the lease. Of a wait of 30 s up to some two
-   * and a half minutes, of one without an end up to 12 minutes and more; ten minutes and the lease
-   * where the client had not heard from this Redis before. While Redis' clock is not set back.
+   * The upper bound on the time from now until no hold of this call exists and none can be granted
+   * any more, in milliseconds: the time until Redis refuses the request, plus the lease. After a
+   * wait of 30 s it is up to two and a half minutes, after one without an end 12 minutes and more;
+   * if the client had not seen this Redis' clock before, ten minutes plus the lease. It holds
+   * unless Redis' clock is set back.
    */
   readonly freeInMs: number;
 }

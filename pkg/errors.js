@@ -1,9 +1,9 @@
-// What the WebAssembly hands out and JavaScript alone can make in few bytes: errors, whose classes
-// extend Error (errors.d.ts says what they mean), and objects that do not change.
+// Creates the JavaScript values that the WebAssembly returns: errors, whose classes extend Error
+// (errors.d.ts documents them), and frozen objects. Creating them here takes fewer bytes.
 
 /** Marks errors of every copy of the package in a process: `import` and `require` load one each. */
 const BRAND = Symbol.for("edgelatch.error");
-/** The same for clients, locks and all that comes of them. */
+/** Marks clients, locks and all objects created from them, of every copy of the package. */
 export const OBJECT = Symbol.for("edgelatch.object");
 const isOurs = (value) => typeof value === "object" && value !== null && BRAND in value;
 
@@ -17,26 +17,29 @@ export class EdgelatchError extends Error {
     return true;
   }
 
-  // A class of the caller's that extends one of ours is matched by its own prototype.
+  // A caller's subclass of one of these classes is matched by its own prototype.
   static [Symbol.hasInstance](value) {
     return this === EdgelatchError ? isOurs(value) : Function.prototype[Symbol.hasInstance].call(this, value);
   }
 }
 
 /**
- * As `new Error(message, { cause })` does: not enumerable, since whoever serializes an error need
- * not be able to serialize what caused it.
+ * Sets `cause` as `new Error(message, { cause })` does. It is not enumerable: code that serializes
+ * an error may be unable to serialize its cause.
  */
 const setCause = (error, cause) => Object.defineProperty(error, "cause", { value: cause, writable: true, configurable: true });
 
-/** One kind of error: its code, and the names of what its constructor takes after the message. */
+/**
+ * Returns the class of one kind of error: its code, and the names of the constructor's arguments
+ * after the message.
+ */
 function kind(name, code, ...fields) {
   const Kind = class extends EdgelatchError {
     constructor(message, ...values) {
       super(code, message);
       fields.forEach((field, i) => {
         if (field === "cause") setCause(this, values[i]);
-        // Absent where the gateway sent no response.
+        // `status` is absent if the gateway sent no response.
         else if (field !== "status" || values[i] !== undefined) this[field] = values[i] ?? null;
       });
     }
@@ -51,7 +54,7 @@ function kind(name, code, ...fields) {
   return Kind;
 }
 
-/** In the order of the numbers in src/js/error.rs. */
+/** The classes in the order of the numbers in src/js/error.rs. */
 const kinds = [
   kind("InvalidOptionError", "invalid-option", "option", "accepted"),
   kind("WaitTimeoutError", "wait-timeout", "remainingMs"),
@@ -74,8 +77,8 @@ export const [
 ] = kinds;
 
 /**
- * An error as the WebAssembly reports it; `errorOf` makes the error, where the caller can see from
- * where it comes.
+ * An error as the WebAssembly reports it; `errorOf` converts it to an error whose stack shows the
+ * caller.
  */
 class Failure {
   constructor(place, message, values) {
@@ -85,13 +88,13 @@ class Failure {
 
 export const fail = (place, message, ...values) => new Failure(place, message, values);
 
-/** Errors that the runtime's own error about a request may have caused. */
+/** The codes of errors that the runtime's own error about a request may have caused. */
 const OF_THE_NETWORK = ["gateway-unreachable", "outcome-unknown", "not-executed"];
 
 /**
- * The error for a failure, with the object that it is about: `{ kind, name, host }`. Anything else
- * is handed on as it is, such as the reason of the caller's own signal. The stack begins at the
- * caller of `entry`, or is that of `caller`, an error that was made when the call began; `cause` is
+ * Converts a failure to an error about an object, `{ kind, name, host }`. Any other value, such as
+ * the reason of the caller's own signal, is returned as it is. The stack begins at the caller of
+ * `entry`, or is the stack of `caller`, an error that was created when the call began. `cause` is
  * the runtime's last error at this host.
  */
 export function errorOf(failure, about, entry, cause, caller) {
@@ -110,7 +113,7 @@ export function errorOf(failure, about, entry, cause, caller) {
   return error;
 }
 
-/** The object and the host, for the end of a message. */
+/** Returns the object and the host, for the end of a message. */
 function where({ kind, name, host, redactNames }) {
   const object = name === undefined || redactNames ? kind : `${kind} ${JSON.stringify(name)}`;
   const parts = [object, host && `gateway ${host}`].filter(Boolean);
@@ -118,8 +121,8 @@ function where({ kind, name, host, redactNames }) {
 }
 
 /**
- * In the order of `Snapshot` in src/js/counts.rs; a question mark stands behind what is true or
- * false.
+ * The names of the numbers of each `Snapshot`, in the order of src/js/counts.rs. A question mark
+ * marks booleans.
  */
 const snapshots = [
   ["locked?", "holdCount", "remainingMs", "lastToken"],
@@ -127,7 +130,7 @@ const snapshots = [
   ["available", "acquired", "total", "remainingMs", "areHeld?"],
 ];
 
-/** What Redis says at one moment: an object that does not change any more. */
+/** Returns the state of an object at one moment, frozen. */
 export const snapshot = (place, numbers) =>
   Object.freeze(
     Object.fromEntries(
@@ -138,25 +141,31 @@ export const snapshot = (place, numbers) =>
     ),
   );
 
-/** What has become of a lease. */
+/** Returns an event of a lease, frozen. */
 export const situation = (type, reason, remainingMs) => Object.freeze({ type, reason, remainingMs });
 
-/** How waits go on. */
+/** Returns an event of a client, frozen. */
 export const noticed = (type, byMs) => Object.freeze(byMs === undefined ? { type } : { type, byMs });
 
-/** Why the module is used no more, once it has failed. */
+/** The error of the module, once it has failed; no function of it is called after that. */
 let broken;
-/** What rejects those who wait for it. */
+/** The functions that reject the pending calls. */
 export const waiting = new Set();
-/** What aborts the signals of its leases, for as long as anybody else refers to them. */
+/**
+ * The controllers of the leases' signals. They are held weakly, so a signal that the caller has
+ * dropped can be collected.
+ */
 let controllers = [];
 let many = 64;
 
-/** The objects whose loss the signals report, and the one whose signal is being made. */
+/** The object that each signal's error names, and the object whose signal is being created. */
 const losses = new WeakMap();
 let current = {};
 
-/** The signal that `read` returns, which is to name this object. It may be aborted already. */
+/**
+ * Returns the signal that `read` creates, whose error names the object `about`. It may be aborted
+ * already.
+ */
 export function lossOf(about, read) {
   current = about;
   const signal = read();
@@ -172,7 +181,7 @@ export class LossController extends AbortController {
 
   constructor() {
     super();
-    // Older Workers have none; there calls alone tell of it.
+    // Older Workers have no `WeakRef`; there only calls report that the module has failed.
     if (typeof WeakRef === "undefined") return;
     controllers.push(new WeakRef(this));
     if (controllers.length < many) return;
@@ -182,8 +191,8 @@ export class LossController extends AbortController {
 }
 
 /**
- * Whatever is thrown through the module leaves its memory half changed: nothing may touch that
- * again, and whoever counts on it is told.
+ * Stops the use of the module after an exception: its memory may be half changed. Every pending
+ * call and every signal gets the error.
  */
 function breaks(cause) {
   broken = new BrokenError("the package has failed inside and does nothing any more; what it held ends with its lease");
@@ -192,12 +201,12 @@ function breaks(cause) {
   for (const one of controllers) one.deref()?.abort(broken);
 }
 
-/** The module's functions, until one of them throws. */
+/** Wraps the module's functions so that none is called after one has thrown. */
 export const watched = (exports) =>
   Object.fromEntries(
     Object.entries(exports).map(([name, value]) => {
       if (typeof value !== "function") return [name, value];
-      // What the runtime calls by itself has nobody to tell.
+      // Callbacks of the runtime have no caller to throw to.
       const isAsked = /^(thing_|connect)/.test(name);
       return [name, (...values) => {
         try {

@@ -2,9 +2,9 @@
 /**
  * Redisson's distributed locks over HTTP.
  *
- * Every duration is a whole number of milliseconds. Bad input rejects with {@link
- * InvalidOptionError} before anything is sent. Errors name the lock and the gateway's host; none
- * holds the gateway's token, an owner id or a script.
+ * Every duration is a whole number of milliseconds. An invalid argument throws or rejects with
+ * {@link InvalidOptionError} before anything is sent. Errors name the lock and the gateway's host,
+ * and contain neither the gateway's token nor an owner id nor a script.
  */
 
 import type { CountDownLatch, Guard, Lock, PermitExpirableSemaphore, ReadWriteLock, Semaphore } from "./objects.js";
@@ -27,243 +27,276 @@ export type {
   SemaphoreState,
 } from "./objects.js";
 
-/** What {@link connect} needs to know. */
+/** The options of {@link connect}. */
 export type ConnectOptions = UpstashOptions | WebdisOptions;
 
 /**
- * A gateway that speaks Upstash's REST protocol: Upstash itself, `edgelatch-gateway`, SRH and
- * others.
+ * The options for a gateway that speaks Upstash's REST protocol: Upstash itself,
+ * `edgelatch-gateway`, SRH and compatible servers.
  */
 export interface UpstashOptions extends GatewayOptions {
+  /** The gateway's protocol. Default `upstash`. */
   dialect?: "upstash";
   /**
-   * The gateway's bearer token. White space around it is cut off. `undefined`, as an environment
-   * variable that is not set, throws an {@link InvalidOptionError} that says so.
+   * The gateway's bearer token, without regard to white space around it. If it is `undefined`, as
+   * an environment variable that is not set, {@link connect} throws an {@link InvalidOptionError}
+   * that asks for the variable.
    */
   token: string | undefined;
 }
 
 /**
- * A Webdis. It cannot wait for replicas, and knows no zero byte in arguments of your own: both are
- * refused before anything is sent.
+ * The options for a Webdis. It cannot wait for replicas, and its arguments cannot contain zero
+ * bytes: {@link GrantOptions.replicas} and such an argument are rejected before anything is sent.
  */
 export interface WebdisOptions extends GatewayOptions {
+  /** The gateway's protocol. */
   dialect: "webdis";
   /**
-   * What its `http_basic_auth` says, `user:password`; left out where it asks for nothing. White
-   * space around it is cut off.
+   * The value of `http_basic_auth` in its configuration, `user:password`, without regard to white
+   * space around it. Default: none, for a Webdis without authentication.
    */
   token?: string;
 }
 
-/** What all gateways have in common. */
+/** The options for every gateway. */
 export interface GatewayOptions {
   /**
-   * The gateway's address: `https://…`, or `http://` on loopback. No user, query or fragment in it.
-   * White space is cut off.
+   * The gateway's address: `https://…`, or `http://` on loopback; without user, query and fragment,
+   * and without regard to white space around it.
    */
   url: string | undefined;
   /**
-   * Allows `http://` beyond loopback: for private networks only, since the token travels in the
-   * clear. Default false.
+   * Allows `http://` beyond loopback. For private networks only, since the token travels
+   * unencrypted. Default false.
    */
   allowHttp?: boolean;
   /**
-   * What carries the requests: POST to the address, and to `pipeline` below it for calls of one
-   * turn of the event loop (up to 64), which are one request where the gateway has that. Default:
-   * `globalThis.fetch`, looked up at each request.
+   * Sends the requests: each is a POST to the address. The calls of one turn of the event loop, up
+   * to 64, are one request to `pipeline` below the address if the gateway has that path. Default:
+   * `globalThis.fetch`, read at each request.
    */
   fetch?: (input: string, init?: RequestInit) => Promise<Response>;
   /**
-   * Longest time one request may take, 50 to 60 000; default 5 000. A shorter one finds a hanging
-   * gateway sooner.
+   * The longest time for one attempt of a request, 50 to 60 000; default 5 000, and never more than
+   * a third of the lease. A shorter time detects a hanging gateway sooner; a longer one tolerates a
+   * slow gateway.
    */
   requestTimeoutMs?: number;
   /**
-   * Whether scripts start with Upstash's key-locking line. Default `auto`: on for hosts below
-   * `upstash.io`, and off from the first answer that refuses it.
+   * Whether scripts start with Upstash's key-locking line. Default `auto`: yes for hosts below
+   * `upstash.io`, until a response rejects the line.
    */
   keyLocking?: "auto" | "on" | "off";
   /**
-   * Leaves the names of locks and keys out of the messages and properties of errors: for names that
+   * Omits the names of locks and keys from the messages and properties of errors, for names that
    * are personal data. Default false.
    */
   redactNames?: boolean;
   /**
-   * How those who wait learn of a release. Default `auto`: over a stream where the gateway has one,
-   * found out by itself, and by asking at intervals where it has none or loses it ({@link
-   * Locks.events} tells). `off`: by asking alone. While somebody waits a stream takes a connection.
-   * All pages of an origin have two streams at one gateway, by `navigator.locks`; whoever finds
-   * none free asks.
+   * How waiters detect a release. Default `auto`: by notifications over a stream if the gateway
+   * supports streams, which the client detects; otherwise, and while the stream is lost, waiters
+   * poll ({@link Locks.events} reports which). `off`: waiters always poll. A stream occupies a
+   * connection while a call waits. All pages of an origin share two streams for each gateway, by
+   * `navigator.locks`; a waiter without a stream polls.
    */
   wakeups?: "auto" | "off";
   /**
-   * How a release is announced. `sharded` or `both` when the Java side runs on a Redis Cluster.
-   * Default `plain`.
+   * The command that announces a release: `PUBLISH` (`plain`), `SPUBLISH` (`sharded`), or both.
+   * Default `plain`. Set `sharded` or `both` if Java programs use the locks on a Redis Cluster.
    */
   publish?: "plain" | "sharded" | "both";
 }
 
-/** How a redLock behaves beyond what Redisson says. All who take the lock should set the same. */
+/**
+ * The options of a redLock that Redisson does not have. Set the same for all clients of the lock.
+ */
 export interface RedLockOptions {
   /**
-   * A node whose Redis has started less than this ago has no vote, 1 000 to 86 400 000; unset, it
-   * votes at once. That is right where each write is on disk before it is answered, or where a node
-   * that has lost its data is kept away for as long as the longest lease; otherwise two may believe
-   * that they hold. Redis is never asked for a longer lease than this: a longer hold is renewed
-   * until its end. A longer delay costs a node's vote after each restart. Each node must let
-   * scripts run `INFO`.
+   * How long a node does not vote after its Redis has started, 1 000 to 86 400 000. Default: it
+   * votes at once, which is safe only if each write is on disk before Redis replies, or if a node
+   * that lost its data is kept away for as long as the longest lease; otherwise two clients may
+   * believe that they hold the lock. The delay also limits the lease of each request to Redis, so
+   * longer holds are renewed until their end. A longer delay costs a node's vote after each
+   * restart, a shorter one more renewals. Scripts on each node must be allowed to run `INFO`. The
+   * delay protects against a restart, not against a failover ({@link GrantOptions.replicas} does).
    */
   rejoinDelayMs?: number;
 }
 
-/** What {@link connect.fromEnv} may be told beside the environment. */
+/** The options of {@link connect.fromEnv}. */
 export interface FromEnvOptions extends Partial<Omit<UpstashOptions, "url" | "token" | "dialect">> {
-  /** Put before each variable's name: `{ prefix: "LOCKS_" }` reads `LOCKS_KV_REST_API_URL`. */
+  /**
+   * The prefix of each variable's name: `{ prefix: "LOCKS_" }` reads `LOCKS_KV_REST_API_URL`.
+   * Default: none.
+   */
   prefix?: string;
 }
 
 /**
- * Describes a gateway. Sends nothing, starts nothing: a client made at module level serves every
- * request of a Worker.
+ * Returns a client of a gateway. It sends nothing and starts no timer, so a client that is created
+ * at module level can serve every request of a Worker.
  *
- * @throws {InvalidOptionError}
+ * @throws {InvalidOptionError} an option is missing or invalid.
+ * @throws {StartError} the WebAssembly module cannot start here.
+ * @throws {BrokenError} the package has failed before.
  */
 export function connect(options: ConnectOptions): Locks;
 export namespace connect {
   /**
-   * Reads `UPSTASH_REDIS_REST_URL` and `UPSTASH_REDIS_REST_TOKEN`, else `KV_REST_API_URL` and
-   * `KV_REST_API_TOKEN`, from `env` (a Worker's bindings) or from `process.env`.
+   * Returns a client of the gateway that environment variables name: `UPSTASH_REDIS_REST_URL` and
+   * `UPSTASH_REDIS_REST_TOKEN`, else `KV_REST_API_URL` and `KV_REST_API_TOKEN`.
    *
-   * @throws {InvalidOptionError} names the variable that is missing or unusable.
+   * @param env the variables, such as a Worker's bindings; default `process.env`.
+   * @throws {InvalidOptionError} names the variable that is missing or invalid.
+   * @throws {StartError | BrokenError} as {@link connect}.
    */
   function fromEnv(env?: object, options?: FromEnvOptions): Locks;
 }
 
 /**
- * A client of one gateway, or an {@link owner} of it. Its methods send nothing; they throw at once
- * what is no name or setting.
+ * A client of one gateway, or an {@link owner} of it. Its methods send nothing, and throw an
+ * {@link InvalidOptionError} at once for an invalid name or option.
  *
- * A name is 1 to 512 bytes of UTF-8 without control characters, and braces only as one `{tag}`.
+ * A name has 1 to 512 bytes of UTF-8 without control characters, and braces only as one `{tag}`.
  */
 export interface Locks {
   /**
-   * The re-entrant lock of this name, as Redisson's `getLock(name)`. @throws {InvalidOptionError}
+   * Returns the lock of this name, as Redisson's `getLock(name)`. Acquisitions of one {@link owner}
+   * are re-entrant.
+   * @throws {InvalidOptionError}
    */
   lock(name: string): Lock;
   /**
-   * A lock that one owner cannot take twice, as `getNonReentrantLock(name)`: the second time
-   * rejects with {@link ReentrancyError}.
-   *
+   * Returns a lock that is not re-entrant, as Redisson's `getNonReentrantLock(name)`: a second
+   * acquisition by its owner rejects with {@link ReentrancyError}.
    * @throws {InvalidOptionError}
    */
   nonReentrantLock(name: string): Lock;
   /**
-   * A lock whose waiters only poll, at a pace of their own, as `getSpinLock(name, backOff)`.
+   * Returns a lock whose waiters only poll, with their own back-off, as Redisson's
+   * `getSpinLock(name, backOff)`.
    * @throws {InvalidOptionError}
    */
   spinLock(name: string, options?: SpinOptions): Lock;
   /**
-   * A lock that is given in the order of arrival, as `getFairLock(name)`. @throws
-   * {InvalidOptionError}
+   * Returns a lock that serves its waiters in the order of arrival, as Redisson's
+   * `getFairLock(name)`.
+   * @throws {InvalidOptionError}
    */
   fairLock(name: string, options?: FairOptions): Lock;
   /**
-   * The same for an owner that cannot take it twice, as `getNonReentrantFairLock(name)`. @throws
-   * {InvalidOptionError}
+   * Returns a lock that serves its waiters in the order of arrival and is not re-entrant, as
+   * Redisson's `getNonReentrantFairLock(name)`.
+   * @throws {InvalidOptionError}
    */
   nonReentrantFairLock(name: string, options?: FairOptions): Lock;
   /**
-   * A lock whose last fencing token is kept for ever, as `getFencedLock(name)`. @throws
-   * {InvalidOptionError}
+   * Returns a lock whose last fencing token is kept for ever, as Redisson's `getFencedLock(name)`.
+   * @throws {InvalidOptionError}
    */
   fencedLock(name: string): Lock;
-  /** Many readers or one writer, as `getReadWriteLock(name)`. @throws {InvalidOptionError} */
+  /**
+   * Returns a pair of locks for many readers or one writer, as Redisson's `getReadWriteLock(name)`.
+   * @throws {InvalidOptionError}
+   */
   readWriteLock(name: string, options?: ReadWriteOptions): ReadWriteLock;
   /**
-   * Values of a group, all or none, as `getMultiLock(group, values)` of a client with
-   * `StringCodec`: 1 to 1000 texts, or bytes as another codec makes them.
+   * Returns a lock on values of a group, all or none, as Redisson's `getMultiLock(group, values)`
+   * of a client with `StringCodec`.
    *
+   * @param values 1 to 1000 texts, or bytes as another codec encodes them.
    * @throws {InvalidOptionError}
    */
   groupLock(group: string, values: readonly (string | Uint8Array)[], options?: GroupOptions): Lock;
   /**
-   * Several locks as one, all or none, as `getMultiLock(locks)`: 1 to 100, of any kind, of this
-   * client or others. {@link Lease.tokenOf} tells the token of each.
+   * Returns a lock that acquires several locks, all or none, as Redisson's `getMultiLock(locks)`.
+   * {@link Lease.tokenOf} returns the token of each.
    *
+   * @param locks 1 to 100, of any kind, of this client or other clients.
    * @throws {InvalidOptionError}
    */
   multiLock(locks: readonly Lock[]): Lock;
   /**
-   * One lock on several independent Redis, of which the majority decides, as `getRedLock(locks)`:
-   * 3, 5, 7 or 9 plain or fenced locks, each of a client of its own.
+   * Returns a lock that is held if a majority of independent Redis servers grants it, as Redisson's
+   * `getRedLock(locks)`.
    *
+   * @param locks 3, 5, 7 or 9 plain or fenced locks, each of a different client.
    * @throws {InvalidOptionError}
    */
   redLock(locks: readonly Lock[], options?: RedLockOptions): Lock;
-  /** A number of permits, as `getSemaphore(name)`. @throws {InvalidOptionError} */
+  /**
+   * Returns a semaphore, as Redisson's `getSemaphore(name)`.
+   * @throws {InvalidOptionError}
+   */
   semaphore(name: string): Semaphore;
   /**
-   * Permits with ids and ends of their own, as `getPermitExpirableSemaphore(name)`. @throws
-   * {InvalidOptionError}
+   * Returns a semaphore whose permits have ids and leases of their own, as Redisson's
+   * `getPermitExpirableSemaphore(name)`.
+   * @throws {InvalidOptionError}
    */
   permitExpirableSemaphore(name: string, options?: PermitOptions): PermitExpirableSemaphore;
   /**
-   * A gate that opens when it was counted down, as `getCountDownLatch(name)`. @throws
-   * {InvalidOptionError}
+   * Returns a latch that opens when its count reaches 0, as Redisson's `getCountDownLatch(name)`.
+   * @throws {InvalidOptionError}
    */
   countDownLatch(name: string): CountDownLatch;
   /**
-   * A key that remembers the newest fencing token it has seen, and rejects writes with an older
-   * one. One lock protects it: `lock` names it, or the first write decides. A lease of another lock
-   * rejects with {@link InvalidOptionError}.
+   * Returns a guard: it writes a key, remembers the newest fencing token of these writes, and
+   * rejects writes with an older one. One lock protects the key: {@link GuardOptions.lock}, or else
+   * the lock of the first write. A write with a lease of another lock rejects with
+   * {@link InvalidOptionError}.
    *
-   * @param key 1 to 512 bytes of UTF-8; where it has braces, first a `{tag}`.
+   * @param key 1 to 512 bytes of UTF-8; if it has braces, the first are a `{tag}`.
    * @throws {InvalidOptionError}
    */
   guard(key: string, options?: GuardOptions): Guard;
   /**
-   * The same as one owner: its acquisitions of one lock share one hold, counted here and not in
-   * Redis, and one who writes may read. Make one for each task (in a Worker, for each request): it
-   * is not for sharing.
+   * Returns a client with an owner, whose acquisitions are re-entrant: those of one lock share one
+   * hold, counted in this client and not in Redis, and a writer may also read. Create an owner for
+   * each task (in a Worker, for each request), and do not share it between tasks.
    */
   owner(): Locks;
   /**
-   * What is noticed of this gateway and of the Redis behind it. How waits go on is not told before
-   * somebody has waited; clocks are looked at with each response. There is no end: leave the loop.
-   * It sends no request and does not keep a program running.
+   * Returns the events of this gateway and of the Redis behind it. The first `stream` or `polling`
+   * event comes after a call has waited; each response can cause a `clock-set-back` event. The
+   * iteration does not end: leave the loop. It sends no request and does not keep a program
+   * running.
    */
   events(): AsyncGenerator<ClientEvent, void, void>;
 }
 
-/** What a client notices. */
+/** An event of a client. */
 export type ClientEvent =
   | {
       /**
-       * How those who wait learn of releases from now on. `stream`: they are told, and ask nobody
-       * meanwhile. `polling`: they ask at intervals, since the gateway has no streams or not now,
-       * or this runtime opens none, or it is not wanted.
+       * How waiters detect releases from now on. `stream`: by notifications, without polling.
+       * `polling`: by requests at intervals, because the gateway has no streams, none is open now,
+       * this runtime opens none, or `wakeups` is `off`.
        */
       readonly type: "stream" | "polling";
     }
   | {
       /**
-       * Redis' clock shows less than it did: it was set back, or another Redis answers than before.
-       * What is held there, by whomever, lasts longer by that time unless it is released; tokens
-       * still rise.
+       * Redis' clock went back: it was set back, or another Redis responds than before. Existing
+       * holds of all clients last longer by `byMs` unless they are released; tokens still rise.
        */
       readonly type: "clock-set-back";
-      /** By how much at least. Less than a second is not told. */
+      /**
+       * The lower bound of the step in milliseconds. Steps of up to 1 000 are not reported: the
+       * clocks of a failed primary and its replacement may differ by that much.
+       */
       readonly byMs: number;
     };
 
-/** How a spin lock pauses between two tries. Redisson's defaults. */
+/** The pauses of a spin lock between two tries. The defaults are Redisson's. */
 export interface SpinOptions {
   backoff?:
     | {
         /**
-         * Pauses that grow from `initialMs` (1 to 60 000; default 1) to `maxMs` (the same; 128) by
-         * `factor` (1 to 1000; 2).
+         * Pauses that grow from `initialMs` (1 to 60 000; default 1) to `maxMs` (1 to 60 000;
+         * default 128, or `initialMs` if that is more) by the factor `factor` (1 to 1 000; default
+         * 2).
          */
         type: "exponential";
         initialMs?: number;
@@ -271,7 +304,7 @@ export interface SpinOptions {
         factor?: number;
       }
     | {
-        /** The same pause each time, 1 to 60 000; default 64. */
+        /** Equal pauses of `delayMs`, 1 to 60 000; default 64. */
         type: "constant";
         delayMs?: number;
       };
@@ -280,66 +313,84 @@ export interface SpinOptions {
 /** How the queue treats unresponsive waiters. */
 export interface FairOptions {
   /**
-   * How long a waiter of ours is believed to live after a poll, 1 000 to 60 000; default 10 000. It
-   * polls three times as often.
+   * How long after a poll the queue regards one of this package's waiters as alive, 1 000 to
+   * 60 000; default 10 000. The waiter polls three times in it. A dead waiter at the head delays
+   * the queue by this time; a shorter time costs more requests of each waiter.
    */
   lifeMs?: number;
-  /** How far Java's clocks may be ahead of Redis' own, 0 to 3 600 000; default 20 000. */
+  /**
+   * How far clocks of Redisson's clients may be ahead of Redis' before these clients evict a live
+   * waiter of this package, 0 to 3 600 000; default 20 000. With more, Redisson's waiters wait
+   * longer behind a dead one of this package; with less, live ones are evicted and re-queued more
+   * often.
+   */
   skewMs?: number;
   /**
-   * The longest time that a Java waiter asks for, 1 000 to 86 400 000; default 300 000, as in
-   * Redisson.
+   * The longest wait of a Redisson client: its `fairLockWaitTimeout`, or its longest `tryLock`
+   * wait. 1 000 to 86 400 000; default 300 000, as in Redisson. With less than the actual wait,
+   * Redisson evicts live waiters of this package.
    */
   redissonWaitTimeoutMs?: number;
   /**
-   * How long a Java waiter that nobody hears may take to take a free lock, 3 000 to 60 000; default
-   * 5 000.
+   * How long a free lock is reserved for a Redisson waiter without a subscription, 3 000 to 60 000;
+   * default 5 000. A shorter time skips a dead waiter sooner; a longer one keeps the place of a
+   * slow one.
    */
   shortMs?: number;
-  /** How long one that is heard may, from `shortMs` to 600 000; default 30 000. */
+  /**
+   * How long a free lock is reserved for a Redisson waiter with a subscription, from `shortMs` to
+   * 600 000; default 30 000, or `shortMs` if that is more.
+   */
   longMs?: number;
 }
 
-/** How a read-write lock behaves beyond what Redisson says. */
+/** The options of a read-write lock that Redisson does not have. */
 export interface ReadWriteOptions {
   /**
-   * Keeps new readers of ours out while a writer waits: for so long after its last try, 100 to 5
-   * 000; `true` is 5 000. Default false.
+   * How long a refused writer blocks new readers of this package after its last try, 100 to 5 000;
+   * `true` is 5 000. Default false: readers join readers, and a writer may starve. A shorter time
+   * admits readers sooner after a waiting writer has died.
    */
   preferWriters?: boolean | number;
   /**
-   * `lockWatchdogTimeout` of the Java programs that read under this lock, 100 to 86 400 000;
-   * default 30 000, `null` when there are none. The reading side is asked for so long at a time,
-   * and renewed for longer leases.
+   * `lockWatchdogTimeout` of the Redisson clients that acquire the read lock, 100 to 86 400 000;
+   * default 30 000; `null` if there are none. It limits the lease of each request for the read
+   * lock, because a renewal by such a client shortens the whole lock to this time; longer leases
+   * are renewed.
    */
   peerWatchdogMs?: number | null;
 }
 
-/** About a group. */
+/** The options of a group lock. */
 export interface GroupOptions {
-  /** How far the clocks of Java's machines may be off Redis' own, 0 to 60 000; default 1 000. */
+  /**
+   * The tolerated difference between the clocks of Java's machines and that of Redis, 0 to 60 000;
+   * default 1 000.
+   */
   clockSkewMs?: number;
 }
 
-/** About permits with ids. */
+/** The options of a permit-expirable semaphore. */
 export interface PermitOptions {
   /**
-   * How far the clocks of Java's machines may be off Redis' own, 0 to 60 000; default 1 000; 0
-   * where no Java shares them.
+   * The tolerated difference between the clocks of Java's machines and that of Redis, 0 to 60 000;
+   * default 1 000. Permits of dead holders come back up to twice as much later. Use 0 if no Java
+   * program shares the semaphore.
    */
   peerSkewMs?: number;
 }
 
-/** About a guard. All clients that write to one key have to use the same options. */
+/** The options of a guard. All clients that write to one key must use the same options. */
 export interface GuardOptions {
   /**
-   * The name of the lock that protects the key. Unset, the lock of the first write through this
-   * object protects it. Set it where each request makes a guard of its own.
+   * The name of the lock that protects the key. Default: the lock of the first write through this
+   * object. Set it if each request creates its own guard.
    */
   lock?: string;
   /**
-   * For how long the newest token is remembered, 60 000 to 315 360 000 000; default 86 400 000. No
-   * lease may live longer.
+   * How long the guard remembers the newest token after the last write, 60 000 to 315 360 000 000;
+   * default 86 400 000. No lease may live longer. `"for-ever"` leaves a small key behind for each
+   * guarded key.
    */
   memoryMs?: number | "for-ever";
 }

@@ -1,348 +1,394 @@
 /// <reference lib="esnext.disposable" />
-// What is acquired, and what is held: part of index.d.ts.
+// The objects that locks and permits are acquired from, and the lease: part of index.d.ts.
 
 /** How long a hold lasts. */
 export interface LeaseOptions {
   /**
-   * The lease, 100 to 86 400 000. When given, the hold ends after it unless you call {@link
-   * Lease.renew}. When not, it is 30 000 and is renewed every third of it until the release; but
-   * permits are then held until they are released, also when their holder dies. `"renewed"` is for
-   * them: renewed as locks are.
+   * The lease, 100 to 86 400 000. With a number, the hold ends after it unless you call
+   * {@link Lease.renew}. Default for locks: 30 000, renewed every third of it until the release.
+   * Default for permits: none, so they are held until they are released, also if their holder dies;
+   * `"renewed"` renews them as locks are. A longer lease costs a longer wait after a holder has
+   * died.
    */
   leaseMs?: number | "renewed";
 }
 
-/** How a grant is to be kept safe beside its lease. */
+/** The options of a grant. */
 export interface GrantOptions extends LeaseOptions {
   /**
-   * Takes the grant only when this number of Redis' replicas have it, 1 to 8, so that a failover to
-   * one of them keeps it. Rejects with {@link GatewayRefusedError} otherwise (`not-replicated`, and
-   * nothing is held), also where the gateway has no `/pipeline` (`unsupported`). Default: none is
-   * waited for.
+   * The number of Redis replicas that must have the grant before it counts, 1 to 8, so that a
+   * failover to one of them keeps it. With fewer the call rejects with {@link GatewayRefusedError}
+   * (`not-replicated`, and nothing is held), as it does if the gateway has no `/pipeline`
+   * (`unsupported`). Default: none, so a failover can lose the grant. Costs a round trip to the
+   * replicas.
    */
   replicas?: number;
 }
 
-/** How long to wait, and with what means. */
+/** The options of an acquisition that waits. */
 export interface AcquireOptions extends GrantOptions {
-  /** Longest wait, 1 to 86 400 000; default 30 000. `"until-aborted"` needs a `signal`. */
+  /** The longest wait, 1 to 86 400 000; default 30 000. `"until-aborted"` needs a `signal`. */
   waitMs?: number | "until-aborted";
   /**
-   * Ends the wait and undoes a grant that is still on its way. The promise rejects with the
-   * signal's reason, also when the undoing could not be confirmed; then the lease runs out by
-   * itself.
+   * Ends the wait, and undoes a grant that is in flight. The promise rejects with the signal's
+   * reason, also if the cancellation could not be confirmed; the lease then expires by itself.
+   * Default: none.
    */
   signal?: AbortSignal;
   /**
-   * Most requests the wait may spend, 3 to 10 000; default 40 for a timed wait, none for
-   * `"until-aborted"`. A smaller one stretches the pauses between tries. (A Worker on the free plan
-   * has 50 for each request it serves.) One more is sent for each script that Redis does not know
-   * yet.
+   * The largest number of requests of the wait, 3 to 10 000; default 40 for a timed wait, unlimited
+   * for `"until-aborted"`. A smaller number lengthens the pauses between tries. (A Worker on the
+   * free plan has 50 for each request it serves.) Each script that Redis does not know yet costs
+   * one more.
    */
   maxRequests?: number;
 }
 
 /** A distributed lock of any kind. */
 export interface Lock {
+  /** The lock's name; of several locks, the first. */
   readonly name: string;
   /**
-   * Takes the lock if it is free, in one request. (With a gateway that does not respond it gives up
+   * Acquires the lock if it is free, in one request. (If the gateway does not respond, it ends
    * after three attempts, and three more to undo them.)
-   *
-   * @returns the lease, or null when another client holds the lock.
-   * @throws {ReentrancyError} this owner may not take it now.
-   * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError | OutcomeUnknownError | InvalidOptionError}
+   * @returns the lease, or null if another client holds the lock.
+   * @throws {ReentrancyError} this owner cannot acquire it now.
+   * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError |
+   * OutcomeUnknownError | InvalidOptionError}
    */
   tryAcquire(options?: GrantOptions & { signal?: AbortSignal }): Promise<Lease | null>;
   /**
-   * Waits for the lock.
-   *
+   * Waits for the lock and acquires it.
    * @throws {WaitTimeoutError} another client held it for the whole wait.
-   * @throws {ReentrancyError} this owner may not take it now.
-   * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError | OutcomeUnknownError | InvalidOptionError}
+   * @throws {ReentrancyError} this owner cannot acquire it now.
+   * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError |
+   * OutcomeUnknownError | InvalidOptionError}
    */
   acquire(options?: AcquireOptions): Promise<Lease>;
   /**
-   * Acquires, calls `work`, releases, and returns what `work` returned.
-   *
-   * @throws what `work` throws; what `acquire` throws; {@link LeaseLostError} when `work` ended well but the lease did not
-   * last until its end.
+   * Acquires the lock, calls `work`, releases the lock, and returns the result of `work`.
+   * @throws the errors of `work` and of {@link Lock.acquire}.
+   * @throws {LeaseLostError} `work` succeeded, but the lease did not last until its end.
    */
   run<T>(work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
   run<T>(options: AcquireOptions, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
   /**
-   * Ends whatever hold there is, whoever holds it.
-   *
+   * Ends the hold of any client.
    * @returns whether the lock was held.
    * @throws {NotExecutedError | GatewayRefusedError | GatewayUnreachableError}
    */
   forceRelease(): Promise<boolean>;
-  /** What Redis says of the lock now, read from the primary. */
+  /**
+   * Returns the state of the lock, read from the primary.
+   * @throws {GatewayRefusedError | GatewayUnreachableError}
+   */
   inspect(): Promise<LockState>;
 }
 
-/** Two locks of one name. */
+/** The two sides of a read-write lock. */
 export interface ReadWriteLock {
-  /** Shared by all who read. */
+  /** The lock that readers share. */
   readonly read: Lock;
-  /** Held by one who writes, while nobody else reads or writes. */
+  /** The lock that one writer holds while no other client reads or writes. */
   readonly write: Lock;
 }
 
-/** What Redis says of a lock. */
+/** The state of a lock in Redis. */
 export interface LockState {
   readonly locked: boolean;
   /**
-   * The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free. For a
-   * side of a read-write lock it is the sum over all holders; from 1,000 holders on each counts
-   * once.
+   * The hold count in Redis: 1 for a client of this package, more for a Java thread that
+   * re-entered, 0 if the lock is free. For a side of a read-write lock it is the sum over all
+   * holders; in a record of more than 1 000 fields each holder counts once.
    */
   readonly holdCount: number;
-  /** Until the hold runs out; null when the lock is free or its hold has no end. */
+  /** Milliseconds until the hold expires; null if the lock is free or its hold has no end. */
   readonly remainingMs: number | null;
-  /** The newest fencing token of this name, 0 when there is none. */
+  /** The newest fencing token of this name; 0 if there is none. */
   readonly lastToken: number;
 }
 
-/** A number of permits that many share. It is there once its permits were set or added. */
+/**
+ * A semaphore: a number of permits that clients share. `trySetPermits` or `addPermits` creates it.
+ */
 export interface Semaphore {
+  /** The semaphore's name. */
   readonly name: string;
-  /** Waits for `permits`, 1 to 2 147 483 647, default 1. @throws as {@link Lock.acquire} */
+  /**
+   * Waits for permits and acquires them.
+   * @param permits 1 to 2 147 483 647; default 1.
+   * @throws as {@link Lock.acquire}; {@link NotSetUpError} if the semaphore does not exist.
+   */
   acquire(permits?: number, options?: AcquireOptions): Promise<Lease>;
-  /** Takes them if they are available, else returns null. @throws as {@link Lock.tryAcquire} */
+  /**
+   * Acquires permits if enough are available, else returns null.
+   * @param permits as in {@link Semaphore.acquire}.
+   * @throws as {@link Lock.tryAcquire}
+   */
   tryAcquire(permits?: number, options?: GrantOptions & { signal?: AbortSignal }): Promise<Lease | null>;
   /**
-   * Acquires, calls `work`, gives back, and returns what `work` returned. @throws as {@link
-   * Lock.run}
+   * Acquires permits, calls `work`, releases the permits, and returns the result of `work`.
+   * @throws as {@link Lock.run}
    */
   run<T>(permits: number | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
   run<T>(permits: number | undefined, options: AcquireOptions | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
   /**
-   * Adds `permits`, or takes them away when negative; returns how many there are then. Makes the
-   * semaphore.
+   * Adds permits, or removes them if `permits` is negative, and returns the new number of available
+   * ones. Creates the semaphore if it does not exist.
+   * @param permits -2 147 483 647 to 2 147 483 647.
+   * @throws {NotExecutedError | GatewayRefusedError | GatewayUnreachableError | InvalidOptionError}
    */
   addPermits(permits: number): Promise<number>;
   /**
-   * Makes `permits` available that no lease here holds, default 1. (A {@link Lease} gives its own
-   * back by itself.)
+   * Makes permits available that no lease of this package holds. (A {@link Lease} releases its
+   * own.)
+   * @param permits 1 to 2 147 483 647; default 1.
+   * @throws as {@link Semaphore.addPermits}
    */
   release(permits?: number): Promise<void>;
-  /** The same if the semaphore is there; false when it is not. */
+  /** Makes permits available if the semaphore exists, and returns whether it does. */
   releaseIfExists(permits?: number): Promise<boolean>;
-  /** Takes all permits that are available, for good; returns how many. */
+  /** Removes all available permits, and returns their number. */
   drainPermits(): Promise<number>;
   /**
-   * Makes the semaphore, for `lifeMs` (1 to 315 360 000 000) or for ever; false when it is there
-   * already.
+   * Creates the semaphore, for `lifeMs` (1 to 315 360 000 000; default for ever). Returns false if
+   * it exists.
+   * @param permits 0 to 2 147 483 647.
+   * @throws as {@link Semaphore.addPermits}
    */
   trySetPermits(permits: number, options?: { lifeMs?: number }): Promise<boolean>;
-  /** How many permits are available now. */
+  /** Returns the number of available permits. */
   availablePermits(): Promise<number>;
-  /** What Redis says of it now. */
+  /** Returns the state of the semaphore. */
   inspect(): Promise<SemaphoreState>;
   /**
-   * Gives back whatever leases of ours hold, whoever has them; returns whether there was something.
+   * Releases the permits of all leases of this package, of any client, and returns whether there
+   * were any.
    */
   forceRelease(): Promise<boolean>;
 }
 
-/** What Redis says of a semaphore. */
+/** The state of a semaphore in Redis. */
 export interface SemaphoreState {
-  /** Permits that are available; negative after more were taken away than there were. */
+  /** The number of available permits; negative after more were removed than there were. */
   readonly available: number;
-  /** Leases of ours on it. */
+  /** The number of leases of this package. */
   readonly leases: number;
-  /** Permits that these hold. What Java holds is known to nobody. */
+  /**
+   * The number of permits of these leases. Redis has no record of the permits that Java clients
+   * hold.
+   */
   readonly held: number;
 }
 
-/** A number of permits, each with an id, and with an end if it is given one. */
+/** A semaphore whose permits each have an id and, optionally, an end. */
 export interface PermitExpirableSemaphore {
+  /** The semaphore's name. */
   readonly name: string;
   /**
-   * Waits for `permits`, 1 to 1 000, default 1. Their ids are {@link Lease.permitIds}. @throws as
-   * {@link Lock.acquire}
+   * Waits for permits and acquires them. {@link Lease.permitIds} are their ids.
+   * @param permits 1 to 1 000; default 1.
+   * @throws as {@link Semaphore.acquire}
    */
   acquire(permits?: number, options?: AcquireOptions): Promise<Lease>;
-  /** Takes them if they are available, else returns null. @throws as {@link Lock.tryAcquire} */
+  /**
+   * Acquires permits if enough are available, else returns null.
+   * @throws as {@link Lock.tryAcquire}
+   */
   tryAcquire(permits?: number, options?: GrantOptions & { signal?: AbortSignal }): Promise<Lease | null>;
   /**
-   * Acquires, calls `work`, gives back, and returns what `work` returned. @throws as {@link
-   * Lock.run}
+   * Acquires permits, calls `work`, releases the permits, and returns the result of `work`.
+   * @throws as {@link Lock.run}
    */
   run<T>(permits: number | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
   run<T>(permits: number | undefined, options: AcquireOptions | undefined, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
-  /** Gives permits back by their ids, whoever took them; returns how many of them were held. */
+  /** Releases permits of any client by their ids, and returns how many of them were held. */
   release(ids: readonly string[]): Promise<number>;
   /**
-   * Lets permits end after this time from now (100 to 86 400 000), `null`: never. False when one of
-   * them is not held.
+   * Sets the end of permits to this time from now (100 to 86 400 000; `null`: no end). Returns
+   * false if one of them is not held.
    */
   updateLeaseTime(ids: readonly string[], leaseMs: number | null): Promise<boolean>;
-  /** Makes the semaphore; false when it is there already. */
+  /** Creates the semaphore with 0 to 2 147 483 647 permits. Returns false if it exists. */
   trySetPermits(permits: number): Promise<boolean>;
-  /** Sets the number of permits in all, held ones included; returns how many are available then. */
+  /**
+   * Sets the total number of permits, held ones included, and returns the number of available ones.
+   */
   setPermits(permits: number): Promise<number>;
-  /** Adds `permits`, or takes them away when negative; returns how many there are then. */
+  /**
+   * Adds permits, or removes them if `permits` is negative, and returns the new number of available
+   * ones.
+   */
   addPermits(permits: number): Promise<number>;
-  /** How many permits are available now. */
+  /** Returns the number of available permits. */
   availablePermits(): Promise<number>;
-  /** What Redis says of it now, and of these permits. */
+  /** Returns the state of the semaphore, and of the permits with these ids. */
   inspect(ids?: readonly string[]): Promise<PermitsState>;
-  /** Gives all permits back, whoever holds them, Java's too; returns whether there were any. */
+  /** Releases all permits of all clients, Java's included, and returns whether there were any. */
   forceRelease(): Promise<boolean>;
 }
 
-/** What Redis says of a permit-expirable semaphore. */
+/** The state of a permit-expirable semaphore in Redis. */
 export interface PermitsState {
-  /** Permits that are available; negative while more are held than there are in all. */
+  /** The number of available permits; negative while more are held than there are in total. */
   readonly available: number;
-  /** Permits that are held, by ours and by Java. */
+  /** The number of permits that clients of this package and Java's hold. */
   readonly acquired: number;
-  /** Permits in all. */
+  /** The total number of permits. */
   readonly total: number;
   /**
-   * Of the ids that were asked for: until the first of them ends; null for no end, or when one is
-   * not held.
+   * Milliseconds until the first of the permits in `ids` expires; null if none has an end, or if
+   * one is not held.
    */
   readonly remainingMs: number | null;
-  /** Whether all ids that were asked for are held. */
+  /** Whether all permits in `ids` are held. */
   readonly areHeld: boolean;
 }
 
-/** A gate that opens when it was counted down to nothing. Nobody holds it. */
+/** A latch that opens when its count reaches 0. It has no holder. */
 export interface CountDownLatch {
+  /** The latch's name. */
   readonly name: string;
   /**
-   * Closes an open latch with this count, 1 to 9 000 000 000 000 000; false when it is closed
-   * already.
+   * Closes an open latch with this count, 1 to 9 000 000 000 000 000. Returns false if it is
+   * closed.
    */
   trySetCount(count: number): Promise<boolean>;
-  /** Counts down by one, once, whatever is resent; returns what is left. */
+  /**
+   * Decrements the count by one, exactly once however often the request is resent. Returns the new
+   * count.
+   */
   countDown(): Promise<number>;
-  /** What is left to count; 0 when it is open. */
+  /** Returns the count; 0 if the latch is open. */
   count(): Promise<number>;
   /**
-   * Waits until it is open; a latch that was never set is open, as in Redisson. @throws
-   * {WaitTimeoutError} it was closed for the whole wait. @throws as {@link Lock.acquire}
+   * Waits until the latch is open. A latch that was never set is open, as in Redisson.
+   * @throws {WaitTimeoutError} it was closed for the whole wait.
+   * @throws as {@link Lock.acquire}
    */
   wait(options?: Omit<AcquireOptions, "leaseMs" | "replicas">): Promise<void>;
-  /** Opens it, whatever is left to count; false when it was open. */
+  /** Opens the latch, whatever its count. Returns false if it was open. */
   delete(): Promise<boolean>;
 }
 
-/** Writes that a stale lease cannot make. */
+/** A key that rejects the writes of stale leases. */
 export interface Guard {
+  /** The guarded key. */
   readonly key: string;
   /**
-   * `SET`, for `lifeMs` (1 to 315 360 000 000) or without an end. `name` says which of several
-   * locks that were taken together protects the key; the first unless said.
-   *
-   * @throws {StaleTokenError} a newer token has been seen. Nothing was written.
+   * Sets the key to `value`, for `lifeMs` (1 to 315 360 000 000; default without an end). If the
+   * lease is of several locks, `name` is the one that protects the key; default the first.
+   * @throws {StaleTokenError} the guard has seen a newer token. Nothing was written.
    * @throws {LeaseLostError} the lease has ended. Nothing was sent.
-   * @throws {InvalidOptionError} (`lease`) the lease is of another lock than the one that protects the key. Nothing was sent.
+   * @throws {InvalidOptionError} (`lease`) the lease is of another lock than the one that protects
+   * the key. Nothing was sent.
    * @throws {GatewayRefusedError | GatewayUnreachableError | NotExecutedError | InvalidOptionError}
    */
   set(lease: Lease, value: string, options?: { lifeMs?: number; name?: string }): Promise<void>;
-  /** `DEL`. @throws as {@link Guard.set} */
+  /**
+   * Deletes the key; the guard still remembers the token.
+   * @throws as {@link Guard.set}
+   */
   delete(lease: Lease, options?: { name?: string }): Promise<void>;
   /**
-   * Writes nothing, but from now on no older token can. To be done before a read that a write
-   * depends on. @throws as {@link Guard.set}
+   * Records the lease's token without a write, so that older tokens can write no more. Call it
+   * before a read that a write depends on.
+   * @throws as {@link Guard.set}
    */
   claim(lease: Lease, options?: { name?: string }): Promise<void>;
-  /** The newest token that was seen; null when none is remembered. */
+  /** Returns the newest token that the guard has seen; null if it remembers none. */
   newest(): Promise<number | null>;
 }
 
 /**
- * A hold on a lock or on permits, for a time.
+ * A hold on a lock or on permits, for a limited time.
  *
- * Keep it for as long as you want the hold: one that nothing refers to any more is not renewed, and
- * its hold runs out.
+ * Keep a reference to the lease as long as you need the hold: a lease that has been
+ * garbage-collected is not renewed, and its hold expires.
  */
 export interface Lease {
+  /** The name of the lock or semaphore; of several locks, the first. */
   readonly name: string;
   /**
-   * The fencing token: rises with every grant of this name. Send it with each write that the lock
-   * protects.
+   * The fencing token: it rises with every grant of this name. Send it with each write that the
+   * lock protects.
    */
   readonly token: number;
   /**
-   * The token of one of several locks that were taken together; null when no lock of this name is
-   * among them.
+   * Returns the token of the lock `name`, for a lease of several locks; null if it is not among
+   * them.
    */
   tokenOf(name: string): number | null;
   /**
-   * The ids of its permits, of a {@link PermitExpirableSemaphore}; none for others. An id is the
-   * right to give the permit back.
+   * The ids of the permits of a {@link PermitExpirableSemaphore}; empty for other objects. A client
+   * that has an id can release its permit.
    */
   readonly permitIds: readonly string[];
   /**
-   * Aborted with a {@link LeaseLostError} when the lease can no longer be trusted. Not aborted by a
-   * release.
+   * Aborts with a {@link LeaseLostError} when the lease can no longer be trusted; a release does
+   * not abort it.
    */
   readonly signal: AbortSignal;
-  /** How many acquisitions of the same {@link Locks.owner} share this hold. */
+  /** The number of acquisitions of the same {@link Locks.owner} that share this hold. */
   readonly holdCount: number;
   /**
-   * Milliseconds for which the hold can still be trusted; 0 when it is lost or released. Asks
-   * nobody.
+   * Returns the milliseconds for which the hold can still be trusted; 0 if it is lost or released.
+   * It sends no request.
    */
   remaining(): number;
   /**
-   * Asks Redis whether the hold is still there.
-   *
+   * Returns whether Redis still has the hold.
    * @throws {GatewayRefusedError | GatewayUnreachableError}
    */
   isHeld(): Promise<boolean>;
   /**
-   * Prolongs the hold to at least its lease time from now.
-   *
+   * Extends the hold to at least `leaseMs` from now (100 to 86 400 000; default its lease).
    * @throws {LeaseLostError} the hold is gone.
-   * @throws {GatewayRefusedError | GatewayUnreachableError | InvalidOptionError} the hold stands as it was.
+   * @throws {GatewayRefusedError | GatewayUnreachableError | InvalidOptionError} the hold is as it
+   * was.
    */
   renew(options?: { leaseMs?: number }): Promise<void>;
   /**
-   * Runs a Lua script of yours in Redis, in one atomic step with the question whether the lease is
-   * still held; returns its result, read from JSON. `KEYS` (in the lock's slot: `{name}:total`) and
-   * `ARGV` are its own.
+   * Runs your Lua script in Redis if the lease is still held, as one atomic step, and returns its
+   * result, parsed from JSON. `keys` and `args` are its `KEYS` (in the lock's hash slot:
+   * `{name}:total`) and `ARGV`.
    *
-   * It runs once, whatever is resent, unless `once` is false. What it had done before it failed
-   * stays done.
-   *
-   * @throws {LeaseLostError} the lease is gone; it did not run.
-   * @throws {ScriptFailedError} it failed, or its result is none that JSON can tell.
+   * It runs once, however often the request is resent, unless `once` is false. The effects of a
+   * script before its failure remain.
+   * @throws {LeaseLostError} the lease is gone; the script did not run.
+   * @throws {ScriptFailedError} the script failed, or JSON cannot represent its result.
    * @throws {GatewayRefusedError | GatewayUnreachableError | NotExecutedError | InvalidOptionError}
    */
   eval(script: string, keys?: readonly string[], args?: readonly string[], options?: { once?: boolean }): Promise<unknown>;
   /**
-   * What becomes of the lease, from its present state to its end. A lease that is listened to
-   * counts as in use: it is renewed until it ends or the loop is left. Listening does not keep a
-   * program running.
+   * Returns the events of the lease, from its present state to its end. A lease whose events are
+   * iterated counts as in use: it is renewed until it ends or the loop is left. The iteration does
+   * not keep a program running.
    */
   events(): AsyncGenerator<LeaseEvent, void, void>;
   /**
-   * Ends the hold. Calling it again returns the same, or asks Redis again after an error.
-   *
-   * @returns `lost` when the hold had ended before.
-   * @throws {OutcomeUnknownError} no response came; the hold has ended after `freeInMs` at the latest (that of a writer who reads as
-   *   well, with its read).
+   * Ends the hold. A second call returns the same result, or repeats the request after an error.
+   * @returns `lost` if the hold had ended before.
+   * @throws {OutcomeUnknownError} no response came; the hold ends within `freeInMs` (for a writer
+   * who also reads, together with the read hold).
    * @throws {GatewayRefusedError}
    */
   release(): Promise<"released" | "lost">;
-  /** Releases; rejects with {@link LeaseLostError} when the lease did not last until here. */
+  /**
+   * Releases the hold.
+   * @throws {LeaseLostError} the lease did not last until here.
+   */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What has become of a lease. */
+/** An event of a lease. */
 export interface LeaseEvent {
   /**
-   * `unknown`: a renewal has no response yet, the lease runs on. `lost` and `released` are the
-   * last.
+   * `unknown`: a renewal has no response yet, and the lease is still trusted. `lost` and `released`
+   * are final.
    */
   readonly type: "held" | "renewed" | "unknown" | "lost" | "released";
-  /** Why it was lost, see {@link LeaseLostError}. */
+  /** Why the lease was lost, as {@link LeaseLostError.reason}; only for `lost`. */
   readonly reason?: "expired" | "gone" | undefined;
   /** Milliseconds for which the hold can still be trusted. */
   readonly remainingMs: number;

@@ -1,12 +1,15 @@
-// What callers hand in, checked once: everything behind this border is of the right kind and in
-// range. What is not given stays undefined here, and is NaN among the numbers that the WebAssembly
-// gets; the defaults are there.
+// Checks the callers' arguments once: behind this border each value has the right type and is in
+// range. An option without a value stays undefined here and is NaN among the numbers for the
+// WebAssembly, which has the defaults.
 import { InvalidOptionError } from "./errors.js";
 
 const DAY = 86_400_000;
 const TEN_YEARS = 3650 * DAY;
 const INT_MAX = 2 ** 31 - 1;
-/** A text without lone surrogates, which would all become the same character. */
+/**
+ * The wording for a string without lone surrogates: UTF-8 would make all of them the same
+ * character.
+ */
 export const TEXT = "a string of complete Unicode characters";
 
 export const no = (option, accepted) =>
@@ -14,21 +17,21 @@ export const no = (option, accepted) =>
 
 export const isObject = (value) => typeof value === "object" && value !== null;
 
-/** What other lock packages call an option of ours. */
+/** The names of other lock packages for these options. */
 const ALIASES = {
   leaseMs: ["ttl", "ttlMs", "lease", "leaseTime", "leaseTimeMs", "duration", "expiry", "expires", "expiresIn", "lockTimeout", "px", "ex"],
   waitMs: ["timeout", "timeoutMs", "wait", "waitTime", "waitTimeMs", "acquireTimeout", "maxWait"],
   maxRequests: ["retries", "retry", "retryCount", "maxRetries", "attempts", "maxAttempts", "acquireAttemptsLimit"],
   requestTimeoutMs: ["timeout", "timeoutMs", "requestTimeout", "fetchTimeout"],
 };
-/** Why an option of `acquire` is none of `tryAcquire`. */
+/** Why an option of `acquire` is not an option of `tryAcquire`. */
 const MISPLACED = {
   waitMs: "tryAcquire does not wait; use acquire",
   maxRequests: "tryAcquire does not wait; use acquire",
 };
 
 /**
- * An options object of these options, or its absence. Another option is an error: it would be
+ * Returns an options object, empty for undefined. Throws at an unknown option, which would be
  * ignored otherwise.
  */
 export const given = (value, ...known) => givenOf(value, known);
@@ -47,23 +50,23 @@ function givenOf(value, known) {
   return value;
 }
 
-/** Rejects options where there are none. */
+/** Throws at any option, for methods without options. */
 export const none = (value) => void givenOf(value, []);
 
-/** What fits, or nothing. */
+/** Returns the value if it is undefined or fits; throws otherwise. */
 export function checked(value, option, accepted, fits) {
   if (value === undefined || fits(value)) return value;
   throw no(option, accepted);
 }
 
-/** A whole number, or a word for which it is 0. */
+/** Returns a whole number in the range, or 0 for the special value `word`. */
 function number(value, option, least, most, also = "", word) {
   if (value === word) return word === undefined ? undefined : 0;
   const fits = (number) => Number.isInteger(number) && number >= least && number <= most;
   return checked(value, option, `a whole number from ${least} to ${most}${also}`, fits);
 }
 
-/** The same for what has to be given. */
+/** Returns a whole number in the range, for an argument that must be given. */
 const needed = (value, ...range) => number(value === undefined ? null : value, ...range);
 
 const word = (value, option, words) => {
@@ -86,7 +89,7 @@ function texts(value, option) {
   throw no(option, `an array, each of its items ${TEXT}`);
 }
 
-/** The ids of permits: at least one. */
+/** Returns the ids of permits: at least one. */
 function ids(value) {
   const all = texts(value, "ids");
   if (all.length > 0) return all;
@@ -107,7 +110,7 @@ const skew = (options, name) => number(options[name], name, 0, 60_000);
 const GRANT = ["leaseMs", "replicas", "signal"];
 const WAIT = ["waitMs", "maxRequests"];
 
-/** The options of an acquisition; fewer where it does not wait. */
+/** Reads the options of an acquisition; without `waits`, those of a wait are rejected. */
 function terms(options, waits, permits) {
   const all = givenOf(options, waits ? [...GRANT, ...WAIT] : GRANT);
   const signal = checked(all.signal, "signal", "an AbortSignal", isSignal);
@@ -120,14 +123,14 @@ function terms(options, waits, permits) {
   return { numbers: [leaseMs, waitMs, requests, replicas, permits], signal };
 }
 
-/** The options of what is done with work. */
+/** Returns the options of `run` after a check that the work is a function. */
 function worked(options, work) {
   if (typeof work === "function") return options;
   if (typeof options === "function") throw no("options", "the options before the function: run(options, work)");
   throw no("work", "a function");
 }
 
-/** What may be taken, at most so many at once. */
+/** The methods that acquire permits, at most `most` of them at once. */
 const taking = (most) => {
   const some = (permits) => number(permits, "permits", 1, most);
   return {
@@ -146,7 +149,7 @@ const more = (permits) => one(needed(permits, "permits", -INT_MAX, INT_MAX));
 const some = (permits) => one(number(permits, "permits", 1, INT_MAX));
 const total = (permits) => needed(permits, "permits", 0, INT_MAX);
 
-/** How the questions of each class read what they are given. */
+/** Readers of the methods' arguments, one object for each class. */
 export const lock = {
   acquire: (options) => terms(options, true),
   tryAcquire: (options) => terms(options, false),
@@ -183,11 +186,11 @@ export const countDownLatch = {
   trySetCount: (count) => one(needed(count, "count", 1, 9_000_000_000_000_000)),
   countDown: nothing,
   count: nothing,
-  // Nothing is held afterwards.
+  // A wait for a latch has no lease and no replicas, since nothing is held afterwards.
   wait: (options) => terms(given(options, ...WAIT, "signal"), true),
   delete: nothing,
 };
-/** `held` refuses what is no lease. */
+/** Returns the readers of a guard; `held` throws if its argument is not a lease. */
 export const guard = (held) => {
   const write = (lease, options, read, ...known) => {
     const [owner, all] = [held(lease), given(options, "name", ...known)];
@@ -214,7 +217,7 @@ export const lease = {
   },
 };
 
-/** How the makers of each kind read their options. */
+/** Readers of the options of each kind of object. */
 export const made = {
   spinLock(options) {
     const { backoff } = given(options, "backoff");
@@ -263,10 +266,10 @@ export const made = {
 made.nonReentrantFairLock = made.fairLock;
 for (const kind of ["lock", "nonReentrantLock", "fencedLock", "semaphore", "countDownLatch"]) made[kind] = none;
 
-/** The values of a group, texts or bytes, as bytes. */
+/** Returns the values of a group, texts or bytes, as bytes. */
 export function bytes(values) {
   const all = Array.isArray(values) ? Array.from(values, (value) => (isText(value) ? new TextEncoder().encode(value) : value)) : [0];
-  // By its tag, which a value of another realm has too.
+  // The tag also matches a `Uint8Array` of another realm.
   if (all.every((value) => Object.prototype.toString.call(value) === "[object Uint8Array]")) return all;
   throw no("values", `an array of 1 to 1000 items, each a Uint8Array or ${TEXT}`);
 }
@@ -274,11 +277,14 @@ export function bytes(values) {
 /** The options of `connect` beside `url` and `token`. */
 const CLIENT = ["dialect", "allowHttp", "keyLocking", "publish", "wakeups", "requestTimeoutMs", "fetch", "redactNames"];
 
-/** The settings of a client: what the WebAssembly gets, and whether errors leave names out. */
+/**
+ * Returns the settings of a client: the arguments for the WebAssembly, and whether errors omit
+ * names.
+ */
 function settings(all, url, token) {
   const { dialect, allowHttp, keyLocking, publish, wakeups, requestTimeoutMs, fetch, redactNames } = all;
   const place = word(dialect, "dialect", ["upstash", "webdis"]);
-  // A Webdis may ask for none.
+  // A Webdis may have no authentication.
   const secret = place === 1 ? (token ?? "") : text(token, "token");
   const numbers = [
     place,
@@ -292,7 +298,7 @@ function settings(all, url, token) {
   return { module: [url, secret, numbers, carry], redactNames: flag(redactNames, "redactNames") ?? false };
 }
 
-/** What `connect` was given. */
+/** Reads the options of `connect`. */
 export function client(options) {
   if (!isObject(options)) throw no("options", "an object with url and token");
   const all = given(options, "url", "token", ...CLIENT);
@@ -302,11 +308,11 @@ export function client(options) {
   return settings(all, address(text(url, "url"), all), maybeText(token, "token"));
 }
 
-/** Most often it comes from the environment, and is not set there. */
+/** A missing option usually comes from an environment variable that is not set. */
 const missing = (option, what) =>
   new InvalidOptionError(`\`${option}\` is undefined: expected ${what}; is its environment variable set?`, option, what);
 
-/** Says of addresses that people paste what to write instead. */
+/** Rejects addresses of other protocols with advice on the right one. */
 function address(url, { allowHttp }) {
   const scheme = /^\s*([a-z+]+):\/\//i.exec(url)?.[1].toLowerCase();
   if (scheme === "redis" || scheme === "rediss") {
@@ -320,12 +326,12 @@ function address(url, { allowHttp }) {
   return url;
 }
 
-/** The names that gateways' own documentation uses, the first that is there wins. */
+/** The variables' names in the gateways' own documentation; the first that is set wins. */
 const NAMES = { URL: ["UPSTASH_REDIS_REST_URL", "KV_REST_API_URL"], TOKEN: ["UPSTASH_REDIS_REST_TOKEN", "KV_REST_API_TOKEN"] };
 
 /**
- * What `connect.fromEnv` was given: address and token are in an environment, the process's where
- * none is given.
+ * Reads the arguments of `connect.fromEnv`: address and token come from `env`, by default the
+ * process's environment.
  */
 export function clientFromEnv(env, options) {
   const all = given(options, "prefix", ...CLIENT);

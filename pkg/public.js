@@ -1,4 +1,4 @@
-// What every entry exports beside its `connect`.
+// The exports of every entry beside `connect`.
 export {
   BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
   ReentrancyError, NotExecutedError, OutcomeUnknownError, NotSetUpError, ScriptFailedError, StaleTokenError, StartError, WaitTimeoutError,

@@ -1,7 +1,10 @@
 export * from "./index.js";
 
 /**
- * Sets the package up with its WebAssembly module (`edgelatch/edgelatch.wasm`), compiled or as
- * bytes. Call it once, before anything else.
+ * Starts the package's WebAssembly module, `edgelatch/edgelatch.wasm`, which the caller loads. Call
+ * it once, before {@link connect}.
+ *
+ * @param options the module, compiled or as bytes.
+ * @throws {StartError} the module cannot start here.
  */
 export function init(options: { module: WebAssembly.Module | BufferSource }): unknown;

@@ -1,4 +1,4 @@
-// Without the module: the caller brings it, and calls `init` before `connect`.
+// The entry without the module: the caller passes it to `init` before `connect`.
 import { clients } from "./api.js";
 import { StartError } from "./errors.js";
 import { start } from "./start.js";

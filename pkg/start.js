@@ -1,11 +1,11 @@
-// Starts the WebAssembly module when the first client is made, and not at import: an import never
-// fails, fetches or compiles anything.
+// Starts the WebAssembly module at the first `connect`, not at import: an import never fails,
+// fetches or compiles.
 import { StartError } from "./errors.js";
 import { initSync } from "./wasm/edgelatch.js";
 
 let isStarted = false;
 
-/** Starts the module that `load` returns, compiled or as bytes, unless one has been started. */
+/** Starts the module that `load` returns, compiled or as bytes, unless a module is running. */
 export function start(load) {
   if (isStarted) return;
   try {

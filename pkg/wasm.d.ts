@@ -1,6 +1,6 @@
 /**
- * The package's WebAssembly module, where a runtime or a bundler imports it compiled: for {@link
- * init} of `edgelatch/slim`.
+ * The package's WebAssembly module, for {@link init} of `edgelatch/slim`, in runtimes and bundlers
+ * that import a module compiled.
  */
 declare const module: WebAssembly.Module;
 export default module;

@@ -1,4 +1,5 @@
-// Workers import the module compiled: they may not compile bytes in a request.
+// The entry for Workers, which import the module compiled: they must not compile bytes in a
+// request.
 import module from "./wasm/edgelatch_bg.wasm";
 import { clients } from "./api.js";
 

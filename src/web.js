@@ -1,32 +1,33 @@
-// What a JavaScript runtime lends: timers, entropy, requests. Everything that is waited for is an
-// object that says whether it is over, and wakes who waits.
+// Timers, entropy and requests of a JavaScript runtime. Each function that starts an operation
+// returns a `Pending`, whose `over` says whether the operation has ended; `wake` is called at its
+// end.
 
-/** What can go wrong on the way: places in `FAILURES` in src/transport/host_fetch.rs. */
+/** Failures of a request: indices in `FAILURES` in src/transport/host_fetch.rs. */
 const [NOT_SENT, BROKEN, REDIRECTED, GARBLED, TOO_LARGE] = [0, 1, 2, 3, 4];
 
-/** What this runs in: places in `STREAMS` there. */
+/** Kinds of runtimes: indices in `STREAMS` in src/transport/host_fetch.rs. */
 const [PROGRAM, WORKER, PAGE, OLD_PAGE] = [0, 1, 2, 3];
 
 /**
- * How many streams all pages of an origin may have open at one gateway. A browser has six
- * connections of HTTP/1.1 for a host, and whatever else a page asks there wants some.
+ * The number of streams that all pages of an origin may have open at one gateway. A browser has six
+ * HTTP/1.1 connections for a host, and the page's other requests need some of them.
  */
 const PLACES = 2;
 
 export function runtime() {
   const { userAgent = "", locks } = globalThis.navigator ?? {};
   if (userAgent === "Cloudflare-Workers") return WORKER;
-  // Workers of pages have a location too.
+  // Workers of pages also have a location.
   if (!("location" in globalThis) || userAgent.startsWith("Deno")) return PROGRAM;
   return locks ? PAGE : OLD_PAGE;
 }
 
-/** Whether this is a program that ends by itself once nothing is left to wait for. */
+/** Whether the runtime is a program that ends once nothing is pending. */
 export const isProgram = runtime() === PROGRAM;
 
 /**
- * Whether timers keep a program running: yes, unless the embedder keeps it running while calls are
- * pending (pkg/api.js).
+ * Whether timers keep a program running. The npm package turns this off, since it keeps the program
+ * running while calls are pending (pkg/api.js).
  */
 let timersKeepRunning = true;
 
@@ -47,10 +48,10 @@ class Pending {
     this.#wake?.();
   }
 
-  /** Nobody wants what comes of it any more. */
+  /** Cancels the operation; its result is not reported. */
   quit() {
     this.#wake = undefined;
-    // Outside of the request that it belongs to, a Worker's runtime refuses.
+    // A Worker's runtime throws if this runs outside of the request that created the operation.
     try {
       this.giveUp?.();
     } catch {}
@@ -68,8 +69,8 @@ export function sleep(ms, wake) {
 }
 
 /**
- * Hears a signal that is aborted; one that cannot be read (a Worker's, of another request) counts
- * as such, by what it throws.
+ * Waits for a signal to abort. A signal that cannot be read (in a Worker, one of another request)
+ * counts as aborted, with the thrown value as the reason.
  */
 export function heed(signal, wake) {
   const heard = () => wake?.();
@@ -85,7 +86,7 @@ export function heed(signal, wake) {
     },
     quit() {
       wake = undefined;
-      // Nothing is left behind on a signal that may live for long.
+      // The signal may live for long, so the listener is removed.
       try {
         signal.removeEventListener("abort", heard);
       } catch {}
@@ -99,7 +100,7 @@ export function heed(signal, wake) {
   }
 }
 
-/** Fills these bytes from a cryptographic source; false when there is none. */
+/** Fills the bytes from a cryptographic source; returns false if there is none. */
 export function fill(bytes) {
   try {
     crypto.getRandomValues(bytes);
@@ -110,22 +111,23 @@ export function fill(bytes) {
 }
 
 /**
- * Carries one request, by this fetch function or by the runtime's. It is over when the body is
- * there, of so many bytes at the most; where a stream is accepted, with the head of the answer.
+ * Sends one request with the given fetch function or the runtime's. It ends when the body is
+ * complete, at most `most` bytes; with `accept`, which requests a stream, it ends with the head of
+ * the response.
  */
 export function send(fetch, url, authorization, type, token, accept, body, most, wake) {
   const pending = new Pending(wake);
   const headers = { authorization, "content-type": type, "upstash-sync-token": token, accept };
   for (const name in headers) if (headers[name] === undefined) delete headers[name];
   carry(pending, fetch, url, { method: "POST", headers, body, redirect: "manual" }, accept ? 0 : most).then((result) => {
-    // What is whole has nothing left to be given up.
+    // A complete response leaves nothing to cancel.
     if (result.bytes) pending.giveUp = undefined;
     pending.end(result);
   });
   return pending;
 }
 
-/** Reads the next piece of a body; there are no bytes at its end. */
+/** Reads the next chunk of a body; at the end of the body the result has no bytes. */
 export function read({ reader }, most, wake) {
   const pending = new Pending(wake);
   piece(reader, most).then((part) => pending.end(part));
@@ -134,8 +136,8 @@ export function read({ reader }, most, wake) {
 
 async function carry(pending, fetch, url, init, most) {
   const abort = new AbortController();
-  // The URL of a stream contains the lock's name, and so does what some runtimes say of a failure:
-  // see `redactNames`.
+  // A stream's URL contains the lock's name, and some runtimes include the URL in their errors, so
+  // a stream's error is not kept: see `redactNames`.
   const failed = (error, failure) => {
     if (most && !abort.signal.aborted) networkErrors.set(new URL(url).host, error);
     return { failure };
@@ -150,13 +152,13 @@ async function carry(pending, fetch, url, init, most) {
     pending.giveUp = stop;
     init.signal = abort.signal;
     const options = { cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer" };
-    // Runtimes without these options throw at them; they are in no need of them either.
+    // Runtimes without these options throw at them, and do not need them.
     const known = globalThis.Request?.prototype ?? {};
     for (const option in options) if (option in known) init[option] = options[option];
     if (!most && runtime() >= PAGE && !(await hasPlace(new URL(url).host, abort.signal))) return { failure: NOT_SENT };
     answer = fetch ? fetch(url, init) : globalThis.fetch(url, init);
   } catch (error) {
-    // A fetch that throws at once has not begun.
+    // A fetch function that throws synchronously has sent nothing.
     return failed(error, NOT_SENT);
   }
   try {
@@ -165,19 +167,18 @@ async function carry(pending, fetch, url, init, most) {
     return failed(error, hasNotConnected(error) ? NOT_SENT : BROKEN);
   }
   if (networkErrors.size) networkErrors.delete(new URL(url).host);
-  // What a fetch function gives is taken for what it shows itself to be: it may be the caller's
-  // own.
+  // The fetch function may be the caller's own, so each property of its response is checked.
   try {
     const status = Number.isInteger(answer.status) ? answer.status : 0;
-    // A redirection that is not followed is shown as what it is, or by browsers as status 0.
+    // A redirection that is not followed has its own status, or status 0 in browsers.
     if (status <= 0 || (status >= 300 && status < 400)) return { failure: REDIRECTED };
     const told = answer.headers.get("upstash-sync-token");
     const rest = status < 400 ? undefined : restOf(answer.headers);
     const reader = answer.body?.getReader();
     pending.giveUp = () => {
       stop();
-      // Deno leaves a connection open that is aborted at the moment when something comes; a
-      // caller's own fetch may not heed it at all.
+      // Deno leaves a connection open if it is aborted at the moment when a chunk arrives, and a
+      // caller's own fetch function may ignore the signal.
       reader?.cancel().catch(() => {});
     };
     if (abort.signal.aborted) pending.giveUp();
@@ -197,15 +198,21 @@ export const networkErrors = new Map();
 const timedOut = () => new DOMException("the gateway sent no response within the request timeout", "TimeoutError");
 
 /**
- * Codes of Node and Bun for a connection that was not made: no address, nobody there, a certificate
- * that is not accepted.
+ * Error codes of Node and Bun for a connection that was not established: no address, no listener,
+ * or a certificate that is not accepted.
  */
 const NOT_CONNECTED =
   /^(ECONNREFUSED|ConnectionRefused|FailedToOpenSocket|ENOTFOUND|EAI_\w+|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS_CERT_ALTNAME_INVALID|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_\w+)$/;
-/** The same in words: Deno, Node for ports that no browser would ask either, and Bun. */
+/**
+ * Messages for a connection that was not established: of Deno, of Node for ports that browsers
+ * block too, and of Bun.
+ */
 const SAID_NOT_CONNECTED = /client error \(Connect\)|^bad port$|ports? \d+ (is|are) blocked|TLS handshake failed/;
 
-/** Whether the request certainly did not leave, by an error of `fetch`: browsers do not tell. */
+/**
+ * Returns whether an error of `fetch` proves that the request was not sent. Errors of browsers
+ * never do.
+ */
 function hasNotConnected(error) {
   try {
     const { code = "", syscall, message = "", errors } = error.cause ?? error;
@@ -217,8 +224,8 @@ function hasNotConnected(error) {
 }
 
 /**
- * For how many seconds the gateway wants to be left alone: it names a number, or a time by its own
- * clock.
+ * Returns the seconds for which the gateway requests no further requests: `Retry-After` is a
+ * number, or a time by the gateway's own clock.
  */
 function restOf(headers) {
   const told = headers.get("retry-after");
@@ -227,8 +234,8 @@ function restOf(headers) {
 }
 
 /**
- * Takes a place for a stream until it is given up, if one is free: what browsers call a lock, which
- * all pages of an origin share.
+ * Acquires one of the origin's `PLACES` for a stream, if one is free, until the signal aborts: a
+ * browser lock (`navigator.locks`), which all pages of an origin share.
  */
 async function hasPlace(host, signal) {
   for (let number = 0; number < PLACES; number++) {
@@ -262,7 +269,9 @@ function joined(first, second) {
   return bytes;
 }
 
-/** Also of another realm, such as that of a test environment. */
+/**
+ * Whether the value is a `Uint8Array`, also of another realm, such as that of a test environment.
+ */
 const isBytes = (value) => Object.prototype.toString.call(value) === "[object Uint8Array]";
 
 async function piece(reader, most) {
@@ -271,7 +280,7 @@ async function piece(reader, most) {
     const { done, value } = await reader.read();
     if (done) return {};
     if (!isBytes(value)) return { failure: BROKEN };
-    // Looked at before it is copied: it may be of any length.
+    // The length is checked before the chunk is copied: a chunk may have any length.
     return value.length > most ? { failure: TOO_LARGE } : { bytes: value };
   } catch {
     return { failure: BROKEN };

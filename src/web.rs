@@ -1,5 +1,5 @@
-//! What is waited for inside a JavaScript runtime. The work is done by `web.js`, since whatever
-//! crosses the border costs bytes and time; on this side there is one future for all of it.
+//! A future for operations of a JavaScript runtime. `web.js` does the work, since each call across
+//! the border costs bytes and time; on this side there is one future for all of it.
 
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -13,32 +13,32 @@ use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen(module = "/src/web.js")]
 extern "C" {
-    /// Something that is under way, or over.
+    /// An operation that is pending or has ended.
     pub(crate) type Pending;
     #[wasm_bindgen(method, getter)]
     fn over(this: &Pending) -> bool;
     #[wasm_bindgen(method)]
     fn quit(this: &Pending);
 
-    /// What went wrong with a request, if something did.
+    /// The failure of a request, if it failed.
     #[wasm_bindgen(method, getter)]
     pub(crate) fn failure(this: &Pending) -> Option<u32>;
     #[wasm_bindgen(method, getter)]
     pub(crate) fn status(this: &Pending) -> u16;
     #[wasm_bindgen(method, getter)]
     pub(crate) fn token(this: &Pending) -> Option<String>;
-    /// For how many seconds the gateway wants to be left alone, if it says so.
+    /// The seconds of the gateway's `Retry-After`, if it sent one.
     #[wasm_bindgen(method, getter)]
     pub(crate) fn rest(this: &Pending) -> Option<u32>;
     #[wasm_bindgen(method, getter)]
     pub(crate) fn bytes(this: &Pending) -> Option<Vec<u8>>;
-    /// Why a signal was aborted.
+    /// The reason of an aborted signal.
     #[wasm_bindgen(method, getter)]
     pub(crate) fn reason(this: &Pending) -> JsValue;
 
     pub(crate) fn sleep(ms: f64, wake: &Wake) -> Pending;
     pub(crate) fn fill(bytes: &mut [u8]) -> bool;
-    /// What this runs in.
+    /// The kind of runtime.
     pub(crate) fn runtime() -> u32;
     pub(crate) fn send(
         fetch: Option<&Function>,
@@ -55,10 +55,10 @@ extern "C" {
     pub(crate) fn heed(signal: &JsValue, wake: &Wake) -> Pending;
 }
 
-/// What JavaScript calls when something is over.
+/// The function that JavaScript calls when an operation has ended.
 pub(crate) type Wake = Closure<dyn FnMut()>;
 
-/// Ends when something is over. Dropped earlier, it is given up.
+/// A future that ends when the operation has. Dropping it cancels the operation.
 pub(crate) struct Awaited {
     pending: Pending,
     waker: Rc<RefCell<Option<Waker>>>,
@@ -77,7 +77,7 @@ impl Awaited {
         Self { pending: begin(&wake), waker, _wake: wake }
     }
 
-    /// What came of it.
+    /// The result of the operation.
     pub(crate) const fn result(&self) -> &Pending {
         &self.pending
     }
@@ -95,7 +95,7 @@ impl Future for Awaited {
     }
 }
 
-/// What comes of it later wakes nobody.
+/// A later end of the operation wakes no task.
 impl Drop for Awaited {
     fn drop(&mut self) {
         self.pending.quit();

@@ -1,4 +1,7 @@
-/** Asks the Worker; throws what it says when it refuses. */
+/**
+ * Sends a request to the Worker and returns its response; throws the Worker's message if it
+ * refuses.
+ */
 export async function ask(address, options) {
   const response = await fetch(address, options);
   const body = await response.json();

@@ -1,36 +1,32 @@
-/**
- * One contender, as the page knows it: the stream of its life, and what has become of it. No
- * drawing here.
- */
+/** One contender on the page: its event stream and its state. Nothing here draws. */
 
 /**
  * States: `ready`, `waiting`, `holding`, `released`; `killed` (its lease still runs), `expired`
- * (killed, and the lease ran out); `lost` (the lease ended under a living holder), `left` (it gave
- * up waiting), `failed`.
+ * (killed, and the lease has expired); `lost` (the lease ended while the holder lived), `left` (it
+ * stopped waiting), `failed`.
  */
 export class Contender {
   state = "ready";
-  /** All moments are milliseconds of the Worker's clock. */
+  /** All times are milliseconds of the Worker's clock. */
   waitFrom = null;
   /**
-   * What it held, one after the other: `from`, `to` (null as long as it holds it) and `as`, which
-   * is `alone` or `shared`.
+   * Its holds in order: `from`, `to` (null while it lasts) and `as`, which is `alone` or `shared`.
    */
   holds = [];
   leaseEnd = null;
   renewals = [];
   killedAt = null;
-  /** Resolves when a killed one's lease has run out. */
+  /** Resolves when the lease of a killed contender has expired. */
   death = null;
   token = null;
-  /** Its place in the queue, from 1, and when it was there. */
+  /** Its place in the queue, from 1, and the time at which it joined. */
   queued = null;
-  /** What was left to count when it had counted, and when. */
+  /** The count after its count-down, and the time. */
   counted = null;
   /** The outcome of the write after its death: `{ at, accepted, newest }`. */
   lateWrite = null;
   failure = null;
-  /** When it was over without a release. */
+  /** The time at which it ended without a release. */
   endedAt = null;
   #query;
   #connection = new AbortController();
@@ -50,7 +46,7 @@ export class Contender {
     return this.state === "killed" || this.state === "expired";
   }
 
-  /** What it holds or held last, or null. */
+  /** The present or last hold, or null. */
   get hold() {
     return this.holds.at(-1) ?? null;
   }
@@ -59,14 +55,14 @@ export class Contender {
     return this.state === "holding" && this.hold.to === null;
   }
 
-  /** When its right to the lock ended, or null as long as it has it. */
+  /** The time at which its right to the lock ended, or null while it lasts. */
   get holdEnd() {
     return this.wasKilled ? this.leaseEnd : this.hold.to;
   }
 
   /**
-   * Asks the Worker and hands on each event of the answer, until the stream ends or the contender
-   * is killed.
+   * Sends the request and passes on each event of the response, until the stream ends or the
+   * contender is killed.
    */
   async live(onEvent) {
     try {
@@ -83,7 +79,7 @@ export class Contender {
     }
   }
 
-  /** Cuts the connection. The Worker stops where it stands. */
+  /** Cuts the connection. The Worker stops at once. */
   kill(now) {
     this.#connection.abort();
     this.state = "killed";
@@ -91,7 +87,7 @@ export class Contender {
     this.#stop(now);
   }
 
-  /** Takes one event of the Worker into account. */
+  /** Applies one event of the Worker. */
   take({ event, at, ...details }) {
     switch (event) {
       case "waiting":
@@ -141,7 +137,7 @@ export class Contender {
   }
 }
 
-/** The JSON lines of a stream. Empty lines only show that the connection is alive. */
+/** Yields the JSON lines of a stream. Empty lines only keep the connection alive. */
 async function* lines(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -11,7 +11,7 @@ const choices = [...document.querySelectorAll("input[type=radio]")];
 const chosen = (name) => choices.find((input) => input.name === name && input.checked).value;
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** How often the drawing moves when the user asked for little motion. */
+/** The interval of redraws in milliseconds if the user prefers reduced motion. */
 const CALM_MS = 500;
 
 let run;
@@ -20,7 +20,7 @@ let timeline;
 function prepare() {
   const kind = chosen("kind");
   run = kind === "lock" ? new LockRun(Number(chosen("contenders"))) : new Run(kind);
-  // What is said of some kinds only names them.
+  // Parts of the page that belong to some kinds only.
   for (const part of document.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(kind);
   timeline = new Timeline(run);
   run.addEventListener("note", ({ detail }) => log(detail));
@@ -31,7 +31,7 @@ function prepare() {
 
 async function start() {
   if (isRunning()) return;
-  // A run lives once; the one on the page may already be over.
+  // A run starts only once; the one on the page may be over.
   if (run.started) prepare();
   clearLog();
   const over = run.start();
@@ -43,7 +43,7 @@ async function start() {
   draw();
 }
 
-/** Until Redis was asked what it saw. */
+/** Whether the run is under way, up to the arrival of Redis' verdict. */
 function isRunning() {
   return run.started && run.verdict === null;
 }
@@ -90,7 +90,7 @@ function drawLockFacts() {
   setText(get("fact-token"), newestToken > 0 ? tokenText(newestToken) : "none yet");
 }
 
-/** What Redis saw of the whole run. */
+/** Draws what Redis recorded of the whole run. */
 function drawFinding() {
   const { verdict } = run;
   const finding = get("finding");
@@ -98,7 +98,7 @@ function drawFinding() {
   setText(finding, verdict?.sentence ?? (run.started ? "Redis looks on." : "Redis will say at the end what it saw."));
 }
 
-/** What became of the last write of a dead holder. */
+/** Draws the outcome of the last write of a dead holder. */
 function drawVerdict() {
   const panel = get("verdict");
   const last = run.contenders.filter(({ lateWrite }) => lateWrite).sort((a, b) => b.lateWrite.at - a.lateWrite.at)[0];
@@ -140,7 +140,7 @@ for (const input of choices) {
     prepare();
   });
 }
-// Whoever looks back in the timeline wants to stay there.
+// A user who looks back in the timeline wants to stay there.
 for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
   get("scroller").addEventListener(kind, ({ target }) => {
     if (!(target instanceof HTMLButtonElement)) timeline.follow = false;

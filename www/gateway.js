@@ -1,14 +1,14 @@
 /**
- * The page's own way to the gateway: by a token that opens the names of one run for minutes, and
- * nothing else.
+ * The page's direct access to the gateway, with a token for the names of one run that lasts for
+ * minutes.
  */
 
 import { ask } from "./ask.js";
 
-/** So long before its end a token is not begun with any more: longer than a request takes. */
+/** How long before its end a token is no longer used: longer than a request takes. */
 const MARGIN_MS = 30_000;
 
-/** What the page asks Redis about one run, past the Worker. */
+/** The page's requests to Redis about one run, without the Worker. */
 export class Gateway {
   #run;
   #lock = null;
@@ -18,17 +18,20 @@ export class Gateway {
     this.#run = run;
   }
 
-  /** What Redis says of the run's lock now. */
+  /** Returns the state of the run's lock in Redis. */
   async inspect() {
     return (await this.#open()).inspect();
   }
 
-  /** The lock, by a token that lasts; a client keeps the one that it was made with. */
+  /**
+   * Returns the lock, with a token that is still valid; a client keeps the token that it was
+   * created with.
+   */
   async #open() {
     if (Date.now() < this.#until) return this.#lock;
     const asked = Date.now();
     const { url, token, livesMs, key } = await ask(`/api/token?run=${this.#run}`, { method: "POST" });
-    // Loaded when it is wanted: the page is there before it.
+    // Loaded on first use, so that the page appears before it.
     const { connect } = await import("./edgelatch/index.js");
     this.#lock = connect({ url, token }).lock(key);
     this.#until = asked + livesMs - MARGIN_MS;

@@ -1,20 +1,20 @@
 /**
- * Who comes in a round of each kind. The page and the Worker read it: one asks, the other knows how
- * many to expect.
+ * The contenders in a round of each kind. The page uses them for its requests, the Worker for the
+ * number to expect.
  */
 
-/** Permits that there are. */
+/** The number of permits. */
 export const PERMITS = 2;
 
-/** How often the latch wants to be counted down. */
+/** The count of the latch. */
 export const COUNTS = 3;
 
-/** Covers the turns of all the others in a round, a few of them killed. */
+/** Covers the turns of all other contenders in a round, a few of them killed. */
 export const WAIT_MS = 60_000;
 
 /**
- * `delay` and `hold` are parts of the time for which one holds; `after` is what the witness has to
- * see before somebody comes.
+ * `delay` and `hold` are fractions of the time of a hold; `after` is the count that the witness
+ * must show before the contender starts.
  */
 const CASTS = {
   lock: (count) => Array.from({ length: count }, (_, index) => ({ name: `Worker ${index + 1}`, role: "alone" })),
@@ -41,20 +41,17 @@ const CASTS = {
 
 export const KINDS = Object.keys(CASTS);
 
-/**
- * How many come for the lock, unless somebody chose another number. The other kinds have a cast of
- * their own.
- */
+/** The default number of contenders for the lock. The other kinds have fixed numbers. */
 const COUNT = 4;
 
-/** The cast of a kind: the `name` and `role` of each, and when it comes. */
+/** Returns the contenders of a kind: the `name` and `role` of each, and when it starts. */
 export function castOf(kind, count = COUNT) {
   return CASTS[kind](count);
 }
 
 /**
- * The same as requests of one run: `name`, and the `query` that lets the Worker contend in its
- * place.
+ * Returns the requests of one run: for each contender its `name`, and the `query` with which the
+ * Worker contends for it.
  */
 export function requestsOf(kind, { run, holdMs, leaseMs, count }) {
   return castOf(kind, count).map(({ name, role, delay = 0, hold = 1, after = ["joined", 0] }, index) => {

@@ -1,4 +1,4 @@
-/** A run for the lock, in which holders can be killed and come back from the dead. */
+/** A run of the lock, in which the user can kill holders, and a killed holder can write late. */
 
 import { ask } from "./ask.js";
 import { Gateway } from "./gateway.js";
@@ -6,10 +6,16 @@ import { Run } from "./run.js";
 import { tokenText } from "./words.js";
 
 const HOLD_MS = 4_000;
-/** Shorter than the hold, so that a lease is renewed, and soon over when its holder is dead. */
+/**
+ * Shorter than the hold, so that a lease is renewed, and short enough to expire soon after its
+ * holder was killed.
+ */
 const LEASE_MS = 3_000;
 
-/** How often Redis is asked for the rest of a dead holder's lease. */
+/**
+ * The interval in milliseconds at which the page reads the rest of a dead holder's lease from
+ * Redis.
+ */
 const LOOK_MS = 400;
 
 export class LockRun extends Run {
@@ -29,7 +35,7 @@ export class LockRun extends Run {
     return Math.max(0, ...this.contenders.map(({ token }) => token ?? 0));
   }
 
-  /** A holder can be killed, and a dead one can write once when that shows something. */
+  /** A holder can be killed; a dead one can write once, when the outcome shows something. */
   actionOn(one) {
     if (one.isInside) return { kind: "kill", text: "Kill", spoken: `Kill ${one.name}`, isReady: true, act: () => this.#kill(one) };
     if (!one.wasKilled) return null;
@@ -44,7 +50,7 @@ export class LockRun extends Run {
     else super.tell(one, event);
   }
 
-  /** Read from what was seen and not from what should be. */
+  /** Logs the observed result, not the expected one. */
   conclude() {
     const held = this.served;
     const pairs = held.slice(1).map((one, index) => [held[index], one]);
@@ -55,7 +61,7 @@ export class LockRun extends Run {
     this.note(`Over: ${held.length} holds, ${exclusive}, ${rising}.`, isExclusive && isRising ? "good" : "bad");
   }
 
-  /** Cuts a holder off, and watches its lease run out. */
+  /** Cuts a holder's connection, and watches its lease expire. */
   #kill(one) {
     one.kill(this.now());
     this.note(`You killed ${one.name}. Nobody releases its lock: the lease has to run out.`, "bad");
@@ -67,7 +73,7 @@ export class LockRun extends Run {
     return this.newestWritten > one.token || (this.endedAt !== null && one.state === "expired");
   }
 
-  /** Lets a dead holder write with its old token, as if it had only been frozen. */
+  /** Has a dead holder write with its old token, as if it had only been frozen. */
   async #writeLate(one) {
     const query = new URLSearchParams({ run: this.name, token: one.token, value: `worker-${one.number}` });
     try {
@@ -92,7 +98,7 @@ export class LockRun extends Run {
     this.note(`${one.name} took over from the dead ${last.name}, ${seconds} s after the kill. ${token}`, "good");
   }
 
-  /** Asks Redis for the rest of a dead holder's lease until it is gone. */
+  /** Reads the rest of a dead holder's lease from Redis until the lease is gone. */
   async #watch(one) {
     while (one.state === "killed") {
       const asked = this.now();
@@ -100,13 +106,14 @@ export class LockRun extends Run {
       const isGone = lock === null ? this.now() >= one.leaseEnd : !lock.locked || lock.lastToken !== one.token;
       if (one.state !== "killed") return;
       if (isGone && asked < one.leaseEnd - LOOK_MS) {
-        // Gone before its time: the release was already on its way when the connection was cut.
+        // Gone before its time: the release was in flight when the connection was cut.
         one.state = "released";
         this.note(`${one.name} had released just before.`);
       } else if (isGone) {
         this.#expire(one);
       } else {
-        // Counted from the asking, so that the lease never looks longer than it is.
+        // Counted from the sending of the request, so that the page never shows the lease longer
+        // than it is.
         if (lock !== null) one.leaseEnd = asked + lock.remainingMs;
         await new Promise((done) => setTimeout(done, Math.min(LOOK_MS, Math.max(20, one.leaseEnd - this.now()))));
       }

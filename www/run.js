@@ -1,4 +1,4 @@
-/** One run: contenders for one thing, and what follows from it. No drawing here. */
+/** One run: contenders for one object, and the conclusions. Nothing here draws. */
 
 import { ask } from "./ask.js";
 import { Contender } from "./contender.js";
@@ -15,12 +15,12 @@ const HOLD_MS = 2_000;
 export class Run extends EventTarget {
   name = randomName();
   started = false;
-  /** The moment when the last contender was done. */
+  /** The time at which the last contender ended. */
   endedAt = null;
-  /** What Redis saw: `isKept` and a `sentence`; null as long as nobody has asked. */
+  /** The verdict of Redis: `isKept` and a `sentence`; null until it has arrived. */
   verdict = null;
   /**
-   * The Worker's clock minus ours. Each event bounds it from below; the quickest one is the
+   * The Worker's clock minus the page's. Each event is a lower bound, and the largest is the
    * closest.
    */
   #clock = null;
@@ -33,33 +33,33 @@ export class Run extends EventTarget {
     this.contenders = requests.map((request, index) => new Contender(index + 1, request));
   }
 
-  /** Now, on the Worker's clock. */
+  /** Returns the present time on the Worker's clock. */
   now() {
     return Date.now() + (this.#clock ?? 0);
   }
 
-  /** When the first contender was there, or null. */
+  /** The time at which the first contender started, or null. */
   get startedAt() {
     const starts = this.contenders.flatMap(({ waitFrom, hold }) => waitFrom ?? hold?.from ?? []);
     return starts.length > 0 ? Math.min(...starts) : null;
   }
 
-  /** Who hold something now. */
+  /** The contenders that hold something now. */
   get inside() {
     return this.contenders.filter(({ isInside }) => isInside);
   }
 
-  /** Those who have held something, in the order in which they got it. */
+  /** The contenders that have held something, in the order of their grants. */
   get served() {
     return this.contenders.filter(({ hold }) => hold !== null).sort((a, b) => a.holds[0].from - b.holds[0].from);
   }
 
-  /** When the latch was counted down to nothing, or null. */
+  /** The time at which the latch's count reached 0, or null. */
   get openedAt() {
     return this.contenders.find(({ counted }) => counted?.left === 0)?.counted.at ?? null;
   }
 
-  /** Lets all contenders live at once, to the end of the last, and asks Redis what it saw. */
+  /** Runs all contenders at once, until the last has ended, and requests Redis' verdict. */
   async start() {
     this.started = true;
     this.note(this.words.start(this));
@@ -72,20 +72,20 @@ export class Run extends EventTarget {
   }
 
   /**
-   * What can be done with a contender now: `kind`, `text`, `spoken`, `isReady` and `act()`; null
-   * for nothing.
+   * The action that is possible on a contender now: `kind`, `text`, `spoken`, `isReady` and
+   * `act()`; null for none.
    */
   actionOn() {
     return null;
   }
 
-  /** Says of an event what is to be said in the log. */
+  /** Writes the words for an event to the log. */
   tell(one, event) {
     const said = this.words[event]?.(one, this);
     if (said) this.note(said, event === "held" ? "good" : "plain");
   }
 
-  /** Says what this run has shown. */
+  /** Writes the conclusion of the run to the log. */
   conclude() {}
 
   note(text, tone = "plain") {
@@ -99,7 +99,7 @@ export class Run extends EventTarget {
 
   #take(one, event) {
     if (event.at !== undefined) this.#clock = Math.max(this.#clock ?? -Infinity, event.at - Date.now());
-    // What failed on our side has no moment of the Worker's.
+    // A failure on the page's side has no time of the Worker's clock.
     one.take({ at: this.now(), ...event });
     if (event.event === "lost") this.note(`${one.name} lost its lease and stopped.`, "bad");
     else if (event.event === "error") this.note(`${one.name} failed: ${one.failure}`, "bad");

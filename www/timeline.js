@@ -5,13 +5,13 @@
 
 import { describe, secondsText, tokenParts } from "./words.js";
 
-/** Room ahead of now, in which the rest of a lease can be seen. */
+/** The seconds after the present that are drawn, so that the rest of a lease is visible. */
 const AHEAD_SECONDS = 3.5;
 
-/** Room after the end of a run that is over. */
+/** The seconds after the end of a finished run that are drawn. */
 const AFTER_SECONDS = 0.5;
 
-/** What the axis shows of itself where there is room. */
+/** The seconds that the axis shows if there is room. */
 const AXIS_SECONDS = 40;
 
 const AXIS_STEP_SECONDS = 2;
@@ -120,8 +120,8 @@ export class Timeline {
   }
 
   /**
-   * The rest of the lease: ahead of a living holder, behind the death of a killed one, nothing
-   * after a release.
+   * Draws the rest of the lease: ahead of a living holder, behind the death of a killed one,
+   * nothing after a release.
    */
   #drawLease(lane, now) {
     const { contender } = lane;
@@ -149,7 +149,7 @@ export class Timeline {
 
   #bar(lane, kind, from, to, key = kind) {
     const bar = this.#part(lane, key, `bar ${kind}`);
-    // The moments themselves, for whoever checks the drawing.
+    // The exact times, for tests of the drawing.
     bar.dataset.from = from;
     bar.dataset.to = to;
     bar.style.setProperty("--from", this.#seconds(from));
@@ -168,7 +168,7 @@ export class Timeline {
     if (!found) {
       found = part(classes);
       lane.parts.set(key, found);
-      // The text of a bar is a child of its own: the style sheet shows it where it fits whole.
+      // The text of a bar is a child element: the style sheet shows it only if it fits.
       if (classes.startsWith("bar")) found.append(document.createElement("span"));
       lane.track.append(found);
     }
@@ -185,7 +185,7 @@ export class Timeline {
   }
 }
 
-/** Leaves the text alone when it is the same, so that a selection in it stays. */
+/** Sets the text of an element, unless it is equal, so that a selection in it stays. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

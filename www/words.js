@@ -1,13 +1,13 @@
-/** What the page says of contenders of each kind. */
+/** The texts of the page about contenders of each kind. */
 
 const ORDINALS = ["first", "second", "third", "fourth", "fifth"];
 
 const PLAIN = {
-  /** In the head of a lane, while waiting, inside, and afterwards. */
+  /** For the head of a lane: while waiting, while holding, and afterwards. */
   waits: () => "Waiting",
   holds: () => "Inside",
   done: () => "Done",
-  /** On the bar of a hold. */
+  /** For the bar of a hold. */
   bar: () => "",
 };
 
@@ -65,12 +65,14 @@ const WORDS = {
   },
 };
 
-/** The words of a kind: functions of a contender (of a bar: and of its hold) and the run. */
+/**
+ * Returns the texts of a kind: functions of a contender (for a bar, also of its hold) and the run.
+ */
 export function wordsOf(kind) {
   return { ...PLAIN, ...WORDS[kind] };
 }
 
-/** What is said in the head of a lane. */
+/** Returns the text for the head of a lane. */
 export function describe(one, run, now) {
   const left = secondsText(Math.max(0, (one.leaseEnd ?? 0) - now));
   switch (one.state) {
@@ -96,19 +98,19 @@ export function describe(one, run, now) {
 }
 
 /**
- * Digits of a token that there is room for everywhere. It counts microseconds: these differ for a
- * quarter of an hour.
+ * The number of a token's last digits that fit everywhere. Tokens count microseconds, so these
+ * digits differ for a quarter of an hour.
  */
 const TOKEN_END_DIGITS = 9;
 
-/** A token as text, cut in front of the digits that there is room for everywhere. */
+/** Returns a token as two texts: the leading digits, and the last ones, which fit everywhere. */
 export function tokenParts(token) {
   if (token === null) return ["", ""];
   const digits = String(token);
   return [`${tokenText(digits.slice(0, -TOKEN_END_DIGITS))}\u202f`, tokenText(digits.slice(-TOKEN_END_DIGITS))];
 }
 
-/** A token in groups of three digits. */
+/** Returns a token in groups of three digits. */
 export function tokenText(token) {
   return String(token).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }

@@ -1,9 +1,9 @@
 /**
- * The demo's Worker. Files of `www/` are served by the platform; everything below `/api/` comes
- * here.
+ * The demo's Worker. The platform serves the files of `www/`; this Worker serves every path below
+ * `/api/`.
  *
- * Each request makes its own client with `connect.fromEnv(env)`: a client holds configuration and
- * nothing else, so that costs nothing and needs no state at module level.
+ * Each request creates its own client with `connect.fromEnv(env)`: a client holds only
+ * configuration, so that costs nothing and needs no state at module level.
  */
 
 import { contend } from "./api/contend.js";

@@ -31,12 +31,12 @@ impl fmt::Debug for Lock {
 }
 
 impl Lock {
-    /// Its name; of several, the first.
+    /// Returns the lock's name; of several locks, the first.
     pub fn name(&self) -> &LockName {
         self.inner.name()
     }
 
-    /// See [`client::Lock::try_acquire`].
+    /// Acquires the lock if it is free; see [`client::Lock::try_acquire`].
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
@@ -44,7 +44,7 @@ impl Lock {
         self.try_acquire_with(AcquireOptions::new())
     }
 
-    /// See [`client::Lock::try_acquire_with`].
+    /// Acquires the lock if it is free, with options; see [`client::Lock::try_acquire_with`].
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
@@ -53,7 +53,7 @@ impl Lock {
         Ok(lease.map(|inner| Lease { inner, on: self.on.clone() }))
     }
 
-    /// See [`client::Lock::acquire`].
+    /// Waits for the lock and acquires it; see [`client::Lock::acquire`].
     ///
     /// # Errors
     /// [`AcquireError`].
@@ -61,7 +61,7 @@ impl Lock {
         self.acquire_with(AcquireOptions::new())
     }
 
-    /// See [`client::Lock::acquire_with`].
+    /// Waits for the lock and acquires it, with options; see [`client::Lock::acquire_with`].
     ///
     /// # Errors
     /// [`AcquireError`].
@@ -70,19 +70,19 @@ impl Lock {
         Ok(Lease { inner, on: self.on.clone() })
     }
 
-    /// Acquires, does `work`, renews beside it from a thread that ends with it, releases, and
-    /// answers what the work answered.
+    /// Acquires, calls `work`, renews meanwhile from a thread that ends with `work`, releases, and
+    /// returns the result of `work`.
     ///
     /// # Errors
     /// [`RunError`].
     ///
     /// # Panics
-    /// When `work` does; the hold runs out by itself then.
+    /// When `work` does; the hold then expires by itself.
     pub fn run<R>(&self, work: impl FnOnce(&Lease) -> R) -> Result<R, RunError<R>> {
         self.run_with(AcquireOptions::new(), work)
     }
 
-    /// The same with options.
+    /// Runs `work` under the lock as [`run`](Self::run) does, with options.
     ///
     /// # Errors
     /// [`RunError`].
@@ -97,7 +97,7 @@ impl Lock {
         let lease = self.acquire_with(options).map_err(RunError::Acquire)?;
         let keeping = lease.inner.keep();
         let result = thread::scope(|scope| {
-            // Dropped at the end of the work, also when that panics: then nobody renews any more.
+            // Dropped at the end of the work, also if that panics; this ends the renewals.
             let (_working, stopped) = oneshot::channel::<()>();
             scope.spawn(move || self.on.wait(first(keeping, stopped)));
             work(&lease)
@@ -110,7 +110,7 @@ impl Lock {
         }
     }
 
-    /// See [`client::Lock::force_release`].
+    /// Ends the hold of any client; see [`client::Lock::force_release`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -118,7 +118,7 @@ impl Lock {
         self.on.wait(self.inner.force_release())
     }
 
-    /// See [`client::Lock::inspect`].
+    /// Returns the state of the lock in Redis; see [`client::Lock::inspect`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -127,7 +127,7 @@ impl Lock {
     }
 }
 
-/// The right to what was taken, for a time; see [`client::Lease`].
+/// A hold for a limited time; see [`client::Lease`].
 #[must_use = "a lease that is dropped blocks the lock until it runs out; release it"]
 pub struct Lease {
     pub(super) inner: client::Lease<Reqwest, TokioHost>,
@@ -141,48 +141,49 @@ impl fmt::Debug for Lease {
 }
 
 impl Lease {
-    /// See [`client::Lease::token`].
+    /// Returns the fencing token; see [`client::Lease::token`].
     pub fn token(&self) -> FencingToken {
         self.inner.token()
     }
 
-    /// See [`client::Lease::token_of`].
+    /// Returns the fencing token of one of several locks; see [`client::Lease::token_of`].
     pub fn token_of(&self, name: &str) -> Option<FencingToken> {
         self.inner.token_of(name)
     }
 
-    /// See [`client::Lease::name`].
+    /// Returns the name of the lock; see [`client::Lease::name`].
     pub fn name(&self) -> &LockName {
         self.inner.name()
     }
 
-    /// See [`client::Lease::permit_ids`].
+    /// Returns the ids of the permits; see [`client::Lease::permit_ids`].
     pub fn permit_ids(&self) -> Vec<PermitId> {
         self.inner.permit_ids()
     }
 
-    /// See [`client::Lease::hold_count`].
+    /// Returns the number of the owner's acquisitions that share the hold; see
+    /// [`client::Lease::hold_count`].
     pub fn hold_count(&self) -> u32 {
         self.inner.hold_count()
     }
 
-    /// See [`client::Lease::remaining`].
+    /// Returns how long the hold can still be trusted; see [`client::Lease::remaining`].
     pub fn remaining(&self) -> Duration {
         self.inner.remaining()
     }
 
-    /// See [`client::Lease::state`].
+    /// Returns the state of the lease; see [`client::Lease::state`].
     pub fn state(&self) -> LeaseState {
         self.inner.state()
     }
 
-    /// Renews the hold in time until it ends, unless it was taken for a fixed lease: for a thread
-    /// of its own.
+    /// Renews the hold in time until it ends, unless it has a fixed lease; returns the reason of
+    /// the end. Blocks its thread, so call it in a thread of its own.
     pub fn keep(&self) -> LeaseEnd {
         self.on.wait(self.inner.keep())
     }
 
-    /// See [`client::Lease::renew`].
+    /// Extends the hold; see [`client::Lease::renew`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -190,7 +191,7 @@ impl Lease {
         self.on.wait(self.inner.renew(lease))
     }
 
-    /// See [`client::Lease::is_held`].
+    /// Returns whether Redis still has the hold; see [`client::Lease::is_held`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -198,7 +199,7 @@ impl Lease {
         self.on.wait(self.inner.is_held())
     }
 
-    /// See [`client::Lease::eval`].
+    /// Runs the caller's script if the lease is still held; see [`client::Lease::eval`].
     ///
     /// # Errors
     /// [`EvalError`].
@@ -206,7 +207,7 @@ impl Lease {
         self.on.wait(self.inner.eval(script))
     }
 
-    /// See [`client::Lease::release`].
+    /// Ends the hold; see [`client::Lease::release`].
     ///
     /// # Errors
     /// [`ReleaseError`].
@@ -215,7 +216,7 @@ impl Lease {
     }
 }
 
-/// Two locks of one name, for readers and for writers; see [`client::ReadWriteLock`].
+/// The read and the write lock of one name; see [`client::ReadWriteLock`].
 #[derive(Clone, Debug)]
 pub struct ReadWriteLock {
     pub(super) read: Lock,
@@ -223,12 +224,12 @@ pub struct ReadWriteLock {
 }
 
 impl ReadWriteLock {
-    /// The reading side.
+    /// Returns the lock that readers share.
     pub const fn read(&self) -> &Lock {
         &self.read
     }
 
-    /// The writing side.
+    /// Returns the lock of a writer.
     pub const fn write(&self) -> &Lock {
         &self.write
     }

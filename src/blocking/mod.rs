@@ -1,9 +1,9 @@
-//! The same objects for programs without an event loop: each call blocks its thread until it is
-//! over.
+//! The client API for programs without an event loop: each call blocks its thread until it is
+//! complete.
 //!
-//! Nothing runs in the background. [`Lock::run`] renews from a thread that ends with it; a lease
-//! that was acquired otherwise is renewed while some thread is in [`Lease::keep`]. To end a wait
-//! from another thread, give it a time; to be cancelled at any moment, use the asynchronous client.
+//! Nothing runs in the background. [`Lock::run`] renews from a thread that ends with it; any other
+//! lease is renewed while a thread is in [`Lease::keep`]. To bound a wait, give it a time; for
+//! cancellation at any moment, use the asynchronous client.
 
 mod lock;
 mod permits;
@@ -28,15 +28,15 @@ use crate::transport::Reqwest;
 
 type Inner = client::Client<Reqwest, TokioHost>;
 
-/// A client of one gateway, for programs without an event loop. Clones share what it has learned,
-/// and may be used from many threads.
+/// A client of one gateway, for programs without an event loop. Clones share its state, and any
+/// thread may use them.
 #[derive(Clone)]
 pub struct Client {
     inner: Inner,
     on: On,
 }
 
-/// Where calls are made: no thread of its own, it runs on those that call.
+/// The runtime of the calls. It has no thread of its own: it runs on the calling threads.
 #[derive(Clone)]
 struct On(Arc<Runtime>);
 
@@ -53,11 +53,10 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client of this gateway. Sends nothing.
+    /// Creates a client of this gateway. It sends nothing.
     ///
     /// # Errors
-    /// What the operating system says when it does not give what waiting for sockets and timers
-    /// takes.
+    /// The operating system's error if it provides no sockets or timers.
     ///
     /// # Panics
     /// When the system's TLS cannot be set up. Calls panic inside of an asynchronous program: use
@@ -67,13 +66,14 @@ impl Client {
         Ok(Self { inner: Inner::connect(gateway), on: On(Arc::new(runtime)) })
     }
 
-    /// The same client as one owner; see [`client::Client::owner`].
+    /// Returns the same client with an owner, whose acquisitions are re-entrant; see
+    /// [`client::Client::owner`].
     #[must_use]
     pub fn owner(&self) -> Self {
         Self { inner: self.inner.owner(), on: self.on.clone() }
     }
 
-    /// See [`client::Client::lock`].
+    /// Returns the re-entrant lock of this name; see [`client::Client::lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -81,7 +81,7 @@ impl Client {
         self.inner.lock(name).map(|lock| self.locked(lock))
     }
 
-    /// See [`client::Client::non_reentrant_lock`].
+    /// Returns a lock that is not re-entrant; see [`client::Client::non_reentrant_lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -89,7 +89,7 @@ impl Client {
         self.inner.non_reentrant_lock(name).map(|lock| self.locked(lock))
     }
 
-    /// See [`client::Client::spin_lock`].
+    /// Returns a lock whose waiters only poll; see [`client::Client::spin_lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -97,7 +97,7 @@ impl Client {
         self.inner.spin_lock(name, backoff).map(|lock| self.locked(lock))
     }
 
-    /// See [`client::Client::fenced_lock`].
+    /// Returns a lock whose last token is kept for ever; see [`client::Client::fenced_lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -105,7 +105,7 @@ impl Client {
         self.inner.fenced_lock(name).map(|lock| self.locked(lock))
     }
 
-    /// See [`client::Client::fair_lock`].
+    /// Returns a lock that serves in the order of arrival; see [`client::Client::fair_lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -113,7 +113,7 @@ impl Client {
         self.inner.fair_lock(name, settings).map(|lock| self.locked(lock))
     }
 
-    /// See [`client::Client::non_reentrant_fair_lock`].
+    /// Returns a fair lock that is not re-entrant; see [`client::Client::non_reentrant_fair_lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -125,7 +125,7 @@ impl Client {
         self.inner.non_reentrant_fair_lock(name, settings).map(|lock| self.locked(lock))
     }
 
-    /// See [`client::Client::read_write_lock`].
+    /// Returns a lock for many readers or one writer; see [`client::Client::read_write_lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -139,7 +139,7 @@ impl Client {
         Ok(ReadWriteLock { read: self.locked(read), write: self.locked(write) })
     }
 
-    /// See [`client::Client::group_lock`].
+    /// Returns a lock on values of a group; see [`client::Client::group_lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -152,7 +152,7 @@ impl Client {
         self.inner.group_lock(group, values, skew).map(|lock| self.locked(lock))
     }
 
-    /// See [`client::Client::multi_lock`].
+    /// Returns a lock that acquires several locks, all or none; see [`client::Client::multi_lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -161,7 +161,7 @@ impl Client {
         self.inner.multi_lock(locks).map(|lock| self.locked(lock))
     }
 
-    /// See [`client::Client::red_lock`].
+    /// Returns a lock that a majority of several Redis grants; see [`client::Client::red_lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -170,7 +170,7 @@ impl Client {
         self.inner.red_lock(locks).map(|lock| self.locked(lock))
     }
 
-    /// See [`client::Client::red_lock_with`].
+    /// Returns a redLock with settings; see [`client::Client::red_lock_with`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -183,7 +183,7 @@ impl Client {
         self.inner.red_lock_with(locks, settings).map(|lock| self.locked(lock))
     }
 
-    /// See [`client::Client::semaphore`].
+    /// Returns the semaphore of this name; see [`client::Client::semaphore`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -191,7 +191,8 @@ impl Client {
         Ok(Semaphore::new(self.inner.semaphore(name)?, self.on.clone()))
     }
 
-    /// See [`client::Client::permit_expirable_semaphore`].
+    /// Returns a semaphore whose permits have ids and ends; see
+    /// [`client::Client::permit_expirable_semaphore`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -204,7 +205,7 @@ impl Client {
         Ok(PermitExpirableSemaphore::new(inner, self.on.clone()))
     }
 
-    /// See [`client::Client::count_down_latch`].
+    /// Returns the latch of this name; see [`client::Client::count_down_latch`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -212,7 +213,7 @@ impl Client {
         Ok(CountDownLatch::new(self.inner.count_down_latch(name)?, self.on.clone()))
     }
 
-    /// See [`client::Client::guard`].
+    /// Returns a guard of this key; see [`client::Client::guard`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -225,7 +226,7 @@ impl Client {
     }
 }
 
-/// A key that refuses writes with an older fencing token; see [`client::Guard`].
+/// A key that rejects writes with an older fencing token; see [`client::Guard`].
 #[derive(Clone)]
 pub struct Guard {
     inner: client::Guard<Reqwest, TokioHost>,
@@ -239,7 +240,7 @@ impl fmt::Debug for Guard {
 }
 
 impl Guard {
-    /// See [`client::Guard::of_lock`].
+    /// Sets the lock that protects the key; see [`client::Guard::of_lock`].
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -247,7 +248,7 @@ impl Guard {
         Ok(Self { inner: self.inner.of_lock(name)?, ..self })
     }
 
-    /// See [`client::Guard::write`].
+    /// Writes unless a newer token was seen; see [`client::Guard::write`].
     ///
     /// # Errors
     /// [`GuardError`].
@@ -260,7 +261,7 @@ impl Guard {
         self.on.wait(self.inner.write(&lease.inner, name, write))
     }
 
-    /// See [`client::Guard::newest`].
+    /// Returns the newest token that was seen; see [`client::Guard::newest`].
     ///
     /// # Errors
     /// [`RequestError`].

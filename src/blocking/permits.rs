@@ -11,21 +11,21 @@ use crate::machine::{PermitsState, SemaphoreState};
 use crate::name::PermitId;
 use crate::transport::Reqwest;
 
-/// A number of permits that many share; see [`client::Semaphore`].
+/// A number of permits that clients share; see [`client::Semaphore`].
 #[derive(Clone)]
 pub struct Semaphore {
     inner: client::Semaphore<Reqwest, TokioHost>,
     on: On,
 }
 
-/// The same with an id and an end for each permit; see [`client::PermitExpirableSemaphore`].
+/// A semaphore whose permits each have an id and an end; see [`client::PermitExpirableSemaphore`].
 #[derive(Clone)]
 pub struct PermitExpirableSemaphore {
     inner: client::PermitExpirableSemaphore<Reqwest, TokioHost>,
     on: On,
 }
 
-/// A gate that opens when it was counted down to nothing; see [`client::CountDownLatch`].
+/// A latch that opens when its count reaches 0; see [`client::CountDownLatch`].
 #[derive(Clone)]
 pub struct CountDownLatch {
     inner: client::CountDownLatch<Reqwest, TokioHost>,
@@ -55,7 +55,7 @@ impl Semaphore {
         Self { inner, on }
     }
 
-    /// What takes so many permits at once: it is acquired, tried and run like a lock.
+    /// Returns a lock whose leases hold this number of permits each.
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -63,7 +63,8 @@ impl Semaphore {
         Ok(Lock { inner: self.inner.permits(permits)?, on: self.on.clone() })
     }
 
-    /// See [`client::Semaphore::try_set_permits`].
+    /// Creates the semaphore and returns whether it did not exist; see
+    /// [`client::Semaphore::try_set_permits`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -75,7 +76,8 @@ impl Semaphore {
         self.on.wait(self.inner.try_set_permits(permits, life))
     }
 
-    /// See [`client::Semaphore::add_permits`].
+    /// Adds or removes permits and returns the available number; see
+    /// [`client::Semaphore::add_permits`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -83,7 +85,7 @@ impl Semaphore {
         self.on.wait(self.inner.add_permits(permits))
     }
 
-    /// See [`client::Semaphore::release`].
+    /// Makes permits available that no lease holds; see [`client::Semaphore::release`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -91,7 +93,8 @@ impl Semaphore {
         self.on.wait(self.inner.release(permits))
     }
 
-    /// See [`client::Semaphore::release_if_exists`].
+    /// Makes permits available if the semaphore exists; see
+    /// [`client::Semaphore::release_if_exists`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -99,7 +102,8 @@ impl Semaphore {
         self.on.wait(self.inner.release_if_exists(permits))
     }
 
-    /// See [`client::Semaphore::drain_permits`].
+    /// Removes all available permits and returns their number; see
+    /// [`client::Semaphore::drain_permits`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -107,7 +111,7 @@ impl Semaphore {
         self.on.wait(self.inner.drain_permits())
     }
 
-    /// See [`client::Semaphore::available_permits`].
+    /// Returns the number of available permits; see [`client::Semaphore::available_permits`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -115,7 +119,7 @@ impl Semaphore {
         self.on.wait(self.inner.available_permits())
     }
 
-    /// See [`client::Semaphore::inspect`].
+    /// Returns the state of the semaphore in Redis; see [`client::Semaphore::inspect`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -123,7 +127,7 @@ impl Semaphore {
         self.on.wait(self.inner.inspect())
     }
 
-    /// See [`client::Semaphore::force_release`].
+    /// Releases the permits of all leases; see [`client::Semaphore::force_release`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -140,7 +144,7 @@ impl PermitExpirableSemaphore {
         Self { inner, on }
     }
 
-    /// What takes so many permits at once: it is acquired, tried and run like a lock.
+    /// Returns a lock whose leases hold this number of permits each.
     ///
     /// # Errors
     /// [`InvalidOption`].
@@ -148,7 +152,8 @@ impl PermitExpirableSemaphore {
         Ok(Lock { inner: self.inner.permits(permits)?, on: self.on.clone() })
     }
 
-    /// See [`client::PermitExpirableSemaphore::release`].
+    /// Releases permits by their ids and returns how many were held; see
+    /// [`client::PermitExpirableSemaphore::release`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -156,7 +161,7 @@ impl PermitExpirableSemaphore {
         self.on.wait(self.inner.release(ids))
     }
 
-    /// See [`client::PermitExpirableSemaphore::update_lease_time`].
+    /// Sets the end of permits; see [`client::PermitExpirableSemaphore::update_lease_time`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -168,7 +173,8 @@ impl PermitExpirableSemaphore {
         self.on.wait(self.inner.update_lease_time(ids, lease))
     }
 
-    /// See [`client::PermitExpirableSemaphore::try_set_permits`].
+    /// Creates the semaphore and returns whether it did not exist; see
+    /// [`client::PermitExpirableSemaphore::try_set_permits`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -176,7 +182,8 @@ impl PermitExpirableSemaphore {
         self.on.wait(self.inner.try_set_permits(permits))
     }
 
-    /// See [`client::PermitExpirableSemaphore::set_permits`].
+    /// Sets the total number of permits and returns the available number; see
+    /// [`client::PermitExpirableSemaphore::set_permits`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -184,7 +191,8 @@ impl PermitExpirableSemaphore {
         self.on.wait(self.inner.set_permits(permits))
     }
 
-    /// See [`client::PermitExpirableSemaphore::add_permits`].
+    /// Adds or removes permits and returns the available number; see
+    /// [`client::PermitExpirableSemaphore::add_permits`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -192,7 +200,8 @@ impl PermitExpirableSemaphore {
         self.on.wait(self.inner.add_permits(permits))
     }
 
-    /// See [`client::PermitExpirableSemaphore::inspect`].
+    /// Returns the state of the semaphore and of permits; see
+    /// [`client::PermitExpirableSemaphore::inspect`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -200,7 +209,8 @@ impl PermitExpirableSemaphore {
         self.on.wait(self.inner.inspect(ids))
     }
 
-    /// See [`client::PermitExpirableSemaphore::force_release`].
+    /// Releases all permits of all clients; see
+    /// [`client::PermitExpirableSemaphore::force_release`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -214,7 +224,7 @@ impl CountDownLatch {
         Self { inner, on }
     }
 
-    /// See [`client::CountDownLatch::try_set_count`].
+    /// Closes an open latch with this count; see [`client::CountDownLatch::try_set_count`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -222,7 +232,7 @@ impl CountDownLatch {
         self.on.wait(self.inner.try_set_count(count))
     }
 
-    /// See [`client::CountDownLatch::count_down`].
+    /// Decrements the count and returns the new count; see [`client::CountDownLatch::count_down`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -230,7 +240,7 @@ impl CountDownLatch {
         self.on.wait(self.inner.count_down())
     }
 
-    /// See [`client::CountDownLatch::count`].
+    /// Returns the count; see [`client::CountDownLatch::count`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -238,7 +248,7 @@ impl CountDownLatch {
         self.on.wait(self.inner.count())
     }
 
-    /// See [`client::CountDownLatch::delete`].
+    /// Opens the latch; see [`client::CountDownLatch::delete`].
     ///
     /// # Errors
     /// [`RequestError`].
@@ -246,7 +256,7 @@ impl CountDownLatch {
         self.on.wait(self.inner.delete())
     }
 
-    /// See [`client::CountDownLatch::wait_with`].
+    /// Waits until the latch is open; see [`client::CountDownLatch::wait_with`].
     ///
     /// # Errors
     /// [`AcquireError`].

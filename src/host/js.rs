@@ -19,16 +19,16 @@ extern "C" {
 
 /// The event loop of a browser, a Worker, Node, Deno or Bun.
 ///
-/// In a Worker both clocks stand still while code computes, and go on at the next I/O.
+/// In a Worker both clocks stand still while code computes, and advance at the next I/O.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsHost;
 
-/// The longest timer that is set at once: timers do not run while the machine sleeps, and after it
-/// has woken a lease that has run out is noticed within this time.
+/// The longest timer that is set at once. Timers do not run while the machine is suspended; after
+/// it has resumed, an expired lease is detected within this time.
 const TIMER_MAX: Duration = Duration::from_secs(5);
 
-/// What is further away than anything that is waited for never comes, and needs no timer: a program
-/// may end before it.
+/// A deadline that is further away than this gets no timer, so that it does not keep a program
+/// running. No wait lasts that long.
 const NEVER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl Host for JsHost {
@@ -41,7 +41,7 @@ impl Host for JsHost {
         if left > NEVER {
             return pending().await;
         }
-        // Not a promise: one that is never settled would keep its callbacks for ever.
+        // Not a promise: a promise that never settles would keep its callbacks for ever.
         #[expect(clippy::cast_precision_loss, reason = "some seconds at the most")]
         let ms = millis(left.min(TIMER_MAX)) as f64;
         Awaited::new(&|wake| web::sleep(ms, wake)).await;

@@ -1,4 +1,4 @@
-//! The caller's event loop: what lends time, sleep and entropy. The only room that reads a clock.
+//! The caller's event loop: time, sleep and entropy. This is the only module that reads a clock.
 
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
 mod js;
@@ -12,23 +12,24 @@ pub use tokio::TokioHost;
 
 use crate::time::Instant;
 
-/// Lends time, sleep and entropy.
+/// Provides time, sleep and entropy.
 ///
-/// No `Send` bound, and it spawns nothing: the caller polls each operation. (A client from
+/// It has no `Send` bound and spawns nothing: the caller polls each operation. (A client from
 /// `Client::connect` spawns the undoing of an acquisition that was dropped.)
 pub trait Host {
-    /// Reads both clocks: one that never goes back, and one that goes on while the machine sleeps.
+    /// Reads both clocks: a monotonic one, and one that also advances while the machine is
+    /// suspended.
     fn now(&self) -> Instant;
 
-    /// Ends when `deadline` is reached, or earlier: whoever sleeps looks at the clock again.
-    /// Dropping the future ends its timer.
+    /// Waits until `deadline`, or less: the caller reads the clock again. Dropping the future ends
+    /// its timer.
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()>;
 
-    /// 256 fresh bits of a cryptographic source.
+    /// Returns 256 fresh bits of a cryptographic source.
     ///
     /// # Errors
-    /// [`NoEntropy`] when there is no such source (yet). Anything weaker in its place would let
-    /// owners be guessed or shared.
+    /// [`NoEntropy`] if there is no such source (yet). With a weaker source, owners could be
+    /// guessed or shared.
     fn entropy(&self) -> Result<[u8; 32], NoEntropy>;
 }
 

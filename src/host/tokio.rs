@@ -1,4 +1,4 @@
-//! The host for programs on tokio.
+//! The host for programs on Tokio.
 
 use core::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,21 +6,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::{Host, NoEntropy};
 use crate::time::{Instant, millis};
 
-/// The longest sleep at once: timers do not run while the machine sleeps, and after it has woken a
-/// lease that has run out is noticed within this time.
+/// The longest sleep at once. Timers do not run while the machine is suspended; after it has
+/// resumed, an expired lease is detected within this time.
 const SLEEP_MAX: Duration = Duration::from_secs(5);
 
-/// Time and sleep from tokio, entropy from the operating system.
+/// Time and sleep from Tokio, entropy from the operating system.
 ///
-/// Its monotonic clock is tokio's, so a paused one (`tokio::time::pause`) is obeyed. Its instants
-/// are of use to itself and its copies only, since they count from when it was made.
+/// Its monotonic clock is Tokio's, so a paused one (`tokio::time::pause`) is respected. Its
+/// instants are valid only for itself and its copies, since they count from its creation.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioHost {
     epoch: ::tokio::time::Instant,
 }
 
 impl TokioHost {
-    /// A host whose monotonic clock starts now.
+    /// Creates a host whose monotonic clock starts now.
     pub fn new() -> Self {
         Self { epoch: ::tokio::time::Instant::now() }
     }

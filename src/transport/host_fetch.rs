@@ -1,4 +1,4 @@
-//! The transport over a `fetch` function: the caller's, or the runtime's.
+//! The transport on top of a `fetch` function: the caller's, or the runtime's.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
 use crate::web::{self, Awaited, Pending};
 
-/// What can go wrong, by the numbers of `web.js`.
+/// The failures of a request, by their numbers in `web.js`.
 const FAILURES: [FailureKind; 5] = [
     FailureKind::NotSent,
     FailureKind::Broken,
@@ -24,34 +24,34 @@ const FAILURES: [FailureKind; 5] = [
 
 const NO_STREAMS: Streams = Streams { most: 0, shared: true };
 
-/// How many streams may be open where this runs, by the numbers of `web.js`.
+/// The limits on streams in each kind of runtime, by its number in `web.js`.
 const STREAMS: [Streams; 4] = [
-    // A program of its own: Node, Deno, Bun.
+    // A program: Node, Deno, Bun.
     Streams { most: 64, shared: true },
-    // A Worker: each request has six connections of its own, and nobody else may touch what is
-    // one's.
+    // A Worker: each request has six connections of its own, and no other request may use them.
     Streams { most: 4, shared: false },
-    // A page: two for all clients and tabs together, which is seen to in `web.js`.
+    // A page: two streams for all clients and tabs together, a limit that `web.js` enforces.
     Streams { most: 2, shared: true },
-    // A page that cannot know how many others have open.
+    // A page without `navigator.locks`: it cannot know how many streams other pages have open.
     NO_STREAMS,
 ];
 
 const BODY_MAX: u32 = Response::BODY_MAX as u32;
 
-/// Carries requests by `fetch(url, init)`.
+/// Sends requests with `fetch(url, init)`.
 #[derive(Clone, Debug, Default)]
 pub struct HostFetch {
     fetch: Option<Function>,
 }
 
 impl HostFetch {
-    /// By a function of the caller, or by `globalThis.fetch` as it is at each request.
+    /// Creates a transport over a function of the caller, or over the value of `globalThis.fetch`
+    /// at each request.
     pub const fn new(fetch: Option<Function>) -> Self {
         Self { fetch }
     }
 
-    /// The answer to a request: of a stream its head.
+    /// Sends a request and returns its response; for a stream, the head of the response.
     async fn ask(&self, request: &Request, accept: Option<&str>) -> Result<Awaited, FailureKind> {
         let fetch = self.fetch.as_ref();
         let Request { url, authorization, sync_token, content_type, body } = request;
@@ -107,7 +107,7 @@ fn failed(pending: &Pending) -> Result<(), FailureKind> {
     }
 }
 
-/// A body that is read piece by piece, and given up when it is dropped.
+/// The body of a response, read chunk by chunk. Dropping it cancels the response.
 pub struct FetchStream {
     answer: Awaited,
     part: Option<Awaited>,

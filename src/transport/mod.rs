@@ -1,4 +1,4 @@
-//! The way out: what carries one request to the gateway and its response back.
+//! Transports: each sends one request to the gateway and returns its response.
 
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
 mod host_fetch;
@@ -23,36 +23,36 @@ use core::time::Duration;
 use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
 
-/// What came of a request.
+/// The result of a request.
 type Carried = Result<Response, FailureKind>;
 
-/// Carries requests.
+/// Sends requests.
 ///
-/// No `Send` bound: the future of a native transport is `Send` by itself, that of a JavaScript one
-/// is not.
+/// It has no `Send` bound: the future of a native transport is `Send` by itself, that of a
+/// JavaScript one is not.
 pub trait Transport {
-    /// One request on its way. It carries the calls of all who share it, and is polled by any of
-    /// them.
+    /// A request in flight. All callers of its batch share it, and any of them polls it.
     type Sending: Future<Output = Carried> + Unpin;
 
-    /// Carries one request: a POST to `request.url` with exactly the headers that it names.
+    /// Sends one request: a POST to `request.url` with exactly the headers that the request names.
     ///
-    /// Once. It does not repeat, redirect, wait, cache or read the body for meaning; a status of
-    /// any kind is a response. Dropping the future gives the request up.
+    /// Once: it does not retry, follow redirections, wait, cache or interpret the body, and returns
+    /// a response of any status. Dropping the future cancels the request.
     ///
     /// # Errors
-    /// * [`FailureKind::NotSent`] when it certainly did not leave,
-    /// * [`FailureKind::Broken`] when it may have,
-    /// * [`FailureKind::Redirected`] for a redirection, which is not followed,
-    /// * [`FailureKind::TooLarge`] for a body of more than [`Response::BODY_MAX`] bytes, which is not read to its end.
+    /// * [`FailureKind::NotSent`] if the request certainly was not sent.
+    /// * [`FailureKind::Broken`] if the request may have been sent.
+    /// * [`FailureKind::Redirected`] for a redirection, which is not followed.
+    /// * [`FailureKind::TooLarge`] for a body of more than [`Response::BODY_MAX`] bytes, which is
+    ///   not read to its end.
     fn send(&self, request: Request) -> Self::Sending;
 
-    /// The body of a response that goes on for long. Dropping it closes it.
+    /// The body of a long-lived response. Dropping it closes it.
     type Stream: Chunks + Unpin;
 
-    /// Carries one request whose response goes on for long, with `accept: text/event-stream`:
-    /// returns its head as soon as that is there, and its body. As careful as [`send`](Self::send)
-    /// otherwise.
+    /// Sends one request with `accept: text/event-stream`, whose response is long-lived: returns
+    /// its head as soon as it arrives, and its body. Otherwise the rules of [`send`](Self::send)
+    /// apply.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -61,40 +61,40 @@ pub trait Transport {
         request: Request,
     ) -> impl Future<Output = Result<(StreamHead, Self::Stream), FailureKind>>;
 
-    /// How many streams may be open, and for whom.
+    /// Returns the limits on streams.
     fn streams(&self) -> Streams;
 }
 
-/// The head of a response whose body goes on for long.
+/// The head of a long-lived response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHead {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
     /// The `Retry-After` header, as in [`Response::retry_after`].
     pub retry_after: Option<Duration>,
 }
 
 impl StreamHead {
-    /// The status as a plain number: only the dialect knows what it means.
+    /// The status as a plain number, whose meaning the dialect defines.
     pub(crate) const fn code(self) -> u16 {
         self.status
     }
 }
 
-/// How streams may be used.
+/// Limits on streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streams {
-    /// How many may be open at a time for one gateway: requests need connections too. 0 where none
-    /// should be.
+    /// The largest number of streams that may be open at a time for one gateway, since requests
+    /// need connections too. 0 if no stream should be open.
     pub most: usize,
-    /// Whether all who wait in a client may share one. Not where a stream belongs to the request
-    /// that a program serves.
+    /// Whether all waiters of a client may share a stream. Not if a stream belongs to the request
+    /// that a program serves, as in a Worker.
     pub shared: bool,
 }
 
-/// A body, piece by piece.
+/// The body of a response, chunk by chunk.
 pub trait Chunks {
-    /// The next piece; `None` at the end.
+    /// Returns the next chunk; `None` at the end.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>>;
 }
 

@@ -17,17 +17,17 @@ use super::{Carried, Chunks, StreamHead, Streams, Transport, platform};
 use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
 
-/// Carries requests by a `reqwest` client.
+/// Sends requests with a `reqwest` client.
 ///
-/// On wasm32 the runtime's `fetch` follows redirections by itself (without the token, as the fetch
-/// standard has it), which is then noticed and reported; `HostFetch` is stricter there.
+/// On wasm32 the runtime's `fetch` follows redirections itself (without the token, as the fetch
+/// standard requires), and the transport reports them afterwards; `HostFetch` does not follow them.
 #[derive(Clone, Debug)]
 pub struct Reqwest {
     client: reqwest::Client,
 }
 
 impl Reqwest {
-    /// A client that follows no redirections and repeats nothing.
+    /// Creates a client that follows no redirections and retries nothing.
     ///
     /// # Panics
     /// When the system's TLS cannot be set up, as `reqwest::Client::new` does.
@@ -35,8 +35,8 @@ impl Reqwest {
         Self { client: platform::client() }
     }
 
-    /// Wraps a client of your own, with its pool and its proxies. It must not follow redirections:
-    /// one that does hands the names of your locks to wherever a redirection points.
+    /// Wraps a client of the caller, with its pool and its proxies. It must not follow
+    /// redirections: otherwise it sends the names of the locks to the target of a redirection.
     pub const fn with_client(client: reqwest::Client) -> Self {
         Self { client }
     }
@@ -98,7 +98,7 @@ impl Transport for Reqwest {
     }
 }
 
-/// A request of `reqwest`'s on its way.
+/// A request of `reqwest` in flight.
 pub struct ReqwestSending(Pin<Box<platform::DynSending>>);
 
 impl Future for ReqwestSending {
@@ -109,7 +109,7 @@ impl Future for ReqwestSending {
     }
 }
 
-/// A body of `reqwest`'s that goes on for long.
+/// The body of a long-lived response of `reqwest`.
 pub struct ReqwestStream(Box<platform::DynChunks>);
 
 impl Chunks for ReqwestStream {
@@ -118,7 +118,7 @@ impl Chunks for ReqwestStream {
     }
 }
 
-/// A stream of anything that is bytes.
+/// The chunks of a stream whose items are bytes.
 struct Piped<S>(Pin<Box<S>>);
 
 impl<B, E, S> Chunks for Piped<S>
@@ -135,8 +135,8 @@ where
     }
 }
 
-/// For how long the gateway wants to be left alone (RFC 9110, section 10.2.3): so many seconds, or
-/// until a time by its own clock.
+/// Returns how long the gateway requests no further requests (RFC 9110, section 10.2.3):
+/// `Retry-After` is a number of seconds, or a time by the gateway's own clock.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let told = text(headers, RETRY_AFTER)?;
     let time = |text: &str| httpdate::parse_http_date(text).ok();

@@ -1,4 +1,4 @@
-//! What `reqwest` can only be told or asked outside of a browser.
+//! The parts of the `reqwest` transport that are special outside of a JavaScript runtime.
 
 use super::{Carried, Chunks};
 use crate::error::FailureKind;
@@ -6,7 +6,7 @@ use crate::error::FailureKind;
 pub(super) type DynSending = dyn Future<Output = Carried> + Send;
 pub(super) type DynChunks = dyn Chunks + Send;
 
-/// A program has as many connections as it likes; this many lie idle while their waiters wait.
+/// A program has no limit on connections; at most this many are idle while waiters wait.
 pub(super) const STREAMS: usize = 256;
 
 pub(super) fn client() -> reqwest::Client {

@@ -1,4 +1,4 @@
-//! What `reqwest` offers of itself inside a JavaScript runtime.
+//! The parts of the `reqwest` transport that are special inside a JavaScript runtime.
 
 use super::{Carried, Chunks};
 use crate::error::FailureKind;
@@ -6,14 +6,14 @@ use crate::error::FailureKind;
 pub(super) type DynSending = dyn Future<Output = Carried>;
 pub(super) type DynChunks = dyn Chunks;
 
-/// It may run where there are six connections for all.
+/// None: the runtime may be a browser, whose pages share six connections.
 pub(super) const STREAMS: usize = 0;
 
 pub(super) fn client() -> reqwest::Client {
     reqwest::Client::new()
 }
 
-/// `fetch` does not tell how far it came.
+/// An error of `fetch` does not say whether the request was sent.
 pub(super) fn failure(error: &reqwest::Error) -> FailureKind {
     if error.is_builder() { FailureKind::NotSent } else { FailureKind::Broken }
 }

@@ -1,10 +1,10 @@
 /**
- * The packed npm package in every environment that users install it into: built by current versions
- * of bundlers and frameworks, and run.
+ * Tests the packed npm package in every environment that users install it in: built by current
+ * versions of bundlers and frameworks, and run.
  *
- * Environment: as `tests/runtimes/run.mjs`, and EDGELATCH_BUNDLERS (a `node_modules` with what
- * package.json names), EDGELATCH_RECORD (set: writes the table of docs/environments.md from the
- * results; otherwise a full run compares it).
+ * Environment: as `tests/runtimes/run.mjs`, and EDGELATCH_BUNDLERS (a `node_modules` with the
+ * packages of package.json), EDGELATCH_RECORD (set: writes the table of docs/environments.md from
+ * the results; otherwise a full run compares it).
  */
 
 import assert from "node:assert/strict";

@@ -1,5 +1,5 @@
 /**
- * What every environment does with the package: a lock is taken, refused to another client, and
+ * The use of the package in every environment: a lock is acquired, refused to another client, and
  * released.
  */
 export async function use({ connect, EdgelatchError, InvalidOptionError }, { url, token, name }) {
@@ -15,5 +15,5 @@ export async function use({ connect, EdgelatchError, InvalidOptionError }, { url
   return `token ${lease.token}, ${await lease.release()}`;
 }
 
-/** What it returns. */
+/** The expected result of `use`. */
 export const EXPECTED = /^token \d{16}, released$/;

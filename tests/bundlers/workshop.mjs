@@ -1,6 +1,6 @@
 /**
- * A folder with the tools and the packed package installed, as a monorepo has them, and projects
- * below it.
+ * A folder with the tools and the packed package installed, as in a monorepo, and projects below
+ * it.
  */
 
 import assert from "node:assert/strict";
@@ -19,15 +19,15 @@ import { EXPECTED } from "./use.mjs";
 
 const start = promisify(execFile);
 
-/** Past this a build hangs. Says nothing about how long it should take. */
+/** A build that takes longer hangs. This is no statement about how long it should take. */
 const PATIENCE_MS = 600_000;
 
 const TYPES = { ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
 
-/** What pages may do under a strict policy. */
+/** A strict Content Security Policy for pages. */
 const STRICT = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; img-src data:; connect-src 'self'";
 
-/** Everything that the environments share. */
+/** The parts that all environments share. */
 export class Workshop {
   static async open({ withTools }) {
     const folder = await mkdtemp(join(tmpdir(), "edgelatch-bundlers-"));
@@ -35,8 +35,8 @@ export class Workshop {
     if (withTools) {
       const tools = required("EDGELATCH_BUNDLERS");
       for (const file of ["package.json", "package-lock.json"]) await cp(join(dirname(tools), file), join(folder, file));
-      // Hard links, since some bundlers follow no link out of the project. Where there are none,
-      // copies.
+      // Hard links, since some bundlers follow no link out of the project; copies if the file
+      // system has no hard links.
       await start("cp", ["-al", tools, folder]).catch(() => start("cp", ["-a", tools, folder]));
     }
     await mkdir(unpacked, { recursive: true });
@@ -51,7 +51,7 @@ export class Workshop {
     for (const folder of [this.folder, `${this.folder}-home`]) await rm(folder, { recursive: true, force: true });
   }
 
-  /** A project with these files, by their paths, and with `use.mjs`. */
+  /** Creates a project with these files, by their paths, and with `use.mjs`. */
   async project(name, files) {
     const folder = join(this.folder, "projects", name);
     await mkdir(folder, { recursive: true });
@@ -66,8 +66,8 @@ export class Workshop {
   }
 
   /**
-   * An empty folder far from the packages, with what was built: nothing that a bundle has left
-   * behind is found by luck.
+   * Copies the build to an empty folder far from the packages, so that a bundle cannot load by
+   * chance a file that it does not contain.
    */
   async apart(built, name) {
     const folder = join(this.folder, "apart", name);
@@ -85,12 +85,12 @@ export class Workshop {
     return { HOME: home, PATH: path, ...quiet, LOCKS_URL: this.url, LOCKS_TOKEN: this.token, LOCKS_NAME: this.lockName() };
   }
 
-  /** A name that no other environment uses. */
+  /** Returns a name that no other environment uses. */
   lockName() {
     return `bundlers:${crypto.randomUUID()}`;
   }
 
-  /** Runs a program to its end and returns what it printed. A failure shows all of it. */
+  /** Runs a program to its end and returns its output. A failure shows all of the output. */
   async run(program, args, cwd, env = {}) {
     try {
       const options = { cwd, env: { ...this.env, ...env }, timeout: PATIENCE_MS, maxBuffer: 64 << 20 };
@@ -106,13 +106,13 @@ export class Workshop {
     return this.run(process.execPath, [join(this.folder, "node_modules", name), ...args], cwd, env);
   }
 
-  /** The last line that a program printed is the result. */
+  /** Runs a program and checks the last line of its output, which is the result. */
   async result(program, args, cwd) {
     const output = await this.run(program, args, cwd);
     assert.match(output.trimEnd().split("\n").at(-1), EXPECTED);
   }
 
-  /** Starts a server that goes on, until `close`, and waits for it to answer at this address. */
+  /** Starts a server that runs until `close`, and waits for it to respond at this address. */
   async serve(program, args, cwd, address, env = {}) {
     const child = spawn(program, args, { cwd, env: { ...this.env, ...env }, stdio: ["ignore", "pipe", "pipe"], detached: true });
     const said = [];
@@ -140,7 +140,7 @@ export class Workshop {
     return { close, said };
   }
 
-  /** Serves a folder and opens a page of it; the page's title becomes the result. */
+  /** Serves a folder and opens a page of it, whose title is the result. */
   async page(folder, { path = "/index.html", strict = false } = {}) {
     const policy = strict ? { "content-security-policy": `${STRICT} ${this.front.url}` } : {};
     const server = createServer(async (request, response) => {
@@ -166,7 +166,7 @@ export class Workshop {
     const complaints = [];
     page.on("pageerror", (error) => complaints.push(String(error.stack)));
     page.on("console", (message) => {
-      // The first call of a script is answered by 400 once: docs/errors.md.
+      // The first call of a script may get a response with status 400: docs/errors.md.
       if (message.type() === "error" && !/status of 400/.test(message.text())) complaints.push(message.text());
     });
     try {
@@ -184,7 +184,7 @@ export class Workshop {
   }
 }
 
-/** A program for a server: the result is its last line. */
+/** A program for a server: the last line of its output is its result. */
 export const PROGRAM = `import * as edgelatch from "edgelatch";
 import { use } from "./use.mjs";
 const { LOCKS_URL: url, LOCKS_TOKEN: token, LOCKS_NAME: name } = process.env;
@@ -195,13 +195,13 @@ const { LOCKS_URL: url, LOCKS_TOKEN: token, LOCKS_NAME: name } = process.env;
 import("./use.mjs").then(({ use }) => use(edgelatch, { url, token, name })).then(console.log);
 `;
 
-/** A program for a page: the result is its title. */
+/** A program for a page: the page's title is its result. */
 export const PAGE = `import * as edgelatch from "edgelatch";
 import { use } from "./use.mjs";
 const options = Object.fromEntries(new URLSearchParams(location.search));
 use(edgelatch, options).then((result) => (document.title = result), (error) => (document.title = "error " + error.stack));
 `;
 
-/** A page with this script. */
+/** Returns a page with this script. */
 export const html = (script, head = "", type = "module") =>
   `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">${head}<script type="${type}" src="${script}"></script>`;

@@ -1,4 +1,7 @@
-/** The picture of each kind: chosen, run, and read off the drawing, on a desktop and on a phone. */
+/**
+ * Tests the page of each kind: chooses it, runs it, and reads the drawing, on a desktop and on a
+ * phone.
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -104,7 +107,7 @@ test("a Worker that does not answer is said in words", async () => {
   await visit.end();
 });
 
-/** All of it by keyboard. */
+/** Operated by keyboard only. */
 async function show(page, { kind, label, sentence, check, said = [] }, visitor) {
   await page.getByRole("radio", { name: label }).press("Space");
   await noSidewaysScroll(page);
@@ -120,7 +123,7 @@ async function show(page, { kind, label, sentence, check, said = [] }, visitor) 
   await picture(page, `${visitor}-${kind}-over`);
 }
 
-/** The others that are drawn beside a hold. */
+/** Returns the holds that are drawn beside a hold. */
 function beside(hold, holds) {
   return holds.filter((other) => other !== hold && other.from < hold.to && hold.from < other.to);
 }

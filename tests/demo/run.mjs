@@ -1,11 +1,11 @@
 /**
- * The demo as a visitor meets it: the Worker's answers, and the page in a browser.
+ * Tests the demo as a visitor uses it: the Worker's responses, and the page in a browser.
  *
  * Environment: EDGELATCH_DEMO_URL (where the demo runs), EDGELATCH_TOOLS (a `node_modules` with
  * playwright-core), CHROMIUM (the browser's program), EDGELATCH_SCREENSHOTS (a folder, if pictures
  * are wanted), EDGELATCH_TEST_URL and EDGELATCH_TEST_TOKEN (the gateway that the Worker uses).
  *
- * Waits for what must happen, never for time to pass; says nothing about how long anything takes.
+ * The tests wait for events, never for time to pass, and assert no duration.
  */
 
 import assert from "node:assert/strict";
@@ -95,7 +95,7 @@ for (const visitor of VISITORS) {
   });
 }
 
-/** All of it by keyboard: what works with a key works with a finger. */
+/** Operated by keyboard only: elements that respond to keys also respond to touch. */
 async function killAndWriteLate(page, name) {
   await noSidewaysScroll(page);
   await page.getByRole("button", { name: "Start" }).press("Enter");

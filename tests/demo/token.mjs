@@ -1,5 +1,6 @@
 /**
- * What the page has of the gateway: a token for the names of its run, for minutes, and no other.
+ * Tests the page's right to the gateway: a token for the names of its run, for minutes, and for
+ * nothing else.
  */
 
 import assert from "node:assert/strict";
@@ -32,7 +33,8 @@ test("the page asks the gateway by a token that opens the names of its run alone
   }
   assert.equal((await send(whole, ["GET", `${key}:nothing`])).status, 200);
 
-  // What the page has asked, about other names: also of a run whose name begins alike.
+  // Sends the page's request about other names, also about those of a run whose name has the same
+  // beginning.
   const [short, long] = await Promise.all(["a", "ab"].map(async (run) => (await lend(run)).json()));
   const inspect = (name) => JSON.parse(asked[0].body).map((word) => (typeof word === "string" ? word.replaceAll(key, name) : word));
   assert.equal((await send(short.token, inspect(short.key))).status, 200);
@@ -72,7 +74,10 @@ test("the Worker signs by the lines of the documentation", async () => {
   assert.ok(code.includes("HMAC") && page.includes(code), "they are the same");
 });
 
-/** What the page loads, which tokens it is lent, and by which it asks the gateway. */
+/**
+ * Records the page's modules, the tokens that it gets, and the tokens with which it sends requests
+ * to the gateway.
+ */
 function watch(page) {
   const [asked, loaded, lent] = [[], [], []];
   page.on("request", (request) => {
@@ -80,7 +85,7 @@ function watch(page) {
     if (origin === gateway.origin && request.method() === "POST") {
       asked.push({ authorization: request.headers().authorization, body: request.postData() });
     }
-    // What a route changes is seen by the page alone.
+    // A response that a route has changed is visible to the page only.
     if (pathname === "/api/token") lent.push(request.response());
   });
   page.on("response", (response) => {
@@ -89,7 +94,7 @@ function watch(page) {
   return { asked, loaded, lent };
 }
 
-/** Two contenders, of whom the first to hold is killed. */
+/** Starts two contenders and kills the first holder. */
 async function killOne(page) {
   await page.getByRole("radio", { name: "2" }).check();
   await page.getByRole("button", { name: "Start" }).click();

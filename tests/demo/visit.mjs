@@ -1,4 +1,4 @@
-/** A visit to the demo's page in a browser, and what is read off its drawing. */
+/** A visit to the demo's page in a browser, and functions that read its drawing. */
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -7,20 +7,20 @@ import { join } from "node:path";
 import { after, before } from "node:test";
 
 export const url = required("EDGELATCH_DEMO_URL");
-/** The one other place that the page may ask. */
+/** The only other origin to which the page may send requests. */
 const gateway = new URL(required("EDGELATCH_TEST_URL")).origin;
 const { chromium } = createRequire(join(required("EDGELATCH_TOOLS"), "resolve-from-here.js"))("playwright-core");
 const pictures = process.env.EDGELATCH_SCREENSHOTS;
 
 /**
- * Longest time for one thing to happen on a slow machine: a lease, a hold and a few requests fit in
- * many times.
+ * The longest time for one event on a slow machine: many times as long as a lease, a hold and a few
+ * requests.
  */
 const PATIENCE_MS = 90_000;
 
 let browser;
 
-/** Those who come, and what they look through. */
+/** The visitors and their browsers. */
 export const VISITORS = [
   { name: "desktop", viewport: { width: 1200, height: 900 }, colorScheme: "light" },
   { name: "phone", viewport: { width: 390, height: 844 }, colorScheme: "dark", isMobile: true, hasTouch: true },
@@ -41,8 +41,8 @@ before(async () => {
 after(() => browser?.close());
 
 /**
- * Opens the page; `end` closes it and checks that it complained of nothing and asked nobody else
- * for anything.
+ * Opens the page; `end` closes it and checks that it reported no error and sent no request to
+ * another origin.
  */
 export async function open({ name, ...options }) {
   const context = await browser.newContext(options);
@@ -50,7 +50,8 @@ export async function open({ name, ...options }) {
   const page = await context.newPage();
   const complaints = [];
   page.on("console", (message) => {
-    // Of a script that a new Redis does not know yet: it is sent whole then.
+    // The response about a script that a new Redis does not know yet; the package then sends the
+    // script's text.
     const isNews = message.location().url.startsWith(gateway) && /status of 400/.test(message.text());
     if (["error", "warning"].includes(message.type()) && !isNews) complaints.push(message.text());
   });
@@ -67,7 +68,7 @@ export async function open({ name, ...options }) {
   return { page, end };
 }
 
-/** Waits for the end of a run, and answers what Redis saw. */
+/** Waits for the end of a run, and returns the verdict of Redis. */
 export async function isOver(page) {
   await page.getByRole("button", { name: "Start again" }).waitFor();
   const finding = page.getByRole("status");
@@ -85,7 +86,8 @@ export async function noSidewaysScroll(page) {
 }
 
 /**
- * The holds as they are drawn, in the order of time. A killed one lasts until its lease is over.
+ * Returns the holds as they are drawn, in the order of time. A killed hold lasts until its lease is
+ * over.
  */
 export async function drawnHolds(page) {
   const holds = await page.locator(".lane").evaluateAll((lanes) =>

@@ -1,6 +1,6 @@
 /**
- * The witness in Redis: what is right it lets pass, and each promise that is broken it sees. It
- * needs no Worker.
+ * Tests the witness in Redis: it accepts correct runs, and detects each broken promise. No Worker
+ * is needed.
  */
 
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ const over = { remaining: () => -1 };
 const alone = { mode: "alone" };
 const shared = { mode: "shared" };
 
-/** Lives a story with witnesses by name, and answers how much was wrong. */
+/** Runs a story with witnesses by name, and returns the number of wrong entries. */
 async function wrong(story) {
   const run = `witness-${crypto.randomUUID().slice(0, 8)}`;
   const witnesses = {};

@@ -1,4 +1,4 @@
-/** The suite in headless Chromium: by import map, slim, and bundled under a strict policy. */
+/** Runs the suite in headless Chromium: by import map, slim, and bundled under a strict policy. */
 
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -13,8 +13,8 @@ const TYPES = { ".html": "text/html", ".js": "text/javascript", ".mjs": "text/ja
 const STRICT = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
 
 /**
- * Ways to the package. `loads` is what a page is seen to call at load: with `slim` the fetch of the
- * module, which is the page's own.
+ * The ways to load the package. `loads` lists the page's calls while it loads: with `slim` the
+ * fetch of the module, which is the page's own.
  */
 export const ways = [
   { name: "import map", map: "/node_modules/edgelatch/index.js", loads: [] },
@@ -24,8 +24,8 @@ export const ways = [
 ];
 
 /**
- * Runs the suite, or the way's own program, on a page that gets to the package in this way. Calls
- * `report` with each event, and returns `{ complaints, stored }` at its end.
+ * Runs the suite, or the way's own program, on a page that loads the package in this way. Calls
+ * `report` with each event, and returns `{ complaints, stored }` at the end.
  */
 export async function runPage(browser, way, { url, token, only, report }) {
   const folder = await newProject();
@@ -54,7 +54,10 @@ export async function runPage(browser, way, { url, token, only, report }) {
   }
 }
 
-/** Nothing that a copy of the tab could begin with. Runs in the page. */
+/**
+ * Returns the page's storage, which must hold nothing that a copy of the tab could start from. Runs
+ * in the page.
+ */
 async function whatIsStored() {
   const databases = (await indexedDB.databases()).map(({ name }) => name);
   return [...Object.keys(localStorage), ...Object.keys(sessionStorage), ...databases, ...(await caches.keys()), document.cookie].filter(Boolean);
@@ -64,7 +67,7 @@ export function launch() {
   const { chromium } = tool("playwright-core");
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    // Pages are to be kept when they are left, as with users.
+    // The browser must keep pages in its back/forward cache, as it does for users.
     ignoreDefaultArgs: ["--disable-back-forward-cache"],
     args: [
       "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -87,7 +90,7 @@ async function bundle(folder, options) {
   });
 }
 
-/** The files of a project, and the page that runs one of its programs. */
+/** Serves the files of a project, and a page that runs one of its programs. */
 export async function serve(folder, way, gateway) {
   const script = way.bundle ? "/bundle/page.mjs" : `/tests/programs/${way.program ?? "page.mjs"}`;
   const imports = { edgelatch: way.map, "edgelatch/slim": "/node_modules/edgelatch/slim.js" };

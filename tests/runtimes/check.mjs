@@ -1,11 +1,11 @@
-/** Assertions that need nothing of a runtime, and what every error of ours has to keep to. */
+/** Assertions that depend on no runtime, and the rules for every error of the package. */
 
-/** Texts that no error may show; programs add the gateway's token. */
+/** Texts that no error may contain; programs add the gateway's token. */
 export const secrets = new Set();
 
 /**
- * The longest time for one thing to happen on a slow machine. Not a promise: past it a test hangs,
- * and says where.
+ * The longest time for one event on a slow machine. Not a promise: a test that takes longer hangs,
+ * and the message says where.
  */
 const PATIENCE_MS = 180_000;
 
@@ -26,12 +26,12 @@ const CODES = {
   OutcomeUnknownError: "outcome-unknown",
 };
 
-/** Owner ids are UUIDs of version 8, unlike any other that is about here. */
+/** Owner ids are UUIDs of version 8, and no other text in these tests has that form. */
 const OWNER = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-/;
 
 /**
- * Whether the package asks a gateway for this path. Of a name it holds no more than one part, in
- * which nothing has a meaning.
+ * Whether the package sends requests to this path. A path contains at most one part of a name,
+ * without characters that have a meaning in paths.
  */
 export const isOfOurs = (path) => /^\/(?:pipeline|s?subscribe\/[\w~%-]+)?$/.test(path);
 
@@ -45,8 +45,8 @@ export function same(actual, expected, what = "values") {
 }
 
 /**
- * The error that the promise rejects with, which has to be of this class of the package and have
- * these fields.
+ * Returns the error that the promise rejects with, which must be of this class of the package and
+ * have these fields.
  */
 export async function rejects(promise, Class, fields = {}) {
   let value;
@@ -58,7 +58,9 @@ export async function rejects(promise, Class, fields = {}) {
   throw new Error(`answered ${show(value)} instead of rejecting with ${Class.name}`);
 }
 
-/** The same for a call that throws at once. */
+/**
+ * Checks that a synchronous call throws an error of this class of the package with these fields.
+ */
 export function throws(call, Class, fields = {}) {
   let value;
   try {
@@ -69,7 +71,9 @@ export function throws(call, Class, fields = {}) {
   throw new Error(`answered ${show(value)} instead of throwing ${Class.name}`);
 }
 
-/** What it rejects with, when that is the caller's own and may be anything. */
+/**
+ * Returns the reason that the promise rejects with, if it is the caller's own and may be any value.
+ */
 export async function rejection(promise) {
   try {
     await promise;
@@ -79,7 +83,7 @@ export async function rejection(promise) {
   throw new Error("did not reject");
 }
 
-/** Waits until `condition` answers something truthy, and answers that. */
+/** Waits until `condition` returns a truthy value, and returns it. */
 export async function until(condition, what) {
   const giveUpAt = Date.now() + PATIENCE_MS;
   for (;;) {
@@ -90,7 +94,7 @@ export async function until(condition, what) {
   }
 }
 
-/** The promise, or an error that says what never came. */
+/** Returns the promise's result, or throws an error that names the event that did not happen. */
 export async function soon(promise, what) {
   let timer;
   const late = new Promise((_, reject) => {
@@ -116,7 +120,10 @@ function of(error, Class, fields) {
   return error;
 }
 
-/** Neither the token, nor an owner id, nor a script is anywhere in what people log of an error. */
+/**
+ * Checks that the texts that programs log of an error contain neither the token, nor an owner id,
+ * nor a script.
+ */
 function keepsSecrets(error) {
   const own = Object.getOwnPropertyNames(error).map((name) => `${name}=${String(error[name])}`);
   const text = [String(error), error.message, error.stack, JSON.stringify(error), ...own].join("\n");

@@ -1,6 +1,6 @@
 /**
- * What the doors before the gateway have in common: a server, the body of a request, and the way
- * on.
+ * The common part of the proxies before the gateway: a server, the body of a request, and
+ * forwarding.
  */
 
 import { once } from "node:events";
@@ -9,9 +9,9 @@ import { createServer } from "node:http";
 import { isOfOurs } from "./check.mjs";
 
 /**
- * Opens a door; `handle` gets each request, its response, and a signal that says when whoever asked
- * has gone. Requests for paths that neither the package knows nor `knows` are passed on to nobody,
- * and stand in `strays`.
+ * Opens a proxy; `handle` gets each request, its response, and a signal that aborts when the client
+ * disconnects. Requests for paths that neither the package nor `knows` uses are not forwarded, but
+ * recorded in `strays`.
  */
 export async function openDoor(handle, knows = () => false) {
   const strays = [];
@@ -35,13 +35,13 @@ export async function bodyOf(request) {
   return Buffer.concat(chunks).toString();
 }
 
-/** Sends a request on to the gateway, with this body and no more headers than needed. */
+/** Forwards a request to the gateway, with this body and only the required headers. */
 export function carry(gateway, { url, headers: { authorization, accept } }, body, signal) {
   const headers = { authorization, accept, "content-type": "application/json" };
   return fetch(new URL(url, gateway), { method: "POST", headers, body, signal });
 }
 
-/** Passes an answer on as it comes: it may be a stream. */
+/** Forwards a response chunk by chunk, since it may be a stream. */
 export async function passOn({ status, headers, body }, response, more = {}) {
   response.writeHead(status, { ...more, "content-type": headers.get("content-type") ?? "text/plain" });
   for await (const chunk of body ?? []) response.write(chunk);

@@ -1,8 +1,8 @@
 /**
- * A door before the gateway that fails as a lock's name says,
- * `fault:<action>:<operation>:<anything>`: what is done to the first request of that operation
- * about that lock. A request for `/copies/<name>` delivers what was kept of it, and is told whether
- * that was met.
+ * A proxy before the gateway that injects faults. A lock's name,
+ * `fault:<action>:<operation>:<anything>`, says which fault the first request of that operation
+ * about that lock gets. A request for `/copies/<name>` delivers the copies of that request, and its
+ * response says whether the fault was injected.
  */
 
 import { createHash } from "node:crypto";
@@ -16,7 +16,7 @@ const json = (body, status = 200) => ({ status, body, type: "application/json" }
 const half = ({ status, body, type }) => ({ status, body: body.slice(0, -20), type, length: body.length });
 
 /**
- * How often the request is executed, what is said, and whether a copy is kept. Nothing said: the
+ * The number of executions, the response, and whether a copy is kept. Without a response the
  * connection is closed.
  */
 export const ACTIONS = {
@@ -61,7 +61,7 @@ export async function openFaulty(gateway) {
       }
       met.add(name);
       const { executions, say, isKept } = ACTIONS[action];
-      // A copy outlives whoever sent the first.
+      // The client's disconnection does not cancel a copy.
       const execute = () => carry(gateway, request, body);
       if (isKept) copies.set(name, [execute]);
       let truth;
@@ -75,7 +75,7 @@ export async function openFaulty(gateway) {
       if (said.length) response.write(said.body, () => response.destroy());
       else response.end(said.body);
     } catch {
-      // Whoever asked has gone, or the gateway has.
+      // The client or the gateway has disconnected.
       response.destroy();
     }
   }, isForCopies);
@@ -83,7 +83,7 @@ export async function openFaulty(gateway) {
 
 const isForCopies = (path) => path.startsWith("/copies/");
 
-/** The operations of the commands in a body, by their scripts. */
+/** Returns the operations of the commands in a body, by their scripts. */
 function named(body) {
   const parsed = JSON.parse(body);
   const commands = Array.isArray(parsed[0]) ? parsed : [parsed];

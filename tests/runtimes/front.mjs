@@ -1,11 +1,11 @@
 /**
- * A door before the gateway: lets pages of any origin in, with no more headers than needed, and
- * sees who asks.
+ * A proxy before the gateway: allows pages of any origin, with only the required headers, and
+ * records their requests.
  */
 
 import { bodyOf, carry, openDoor, passOn } from "./door.mjs";
 
-/** All that a page may send. A request with any other header does not get past the browser. */
+/** All headers that a page may send; browsers block requests with any other header. */
 const ALLOWED = "authorization, content-type";
 
 const OWNER = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}:\d+/g;
@@ -24,14 +24,14 @@ export async function openFront(gateway) {
       bodies.push(body);
       await passOn(await carry(gateway, request, body, gone), response, headers);
     } catch {
-      // Whoever asked has gone, or the gateway has.
+      // The client or the gateway has disconnected.
       if (!response.headersSent) response.writeHead(502, headers);
       response.end();
     }
   });
   return {
     ...door,
-    /** The owners that asked for this lock so far. */
+    /** The owners whose requests for this lock have arrived so far. */
     owners: (name) => new Set(bodies.filter((body) => body.includes(name)).flatMap((body) => body.match(OWNER) ?? [])),
   };
 }

@@ -1,4 +1,4 @@
-/** A program of its own that holds a lock, for whoever stops or kills it. */
+/** A separate process that holds a lock, for tests that stop or kill it. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,8 +7,8 @@ import { createInterface } from "node:readline";
 import { newProject } from "./project.mjs";
 
 /**
- * Starts it; it holds when this answers. `heard` is what it said, `ask` has it say what it finds
- * now.
+ * Starts the process, and returns once it holds the lock. `heard` is its first report; `ask`
+ * requests a report on its present state.
  */
 export async function startHolder(env, name, leaseMs) {
   const cwd = await newProject();

@@ -1,7 +1,7 @@
 /**
- * The packed npm package in hosts that are frozen, stopped, killed or evicted while it holds or
- * waits: pages, Workers, processes. And the recipes of docs/fencing.md, which keep out what such a
- * host writes too late.
+ * Tests of the packed npm package in hosts that are frozen, stopped, killed or evicted while it
+ * holds or waits: pages, Workers, processes; and tests of the recipes of docs/fencing.md, which
+ * reject late writes of such a host.
  *
  * Environment: as of tests/runtimes/run.mjs, without EDGELATCH_TEST_SCOPE_KEY and EDGELATCH_EXTENT.
  */
@@ -22,7 +22,7 @@ const url = required("EDGELATCH_TEST_URL");
 const token = required("EDGELATCH_TEST_TOKEN");
 const env = { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token };
 
-/** They wait more than they compute. */
+/** The tests wait more than they compute. */
 const CONCURRENT = { concurrency: 3 };
 
 let front;
@@ -43,7 +43,7 @@ describe("hosts", { concurrency: 4 }, () => {
   describe("fencing in workerd", { concurrency: 1 }, fencing);
 });
 
-// After all others: of their requests.
+// Runs after all other tests, and checks their requests.
 test("no page and no Worker has asked for a path that is none of a gateway's", () => assert.deepEqual(front.strays, []));
 
 function pages() {
@@ -84,8 +84,7 @@ function requestsOfWorker() {
     const name = `outlives:${crypto.randomUUID()}`;
     await (await get(`/outlives?name=${name}:gone`)).json();
     await (await get(`/outlives?name=${name}:stays&stays`)).json();
-    // Sooner than after the minute of the lease. Without renewals `stays` would be free by then,
-    // too.
+    // Before the lease of a minute ends. Without renewals `stays` would be free by then, too.
     const next = await locks.readWriteLock(`${name}:gone`).write.acquire({ waitMs: 30_000 });
     assert.equal(await next.release(), "released");
     assert.equal(await locks.readWriteLock(`${name}:stays`).write.tryAcquire(), null);
@@ -123,7 +122,7 @@ function requestsOfWorker() {
       await holder.release();
       const answer = await stays;
       assert.ok(answer.held && answer.token > holder.token);
-      // A heedless request goes on without its client, and takes its turn too.
+      // A heedless request goes on without its client, and is granted in its order too.
       const isFree = async () => manner === "heedless" || !(await locks.lock(name).inspect()).locked;
       assert.ok(await isFree(), "nobody holds it any more");
 
@@ -189,7 +188,8 @@ function fencing() {
   before(async () => {
     stores = await startStores();
     const lock = locks.lock(`fencing:${crypto.randomUUID()}`);
-    // Tokens as they come: of a holder whose time is over, and of the next.
+    // Two tokens in the order of their grants: of a holder whose lease is over, and of the next
+    // holder.
     [old, young] = [await lock.run((lease) => lease.token), await lock.run((lease) => lease.token)];
   });
   after(() => stores?.close());

@@ -1,13 +1,13 @@
 /**
- * A page of Chromium's that playwright does not keep awake: it tells every page of its own that it
- * is looked at, and a page that is looked at is never frozen.
+ * A page of Chromium that playwright does not keep awake: playwright marks all its own pages as
+ * visible, and a visible page is never frozen.
  */
 
 import { serve, ways } from "./browser.mjs";
 import { until } from "./check.mjs";
 import { newProject } from "./project.mjs";
 
-/** A page that holds a lock when it is told to. */
+/** Opens a page that holds a lock on command. */
 export async function openLonePage(browser, { url, token }) {
   const server = await serve(await newProject(), { ...ways[0], program: "idle.mjs" }, url);
   const address = `${server.url}/page.html?${new URLSearchParams({ url, token })}`;
@@ -34,7 +34,7 @@ export async function openLonePage(browser, { url, token }) {
     if (exceptionDetails) throw new Error(exceptionDetails.text);
     return result.value;
   };
-  /** What a function of the page's answers, once the page is there. */
+  /** Calls a function of the page once the page has defined it, and returns its result. */
   const call = async (name, ...values) => {
     const isThere = () => evaluate(`typeof globalThis.${name} === "function"`).catch(() => false);
     await until(isThere, `the page has ${name}`);
@@ -52,19 +52,24 @@ export async function openLonePage(browser, { url, token }) {
   return { send, call, close, behind, front };
 }
 
-/** Freezes a page as browsers do with one that nobody looks at; answers how to let it go on. */
+/**
+ * Freezes a page as browsers freeze a page in the background; returns a function that resumes it.
+ */
 export async function freeze({ send }) {
   await send("Page.setWebLifecycleState", { state: "frozen" });
   return () => send("Page.setWebLifecycleState", { state: "active" });
 }
 
-/** Shows another tab in front of it, as users do; answers how to look at it again. */
+/**
+ * Brings another tab in front of the page, as users do; returns a function that brings the page
+ * back.
+ */
 export async function hide({ behind, front }) {
   await behind();
   return front;
 }
 
-/** Goes somewhere else; answers how to come back. */
+/** Navigates to another address; returns a function that navigates back. */
 export async function leave({ send }) {
   const { currentIndex, entries } = await send("Page.getNavigationHistory");
   await send("Page.navigate", { url: "about:blank" });

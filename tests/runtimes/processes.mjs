@@ -1,5 +1,5 @@
 /**
- * Programs that Node, Deno and Bun each run in a process of its own, since they end it, fail it, or
+ * Programs that Node, Deno and Bun each run in a separate process, since they end it, fail it, or
  * load the package twice.
  */
 
@@ -23,7 +23,7 @@ const RUNTIMES = {
   Bun: [join(tools, ".bin/bun"), ["run"]],
 };
 
-/** How a program ends, and what it has printed by then. */
+/** The ways in which a program ends, and the last line that it prints. */
 const ENDINGS = {
   "a lease is held": "held",
   "events are listened to": "listening",
@@ -31,13 +31,13 @@ const ENDINGS = {
   "the work of run is pending": "worked",
 };
 
-/** Defines the tests; `env` says where the gateway is. */
+/** Defines the tests; `env` has the gateway's address and token. */
 export function processes(env) {
   for (const [name, [program, args]] of Object.entries(RUNTIMES)) {
     describe(name, { concurrency: 2 }, () => inRuntime(name, env, (file, more) => runProgram(program, args, { ...env, ...more }, file)));
     test(`${name} prints little of an uncaught error, and names the caller`, () => uncaught(program, args, env));
   }
-  // As a program in Rust has it, which nothing but its timers keeps running.
+  // As in a program that uses the Rust crate, where only its timers keep the program running.
   test("timers keep a program running, unless the npm package's entry unrefs them", async () => {
     const print = (first) => `import { sleep, unrefTimers } from "${new URL("../../src/web.js", import.meta.url)}";\n${first}\nsleep(200, () => console.log("woken"));`;
     const printed = async (source) => (await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", source])).stdout.trim();
@@ -93,7 +93,7 @@ function inRuntime(runtime, env, run) {
   });
 }
 
-/** Addresses where no gateway can be reached. */
+/** Returns addresses at which no gateway can be reached. */
 async function openTargets(t) {
   const listen = async (server) => {
     server.listen(0, "127.0.0.1");

@@ -1,4 +1,4 @@
-/** Empty projects with the packed package installed, as users have them. */
+/** Empty projects with the packed package installed, as in a user's project. */
 
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 
 const start = promisify(execFile);
 
-/** Past this a program hangs. Says nothing about how long it should take. */
+/** A program that takes longer hangs. This is no statement about how long a program should take. */
 const PATIENCE_MS = 1_800_000;
 
 const made = [];
@@ -18,7 +18,7 @@ const made = [];
 /** The project that `newProject` copies: npm installs the package once in each process. */
 let template;
 
-/** Makes a project with nothing but the package and these tests in it, and returns its folder. */
+/** Creates a project with only the package and these tests, and returns its folder. */
 export async function newProject() {
   template ??= createTemplate();
   const [source, folder] = await Promise.all([template, newFolder()]);
@@ -49,7 +49,7 @@ export async function removeProjects() {
 }
 
 /**
- * Runs a file with a program of this machine; returns what the file prints as JSON, once the
+ * Runs a file with a program of this machine; returns the JSON that the file prints, once the
  * program has ended by itself.
  */
 export async function runProgram(program, args, env, file) {
@@ -76,7 +76,7 @@ async function runFile(program, args, env, file, onLine) {
   return stdout;
 }
 
-/** A client in this process, of the packed package. */
+/** Returns a client of the packed package, in this process. */
 export async function newClient(options) {
   const { connect } = await import(pathToFileURL(join(await newProject(), "node_modules/edgelatch/index.js")));
   return connect(options);

@@ -1,6 +1,6 @@
 /**
- * Cases that run in another program, as tests of this one: each test ends when the result of its
- * case arrives.
+ * Declares the cases that another program runs as tests of this one: each test ends when the result
+ * of its case arrives.
  */
 
 import assert from "node:assert/strict";
@@ -29,7 +29,7 @@ export function remoteTests(cases, run) {
     else if (results.has(name)) results.get(name).resolve(error);
     else unknown.push(name);
   };
-  // The program's start is no part of its first case.
+  // The time to start the program does not count for its first case.
   before(() => {
     ended = run(report, results.has(ONLY) ? ONLY : undefined);
     const settle = (error) => results.forEach(({ resolve }) => resolve(error));
@@ -53,7 +53,7 @@ function passes(error) {
   assert.ok(!error, error);
 }
 
-/** The cases in their order, divided where those begin or end that run concurrently. */
+/** Returns the cases in their order, divided into concurrent and sequential blocks. */
 function blocks(cases) {
   const blocks = [];
   for (const one of cases) {

@@ -1,12 +1,12 @@
 /**
- * The suite of cases of the packed npm package, in every runtime that it is for.
+ * Runs the suite of cases against the packed npm package in every supported runtime.
  *
- * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_TEST_URL and
- * EDGELATCH_TEST_TOKEN (a gateway), EDGELATCH_TEST_SCOPE_KEY (by which it knows scoped tokens),
+ * Environment: EDGELATCH_TARBALL (the output of `npm pack`), EDGELATCH_TEST_URL and
+ * EDGELATCH_TEST_TOKEN (a gateway), EDGELATCH_TEST_SCOPE_KEY (its key for scoped tokens),
  * EDGELATCH_TOOLS (a `node_modules` with deno, bun, wrangler, esbuild and playwright-core),
  * CHROMIUM (the browser), EDGELATCH_EXTENT (`quick`: once in each runtime; `full`, the default:
- * also by each way to the package and with each setting of Node), EDGELATCH_ONLY (the one case to
- * run in the runtimes that Node's `--test-name-pattern` leaves).
+ * also by each way to load the package and with each setting of Node), EDGELATCH_ONLY (the one case
+ * to run in the runtimes that Node's `--test-name-pattern` selects).
  */
 
 import assert from "node:assert/strict";
@@ -36,9 +36,9 @@ const extent = process.env.EDGELATCH_EXTENT ?? "full";
 assert.ok(["quick", "full"].includes(extent), `EDGELATCH_EXTENT is quick or full, not ${extent}`);
 const isFull = extent === "full";
 
-/** They wait more than they compute. */
+/** The cases wait more than they compute. */
 const CONCURRENT = { concurrency: 2 };
-/** The cases of one runtime: each test begins when the case before it has ended. */
+/** The cases of one runtime are sequential: each test begins when the case before it has ended. */
 const IN_TURN = { concurrency: 1 };
 
 let front;
@@ -63,7 +63,7 @@ describe("runtimes", { concurrency: 3 }, () => {
   describe("processes", CONCURRENT, () => processes(env));
 });
 
-// After all others: of their requests.
+// Runs after all other tests, and checks their requests.
 test("no page and no Worker has asked for a path that is none of a gateway's", () => {
   assert.deepEqual([...front.strays, ...faulty.strays], []);
 });
@@ -76,7 +76,7 @@ function programs() {
   program("Bun", async () => join(tools, ".bin/bun"), ["run"]);
 }
 
-/** The suite in a program of this machine. */
+/** Declares the suite in a program of this machine. */
 function program(title, find, args, variables = () => ({}), where = {}) {
   describe(title, IN_TURN, () => {
     const end = remoteTests(list(where), async (report, only) =>
@@ -94,7 +94,7 @@ function settingsOfNode() {
     return { EDGELATCH_TEST_URL: webdis.url, EDGELATCH_TEST_TOKEN: webdis.token, EDGELATCH_TEST_DIALECT: "webdis" };
   };
   program("Node on Webdis", async () => process.execPath, ["--expose-gc"], onWebdis, { dialect: "webdis" });
-  // What is frozen there, we do not need to change.
+  // The package needs to change none of the frozen objects.
   test("Node with frozen intrinsics", async () => {
     const flags = ["--frozen-intrinsics", "--disable-proto=throw", "--no-warnings"];
     assert.deepEqual(await runProgram(process.execPath, flags, env, "frozen.mjs"), ["released", true]);
@@ -152,7 +152,7 @@ function worker() {
   test("the Worker ends its answer", end);
 }
 
-/** The Node that users of this machine have, which may be older than that of the tools. */
+/** Returns the Node that users of this machine have, which may be older than that of the tools. */
 async function nodeOfMachine() {
   for (const folder of process.env.PATH.split(delimiter).filter((folder) => folder && !folder.startsWith(tools))) {
     const program = join(folder, "node");

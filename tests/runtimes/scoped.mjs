@@ -1,4 +1,4 @@
-/** A page that has a scoped token: it locks what is its own, and nothing else. */
+/** Checks that a page with a scoped token can lock only the names of its own. */
 
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { required } from "./project.mjs";
 
 const key = required("EDGELATCH_TEST_SCOPE_KEY");
 
-/** Signs a token by the code of `docs/scoped-tokens.md`, as it stands there. */
+/** Signs a token with the code in `docs/scoped-tokens.md`. */
 export async function scopedToken(claims) {
   const page = await readFile(new URL("../../docs/scoped-tokens.md", import.meta.url), "utf8");
   const [, code] = page.match(/^```js\n\/\/ scoped-token\.js\n([^]+?)^```$/m) ?? [];

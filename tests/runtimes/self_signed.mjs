@@ -1,11 +1,13 @@
-/** A certificate for `localhost` and 127.0.0.1 that no runtime trusts, made anew each time. */
+/**
+ * Creates a certificate for `localhost` and 127.0.0.1 that no runtime trusts, a new one each time.
+ */
 
 import { generateKeyPairSync, sign } from "node:crypto";
 
 /** Object identifiers, in DER. */
 const [ECDSA_WITH_SHA256, COMMON_NAME, ALTERNATIVE_NAME] = ["06082a8648ce3d040302", "0603550403", "0603551d11"];
 
-/** Returns `{ key, cert }` as a TLS server takes them. */
+/** Returns `{ key, cert }` for a TLS server. */
 export function selfSigned() {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   const algorithm = sequence(hex(ECDSA_WITH_SHA256));
@@ -25,7 +27,7 @@ export function selfSigned() {
 const hex = (text) => Buffer.from(text, "hex");
 const sequence = (...parts) => der(0x30, Buffer.concat(parts));
 
-/** A value of this type, with its length in front. */
+/** Returns a DER value of this type, with its length in front. */
 function der(type, content) {
   const { length } = content;
   const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff];

@@ -1,4 +1,4 @@
-/** The recipes of docs/fencing.md for D1 and R2, as they stand there, in workerd. */
+/** Runs the recipes of docs/fencing.md for D1 and R2, read from the page, in workerd. */
 
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -6,10 +6,10 @@ import { join } from "node:path";
 
 import { required } from "./project.mjs";
 
-/** Not newer than the oldest workerd that the tools may install. */
+/** Must not be newer than the oldest workerd that the tools may install. */
 const DATE = "2026-04-01";
 
-/** Starts the Worker; answers how to have a recipe executed, and how to end it. */
+/** Starts the Worker; returns functions that execute a recipe, and one that stops the Worker. */
 export async function startStores() {
   const page = await readFile(new URL("../../docs/fencing.md", import.meta.url), "utf8");
   const tools = createRequire(join(required("EDGELATCH_TOOLS"), "resolve-from-here.js"));
@@ -29,21 +29,22 @@ export async function startStores() {
   const statement = (title, values) => numbered(recipe(page, "sql", `-- ${title}`), values);
   return {
     /**
-     * Executes recipes together, `[title, values]` each; answers how many rows each has changed.
+     * Executes recipes as one batch, `[title, values]` each; returns the number of rows that each
+     * has changed.
      */
     sql: async (...recipes) => {
       const results = await ask({ statements: recipes.map(([title, values = {}]) => statement(title, values)) });
       return results.map(({ changes }) => changes);
     },
     rows: async (sql) => (await ask({ statements: [{ sql, values: [] }] }))[0].rows,
-    /** Whether the put was made. */
+    /** Returns whether the put was executed. */
     put: async (key, body, token) => (await ask({ put: [key, body, token] })).written,
     read: async (key) => (await (await worker.getR2Bucket("BUCKET")).get(key))?.text(),
     close: () => worker.dispose(),
   };
 }
 
-/** The block of the page that begins with this line. */
+/** Returns the code block of the page that begins with this line. */
 function recipe(page, language, title) {
   const begin = page.indexOf(`\`\`\`${language}\n${title}\n`);
   if (begin < 0) throw new Error(`docs/fencing.md has no recipe ${title}`);
@@ -51,7 +52,7 @@ function recipe(page, language, title) {
   return block.slice(0, block.indexOf("\n```"));
 }
 
-/** D1 knows parameters by their number only. */
+/** D1 supports only numbered parameters. */
 function numbered(sql, values) {
   const names = [];
   const text = sql.replace(/:([a-z]+)/g, (_, name) => {

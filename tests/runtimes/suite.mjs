@@ -1,8 +1,8 @@
 /**
- * What the packed npm package has to do, in every runtime the same.
+ * The suite of the packed npm package, the same in every runtime.
  *
- * A case is a function of the world: `{ edgelatch, url, token, … }`. It throws when something is
- * not so.
+ * A case is a function of a `World`: `{ edgelatch, url, token, … }`. It throws if an assertion
+ * fails.
  */
 
 import { abort } from "./cases/abort.mjs";
@@ -26,15 +26,15 @@ import { waking } from "./cases/waking.mjs";
 import { isOfOurs, same, secrets } from "./check.mjs";
 import { changedPrototypes } from "./watch.mjs";
 
-/** `quiet` is last: it checks what the others leave behind. */
+/** `quiet` is last: it checks that the earlier cases have left nothing behind. */
 const groups = {
   lock, kinds, readWrite, together, permits, lease, owner, abort, loss, requests, waking, environment, options, faults, fencing,
   replicas, hostile, quiet,
 };
 
 /**
- * Their cases run concurrently, since most of them wait. None of them moves a clock or replaces a
- * global.
+ * The cases of these groups run concurrently, since most of them wait. None of them moves a clock
+ * or replaces a global.
  */
 const CONCURRENT = ["replicas", "hostile"];
 
@@ -42,16 +42,16 @@ const cases = Object.entries(groups).flatMap(([group, members]) =>
   Object.entries(members).map(([name, run]) => ({ group, name: `${group}: ${name}`, run })),
 );
 
-/** What is not about one dialect's own words. */
+/** The groups that do not depend on one dialect's commands. */
 const OF_ANY_DIALECT = ["lock", "waking", "quiet"];
 
-/** The cases for a dialect, and for a world with a gateway that fails or without. */
+/** Returns the cases for a dialect, with or without a faulty gateway. */
 const casesFor = ({ dialect = "upstash", faulty }) =>
   cases.filter(({ group }) => (dialect === "upstash" || OF_ANY_DIALECT.includes(group)) && (group !== "faults" || faulty));
 
 /**
- * All cases of such a world in the order in which they run, so that the program that starts a
- * runtime notices a missing one.
+ * Returns all cases in the order in which they run, so that the program that starts a runtime
+ * notices a missing one.
  */
 export const list = (of = {}) => casesFor(of).map(({ name, group }) => ({ name, isConcurrent: CONCURRENT.includes(group) }));
 
@@ -85,7 +85,7 @@ export async function run({ edgelatch, url, token, loads, faulty, dialect = "ups
   await Promise.all(concurrent);
 }
 
-/** Requests for anything but what the package asks these gateways for, as they come. */
+/** Returns a list that collects the requests which the package must not send to these gateways. */
 function straysFrom({ url, faulty, dialect }) {
   const isKnown = (text) =>
     text.startsWith(url) && (dialect === "webdis" ? text === `${url}/` : isOfOurs(text.slice(url.length))) ||
@@ -99,7 +99,7 @@ function straysFrom({ url, faulty, dialect }) {
   return strays;
 }
 
-/** What a case meets: the package, a gateway, and names that nobody else uses. */
+/** The environment of a case: the package, a gateway, and names that no other case uses. */
 class World {
   constructor({ edgelatch, ...where }) {
     Object.assign(this, edgelatch, { edgelatch, ...where });
@@ -107,8 +107,9 @@ class World {
   }
 
   /**
-   * A client of the gateway, and what it has sent. Its request timeout is the longest there is: the
-   * gateway always answers, but a machine under load may take longer than the default of 5 s.
+   * Returns a client of the gateway, and the list of its requests. The request timeout is the
+   * longest possible: the gateway always responds, but on a machine under load it may take longer
+   * than the default of 5 s.
    */
   client(options = {}) {
     const sent = [];
@@ -122,7 +123,7 @@ class World {
     return { locks, sent };
   }
 
-  /** A lock that nobody else uses. */
+  /** Returns a lock that no other case uses. */
   lock(options) {
     return this.client(options).locks.lock(this.name());
   }

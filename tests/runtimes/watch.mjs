@@ -1,19 +1,19 @@
 /**
- * Watches what a module does to its runtime. Imported before the package, so that it sees what the
- * package does at load.
+ * Records how a module uses its runtime. It is imported before the package, so that it also records
+ * the package's calls at load.
  *
- * It also lends a clock that can be put forward: what would take ten seconds happens at once, in
- * its order.
+ * It also provides a clock that tests can advance: the events of ten seconds happen at once, in
+ * their order.
  */
 
 const GLOBALS = ["fetch", "setInterval", "setTimeout"];
 const real = { clearTimeout, setTimeout, dateNow: Date.now, monotonicNow: performance.now.bind(performance) };
 
-/** By how much each clock was put forward. */
+/** The number of milliseconds by which each clock was advanced. */
 const ahead = { monotonic: 0, wall: 0 };
 const timers = new Map();
 
-/** What was called since the watch began, by name, until the package has loaded. */
+/** The names of the functions that were called until the package has loaded. */
 const calls = [];
 let counting = true;
 
@@ -44,7 +44,7 @@ Math.random = () => {
   return random();
 };
 
-/** Compiling and instantiating are watched too. */
+/** Compilation and instantiation are recorded too. */
 for (const name of ["compile", "compileStreaming", "instantiate", "instantiateStreaming"]) {
   const original = WebAssembly[name];
   if (!original) continue;
@@ -62,8 +62,8 @@ WebAssembly.Module.prototype = Module.prototype;
 Object.assign(WebAssembly.Module, { customSections: Module.customSections, exports: Module.exports, imports: Module.imports });
 
 /**
- * What the package's module exports, if it was instantiated at once, as it is done wherever no page
- * waits for it. Node has other modules.
+ * The exports of the package's module, if it was instantiated synchronously, as everywhere outside
+ * of a page. Node has other modules.
  */
 let wasm;
 WebAssembly.Instance = function (...values) {
@@ -74,15 +74,15 @@ WebAssembly.Instance = function (...values) {
 };
 
 /**
- * The least that an allocator of WebAssembly gives: with the four bytes that it keeps before each
- * piece, sixteen.
+ * The smallest allocation of WebAssembly's allocator takes sixteen bytes, with the four bytes that
+ * it keeps before each piece.
  */
 const [ASKED, PIECE, ALIGNED] = [12, 16, 4];
 
 /**
- * How large the memory of WebAssembly has become, and how much of it is in use, to the piece. It
- * never shrinks: its size tells of the fullest moment that there was, not of what is kept. Whatever
- * can still be had of it before it grows is not in use.
+ * Returns the size of WebAssembly's memory, and the bytes in use, in units of the smallest piece.
+ * Memory never shrinks, so its size shows the highest use so far, not the present one. All pieces
+ * that can be allocated before it grows are not in use.
  */
 export function memory() {
   const { memory, __wbindgen_malloc: allocate, __wbindgen_free: free } = wasm;
@@ -90,12 +90,12 @@ export function memory() {
   const had = [];
   while (memory.buffer.byteLength === size) had.push(allocate(ASKED, ALIGNED));
   for (const piece of had) free(piece, ASKED, ALIGNED);
-  // The last one is of what the memory has grown by.
+  // The last piece is from the memory that was added.
   return { size, used: size - (had.length - 1) * PIECE };
 }
 
 function timer(callback, ms = 0, ...values) {
-  // Node's fetch has a timer that it refreshes: what has fired may fire again.
+  // Node's fetch refreshes a timer, so a timer that has fired may fire again.
   const fire = () => {
     timers.delete(id);
     callback(...values);
@@ -105,22 +105,22 @@ function timer(callback, ms = 0, ...values) {
   return id;
 }
 
-/** Ends the count: the package has loaded. */
+/** Ends the record of calls: the package has loaded. */
 export function loaded() {
   counting = false;
 }
 
-/** What was called while the package loaded. */
+/** Returns the calls while the package loaded. */
 export function calledAtLoad() {
   return calls;
 }
 
-/** How many timers wait. */
+/** Returns the number of pending timers. */
 export function timersLeft() {
   return timers.size;
 }
 
-/** Puts both clocks forward, and fires what has become due, in its order. */
+/** Advances both clocks, and fires the timers that are due, in their order. */
 export function putForward(ms) {
   moveClocks({ monotonic: ms, wall: ms });
   const due = [...timers].filter(([, { due }]) => due <= performance.now()).sort(([, a], [, b]) => a.due - b.due);
@@ -131,16 +131,13 @@ export function putForward(ms) {
   }
 }
 
-/** Moves the clocks and nothing else: timers go off when they would have. */
+/** Advances the clocks only: no timer fires early. */
 export function moveClocks({ monotonic = 0, wall = 0 }) {
   ahead.monotonic += monotonic;
   ahead.wall += wall;
 }
 
-/**
- * Which of the prototypes that everybody shares have members that were added, taken away or
- * replaced.
- */
+/** Returns the shared prototypes with members that were added, removed or replaced. */
 export function changedPrototypes() {
   const now = membersOfAll();
   return Object.keys(prototypes).filter((name) => {
@@ -158,7 +155,7 @@ function membersOfAll() {
   return Object.fromEntries(Object.entries(prototypes).map(([name, of]) => [name, members(of)]));
 }
 
-/** Rejections that nobody took. */
+/** Unhandled rejections. */
 export const unhandled = [];
 const note = (reason) => unhandled.push(String(reason?.stack ?? reason));
 if (globalThis.process?.versions?.node) {

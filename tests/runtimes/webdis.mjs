@@ -1,4 +1,4 @@
-/** Debian's Webdis, in front of a Redis of its own. */
+/** Debian's Webdis, in front of its own Redis. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { until } from "./check.mjs";
 
 const TOKEN = "edge:s3cret:word";
 
-/** Starts both; answers the address, the credentials, and how to end them. */
+/** Starts both; returns the address, the credentials, and a function that stops them. */
 export async function startWebdis() {
   const folder = await mkdtemp(join(tmpdir(), "edgelatch-webdis-"));
   const socket = join(folder, "redis.sock");
@@ -39,7 +39,7 @@ export async function startWebdis() {
     throw error;
   }
 
-  /** Starts it on some port: another when somebody was quicker to take that. */
+  /** Starts Webdis on a free port, and on another one if a different program was faster. */
   async function listens() {
     for (;;) {
       const port = await freePort();
@@ -54,7 +54,7 @@ export async function startWebdis() {
 
 function configuration(folder, socket, port) {
   return {
-    // A path here is a socket's.
+    // A path here means a Unix socket.
     redis_host: socket,
     redis_port: 0,
     http_host: "127.0.0.1",
@@ -69,7 +69,7 @@ function configuration(folder, socket, port) {
   };
 }
 
-/** Whether somebody listens there. */
+/** Whether a server listens at the address. */
 async function answers(where) {
   const socket = connect(where);
   try {

@@ -1,6 +1,6 @@
 /**
- * A Worker bundled by wrangler, as users do it, and served by workerd alone: `wrangler dev` would
- * stand between, and keep from the Worker that its client has gone.
+ * Bundles a Worker with wrangler, as users do, and serves it with workerd alone: `wrangler dev` is
+ * a proxy that hides the client's disconnection from the Worker.
  */
 
 import { execFile, spawn } from "node:child_process";
@@ -12,21 +12,21 @@ import { promisify } from "node:util";
 
 import { newProject, required } from "./project.mjs";
 
-/** Not newer than the oldest workerd that the tools may install. */
+/** Must not be newer than the oldest workerd that the tools may install. */
 const DATE = "2026-04-01";
 
-/** Without it a Worker does not learn that its client has gone. */
+/** Without it a Worker does not detect that its client has disconnected. */
 const FLAG = "enable_request_signal";
 
 /**
- * The modules that wrangler makes of the suite's Worker: once in each process, since bindings are
- * no part of them.
+ * The modules that wrangler creates from the suite's Worker: once in each process, since they do
+ * not depend on the bindings.
  */
 let bundled;
 
 /**
- * Starts the suite's Worker, its engine with these flags; returns its address, the folder of its
- * project, and how to end it.
+ * Starts the suite's Worker with these V8 flags; returns its address, the folder of its project,
+ * and a function that stops it.
  */
 export function startWorker(bindings, flags = []) {
   bundled ??= newProject().then((folder) => bundle(folder, "tests/programs/worker.mjs"));
@@ -59,7 +59,7 @@ async function startBundled(bundled, bindings, flags) {
   throw new Error(`the Worker did not start: ${said.join("")}`);
 }
 
-/** Has wrangler bundle a Worker; returns the folder with its modules. */
+/** Bundles a Worker with wrangler; returns the folder with its modules. */
 async function bundle(folder, file) {
   const program = join(required("EDGELATCH_TOOLS"), "wrangler/bin/wrangler.js");
   const deploy = ["deploy", file, "--dry-run", "--outdir", "bundle", "--name", "edgelatch-runtime"];
@@ -68,10 +68,10 @@ async function bundle(folder, file) {
   return join(folder, "bundle");
 }
 
-/** workerd's own form of what wrangler would deploy. */
+/** Returns workerd's configuration for the Worker that wrangler would deploy. */
 async function configuration(folder, bindings, flags) {
   const files = (await readdir(join(folder, "bundle"))).filter((name) => /\.(js|wasm)$/.test(name));
-  // The first is the one that is run.
+  // workerd runs the first module.
   const modules = files.sort().reverse().map((name) => {
     const kind = name.endsWith(".wasm") ? "wasm" : "esModule";
     return `(name = ${JSON.stringify(name)}, ${kind} = embed ${JSON.stringify(`bundle/${name}`)})`;
@@ -95,7 +95,7 @@ const worker :Workerd.Worker = (
 `;
 }
 
-/** Everything that wrangler keeps stays in the folder, and nothing is told to anybody. */
+/** Returns an environment in which wrangler writes only to the folder and sends no telemetry. */
 function environment(folder) {
   const below = (name) => join(folder, name);
   return {

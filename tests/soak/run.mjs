@@ -1,9 +1,9 @@
 /**
- * Nothing is collected: the packed package in Node and in workerd goes through many cycles, and
- * what is in use stays as it is.
+ * Tests that the packed package leaks nothing: it runs many cycles in Node and in workerd, and
+ * memory, timers and keys do not grow.
  *
- * Environment: as of tests/runtimes/run.mjs; EDGELATCH_SOAK_CYCLES, at least so many in each
- * (100,000), and EDGELATCH_SOAK_MINUTES, for at least so long (0).
+ * Environment: as of tests/runtimes/run.mjs; EDGELATCH_SOAK_CYCLES, the minimum of cycles in each
+ * (100,000), and EDGELATCH_SOAK_MINUTES, the minimum of minutes (0).
  */
 
 import assert from "node:assert/strict";
@@ -19,29 +19,29 @@ const url = required("EDGELATCH_TEST_URL");
 const token = required("EDGELATCH_TEST_TOKEN");
 const CYCLES = Number(process.env.EDGELATCH_SOAK_CYCLES ?? 100_000);
 const MINUTES = Number(process.env.EDGELATCH_SOAK_MINUTES ?? 0);
-/** In one request of the Worker. */
+/** The number of cycles in one request of the Worker. */
 const PART = 10_000;
 /**
- * The least that is ever kept of a thing in WebAssembly's memory is sixteen. After a collection
- * nothing of a cycle is.
+ * The smallest allocation in WebAssembly's memory is sixteen bytes, so a leak of one object per
+ * cycle exceeds this. After a collection nothing of a cycle remains.
  */
 const WASM_BYTES_PER_CYCLE = 1;
 /**
- * JavaScript's heap breathes. What is kept of each cycle, be it the smallest object with something
- * in it, would be more than this.
+ * The size of JavaScript's heap fluctuates. Even the smallest object per cycle, with one property,
+ * would exceed this.
  */
 const HEAP_BYTES_PER_CYCLE = 32;
 /**
- * Of each sort there are few, and the tables of those who wait are one size or the next, up to
- * twenty thousand apart.
+ * Each sort runs few cycles, and the tables of waiters double in size, which is a difference of up
+ * to twenty thousand bytes.
  */
 const SORTS = { rounds: 6, together: 100, bytesPerCycle: 64 };
-/** Of those who had to do with something last; each ends by itself. */
+/** The largest number of pending timers: those of the last operations; each ends by itself. */
 const MOST_TIMERS = 1_000;
-/** So many locks are there, as programs/cycles.mjs has them. */
+/** The number of locks in programs/cycles.mjs. */
 const LANES = 64;
 /**
- * The longest that anything of a cycle stays in Redis: the tombstone of a client that had not yet
+ * The longest time that a key of a cycle stays in Redis: the tombstone of a client that had not yet
  * seen its clock.
  */
 const LONGEST_MS = 15 * 60_000;
@@ -74,14 +74,14 @@ describe("cycles", { concurrency: 3 }, () => {
   });
 });
 
-// S86. Alone, since a thousand at a time leave others nothing.
+// S86. It runs alone, since a thousand holds at a time leave no capacity to other tests.
 test("Node, a hundred thousand holds, a thousand at a time", async () => {
   const name = newName();
   check(await soakNode(name, { SOAK_WHAT: "crowd", SOAK_TOGETHER: 1_000, SOAK_MINUTES: 0 }), true);
   await checkKeys(name, 1_000);
 });
 
-/** Answers what the program says in its lines. */
+/** Runs a program in Node and returns the reports that it prints. */
 async function soakNode(name, more = {}) {
   const cwd = await newProject();
   const variables = { SOAK_NAME: name, SOAK_CYCLES: CYCLES, SOAK_MINUTES: MINUTES, ...more };
@@ -119,15 +119,15 @@ function check(parts, knowsHeap) {
 }
 
 /**
- * The first part warms up: engines compile and pools fill. What is in use afterwards breathes, and
- * the least at the end is compared.
+ * Returns the growth after the first part, which warms up: engines compile and pools fill. The use
+ * fluctuates afterwards, so the smallest of the last two parts is compared.
  */
 function grown(parts, of) {
   const [warm, ...rest] = parts.map(of);
   return Math.min(...rest.slice(-2)) - warm;
 }
 
-/** Whatever is left in Redis ends by itself, and what is left of a cycle soon. */
+/** Checks that every key in Redis expires, and that keys of a cycle expire soon. */
 async function checkKeys(name, lanes) {
   let cursor = "0";
   let seen = 0;
@@ -135,7 +135,7 @@ async function checkKeys(name, lanes) {
   do {
     const [next, keys] = await ask([["SCAN", cursor, "MATCH", `*${name}*`, "COUNT", "5000"]]).then(([answer]) => answer);
     const ends = keys.length ? await ask(keys.map((key) => ["PTTL", key])) : [];
-    // The last token of each name is kept for longer, and is one for each.
+    // The last token of each name is kept for longer; there is one for each name.
     const isToken = (key) => key.startsWith("redisson_lock_token:");
     const wrong = keys.filter((key, place) => ends[place] === -1 || (ends[place] > LONGEST_MS && !isToken(key)));
     assert.deepEqual(wrong, [], "what stays too long");

@@ -1,5 +1,5 @@
-// Mistakes. None of them may compile; a line that does is reported, since nothing is left to
-// expect.
+// Mistakes that must not compile. TypeScript reports a line that does, since the expected error is
+// missing.
 
 import { connect } from "edgelatch";
 import type {

@@ -1,4 +1,4 @@
-// What users write. All of it has to compile, and to be of the types that are written down here.
+// Typical code of users, which must compile and have the types that this file states.
 
 import { connect } from "edgelatch";
 import type {
@@ -154,7 +154,7 @@ export function errors(error: unknown): string {
   throw error;
 }
 
-/** One class for all: its code narrows. */
+/** `EdgelatchError` matches all errors; `code` narrows to one of them. */
 export function narrowed(error: unknown): string {
   if (!(error instanceof EdgelatchError)) throw error;
   if (error.code === "gateway-refused") return refusal(error.reason);
@@ -163,7 +163,7 @@ export function narrowed(error: unknown): string {
   return kind(error.code) + about.join() + (error.status?.toFixed() ?? "");
 }
 
-/** As environment variables are typed. */
+/** The types of environment variables. */
 export function fromVariables(env: { URL: string | undefined; TOKEN: string | undefined }): Locks {
   return connect({ url: env.URL, token: env.TOKEN, redactNames: true });
 }
@@ -173,7 +173,7 @@ export function others(error: unknown): string {
   throw error;
 }
 
-/** Every reason, so that a new one is noticed. */
+/** Lists every reason, so that a new one is noticed. */
 function refusal(reason: GatewayRefusedError["reason"]): string {
   switch (reason) {
     case "unauthorized":
@@ -192,7 +192,7 @@ function refusal(reason: GatewayRefusedError["reason"]): string {
   }
 }
 
-/** Every code, so that a new one is noticed. */
+/** Lists every code, so that a new one is noticed. */
 function kind(code: ErrorCode): string {
   switch (code) {
     case "invalid-option":

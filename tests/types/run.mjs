@@ -1,7 +1,8 @@
 /**
- * The packed npm package as TypeScript sees it, by both ways that it resolves packages.
+ * Compiles programs against the packed npm package with TypeScript, in both of its ways to resolve
+ * packages.
  *
- * Environment: EDGELATCH_TARBALL (what `npm pack` made), EDGELATCH_TOOLS (a `node_modules` with
+ * Environment: EDGELATCH_TARBALL (the output of `npm pack`), EDGELATCH_TOOLS (a `node_modules` with
  * typescript).
  */
 

@@ -1,10 +1,10 @@
 /**
- * The official clients of Upstash, unchanged, against our gateway; and our own package beside them
- * on the same Redis.
+ * Tests Upstash's official clients, unmodified, against the project's gateway, and the npm package
+ * beside them on the same Redis.
  *
  * Environment: EDGELATCH_TEST_URL and EDGELATCH_TEST_TOKEN (the gateway), EDGELATCH_TOOLS (a
- * `node_modules` with `@upstash/redis` and `@upstash/lock`), EDGELATCH_TARBALL (what `npm pack`
- * made).
+ * `node_modules` with `@upstash/redis` and `@upstash/lock`), EDGELATCH_TARBALL (the output of
+ * `npm pack`).
  */
 
 import assert from "node:assert/strict";
@@ -23,7 +23,7 @@ const { Lock } = require("@upstash/lock");
 const [url, token] = [required("EDGELATCH_TEST_URL"), required("EDGELATCH_TEST_TOKEN")];
 const redis = new Redis({ url, token });
 
-/** A key that nobody else uses. */
+/** A key that no other test uses. */
 let key;
 beforeEach(() => (key = `upstash:${crypto.randomUUID()}`));
 
@@ -96,7 +96,7 @@ describe("encodings", () => {
 });
 
 describe("read your writes", () => {
-  // As the client's own tests have it.
+  // As in the client's own tests.
   test("each answer brings the client another sync token, which it sends with its next request", async (t) => {
     const client = new Redis({ url, token });
     const fetched = t.mock.method(globalThis, "fetch");
@@ -278,7 +278,7 @@ describe("edgelatch beside them", () => {
   before(async () => {
     const project = await newProject();
     const edgelatch = await import(pathToFileURL(join(project, "node_modules/edgelatch/index.js")));
-    // How long an answer takes is not the question here.
+    // These tests assert no response time.
     connect = (options) => edgelatch.connect({ ...options, requestTimeoutMs: 60_000 });
   });
   after(removeProjects);

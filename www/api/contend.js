@@ -1,4 +1,4 @@
-/** One contender of the page: lives its role, and tells its life line by line. */
+/** Runs one contender of the page, and reports its events line by line. */
 
 import { connect } from "edgelatch";
 
@@ -10,9 +10,9 @@ import { Story } from "./story.js";
 import { Witness } from "./witness.js";
 
 /**
- * `POST /api/contend?kind=…&role=…&run=<name>&id=<name>&holdMs=<number>&leaseMs=<number>`, and,
- * where they are wanted, `after` and `number` (what the witness has to see before it comes) and
- * `delayMs` (how much later): answers a stream of JSON lines.
+ * `POST /api/contend?kind=…&role=…&run=<name>&id=<name>&holdMs=<number>&leaseMs=<number>`, and
+ * optionally `after` and `number` (the count that the witness must show before the contender
+ * starts) and `delayMs` (a delay after that). Returns a stream of JSON lines.
  */
 export function contend({ request, env, context, query }) {
   const roles = ROLES[query.oneOf("kind", Object.keys(ROLES))];
@@ -33,8 +33,8 @@ export function contend({ request, env, context, query }) {
     witness: new Witness(env, run, id),
     story: new Story(request.signal),
   };
-  // Keeps the Worker going for a moment after its client left, so that a waiter can still undo its
-  // request.
+  // Keeps the Worker alive briefly after its client has disconnected, so that a waiter can still
+  // undo its request.
   context.waitUntil(live(contender, roles[role]));
   return new Response(contender.story.readable, {
     headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" },
@@ -56,6 +56,6 @@ async function live(contender, role) {
 function tellFailure(story, error) {
   if (error instanceof LeftError) return story.tell("left");
   const { code, message } = describe(error);
-  // It was told already, with its reason.
+  // A lost lease was reported before, with its reason.
   if (code !== "lease-lost") story.tell("error", { code, message });
 }

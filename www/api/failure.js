@@ -1,4 +1,4 @@
-/** What a client is told of an error. */
+/** Converts errors to responses for the client. */
 
 import { EdgelatchError } from "edgelatch";
 
@@ -7,7 +7,7 @@ import { RedisError } from "./redis.js";
 import { NoKeyError } from "./token.js";
 import { NoShowError } from "./witness.js";
 
-/** The HTTP status, a stable code and a message for people. */
+/** Returns the HTTP status, a stable code and a readable message. */
 export function describe(error) {
   if (error instanceof BadInputError) return { status: 400, code: "bad-input", message: error.message };
   if (error instanceof RedisError) return { status: 502, code: "redis", message: error.message };
@@ -17,8 +17,7 @@ export function describe(error) {
     const status = { "wait-timeout": 409, "invalid-option": 500 }[error.code] ?? 502;
     return { status, code: error.code, message: error.message };
   }
-  // Whatever else it is, it is a fault of this Worker: its text is for the log and not for the
-  // client.
+  // Any other error is a fault of this Worker: its text goes to the log and not to the client.
   console.error(error);
   return { status: 500, code: "internal", message: "The Worker failed." };
 }

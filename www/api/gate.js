@@ -1,4 +1,4 @@
-/** The two sides of a count-down latch: those who count, and those who wait before the gate. */
+/** The two sides of a count-down latch: contenders that count down, and contenders that wait. */
 
 import { castOf, COUNTS, WAIT_MS } from "../kinds.js";
 import { command, KEY_LIFE_SECONDS } from "./redis.js";
@@ -19,7 +19,7 @@ export async function countDown(contender) {
   story.tell("released");
 }
 
-/** Waits until the gate is open, and goes through. */
+/** Waits until the latch is open. */
 export async function goThrough(contender) {
   const { story, witness, holdMs } = contender;
   const latch = await closed(contender);
@@ -32,11 +32,14 @@ export async function goThrough(contender) {
   story.tell("released");
 }
 
-/** The latch, closed, and everybody there: whoever came later would close it once more. */
+/**
+ * Returns the closed latch once every contender has joined: a later `trySetCount` would close an
+ * open latch again.
+ */
 async function closed({ env, locks, key, story, witness }) {
   const latch = locks.countDownLatch(key);
   await latch.trySetCount(COUNTS);
-  // All that the demo leaves goes away, also when nobody opens it.
+  // Every key of the demo expires, also if the latch is never opened.
   await command(env, ["EXPIRE", key, KEY_LIFE_SECONDS]);
   await witness.join();
   await witness.sees("joined", CROWD, story.left);

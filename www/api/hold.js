@@ -1,9 +1,9 @@
 /**
- * Waits for something, holds it for a while, and releases it.
+ * Waits for a lock or permits, holds the lease for a while, and releases it.
  *
- * The page kills a holder by cutting its connection. A holder that loses its client stops where it
- * stands, as one that crashed would: no more renewals and no release, so that its lease runs out by
- * itself. A waiter that loses its client leaves.
+ * The page kills a holder by cutting its connection. A holder whose client has disconnected stops
+ * at once, as if it had crashed: it neither renews nor releases, so its lease expires by itself. A
+ * waiter whose client has disconnected stops waiting.
  */
 
 import { EdgelatchError, LeaseLostError } from "edgelatch";
@@ -12,11 +12,10 @@ import { WAIT_MS } from "../kinds.js";
 import { pause } from "./story.js";
 
 /**
- * Lives through its steps, one after the other; each is acquired before the one before it is
- * released.
+ * Runs the steps one after the other; each is acquired before the previous one is released.
  *
- * A step has `acquire(options)`, the `mode` (`alone` or `shared`), `limit`, `places` and
- * `isOrdered` that the witness shall see, and what is done first when it is held: `begin(lease)`.
+ * A step has `acquire(options)`; `mode` (`alone` or `shared`), `limit`, `places` and `isOrdered`
+ * for the witness; and optionally `begin(lease)`, which runs first once the step is held.
  */
 export async function hold(contender, steps) {
   const { story, witness, after, delayMs } = contender;
@@ -30,7 +29,7 @@ export async function hold(contender, steps) {
   await giveBack(contender, lease);
 }
 
-/** Takes one step, and gives back what the step before it had. */
+/** Acquires one step, and releases the previous one. */
 async function take(contender, step, before) {
   const { story, witness, leaseMs } = contender;
   let lease;
@@ -50,7 +49,8 @@ async function take(contender, step, before) {
 }
 
 /**
- * Keeps the lease for `holdMs`, renewing it at a third of its time, or until the client has left.
+ * Keeps the lease for `holdMs`, or until the client has disconnected, and renews it every third of
+ * its time.
  */
 async function work(lease, { holdMs, leaseMs, story, witness }, step) {
   const until = Date.now() + holdMs;
@@ -64,22 +64,21 @@ async function work(lease, { holdMs, leaseMs, story, witness }, step) {
       await witness.stay(lease, step);
     } catch (error) {
       if (error instanceof LeaseLostError || !(error instanceof EdgelatchError)) throw error;
-      // The hold stands as it was: try again at the next turn, until `lease.signal` says that it is
-      // over.
+      // The hold is as it was: retry at the next turn, until `lease.signal` aborts.
     }
   }
 }
 
 async function giveBack({ story, witness }, lease) {
-  // Told before it is sent: nobody else can be seen holding the lock before this moment.
+  // Reported before the release is sent: until this moment no other holder can appear.
   story.tell("releasing");
   await witness.leave();
   story.tell(await lease.release());
 }
 
 /**
- * Without the witness nothing is released: it would take the next one for an intruder. The lease
- * runs out by itself.
+ * Releases the leases, but only after the witness has recorded it: otherwise the witness would
+ * report the next holder as an intruder. If that fails, the leases expire by themselves.
  */
 async function giveUp({ witness }, leases) {
   await witness.leave();

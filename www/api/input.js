@@ -1,6 +1,6 @@
-/** What a request may ask for: every value is checked here, before anything is done with it. */
+/** The checks of a request's parameters, before any use of them. */
 
-/** A value is missing or not of the accepted form. The message says what would be accepted. */
+/** A parameter is missing or invalid. The message says what is accepted. */
 export class BadInputError extends Error {}
 
 /** The query of a request. */
@@ -11,7 +11,7 @@ export class Query {
     this.#parameters = parameters;
   }
 
-  /** A short name that may become part of a Redis key. */
+  /** Returns a short name that may become part of a Redis key. */
   name(parameter) {
     const text = this.#single(parameter);
     if (!/^[a-z0-9-]{1,32}$/.test(text)) {
@@ -20,7 +20,7 @@ export class Query {
     return text;
   }
 
-  /** One of these words; it may be left out where there is another to take. */
+  /** Returns one of `words`; `otherwise`, if given, when the parameter is missing. */
   oneOf(parameter, words, otherwise) {
     if (otherwise !== undefined && !this.#parameters.has(parameter)) return otherwise;
     const text = this.#single(parameter);
@@ -28,7 +28,10 @@ export class Query {
     return text;
   }
 
-  /** A whole number from `least` to `most`; it may be left out where there is another to take. */
+  /**
+   * Returns a whole number from `least` to `most`; `otherwise`, if given, when the parameter is
+   * missing.
+   */
   integer(parameter, least, most, otherwise) {
     if (otherwise !== undefined && !this.#parameters.has(parameter)) return otherwise;
     const text = this.#single(parameter);

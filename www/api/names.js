@@ -1,13 +1,14 @@
 /**
- * How the names of one run begin. It ends with what no run's name has in it, so that no run's names
- * begin as another's do.
+ * Returns the prefix of the names of one run. It ends with a character that no run's name contains,
+ * so no prefix is the beginning of another.
  */
 export function pagePrefix(run) {
   return `demo:page:${run}:`;
 }
 
 /**
- * What all contenders of one run want. Runs do not meet: two visitors do not disturb each other.
+ * Returns the name that all contenders of a run acquire. Each run has its own, so visitors do not
+ * disturb each other.
  */
 export function pageKey(run) {
   return `${pagePrefix(run)}thing`;

@@ -1,6 +1,6 @@
 /**
- * The main job: read, change and write a counter under a lock. Without the lock, updates would get
- * lost.
+ * The smallest use of a lock: read, change and write a counter under it. Without the lock, updates
+ * would be lost.
  */
 
 import { connect } from "edgelatch";
@@ -9,16 +9,16 @@ import { command, KEY_LIFE_SECONDS } from "./redis.js";
 
 const COUNTER = "demo:counter";
 
-/** Long enough for a few dozen requests that all want the lock at once. */
+/** Long enough for a few dozen requests that want the lock at once. */
 const WAIT_MS = 30_000;
 
 /**
- * Time between reading and writing: wide enough that two at a time would surely read the same
- * number.
+ * Time between the read and the write, in milliseconds: long enough that two overlapping requests
+ * would read the same number.
  */
 const WORK_MS = 5;
 
-/** `POST /api/once?id=<name>`: adds 1 to the counter, alone. */
+/** `POST /api/once?id=<name>`: adds 1 to the counter under the lock. */
 export async function once({ env, query, request }) {
   const holder = `worker-${query.name("id")}`;
   const lock = connect.fromEnv(env).lock("demo:once");

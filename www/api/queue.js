@@ -1,23 +1,24 @@
 /**
- * Standing in line for the fair lock: who comes after whom has to be certain, or the order of
- * grants would say nothing.
+ * The fair lock's contenders join its queue one after the other: with an uncertain order of
+ * arrival, the order of grants would prove nothing.
  */
 
 import { castOf } from "../kinds.js";
 import { command } from "./redis.js";
 import { pause } from "./story.js";
 
-/** How often it is looked whether the lock's queue has this one. */
+/** The interval in milliseconds at which the lock's queue is read. */
 const LOOK_MS = 50;
 
-/** All that come for the fair lock. */
+/** The number of contenders for the fair lock. */
 export const CROWD = castOf("fair").length;
 
-/** The reason of a wait that was given up; not an error. */
+/** The reason of a wait that a contender ends by itself; not an error. */
 export class LeftError extends Error {}
 
 /**
- * Acquires the lock, and joins when Redis has this one in its queue, so that the next one may come.
+ * Acquires the lock, and joins the witness' line once Redis has this contender in the lock's queue,
+ * so that the next contender may start.
  */
 export async function inLine(contender, lock, options) {
   const { env, story, witness } = contender;
@@ -29,7 +30,7 @@ export async function inLine(contender, lock, options) {
   while (!isSettled && (await queueOf(env, lock)).every((one) => before.has(one))) {
     await Promise.race([settled, pause(LOOK_MS, [options.signal])]);
   }
-  // Whoever did not get into the queue, or was refused, says why.
+  // A contender that is not in the queue was granted the lock, or was refused with an error.
   if (isSettled) await grant;
   story.tell("queued", { place: await witness.join() });
   if (contender.role !== "leave") return grant;
@@ -37,13 +38,13 @@ export async function inLine(contender, lock, options) {
   await pause(contender.holdMs / 2, [story.left]);
   await witness.quit();
   leaving.abort(new LeftError());
-  // Granted after all: it goes anyway.
+  // The lock was granted after all: the contender leaves anyway.
   const lease = await grant;
   await lease.release();
   throw new LeftError();
 }
 
-/** Redisson's queue, as it lies in Redis. */
+/** Returns Redisson's queue from Redis. */
 function queueOf(env, lock) {
   return command(env, ["LRANGE", `redisson_lock_queue:${lock.name.includes("{") ? lock.name : `{${lock.name}}`}`, 0, -1]);
 }

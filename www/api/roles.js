@@ -1,4 +1,4 @@
-/** What a contender of each kind does, by its role. */
+/** The behaviour of each role of each kind. */
 
 import { castOf, PERMITS } from "../kinds.js";
 import { countDown, goThrough } from "./gate.js";
@@ -8,8 +8,8 @@ import { KEY_LIFE_SECONDS } from "./redis.js";
 import { guardedWrite } from "./store.js";
 
 /**
- * How long the fair lock believes in a waiter of which it hears nothing. It shows itself three
- * times as often.
+ * How long the fair lock regards a silent waiter as alive, in milliseconds. A waiter polls three
+ * times in it.
  */
 const FAIR_LIFE_MS = 3_000;
 
@@ -19,7 +19,7 @@ export const ROLES = {
     read: (one) => hold(one, [step(readWriteLock(one).read, "shared")]),
     write: (one) => hold(one, [step(readWriteLock(one).write, "alone")]),
     downgrade: (one) => {
-      // One owner for both: whoever writes may read.
+      // One owner for both locks: a writer may also read.
       const { read, write } = readWriteLock({ ...one, locks: one.locks.owner() });
       return hold(one, [step(write, "alone"), step(read, "shared")]);
     },
@@ -34,19 +34,19 @@ function step(lock, mode) {
   return { acquire: (options) => lock.acquire(options), mode };
 }
 
-/** A writer who waits goes first: with readers who come and go it would never have its turn. */
+/** Waiting writers go first: with readers who come and go a writer would starve. */
 function readWriteLock({ locks, key }) {
   return locks.readWriteLock(key, { preferWriters: true });
 }
 
-/** The lock's holder writes at once, under its token. */
+/** The lock's holder writes at once, with its token. */
 async function writes({ env, run, id, story }, lease) {
   story.tell("wrote", await guardedWrite(env, run, lease.token, `worker-${id}`, { signal: lease.signal }));
 }
 
 function queue(one) {
   const lock = one.locks.fairLock(one.key, { lifeMs: FAIR_LIFE_MS });
-  // The first one stays until all have come: a queue is what is to be seen.
+  // The first holder stays until all contenders have joined, so that the page shows a queue.
   const begin = () => (one.role === "first" ? one.witness.sees("joined", CROWD, one.story.left) : null);
   return hold(one, [{ acquire: (options) => inLine(one, lock, options), mode: "alone", isOrdered: true, begin }]);
 }
@@ -58,7 +58,7 @@ async function takesPermit(one) {
 }
 
 function takesPair(one, places) {
-  // In one slot, so that both are asked for in one request.
+  // The names share a hash slot, so one request acquires both.
   const pair = one.locks.multiLock(places.map((place) => one.locks.lock(`demo:page:{${one.run}}:${place}`)));
   return hold(one, [{ ...step(pair, "alone"), places }]);
 }

@@ -1,17 +1,17 @@
 /**
- * A store that is guarded by fencing tokens: it remembers the newest token it has seen and refuses
- * every older one.
+ * A store that is guarded by fencing tokens: it remembers the newest token and rejects writes with
+ * an older one.
  *
- * This is what makes a lock safe against a holder that was stopped, lost its lease, and comes back
- * without knowing it.
+ * This makes a lock safe against a holder that was stopped, lost its lease, and resumes without
+ * noticing.
  */
 
 import { command, KEY_LIFE_SECONDS } from "./redis.js";
 
 /**
  * KEYS[1] the store, a hash of `token` and `value`; ARGV: token, value, seconds to keep it.
- * Compares and writes in one atomic step. Replies 1 or 0 (written or refused) and the newest token.
- * Sent twice it writes the same again.
+ * Compares and writes in one atomic step. Replies 1 or 0 (written or rejected) and the newest
+ * token. If it is sent twice, it writes the same again.
  */
 const GUARDED_WRITE = `
 local newest = redis.call('HGET', KEYS[1], 'token')
@@ -30,7 +30,7 @@ export async function write({ env, query }) {
   return Response.json(await guardedWrite(env, run, token, query.name("value")));
 }
 
-/** Writes unless a newer token has written before; answers `{ accepted, newest }`. */
+/** Writes unless a newer token has written before; returns `{ accepted, newest }`. */
 export async function guardedWrite(env, run, token, value, { signal } = {}) {
   const args = ["EVAL", GUARDED_WRITE, 1, `demo:store:${run}`, token, value, KEY_LIFE_SECONDS];
   const [written, newest] = await command(env, args, { signal });

@@ -1,8 +1,8 @@
-/** What a request tells of itself while it lasts, and whether somebody still listens. */
+/** The event stream of a request, which also detects that the client has disconnected. */
 
 /**
- * How often an empty line is sent: on some ways a lost connection is noticed only when something is
- * sent.
+ * The interval of empty lines in milliseconds: some paths report a lost connection only when data
+ * is sent.
  */
 const PULSE_MS = 100;
 
@@ -22,18 +22,20 @@ export class Story {
       clearInterval(this.#pulse);
       this.#left.abort(new DOMException("The client left.", "AbortError"));
     };
-    // Which of the two comes first depends on where the connection was cut.
+    // Which of the two comes first depends on the place where the connection was cut.
     requestSignal.addEventListener("abort", leave, { once: true });
     this.#writer.closed.catch(leave);
     if (requestSignal.aborted) leave();
   }
 
-  /** Aborted when the client is gone. */
+  /** Aborts when the client has disconnected. */
   get left() {
     return this.#left.signal;
   }
 
-  /** Does not wait for the line to be read: a slow reader must not slow the holder. */
+  /**
+   * Sends an event. It does not wait for the reader: a slow reader must not slow down the holder.
+   */
   tell(event, details = {}) {
     this.#send(JSON.stringify({ event, at: Date.now(), ...details }) + "\n");
   }
@@ -48,7 +50,7 @@ export class Story {
   }
 }
 
-/** Lets a time pass, or less when one of the signals is aborted. */
+/** Resolves after `ms` milliseconds, or when one of the signals aborts. */
 export function pause(ms, signals) {
   const over = AbortSignal.any(signals);
   return new Promise((done) => {

@@ -1,16 +1,14 @@
-/**
- * What the page may ask the gateway for itself: a token for the names of one run, and for minutes.
- */
+/** Lends the page a token for the gateway: for the names of one run, and for two minutes. */
 
 import { pageKey, pagePrefix } from "./names.js";
 import { scopedToken } from "./scoped-token.js";
 
 const LIVES_SECONDS = 120;
 
-/** The shortest that a gateway knows: the page only looks, and takes nothing. */
+/** The shortest lease that the gateway accepts: the page only inspects, and acquires nothing. */
 const MAX_LEASE_MS = 100;
 
-/** The demo was set up without a key for scoped tokens. */
+/** The demo has no key for scoped tokens. */
 export class NoKeyError extends Error {}
 
 /** `POST /api/token?run=<name>`. */

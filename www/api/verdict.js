@@ -1,11 +1,11 @@
-/** What Redis saw of a run, in a sentence. */
+/** The verdict on a run, from its record in Redis. */
 
 import { COUNTS, KINDS, PERMITS, requestsOf } from "../kinds.js";
 import { recordOf } from "./witness.js";
 
 /**
- * `GET /api/cast?kind=…&run=<name>&holdMs=<number>&leaseMs=<number>`: who is to contend, as queries
- * of `/api/contend`.
+ * `GET /api/cast?kind=…&run=<name>&holdMs=<number>&leaseMs=<number>`: returns the contenders of a
+ * round, as queries of `/api/contend`.
  */
 export function cast({ query }) {
   const kind = query.oneOf("kind", KINDS);
@@ -18,8 +18,8 @@ export function cast({ query }) {
 }
 
 /**
- * `GET /api/verdict?kind=…&run=<name>`: whether the promise held, how many entered, and both in
- * words.
+ * `GET /api/verdict?kind=…&run=<name>`: returns whether the promise of the kind was kept, the
+ * number of entries, and a sentence with both.
  */
 export async function verdict({ env, query }) {
   const kind = query.oneOf("kind", KINDS);
@@ -36,7 +36,7 @@ function sentence(kind, record, entered) {
   return `Redis saw ${KEPT[kind](record)}.`;
 }
 
-/** What a promise that was kept looks like. */
+/** The sentence for a promise that was kept. */
 const KEPT = {
   lock: ({ alone }) => `${alone} enter, never two at once`,
   readers: ({ alone, shared, most }) =>

@@ -1,9 +1,9 @@
 /**
- * What Redis sees of a run, beside the locks: who is inside, who stands in line, how far it was
- * counted.
+ * The record of a run in Redis, beside the locks: which contenders are inside, which stand in line,
+ * and the count of the latch.
  *
- * It knows nothing of edgelatch and believes no Worker: whether somebody entered who should not
- * have is decided in Redis, in the same step that lets him in.
+ * It knows nothing of edgelatch and trusts no Worker: Redis decides whether a contender entered
+ * wrongly, in the same step that records the entry.
  */
 
 import { WAIT_MS } from "../kinds.js";
@@ -11,8 +11,8 @@ import { command, KEY_LIFE_SECONDS } from "./redis.js";
 import { pause } from "./story.js";
 
 /**
- * KEYS: who is inside (by id: `<end in ms> <mode> <places>`), the record of the run, who stands in
- * line. ARGV: what is done, and its arguments. Replies Redis' time in ms, and what came of it.
+ * KEYS: the contenders that are inside (by id: `<end in ms> <mode> <places>`), the record of the
+ * run, the line. ARGV: the act, and its arguments. Replies Redis' time in ms, and the result.
  */
 const SEEN = `
 local inside, record, line = KEYS[1], KEYS[2], KEYS[3]
@@ -69,10 +69,10 @@ for _, key in ipairs(KEYS) do redis.call('EXPIRE', key, ${KEY_LIFE_SECONDS}) end
 return {now, answer}
 `;
 
-/** How often it is looked whether the others have come. */
+/** The interval in milliseconds at which a contender checks whether the expected ones have come. */
 const LOOK_MS = 100;
 
-/** Somebody who belongs to the round did not come. */
+/** An expected contender did not come. */
 export class NoShowError extends Error {}
 
 /** The witness of one contender of one run. */
@@ -80,7 +80,7 @@ export class Witness {
   #env;
   #keys;
   #id;
-  /** Redis' clock is ahead of ours by at least this. */
+  /** The lower bound of the milliseconds by which Redis' clock is ahead of this one. */
   #ahead = 0;
 
   constructor(env, run, id) {
@@ -90,46 +90,46 @@ export class Witness {
   }
 
   /**
-   * Says that this one is inside, as long as its lease can be trusted: to be said when the lock is
-   * held.
+   * Records that the contender is inside, for as long as its lease can be trusted. Call it once the
+   * lock is held.
    */
   enter(lease, { mode, limit = 1_000, isOrdered = false, places = [] }) {
     return this.#do("enter", this.#id, this.#end(lease), mode, limit, isOrdered ? 1 : 0, spelt(places));
   }
 
-  /** Says that the lease was renewed. */
+  /** Records that the lease was renewed. */
   stay(lease, { mode, places = [] }) {
     return this.#do("stay", this.#id, this.#end(lease), mode, spelt(places));
   }
 
-  /** Says that this one is outside again: to be said before the release. */
+  /** Records that the contender is outside again. Call it before the release. */
   leave() {
     return this.#do("leave", this.#id);
   }
 
-  /** Says that this one stands in line. */
+  /** Records that the contender stands in line. */
   join() {
     return this.#do("join", this.#id);
   }
 
-  /** Says that this one stands in line no more: to be said before it goes. */
+  /** Records that the contender leaves the line. Call it before it does. */
   quit() {
     return this.#do("quit", this.#id);
   }
 
-  /** Says that this one is about to count down. */
+  /** Records that the contender is about to count down. */
   count() {
     return this.#do("count");
   }
 
-  /** Says that this one went through a gate which wanted so many counts. */
+  /** Records that the contender passed a gate that requires `counts` counts. */
   pass(counts) {
     return this.#do("pass", this.#id, counts);
   }
 
   /**
-   * Waits until so many have joined, or have entered `alone` or `shared`. It learns Redis' time, so
-   * it comes before a hold.
+   * Waits until `number` contenders have joined, or have entered `alone` or `shared`. It also reads
+   * Redis' clock, so it comes before a hold.
    */
   async sees(what, number, signal) {
     for (let looks = 0; (await this.#do("look", what)) < number; looks += 1) {
@@ -140,8 +140,8 @@ export class Witness {
   }
 
   /**
-   * Never later than the end of the lease by Redis' own clock, so that nobody is accused who waited
-   * for it.
+   * Returns a lower bound of the lease's end by Redis' clock: a contender that waited for the end
+   * must not be reported.
    */
   #end(lease) {
     return Math.floor(Date.now() + lease.remaining() + this.#ahead);
@@ -149,13 +149,13 @@ export class Witness {
 
   async #do(act, ...args) {
     const [now, answer] = await command(this.#env, ["EVAL", SEEN, this.#keys.length, ...this.#keys, act, ...args]);
-    // Read in Redis before it is read here, so this is a lower bound.
+    // Redis reads its clock before this one is read, so the difference is a lower bound.
     this.#ahead = now - Date.now();
     return answer;
   }
 }
 
-/** What Redis has recorded of a run; every number is there. */
+/** Returns the record of a run; every count is present. */
 export async function recordOf(env, run) {
   const flat = await command(env, ["HGETALL", `demo:{${run}}:record`]);
   const record = { alone: 0, shared: 0, most: 0, wrong: 0, joined: 0, left: 0, counted: 0, passed: 0 };
@@ -164,8 +164,8 @@ export async function recordOf(env, run) {
 }
 
 /**
- * Places as one text with a space on both sides of each. Whoever names none is at the one that all
- * share.
+ * Returns the places as one text with a space on both sides of each. A contender without places is
+ * at the place that all share.
  */
 function spelt(places) {
   return ` ${places.length > 0 ? places.join(" ") : "here"} `;

@@ -1,8 +1,8 @@
 /**
- * `node checksums.mjs <folder> <tarball>`: puts the npm package into the folder, and beside it
- * `SHA256SUMS`, as `sha256sum --check` reads it, of all that is there; and `integrity.json`, which
- * says of each script and module in the package what a page may ask for: in the `integrity` of an
- * import map, of a `script` or of a `fetch`.
+ * `node checksums.mjs <folder> <tarball>`: copies the npm package to the folder, and writes two
+ * files beside it: `SHA256SUMS` of all files there, in the format of `sha256sum --check`; and
+ * `integrity.json`, with the hash of each script and module of the package for the `integrity` of
+ * an import map, of a `script` or of a `fetch`.
  */
 
 import { execFileSync } from "node:child_process";

@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 const [version] = process.argv.slice(2);
 const changelog = readFileSync(new URL("../../CHANGELOG.md", import.meta.url), "utf8");
 
-/** The heading is the version, perhaps with a date behind it. */
+/** The heading is the version, optionally with a date after it. */
 const section = changelog.split(/^(?=## )/m).find((text) => /^## \S+/.exec(text)?.[0] === `## ${version}`);
 if (!section) {
   console.error(`CHANGELOG.md has no section ${version}`);

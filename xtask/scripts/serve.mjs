@@ -1,6 +1,6 @@
-// Serves the Worker of the current folder in workerd, by wrangler, and does not watch its files: a
-// reload would cut off the requests that are under way, and wrangler would send some of them twice.
-// Arguments: where wrangler is, and the port.
+// Serves the Worker of the current folder in workerd with wrangler, and does not watch its files: a
+// reload would abort the requests in flight, and wrangler would send some of them twice. Arguments:
+// the path of wrangler, and the port.
 const [wrangler, port] = process.argv.slice(2);
 const { unstable_startWorker: startWorker } = await import(wrangler);
 

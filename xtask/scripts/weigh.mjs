@@ -1,7 +1,7 @@
 /**
- * `node weigh.mjs <folder> <tarball>`: weighs each file of the installed package, raw and
- * compressed, then what a runtime loads of each entry, and the tarball. Prints the figures as JSON.
- * Used by `cargo xtask size`.
+ * `node weigh.mjs <folder> <tarball>`: measures each file of the installed package, raw and
+ * compressed, then the files that a runtime loads of each entry, and the tarball. Prints the sizes
+ * as JSON. Used by `cargo xtask size`.
  */
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -10,9 +10,9 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 const [folder, tarball] = process.argv.slice(2);
 
-/** The module that programs bring to `edgelatch/slim` by themselves. */
+/** The module that programs pass to `edgelatch/slim` themselves. */
 const MODULE = "wasm/edgelatch_bg.wasm";
-/** The entries, each with the files that it does not import itself. */
+/** The entries, each with the files that it loads without importing them. */
 const ENTRIES = { "index.js": [], "index.cjs": [], "workerd.js": [], "edge-light.js": [], "slim.js": [MODULE] };
 
 const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
@@ -31,7 +31,7 @@ for (const path of paths.sort()) {
   };
 }
 
-/** The files that an entry imports, itself included. */
+/** Returns the files that an entry imports, itself included. */
 function imported(name, found = new Set()) {
   if (found.has(name)) return found;
   if (!files[name]) throw new Error(`the package has no ${name}`);
@@ -48,6 +48,6 @@ const weighed = { ...files, "all files": sum(Object.values(files)) };
 for (const [entry, brought] of Object.entries(ENTRIES)) {
   weighed[`entry ${entry}`] = sum([...imported(entry), ...brought].map((name) => files[name]));
 }
-// npm compresses it itself.
+// npm compresses the tarball itself.
 weighed.tarball = { ...none(), gzip: statSync(tarball).size };
 process.stdout.write(`${JSON.stringify(weighed, null, 2)}\n`);

@@ -1,4 +1,4 @@
-//! What the project ships: the gateway, and the npm package with its WebAssembly.
+//! Builds the products: the gateway, and the npm package with its WebAssembly.
 
 mod module;
 
@@ -15,20 +15,20 @@ use crate::progress::{output_of, quiet, run};
 use crate::stamp::{self, Digest};
 pub(crate) use module::{builds_std, is_reproducible};
 
-/// The whole workspace, whatever of it is built: cargo gives a dependency the features that the
-/// chosen packages want of it, so another choice would build the dependencies again. `tests` wants
-/// of them what any test does.
+/// Selects the whole workspace, whichever part of it is built: cargo unifies the features of
+/// dependencies over the selected packages, so another selection would build the dependencies
+/// again. `tests` enables the features that any test needs.
 pub(crate) const WORKSPACE: [&str; 1] = ["--workspace"];
-/// The package with the integration tests, which alone is built for release.
+/// The package with the integration tests, the only one that is built for release.
 pub(crate) const TESTS: &str = "edgelatch-tests";
 const GATEWAY: &str = "edgelatch-gateway";
-/// Each loader says by itself where the module is.
+/// Each loader passes the module itself.
 const GLUE_FLAGS: &[&str] = &["--target", "web", "--no-typescript", "--omit-default-module-path"];
-/// What is changed in the glue.
+/// The changes to the glue.
 const GLUE_CHANGES: &[(&str, &str)] = &[
-    // Once one of the module's functions has thrown, none is called any more.
+    // No function of the module is called after one of them has thrown.
     ("wasm = instance.exports;", "wasm = watched(instance.exports);"),
-    // Looked up at first use: an import never fails where a test environment has none of these.
+    // Created at first use: an import never fails in a test environment that has none of these.
     (
         "let cachedTextDecoder = new TextDecoder('utf-8', { ignoreBOM: true });\ncachedTextDecoder.decode();",
         "let cachedTextDecoder;",
@@ -43,13 +43,14 @@ const GLUE_CHANGES: &[(&str, &str)] = &[
          encode: (text) => (textEncoder ??= new TextEncoder()).encode(text),\n    \
          encodeInto: (text, view) => (textEncoder ??= new TextEncoder()).encodeInto(text, view),\n};",
     ),
-    // A module that another realm has compiled is one too.
+    // Accepts a module that another realm has compiled.
     (
         "module instanceof WebAssembly.Module",
         "Object.prototype.toString.call(module) === '[object WebAssembly.Module]'",
     ),
 ];
-/// What every target of ours can do. Never all that wasm-opt knows: workerd refuses such a module.
+/// The WebAssembly features of all supported runtimes. Never all that wasm-opt knows: workerd
+/// rejects such a module.
 const WASM_FEATURES: &[&str] = &[
     "--enable-bulk-memory",
     "--enable-mutable-globals",
@@ -58,7 +59,7 @@ const WASM_FEATURES: &[&str] = &[
     "--enable-reference-types",
     "--enable-multivalue",
 ];
-/// Fewer bytes once compressed: what is written twice, in place of being called, compresses badly.
+/// For fewer compressed bytes: code that is repeated instead of called compresses badly.
 const WASM_PASSES: &[&str] = &[
     "-Oz",
     "--converge",
@@ -68,8 +69,8 @@ const WASM_PASSES: &[&str] = &[
     "--always-inline-max-function-size=2",
     "--one-caller-inline-max-function-size=0",
 ];
-/// White space and syntax go; names stay and lines are short, so that a stack trace can be read:
-/// Node prints the line of an error.
+/// White space and syntax are minified; names stay and lines are short, so that stack traces are
+/// readable: Node prints the line of an error.
 const SCRIPT_FLAGS: &[&str] = &[
     "--minify-whitespace",
     "--minify-syntax",
@@ -81,9 +82,9 @@ const SCRIPT_FLAGS: &[&str] = &[
 ];
 /// The entries of the npm package.
 const ENTRIES: [&str; 4] = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
-/// Those that `require` finds too.
+/// The entries that `require` also finds.
 const COMMON_JS: [&str; 2] = ["index.js", "slim.js"];
-/// The scripts behind the entries, which are joined to `edgelatch.js`.
+/// The scripts that the entries share, which are joined to `edgelatch.js`.
 const SHARED: [&str; 8] = [
     "api.js",
     "decode.js",
@@ -94,7 +95,7 @@ const SHARED: [&str; 8] = [
     "wasm/edgelatch.js",
     "wasm/web.js",
 ];
-/// What stays a file of its own.
+/// The scripts that stay separate files.
 const APART: [&str; 3] =
     ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js"];
 /// The declarations that have a copy for `require`.
@@ -127,7 +128,7 @@ pub(crate) fn published_gateway(place: &Place) -> Result<PathBuf> {
     Ok(place.target.join("release").join(GATEWAY))
 }
 
-/// Builds what is generated of the npm package: `pkg/wasm`.
+/// Builds the generated part of the npm package: `pkg/wasm`.
 pub(crate) fn package(place: &Place) -> Result<()> {
     let module = module::build(place, "")?;
     let digest = Digest::new()
@@ -164,9 +165,9 @@ pub(crate) fn package(place: &Place) -> Result<()> {
     stamp::set(&stamp, &digest)
 }
 
-/// The glue imports copies of our scripts from folders of its own. `errors.js` has to be the
-/// package's, since a copy of its classes would be others; what is the glue's alone is put beside
-/// it.
+/// Makes the glue import the package's own scripts: it imports copies from its own folders.
+/// `errors.js` must be the package's, since a copy would define other classes; a script that only
+/// the glue uses is put beside it.
 fn use_package_s_own(wasm: &Path) -> Result<()> {
     let (glue, copies) = (wasm.join("edgelatch.js"), wasm.join("snippets"));
     let text = fs::read_to_string(&glue).context("wasm-bindgen wrote no glue")?;
@@ -196,7 +197,7 @@ fn use_package_s_own(wasm: &Path) -> Result<()> {
     fs::remove_dir_all(copies).context("wasm-bindgen copied nothing")
 }
 
-/// Packs the npm package as it would be published, and answers where the tarball is.
+/// Packs the npm package for publication, and returns the path of the tarball.
 pub(crate) fn tarball(place: &Place) -> Result<PathBuf> {
     package(place)?;
     let folder = place.folder("npm")?;
@@ -221,7 +222,7 @@ pub(crate) fn tarball(place: &Place) -> Result<PathBuf> {
     Ok(tarball)
 }
 
-/// Adds to the manifest where the source is, once the owner has filled that in in Cargo.toml.
+/// Adds the source repository to the manifest, once the owner has set it in Cargo.toml.
 fn name_repository(manifest: &Path) -> Result<()> {
     const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
     if REPOSITORY.contains("OWNER") {
@@ -236,8 +237,7 @@ fn name_repository(manifest: &Path) -> Result<()> {
         .context("cannot write the manifest")
 }
 
-/// Installs the tarball into a folder below target, as a user would into a project; answers the
-/// folder.
+/// Installs the tarball into a folder below target, as in a user's project; returns the folder.
 pub(crate) fn consumer(place: &Place, name: &str) -> Result<PathBuf> {
     let tarball = tarball(place)?;
     let folder = place.folder(name)?;
@@ -261,7 +261,7 @@ pub(crate) fn consumer(place: &Place, name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The version that the npm package says it has.
+/// Returns the version in the npm package's manifest.
 pub(crate) fn npm_version(place: &Place) -> Result<String> {
     let file = place.root.join("pkg/package.json");
     let manifest: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
@@ -272,8 +272,8 @@ pub(crate) fn npm_version(place: &Place) -> Result<String> {
         .context("pkg/package.json has no version")
 }
 
-/// Numbers what wasm-bindgen has put a hash behind, on both sides: hashes cannot be compressed, and
-/// numbers of the same length do.
+/// Replaces wasm-bindgen's hashes by numbers, on both sides: hashes do not compress, and numbers of
+/// the same length do.
 fn shorten_names(module: &Path, glue: &Path) -> Result<()> {
     let mut bytes = fs::read(module)?;
     let mut text = fs::read_to_string(glue)?;
@@ -288,7 +288,7 @@ fn shorten_names(module: &Path, glue: &Path) -> Result<()> {
     fs::write(glue, text).context("cannot write the glue")
 }
 
-/// The hashes of names such as `__wbg_abort_17cafbdd3728580a`, each once.
+/// Returns the hashes of names such as `__wbg_abort_17cafbdd3728580a`, each once.
 fn hashes(glue: &str) -> BTreeSet<String> {
     let words = glue.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let ends =
@@ -301,8 +301,8 @@ fn hashes(glue: &str) -> BTreeSet<String> {
     ends.filter(is_hash).map(str::to_owned).collect()
 }
 
-/// Puts all that the entries share into one file, since each further one takes a runtime time to
-/// find and to read, and adds what `require` finds.
+/// Joins the scripts that the entries share into one file, since a runtime takes time to find and
+/// read each file, and adds the files for `require`.
 fn join_scripts(place: &Place, folder: &Path) -> Result<()> {
     let bundle = |entries: &[&str], flags: &[&str]| {
         let mut esbuild = place.command("esbuild");
@@ -310,7 +310,8 @@ fn join_scripts(place: &Place, folder: &Path) -> Result<()> {
         esbuild.args(APART.map(|path| format!("--external:{path}")));
         output_of(esbuild.args(["--outdir=.", "--allow-overwrite"]))
     };
-    // From what is not joined yet. Of the platform `node`, so that `import` finds the names in it.
+    // Bundled from the scripts that are not joined yet. For the platform `node`, so that `import`
+    // finds the names in it.
     bundle(&COMMON_JS, &["--format=cjs", "--platform=node", "--out-extension:.js=.cjs"])?;
     for entry in COMMON_JS {
         let file = folder.join(entry).with_extension("cjs");

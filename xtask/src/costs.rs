@@ -1,5 +1,6 @@
-//! The costs of the npm package in `docs/environments.md`: the sizes that `cargo xtask size
-//! --record` has kept, and the time of a start that `cargo xtask bench` has measured.
+//! Writes the costs of the npm package into `docs/environments.md`: the sizes that
+//! `cargo xtask size --record` has recorded, and the time of a start that `cargo xtask bench` has
+//! measured.
 
 use std::fs;
 
@@ -13,7 +14,7 @@ const PAGE: &str = "docs/environments.md";
 const BEGIN: &str = "<!-- cargo xtask size --record and cargo xtask bench write from here on -->\n";
 const END: &str = "<!-- to here -->\n";
 
-/// The keys of the recorded sizes, and what stands in the table.
+/// The keys of the recorded sizes, and their names in the table.
 const ROWS: [(&str, &str); 6] = [
     ("entry index.js", "`index.js`, with the module as text"),
     ("entry index.cjs", "`index.cjs`, with the module as text"),
@@ -36,14 +37,14 @@ pub(crate) fn write(place: &Place) -> Result<()> {
     fs::write(place.root.join(PAGE), page).with_context(|| format!("cannot write {PAGE}"))
 }
 
-/// The page with other words between its marks.
+/// Returns the page with `words` between its marks.
 fn with(page: &str, words: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     Some(format!("{before}{BEGIN}{words}{END}{after}"))
 }
 
-/// The table of sizes and the sentence about times.
+/// Returns the table of sizes and the sentence about times.
 fn words(sizes: &str, results: &str) -> Result<String> {
     let sizes = size::recorded(sizes)?;
     let mut text =
@@ -59,7 +60,7 @@ fn words(sizes: &str, results: &str) -> Result<String> {
     Ok(text)
 }
 
-/// `12.3`, or a dash where nothing is weighed.
+/// Formats kilobytes as `12.3`, or a dash for no size.
 fn kilo(bytes: i64) -> String {
     if bytes == 0 { "–".to_owned() } else { format!("{:.1}", bytes as f64 / 1_000.0) }
 }
@@ -82,7 +83,7 @@ mod tests {
         assert_eq!(kilo(0), "–");
     }
 
-    /// Figures are not copied by hand.
+    /// Compares the page with the recorded figures, so that no figure is copied by hand.
     #[test]
     fn the_page_has_the_recorded_costs() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");

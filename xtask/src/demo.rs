@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: the page on which one watches the lock, until Ctrl-C.
+//! `cargo xtask demo`: serves the page that shows the lock, until Ctrl-C.
 
 use std::net::TcpListener;
 
@@ -11,26 +11,26 @@ use crate::progress::step;
 use crate::services::{Gateway, Worker};
 use crate::setup::{self, Purpose};
 
-/// How many looks at the programs there are to one call of the Worker.
+/// The number of checks of the programs for each call of the Worker.
 const TICKS_BETWEEN_CALLS: u64 = 100;
 
-/// Redis, the gateway and the Worker, in the order in which they need each other.
+/// Redis, the gateway and the Worker, started in the order of their dependencies.
 pub(crate) struct Stack {
-    // Dropped in this order: what asks goes before what answers.
+    // Dropped in this order: clients before servers.
     pub(crate) worker: Worker,
     pub(crate) gateway: Gateway,
 }
 
 impl Stack {
-    /// Sets up, builds and starts all of it; port 0 is any free one.
+    /// Sets up, builds and starts all parts; port 0 means any free port.
     pub(crate) fn start(place: &Place, port: u16) -> Result<Self> {
         setup::ensure(place, Purpose::Demo.needs())?;
         let program = build::gateway(place)?;
         let project = build::consumer(place, "demo")?;
         let port = if port == 0 { free_port()? } else { port };
         let gateway = step("starting a private redis-server and the gateway", || {
-            // The page asks it too, and comes from the Worker's port; by which name of this
-            // machine, the browser says.
+            // The page also sends requests to the gateway, with the origin of the Worker's port and
+            // any name of this machine.
             let origin = format!("http://127.0.0.1:{port}");
             let also = format!("http://localhost:{port}");
             let pages = ["--allow-origin", &origin, "--allow-origin", &also];
@@ -49,20 +49,20 @@ impl Stack {
     }
 }
 
-/// A port that nobody listens at just now.
+/// Returns a port on which no program listens now.
 fn free_port() -> Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).context("no free port")?;
     Ok(listener.local_addr()?.port())
 }
 
-/// Shows the demo until the user has seen enough.
+/// Shows the demo until the user ends it.
 pub(crate) fn run(place: &Place, port: u16) -> Result<()> {
     let is_free = TcpListener::bind(("127.0.0.1", port)).is_ok();
     let mut stack = Stack::start(place, if is_free { port } else { 0 })?;
     println!("\nThe demo is at  {}\n\nCtrl-C ends it.", stack.worker.url);
     for ticks in 0_u64.. {
         stack.check()?;
-        // Wrangler stays when its workerd is gone.
+        // Wrangler stays when its workerd has ended, so the Worker is called.
         if ticks % TICKS_BETWEEN_CALLS == 0 {
             stack.worker.call()?;
         }

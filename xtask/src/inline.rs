@@ -1,18 +1,18 @@
-//! The WebAssembly module as text, for entries that cannot rely on a file: each of the commonest
-//! bytes is one letter, each other one two. With gzip this is a fifth smaller than base64, whose
-//! letters do not line up with bytes. pkg/decode.js reads it.
+//! Encodes the WebAssembly module as text, for entries that cannot rely on a file: each of the
+//! commonest bytes is one letter, each other byte two. With gzip this is a fifth smaller than
+//! base64, whose letters do not align with bytes. pkg/decode.js decodes it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What a letter may be: printable ASCII that needs no escape in JavaScript, JSON or HTML.
+/// Returns the letters: printable ASCII that needs no escape in JavaScript, JSON or HTML.
 fn letters() -> Vec<char> {
     (' '..='~').filter(|letter| !"\"$'<\\`".contains(*letter)).collect()
 }
 
-/// A JavaScript module that exports `text`, `order` (each byte in hexadecimal digits, the commonest
-/// first) and `size`.
+/// Returns a JavaScript module that exports `text`, `order` (each byte in hexadecimal digits, the
+/// commonest first) and `size`.
 pub(crate) fn module(bytes: &[u8]) -> String {
     let order = by_frequency(bytes);
     let mut digits = String::new();
@@ -26,7 +26,7 @@ pub(crate) fn module(bytes: &[u8]) -> String {
     )
 }
 
-/// All bytes, the commonest first, and those equally common in order.
+/// Returns all bytes, the commonest first, and those of equal frequency in numeric order.
 fn by_frequency(bytes: &[u8]) -> Vec<u8> {
     let mut counts: BTreeMap<u8, usize> = (0..=255).map(|byte| (byte, 0)).collect();
     for byte in bytes {

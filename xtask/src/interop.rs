@@ -1,5 +1,4 @@
-//! Redisson itself, in a JVM: what the crate and the npm package are tested beside, on the same
-//! Redis.
+//! Runs Redisson in a JVM, beside which the crate and the npm package are tested on the same Redis.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -11,22 +10,22 @@ use crate::progress::{logged, run as run_step};
 use crate::services::Part;
 use crate::stamp::Digest;
 
-/// A quick start is worth more than fast code: it lives for minutes.
+/// The JVM lives for minutes, so a quick start is worth more than fast code.
 const JVM_FLAGS: [&str; 2] = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
-/// A JVM that serves every test process which connects, ended when dropped.
+/// A JVM that serves every connected test process. Dropping it ends the JVM.
 pub(crate) struct Peer {
     _part: Part,
-    /// Where it listens: a port of loopback.
+    /// The loopback port on which it listens.
     pub(crate) port: String,
 }
 
 impl Peer {
-    /// Builds the Java side if need be, starts it and waits until it serves.
+    /// Builds the Java side if necessary, starts it and waits until it serves.
     pub(crate) fn start(place: &Place) -> Result<Self> {
         let mut command = place.command("java");
         command.args(JVM_FLAGS).args(["-cp", &class_path(&build(place)?)]);
-        // It ends with its input, which ends with this program, however that ends.
+        // The JVM ends with its input, which ends with this program in any case.
         command.args(["edgelatch.peer.Peer", "--listen"]).stdin(Stdio::piped());
         let mut part = Part::start(place, "peer", &mut command)?;
         let port = part.wait_for("listening on ")?;
@@ -57,7 +56,7 @@ pub(crate) fn build(place: &Place) -> Result<PathBuf> {
             .arg(format!("-Dpeer.target={}", building.display()));
         maven
     };
-    // First with what was downloaded before: that needs no network.
+    // First with the files that were downloaded before, which needs no network.
     let offline = logged(maven().arg("--offline"), &place.log("mvn-offline")?)?;
     if !offline.success() {
         run_step(place, "Java side: mvn, with Redisson from its registry", &mut maven())?;

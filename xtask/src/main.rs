@@ -1,8 +1,7 @@
-//! `cargo xtask NAME`: everything that is done to this repository, on a user's machine and in CI
-//! alike.
+//! `cargo xtask NAME`: the tasks of this repository, the same on a user's machine and in CI.
 //!
-//! Each task makes sure of what it needs first, so none has to be prepared by hand; a second run
-//! finds it there.
+//! Each task first installs the programs that it needs, so none has to be prepared by hand; a
+//! second run finds them installed.
 
 mod bench;
 mod build;
@@ -44,9 +43,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Install what is missing: servers, the wasm target, tools from crates.io and npm
+    /// Install missing programs: servers, the wasm target, tools from crates.io and npm
     Setup {
-        /// Only what this task needs
+        /// Only the programs for this task
         #[arg(value_enum, default_value_t)]
         purpose: setup::Purpose,
     },
@@ -54,57 +53,59 @@ enum Task {
     Build,
     /// Build, and pack the npm package into target/npm
     Pack,
-    /// Show the lock at work: Redis, the gateway, the Worker and a page to watch it on
+    /// Serve the demo: Redis, the gateway, the Worker and a page that shows the lock
     Demo {
-        /// Do the main job once, check it and end
+        /// Use the lock once and run a round of each kind, check the results and end
         #[arg(long)]
         once: bool,
-        /// The page's port; any free one when this is taken
+        /// The page's port; any free one if it is taken
         #[arg(long, default_value_t = 8787)]
         port: u16,
     },
     /// Run the tests that a change has to pass, in minutes; `--full` runs everything
     Test(test::Selection),
     /// Play schedules in virtual time, with faults drawn by a seed; a failure prints the smallest
-    /// one that shows it
+    /// schedule that shows it
     Sim(sim::Schedules),
-    /// Have the npm package take and give back for a long time, in Node and in workerd, and see
-    /// that nothing is collected
+    /// Acquire and release for a long time with the npm package, in Node and in workerd, and check
+    /// that it leaks nothing
     Soak {
-        /// For how long; at least 100,000 cycles of each
+        /// The time in minutes; at least 100,000 cycles in each
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_080))]
         minutes: u32,
     },
-    /// Put faults into a copy of the product, one at a time: the tests have to find each of them
+    /// Apply faults to a copy of the product, one at a time: the tests have to find each fault
     SeededFaults(seeded_faults::Faults),
     /// Fuzz every border that data crosses, guided by coverage
     Fuzz {
-        /// Names of targets; all of them unless some are named
+        /// Names of targets; without a name all targets run
         targets: Vec<String>,
-        /// For how long each of them runs, two side by side
+        /// The time for each target in seconds; two targets run side by side
         #[arg(long, default_value_t = fuzz::SECONDS, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
-        /// Where their inputs begin; without it each run has others
+        /// The seed of the inputs; by default each run has different inputs
         #[arg(long)]
         seed: Option<u32>,
-        /// Only show what the one target that is named says to this input
+        /// Run the named target on this input only, and show its output
         #[arg(long)]
         input: Option<PathBuf>,
     },
-    /// Measure the packages and the gateway beside others, in one run, and write what was found
+    /// Measure the packages and the gateway beside other libraries, in one run, and write the
+    /// results
     Bench {
-        /// Every table from few figures, in under a minute; what is published stays as it is
+        /// Every table from few figures, in under a minute; the published results stay as they are
         #[arg(long)]
         quick: bool,
-        /// Measure nothing; draw charts and write pages anew from bench/results.json
+        /// Measure nothing; draw charts and write pages from bench/results.json
         #[arg(long, conflicts_with = "quick")]
         draw: bool,
     },
-    /// List what the crates and the npm package are made of, as CycloneDX, into target/sbom
+    /// Write the bills of materials of the crates and the npm package, as CycloneDX, into
+    /// target/sbom
     Sbom,
     /// Print the size of each published file: raw, gzip and brotli
     Size {
-        /// Keep the figures as those to compare with
+        /// Record the sizes, for later comparisons
         #[arg(long)]
         record: bool,
     },

@@ -1,5 +1,5 @@
-//! `cargo xtask demo --once`: the main job, done once and checked, and a round of each kind of
-//! object.
+//! `cargo xtask demo --once`: uses the lock once and checks the result, then runs a round of each
+//! kind of object.
 
 mod rounds;
 
@@ -17,10 +17,10 @@ use crate::process::check_stop;
 use crate::services::Gateway;
 
 const WORKERS: u64 = 20;
-/// Longer than the Worker itself waits for the lock.
+/// Longer than the Worker waits for the lock.
 const REQUEST_TIME: Duration = Duration::from_secs(90);
 
-/// What one request to the Worker said of its turn with the lock.
+/// The Worker's report on one request's turn with the lock.
 #[derive(Clone, PartialEq, Debug)]
 struct Turn {
     holder: String,
@@ -31,7 +31,7 @@ struct Turn {
     after: u64,
 }
 
-/// Sends the requests, prints what came of each, and checks that the lock did its work.
+/// Sends the requests, prints the result of each, and checks that the lock has excluded the others.
 pub(crate) fn run(place: &Place) -> Result<ExitCode> {
     let stack = Stack::start(place, 0)?;
     let http = client();
@@ -44,7 +44,7 @@ pub(crate) fn run(place: &Place) -> Result<ExitCode> {
     );
     let mut turns = requests(&http, &stack.worker.url)?;
     let after = counter(&http, &stack.gateway)?;
-    // The order of holding is the order in which the counter was seen.
+    // The order of the holds is the order of the counter values that they read.
     turns.sort_by_key(|turn| turn.before);
     print(&turns);
     let mut problems = check(&turns, before, after);
@@ -65,7 +65,7 @@ pub(crate) fn run(place: &Place) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// What should hold after the turns and does not.
+/// Returns the violations of mutual exclusion and order.
 fn check(turns: &[Turn], before: u64, after: u64) -> Vec<String> {
     let mut problems = Vec::new();
     if after != before + WORKERS {
@@ -100,14 +100,14 @@ fn requests(http: &ureq::Agent, url: &str) -> Result<Vec<Turn>> {
     }))
 }
 
-/// Does all of it at the same time, and answers what came of each, or the first failure.
+/// Runs all tasks concurrently, and returns their results, or the first failure.
 fn at_once<T: Send + 'static>(
     tasks: impl Iterator<Item = impl FnOnce() -> Result<T> + Send + 'static>,
 ) -> Result<Vec<T>> {
     let (sender, results) = mpsc::channel();
     for task in tasks {
         let sender = sender.clone();
-        // The receiver is gone when we were interrupted; then nobody wants the answer.
+        // After an interruption there is no receiver, and the result is not needed.
         thread::spawn(move || sender.send(task()));
     }
     drop(sender);

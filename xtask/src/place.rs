@@ -1,4 +1,4 @@
-//! Where things are, and how a program is started from there.
+//! The paths of the checkout, its build and its tools, and commands that run there.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,12 +17,12 @@ pub(crate) struct Place {
     pub(crate) target: PathBuf,
     cache: PathBuf,
     node_modules: PathBuf,
-    /// Where the programs are that setup installs.
+    /// The folders of the programs that setup installs.
     programs: Vec<PathBuf>,
 }
 
 impl Place {
-    /// Asks cargo, which knows of `CARGO_TARGET_DIR` and of configuration files.
+    /// Reads the paths from cargo, which respects `CARGO_TARGET_DIR` and configuration files.
     pub(crate) fn find() -> Result<Self> {
         let output = Command::new("cargo")
             .args(["metadata", "--format-version", "1", "--no-deps"])
@@ -44,25 +44,26 @@ impl Place {
         Ok(place)
     }
 
-    /// The list of the programs from npm, and of what tests import: wrangler, deno, the Upstash
-    /// clients.
+    /// Returns the folder with the list of the npm tools: programs, and packages that tests import,
+    /// such as wrangler, deno and the Upstash clients.
     pub(crate) fn npm_folder(&self) -> PathBuf {
         self.root.join("xtask/tools")
     }
 
-    /// Where they are installed: in the cache, in a folder named by the lock file's content.
+    /// Returns the folder of the installed npm tools: in the cache, named by the lock file's
+    /// content.
     pub(crate) fn node_modules(&self) -> &Path {
         &self.node_modules
     }
 
-    /// What setup installs, shared by all checkouts of this user: below `EDGELATCH_CACHE`,
-    /// `XDG_CACHE_HOME` or `~/.cache`. Each entry is named by version or content, so that nothing
-    /// in it has to be updated.
+    /// Returns the folder of everything that setup installs, shared by all checkouts of this user:
+    /// below `EDGELATCH_CACHE`, `XDG_CACHE_HOME` or `~/.cache`. Each entry is named by version or
+    /// content, so no entry has to be updated.
     pub(crate) fn cache(&self) -> &Path {
         &self.cache
     }
 
-    /// A folder below target, made if need be.
+    /// Returns a folder below target, and creates it if it does not exist.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.target.join(name);
         fs::create_dir_all(&folder)
@@ -70,20 +71,20 @@ impl Place {
         Ok(folder)
     }
 
-    /// Where the output of the program of this title goes.
+    /// Returns the path for the output of the program with this title.
     pub(crate) fn log(&self, title: &str) -> Result<PathBuf> {
         let name: String =
             title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         Ok(self.folder("logs")?.join(format!("{name}.log")))
     }
 
-    /// A command in the checkout that finds our tools before those of the machine.
+    /// Returns a command in the checkout that finds the installed tools before those of the
+    /// machine.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).env("PATH", self.search_path()).stdin(Stdio::null());
-        // `cargo run` tells these to us; they are not meant for the programs that we start. Its
-        // library path in particular would be searched by compilers other than the one it belongs
-        // to.
+        // `cargo run` sets these for this program, not for the ones that it starts. Its library
+        // path in particular would be searched by compilers of other versions.
         command.env_remove("LD_LIBRARY_PATH").env_remove("CARGO");
         for (name, _) in env::vars_os() {
             let ours = ["CARGO_PKG_", "CARGO_MANIFEST_"];
@@ -94,7 +95,7 @@ impl Place {
         command
     }
 
-    /// Runs JavaScript with the Node of our tools.
+    /// Returns a command of the installed Node.
     pub(crate) fn node(&self) -> Command {
         self.command("node")
     }
@@ -114,8 +115,7 @@ fn cache() -> Result<PathBuf> {
         .context("none of EDGELATCH_CACHE, XDG_CACHE_HOME and HOME is set")
 }
 
-/// Moves a folder that is complete to where others look for it. Another checkout may have been
-/// faster: then its copy stays.
+/// Moves a complete folder to its final path. If another checkout was faster, its copy stays.
 pub(crate) fn publish(from: &Path, to: &Path) -> Result<()> {
     let parent = to.parent().context("a folder in the cache has a parent")?;
     let partial = parent.join(format!("partial-{}", std::process::id()));
@@ -128,13 +128,14 @@ pub(crate) fn publish(from: &Path, to: &Path) -> Result<()> {
     fs::remove_dir_all(from).with_context(|| format!("cannot remove {}", from.display()))
 }
 
-/// Where the machine has this program.
+/// Returns the path of a program of the machine.
 pub(crate) fn which(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Chromium or a browser of its kind: `CHROMIUM`, else what Debian and others call it.
+/// Returns the path of Chromium or a similar browser: `CHROMIUM`, else one of the names that
+/// distributions use.
 pub(crate) fn chromium() -> Option<PathBuf> {
     if let Some(named) = env::var_os("CHROMIUM") {
         return Some(PathBuf::from(named));
@@ -142,7 +143,7 @@ pub(crate) fn chromium() -> Option<PathBuf> {
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(which)
 }
 
-/// Copies a folder with everything in it.
+/// Copies a folder with all its contents.
 pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
     let entries = fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
@@ -159,7 +160,7 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folder with nothing in it, whatever was there before.
+/// Returns the folder after it was emptied or created.
 pub(crate) fn emptied(folder: PathBuf) -> Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(&folder)

@@ -1,4 +1,4 @@
-//! Programs that we start, and their end: nothing is left running, however a task ends.
+//! Starts programs and ends them: no program is left running, however a task ends.
 
 use std::fmt;
 use std::os::unix::process::CommandExt as _;
@@ -12,14 +12,14 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 
-/// How often a program is looked at while we wait for it.
+/// The interval of checks while a program is awaited.
 const TICK: Duration = Duration::from_millis(40);
-/// For how many ticks a program may clean up behind itself before it is killed: 10 s.
+/// The number of ticks before a program that was asked to end is killed: 10 s.
 const GRACE_TICKS: u32 = 250;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// The user or the machine asked us to stop.
+/// The user or the machine has requested the end of this program.
 #[derive(Debug)]
 pub(crate) struct Interrupted;
 
@@ -31,24 +31,23 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// From now on Ctrl-C, SIGTERM and SIGHUP end what is waited for with [`Interrupted`], so that
-/// every `Drop` runs.
+/// Makes Ctrl-C, SIGTERM and SIGHUP end every wait with [`Interrupted`], so that every `Drop` runs.
 pub(crate) fn watch_signals() -> Result<()> {
     adopt_orphans();
     ctrlc::set_handler(|| STOP.store(true, Ordering::SeqCst)).context("cannot watch for signals")
 }
 
-/// Whether it is time to stop.
+/// Fails if this program has to end.
 pub(crate) fn check_stop() -> Result<()> {
     if STOP.load(Ordering::SeqCst) { Err(Interrupted.into()) } else { Ok(()) }
 }
 
-/// Lets a moment pass.
+/// Waits for one tick.
 pub(crate) fn tick() {
     thread::sleep(TICK);
 }
 
-/// A program and all that it starts, as one process group, ended when dropped.
+/// A program and all programs that it starts, as one process group. Dropping it ends them.
 pub(crate) struct Group {
     child: Child,
     name: String,
@@ -63,17 +62,17 @@ impl Group {
         Ok(Self { child, name: name.to_owned(), status: None })
     }
 
-    /// The program itself; its output can be taken from here.
+    /// Returns the program itself, for access to its output.
     pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// The number of the program's process.
+    /// Returns the program's process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// How it ended, if it did.
+    /// Returns the exit status, if the program has ended.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status =
@@ -82,7 +81,7 @@ impl Group {
         Ok(self.status)
     }
 
-    /// Waits for the end; `each_tick` is called meanwhile, and gives up by an error.
+    /// Waits for the end of the program; calls `each_tick` meanwhile, and returns its error.
     pub(crate) fn wait(&mut self, mut each_tick: impl FnMut() -> Result<()>) -> Result<ExitStatus> {
         loop {
             check_stop()?;
@@ -94,7 +93,7 @@ impl Group {
         }
     }
 
-    /// Asks all of the group to end, and kills what does not.
+    /// Asks all processes of the group to end, and kills those that do not.
     pub(crate) fn end(&mut self) {
         for signal in [Signal::SIGTERM, Signal::SIGKILL] {
             if killpg(self.pid(), signal).is_err() {
@@ -110,8 +109,8 @@ impl Group {
     }
 
     fn is_empty(&mut self) -> bool {
-        // The program itself first, through the standard library, which keeps account of it; then
-        // what it left to us.
+        // The program itself first, through the standard library, which records its status; then
+        // the processes that it has left behind.
         if let Ok(Some(_)) = self.ended() {
             let group = Pid::from_raw(-self.pid().as_raw());
             while waitpid(group, Some(WaitPidFlag::WNOHANG)).is_ok_and(|s| s.pid().is_some()) {}
@@ -120,7 +119,7 @@ impl Group {
     }
 
     fn pid(&self) -> Pid {
-        // A process id is positive and fits: the system gave it to us.
+        // A process id from the system is positive and fits.
         Pid::from_raw(i32::try_from(self.id()).unwrap_or(i32::MAX))
     }
 }
@@ -131,11 +130,11 @@ impl Drop for Group {
     }
 }
 
-/// Makes what a child leaves behind our own child, so that its end can be seen; in a container
-/// nobody else may look.
+/// Makes this program the parent of orphaned processes, so that it sees their end; in a container
+/// no other process may.
 #[cfg(target_os = "linux")]
 fn adopt_orphans() {
-    // Where the kernel refuses, ending takes the whole grace time and nothing else changes.
+    // If the kernel refuses, ending a group takes the whole grace time, and nothing else changes.
     let _ = nix::sys::prctl::set_child_subreaper(true);
 }
 

@@ -1,4 +1,4 @@
-//! What a task says while it works: a line when a step starts, one when it ends, and a sign of life
+//! Prints the progress of a task: a line when a step starts, a line when it ends, and regular lines
 //! between.
 
 use std::cell::Cell;
@@ -12,23 +12,23 @@ use anyhow::{Context as _, Result, bail};
 use crate::place::Place;
 use crate::process::Group;
 
-/// How long a step may be silent.
+/// The longest time without a line during a step.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
-/// How much of the end of a failed program's output is printed.
+/// The number of lines that are printed from the end of a failed program's output.
 const TAIL_LINES: usize = 80;
-/// How much of it is printed before, from those places that name a failure.
+/// The number of lines that are printed before it, from the places that name a failure.
 const CAUSE_LINES: usize = 40;
-/// What follows a line that names a failure and belongs to it.
+/// The number of lines after a line that names a failure, which belong to it.
 const CAUSE_CONTEXT: usize = 4;
-/// Behind this line Node tells again what failed, and why.
+/// The line after which Node repeats the failures with their reasons.
 const NODE_FAILURES: &str = "✖ failing tests:";
 
 thread_local! {
-    /// What the lines of this thread begin with, while several run side by side.
+    /// The beginning of this thread's lines, while several threads run side by side.
     static LANE: Cell<&'static str> = const { Cell::new("") };
 }
 
-/// Does work whose progress is printed with this name in front of each line.
+/// Runs `work`, whose lines of progress begin with this name.
 pub(crate) fn lane<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     LANE.set(name);
     let result = work();
@@ -36,7 +36,7 @@ pub(crate) fn lane<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Prints lines of progress. Those of one call stay together.
+/// Prints lines of progress. Lines of one call stay together.
 pub(crate) fn say(text: &str) {
     let lane = LANE.get();
     let lines: String = text
@@ -49,28 +49,28 @@ pub(crate) fn say(text: &str) {
     print!("{lines}");
 }
 
-/// A clock for what is told to people; nothing is decided by it.
+/// A clock for messages to people; no decision depends on it.
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts now.
+    /// Creates a stopwatch that starts now.
     #[expect(clippy::disallowed_methods, reason = "a task tells how long it took")]
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// Since the start.
+    /// Returns the time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
 
-    /// Since the start, as people read it.
+    /// Returns the time since the start as text.
     pub(crate) fn text(&self) -> String {
         text(self.elapsed())
     }
 }
 
-/// A time as people read it.
+/// Formats a time.
 pub(crate) fn text(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 60.0 {
@@ -80,7 +80,7 @@ pub(crate) fn text(time: Duration) -> String {
     }
 }
 
-/// Does one step of a task, told at its start and at its end.
+/// Runs one step of a task, with a line at its start and at its end.
 pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     say(&format!("→ {what}"));
     let watch = Stopwatch::start();
@@ -89,12 +89,12 @@ pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T>
     Ok(result)
 }
 
-/// Runs a program as a step of its own; its output is kept, and printed when it fails.
+/// Runs a program as a step; its output is kept, and printed if the program fails.
 pub(crate) fn run(place: &Place, what: &str, command: &mut Command) -> Result<()> {
     step(what, || quiet(place, what, command))
 }
 
-/// Runs a program whose output is kept, and printed when it fails.
+/// Runs a program whose output is kept, and printed if the program fails.
 pub(crate) fn quiet(place: &Place, what: &str, command: &mut Command) -> Result<()> {
     let log = place.log(what.split([':', '(']).next().unwrap_or(what).trim())?;
     let status = logged(command, &log)?;
@@ -105,7 +105,7 @@ pub(crate) fn quiet(place: &Place, what: &str, command: &mut Command) -> Result<
     Ok(())
 }
 
-/// Runs a program with its output in a file, with a sign of life now and then.
+/// Runs a program with its output in a file, and prints regular lines of progress.
 pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<ExitStatus> {
     let mut told = SIGN_OF_LIFE;
     kept(&name(command), command, log, |elapsed| {
@@ -117,8 +117,8 @@ pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<ExitStatus> {
     })
 }
 
-/// Runs a program with its output in a file. `meanwhile` is told how long it has run, and ends it
-/// by an error.
+/// Runs a program with its output in a file. `meanwhile` receives the time since the start, and an
+/// error of it ends the program.
 pub(crate) fn kept(
     title: &str,
     command: &mut Command,
@@ -127,13 +127,13 @@ pub(crate) fn kept(
 ) -> Result<ExitStatus> {
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     command.stdout(file.try_clone()?).stderr(file);
-    // Dropped by an error, the group ends the program.
+    // If an error drops the group, the group ends the program.
     let mut group = Group::spawn(title, command)?;
     let watch = Stopwatch::start();
     group.wait(|| meanwhile(watch.elapsed()))
 }
 
-/// The program's output, if it ended well.
+/// Returns the program's output; fails if the program does.
 pub(crate) fn output_of(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot start {}", name(command)))?;
     if !output.status.success() {
@@ -143,8 +143,8 @@ pub(crate) fn output_of(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What a log says of a failure: first the places that name one, which may stand anywhere, then the
-/// end. Node collects them there itself.
+/// Returns the part of a log that explains a failure: first the places that name one, then the end.
+/// Node repeats all failures there.
 pub(crate) fn tail(log: &Path) -> String {
     excerpt(&read(log))
 }
@@ -159,7 +159,7 @@ fn excerpt(text: &str) -> String {
     told.map(|line| format!("    {line}\n")).collect()
 }
 
-/// The lines that name a failure, and what follows each.
+/// Returns the lines that name a failure, and the lines after each.
 fn causes<'t>(lines: &[&'t str]) -> Vec<&'t str> {
     let mut context = 0;
     let belongs = |line: &&&str| {
@@ -170,7 +170,8 @@ fn causes<'t>(lines: &[&'t str]) -> Vec<&'t str> {
     lines.iter().filter(belongs).take(CAUSE_LINES).copied().collect()
 }
 
-/// Whether a line names a failure as rustc, cargo's test harness, Node's or our own scripts do.
+/// Returns whether a line names a failure in the words of rustc, cargo's test harness, Node or this
+/// repository's scripts.
 fn names_failure(line: &str) -> bool {
     let line = line.trim_start();
     line.contains("panicked at")
@@ -178,14 +179,15 @@ fn names_failure(line: &str) -> bool {
         || ["error", "not ok ", "✖ ", "FAILED"].iter().any(|start| line.starts_with(start))
 }
 
-/// Whether cargo only tells what it is at: hundreds of such lines push out the one that says why.
+/// Returns whether the line is cargo's progress: hundreds of such lines would displace the one with
+/// the reason.
 fn is_progress(line: &str) -> bool {
     ["Compiling ", "Checking ", "Downloaded ", "Building "]
         .iter()
         .any(|verb| line.trim_start().starts_with(verb))
 }
 
-/// A log as text, whatever bytes a program wrote into it.
+/// Returns a log as text, also if it is not valid UTF-8.
 pub(crate) fn read(log: &Path) -> String {
     String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned()
 }

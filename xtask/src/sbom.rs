@@ -1,5 +1,5 @@
-//! `cargo xtask sbom`: what the crates and the npm package are made of, as CycloneDX, and the
-//! checksums of what is published.
+//! `cargo xtask sbom`: writes the bills of materials of the crates and the npm package, as
+//! CycloneDX, and the checksums of the published files.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::place::{Place, emptied};
 use crate::progress::{output_of, run as run_step};
 use crate::setup::{self, Need, Purpose};
 
-/// What is published, and the folder of each.
+/// The published crates, and the folder of each.
 const CRATES: [(&str, &str); 2] = [("edgelatch", "."), ("edgelatch-gateway", "gateway")];
 
 pub(crate) fn run(place: &Place) -> Result<()> {
@@ -26,7 +26,7 @@ pub(crate) fn run(place: &Place) -> Result<()> {
             .with_context(|| format!("there is no list of {name}"))?;
         println!("{}", file.display());
     }
-    // It writes one for each member of the workspace; the others are not published.
+    // It writes one for each member of the workspace; those of unpublished members are removed.
     for at in ["xtask", "tests", "tests/fuzz"] {
         fs::remove_file(place.root.join(at).join("sbom.cdx.json"))?;
     }

@@ -15,56 +15,56 @@ use crate::place::{Place, copy_folder, emptied};
 use crate::process::{Group, check_stop, tick};
 use crate::progress::{Stopwatch, tail};
 
-/// How long a part may take until it serves.
+/// The longest time until a part serves.
 pub(crate) const START_TIME: Duration = Duration::from_secs(60);
 
-/// Our gateway with a redis-server of its own, both ended when dropped.
+/// The project's gateway with its own redis-server. Dropping it ends both.
 pub(crate) struct Gateway {
     part: Part,
     pub(crate) url: String,
     pub(crate) token: String,
-    /// By which it knows scoped tokens.
+    /// The gateway's key for scoped tokens.
     pub(crate) scope_key: String,
 }
 
 impl Gateway {
     /// Starts the program on a free port of loopback and waits until it serves.
     pub(crate) fn start(place: &Place, program: &Path) -> Result<Self> {
-        // All tests come from one address.
+        // All tests connect from one address.
         Self::start_with(place, program, &["--dev", "--address-connections", "4000"])
     }
 
-    /// The same, told by its arguments which Redis to use.
+    /// Starts the program with these arguments, which name its Redis, and waits until it serves.
     pub(crate) fn start_with(place: &Place, program: &Path, arguments: &[&str]) -> Result<Self> {
         let (token, scope_key) = (random_token()?, random_token()?);
         let mut command = place.command(&program.to_string_lossy());
         command.args(["--listen", "127.0.0.1:0"]).args(arguments);
-        // Not as an argument: those are for everybody on the machine to read.
+        // Not as an argument: every user of the machine can read arguments.
         command.env("EDGELATCH_TOKENS", &token).env("EDGELATCH_SCOPE_KEYS", &scope_key);
         let mut part = Part::start(place, "gateway", &mut command)?;
         let url = part.wait_for("listening on ")?;
         Ok(Self { part, url, token, scope_key })
     }
 
-    /// Fails if it has ended.
+    /// Fails if the gateway has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
         self.part.check()
     }
 
-    /// The number of its process.
+    /// Returns the process id.
     pub(crate) fn id(&self) -> u32 {
         self.part.id()
     }
 }
 
-/// The demo's Worker in workerd, ended when dropped.
+/// The demo's Worker in workerd. Dropping it ends the Worker.
 pub(crate) struct Worker {
     part: Part,
     pub(crate) url: String,
 }
 
 impl Worker {
-    /// Puts the Worker into a folder that has the packed npm package installed, and serves it by
+    /// Puts the Worker into a folder with the packed npm package installed, and serves it with
     /// wrangler.
     pub(crate) fn start(
         place: &Place,
@@ -80,7 +80,7 @@ impl Worker {
             .arg(place.root.join("xtask/scripts/serve.mjs"))
             .arg(wrangler)
             .arg(port.to_string())
-            // Everything it keeps stays below target; nothing is sent to anybody.
+            // Wrangler writes only below target, and sends no telemetry.
             .env("XDG_CONFIG_HOME", folder.join(".config"))
             .env("XDG_CACHE_HOME", folder.join(".cache"))
             .env("WRANGLER_REGISTRY_PATH", folder.join(".registry"))
@@ -96,19 +96,19 @@ impl Worker {
         Ok(Self { part, url })
     }
 
-    /// Fails if it has ended.
+    /// Fails if the Worker's program has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
         self.part.check()
     }
 
-    /// Fails if nobody is there to answer.
+    /// Fails if the Worker does not respond.
     pub(crate) fn call(&self) -> Result<()> {
         let address = self.url.trim_start_matches("http://").trim_end_matches('/');
         TcpStream::connect(address).map(drop).context("the Worker's runtime has ended by itself")
     }
 }
 
-/// A program that says on its output when it serves.
+/// A program that prints a line when it serves.
 pub(crate) struct Part {
     name: String,
     group: Group,
@@ -117,7 +117,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Starts it; what it says goes into a log too.
+    /// Starts the program; its output is also written to a log.
     pub(crate) fn start(place: &Place, name: &str, command: &mut Command) -> Result<Self> {
         let log = place.log(name)?;
         let mut file = File::create(&log)?;
@@ -127,7 +127,7 @@ impl Part {
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // Nobody listens any more once the part serves; the log still wants the line.
+                // Once the part serves, no receiver is left; the line still goes to the log.
                 let _ = std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes());
                 let _ = sender.send(line);
             }
@@ -135,12 +135,12 @@ impl Part {
         Ok(Self { name: name.to_owned(), group, lines, log })
     }
 
-    /// The number of its process.
+    /// Returns the process id.
     pub(crate) fn id(&self) -> u32 {
         self.group.id()
     }
 
-    /// Waits for the line with this in it and answers the word that follows.
+    /// Waits for the line that contains `announcement`, and returns the word after it.
     pub(crate) fn wait_for(&mut self, announcement: &str) -> Result<String> {
         let watch = Stopwatch::start();
         while watch.elapsed() < START_TIME {

@@ -7,34 +7,34 @@ use clap::Args;
 
 use crate::place::Place;
 
-/// What is played: whatever is not said is drawn by the seed.
+/// The schedules to play. The seed decides each option that is not given.
 #[derive(Args)]
 pub(crate) struct Schedules {
     /// The seed of the first schedule; the next ones follow it
     #[arg(long)]
     seed: Option<u64>,
-    /// How many schedules, of all kinds together
+    /// The number of schedules, of all kinds together
     #[arg(long)]
     schedules: Option<u64>,
-    /// Goes on for so long
+    /// The time of the run in minutes
     #[arg(long)]
     minutes: Option<f64>,
-    /// How many hosts with a client each
+    /// The number of hosts, each with a client
     #[arg(long)]
     clients: Option<usize>,
-    /// How often each client takes something
+    /// The number of acquisitions of each client
     #[arg(long)]
     rounds: Option<u32>,
     /// One kind of object only
     #[arg(long)]
     kind: Option<String>,
-    /// These classes of faults, with commas between them, or `none`
+    /// These classes of faults, separated by commas, or `none`
     #[arg(long)]
     faults: Option<String>,
-    /// A rule that is left out, to see that this is found
+    /// A rule that is omitted, to check that the simulation finds this
     #[arg(long)]
     without: Option<String>,
-    /// Only what clients saw is judged
+    /// Judge only the observations of clients
     #[arg(long)]
     blind: bool,
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask size`: what each published file weighs, and how that has changed.
+//! `cargo xtask size`: prints the size of each published file, and its change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,14 +14,15 @@ use crate::setup::{self, Purpose};
 
 /// The recorded sizes, from the root of the checkout.
 pub(crate) const RECORDED: &str = "xtask/size.json";
-/// What npm downloads.
+/// The file that npm downloads.
 pub(crate) const TARBALL: &str = "tarball";
-/// Each file of the package, once.
+/// The sum over the files of the package, each once.
 const TOTAL: &str = "all files";
-/// How the name of an entry begins: the files that a runtime loads of it.
+/// The prefix of an entry's name in the table; its size is that of all files that a runtime loads
+/// of the entry.
 const ENTRY: &str = "entry ";
 
-/// Bytes of a file, by how they travel; 0 where it does not travel so.
+/// The bytes of a file by encoding; 0 if the file is not served in that encoding.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Weight {
     pub(crate) raw: i64,
@@ -29,14 +30,14 @@ pub(crate) struct Weight {
     pub(crate) brotli: i64,
 }
 
-/// What was recorded.
+/// The recorded sizes.
 pub(crate) struct Recorded {
     /// Whether the standard library of the module was built for size, as in a release.
     pub(crate) is_small: bool,
     pub(crate) weights: BTreeMap<String, Weight>,
 }
 
-/// Prints the table; keeps the figures if asked to.
+/// Prints the table; records the sizes on request.
 pub(crate) fn run(place: &Place, record: bool) -> Result<()> {
     setup::ensure(place, Purpose::Build.needs())?;
     let folder = build::consumer(place, "consumer")?.join("node_modules/edgelatch");
@@ -75,7 +76,7 @@ fn print(name: &str, now: Weight, then: Option<&Weight>) {
     println!("{name:<24} {:>9} {:>9} {:>9}   {change}", now.raw, now.gzip, now.brotli);
 }
 
-/// Reads what `--record` has written.
+/// Reads the sizes that `--record` has written.
 pub(crate) fn recorded(text: &str) -> Result<Recorded> {
     let value: Value = serde_json::from_str(text).context("the recorded sizes are no JSON")?;
     let is_small = value.get("standardLibraryForSize").and_then(Value::as_bool);

@@ -1,4 +1,4 @@
-//! Remembering what a step was done for, so that it is not done again for the same.
+//! Records the inputs of a step, so that the step is not repeated for the same inputs.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// A digest of what a step works from. Says «the same as last time»; it protects against nothing.
+/// A digest of the inputs of a step. It detects changes, and is not cryptographic.
 pub(crate) struct Digest(DefaultHasher);
 
 impl Digest {
-    /// Of nothing yet.
+    /// Creates the digest of no input.
     pub(crate) fn new() -> Self {
         Self(DefaultHasher::new())
     }
@@ -22,8 +22,8 @@ impl Digest {
         self
     }
 
-    /// Adds a file, or each file below a folder, with its name. Where the folder lies makes no
-    /// difference, so that two checkouts with the same files share what is kept for them.
+    /// Adds a file, or each file below a folder, with its name. The folder's own path does not
+    /// count, so that two checkouts with the same files share their results.
     pub(crate) fn path(self, path: &Path) -> Result<Self> {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         if !path.is_dir() {
@@ -39,13 +39,13 @@ impl Digest {
         entries.iter().try_fold(self.bytes(name), |digest, entry| digest.path(entry))
     }
 
-    /// The digest in letters.
+    /// Returns the digest as text.
     pub(crate) fn text(&self) -> String {
         format!("{:016x}", self.0.finish())
     }
 }
 
-/// Whether the stamp file says this digest.
+/// Returns whether the stamp file contains this digest.
 pub(crate) fn is_fresh(stamp: &Path, digest: &Digest) -> bool {
     fs::read_to_string(stamp).is_ok_and(|text| text == digest.text())
 }

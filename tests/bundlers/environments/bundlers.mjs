@@ -1,4 +1,4 @@
-/** Bundlers, for servers and for pages. What they build is run far from the packages. */
+/** Bundlers, for servers and for pages. Their output runs far from the packages. */
 
 import { writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -14,7 +14,9 @@ const tools = (name) => join(process.env.EDGELATCH_TOOLS, ".bin", name);
 const ofTools = (name) => createRequire(join(process.env.EDGELATCH_TOOLS, "x.js"))(name);
 const imported = (workshop, name) => import(pathToFileURL(createRequire(join(workshop.folder, "x.js")).resolve(name)));
 
-/** Builds into `out/` of a project and runs the one file that counts there. */
+/**
+ * Declares a bundler that builds into `out/` of a project, and runs the one file that counts there.
+ */
 const server = (name, file, build, extent = "full", command = [process.execPath]) => ({
   name,
   extent,
@@ -26,7 +28,10 @@ const server = (name, file, build, extent = "full", command = [process.execPath]
   },
 });
 
-/** Builds into `out/` of a project and opens a page there, under a strict policy. */
+/**
+ * Declares a bundler that builds into `out/` of a project, and opens a page there under a strict
+ * policy.
+ */
 const browser = (name, build, { script = "page.js", type = "module", extent = "full" } = {}) => ({
   name,
   extent,
@@ -54,13 +59,13 @@ const rollup = (entry, resolve, output) => async (folder, workshop) => {
 
 const webpack = (entry, target) => async (folder, workshop) => {
   const { default: pack } = await imported(workshop, "webpack");
-  // That a page loads more than 244 KiB is a warning of webpack's about any package of this size.
+  // webpack warns about every page that loads more than 244 KiB.
   const config = { mode: "production", performance: false, context: folder, entry: `./${entry}`, target, output: { path: join(folder, "out"), filename: entry.replace(".mjs", ".js") } };
   const stats = await new Promise((resolve, reject) => pack(config, (error, stats) => (error ? reject(error) : resolve(stats))));
   if (stats.hasErrors() || stats.hasWarnings()) throw new Error(stats.toString());
 };
 
-/** A page whose work is done in a web worker. */
+/** A page that does its work in a web worker. */
 const WORKER_PAGE = `const worker = new Worker("/page.js");
 worker.onmessage = ({ data }) => (document.title = data);
 worker.postMessage(location.search);
@@ -104,7 +109,7 @@ export const environments = [
   }, { script: "main.js", type: "text/javascript" }),
   vite("vite build", viteBuild(), (folder, workshop) => workshop.page(join(folder, "out"), { strict: true })),
   vite("vite build --ssr", viteBuild("--ssr", "program.mjs"), async (folder, workshop) => {
-    // It leaves the package to be imported, as servers have it.
+    // The bundler leaves the package as an import, as on servers.
     await workshop.result(process.execPath, ["out/program.js"], folder);
   }),
   vite("vite build --ssr, noExternal", async (folder, workshop) => {
@@ -127,7 +132,7 @@ export const environments = [
   }),
 ];
 
-/** A port that is free for now. */
+/** Returns a port that is free now. */
 async function freePort() {
   const { createServer } = await import("node:net");
   const server = createServer().listen(0, "127.0.0.1");

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { startWorkerOf } from "../../runtimes/worker.mjs";
 import { EXPECTED } from "../use.mjs";
 
-/** A route that uses a lock; the environment is read when a request is there. */
+/** A route that uses a lock; it reads the environment during a request. */
 const ROUTE = `import * as edgelatch from "edgelatch";
 import { use } from "USE";
 EXTRA
@@ -30,7 +30,7 @@ const NEXT = {
   "package.json": JSON.stringify({ name: "user", private: true }),
   "app/icon.svg": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>',
   "app/layout.js": "export default ({ children }) => <html><body>{children}</body></html>;\n",
-  // Prerendered while it is built, and used in the browser.
+  // Prerendered by the build, and used in the browser.
   "app/page.js": `"use client";
 import { useEffect } from "react";
 import * as edgelatch from "edgelatch";
@@ -57,7 +57,7 @@ const next = (bundler) => ({
     const program = join(workshop.folder, "node_modules/next/dist/bin/next");
     const printed = await workshop.run(process.execPath, [program, "build", ...(bundler === "webpack" ? ["--webpack"] : [])], folder);
     assert.doesNotMatch(printed, /edgelatch/, "a warning about the package");
-    // The edge route has the module compiled: a platform that refuses to compile bytes accepts
+    // The edge route imports the module compiled: a platform that refuses to compile bytes accepts
     // nothing else.
     const built = await readdir(join(folder, ".next/server"), { recursive: true });
     assert.ok(built.some((file) => file.endsWith(".wasm")), "a .wasm file for the edge route");
@@ -90,7 +90,7 @@ const sveltekit = {
   async run(workshop) {
     const folder = await workshop.project("sveltekit", SVELTE);
     await workshop.tool("vite/bin/vite.js", ["build"], folder);
-    // It asks the platform's cache, which workerd alone does not have.
+    // It needs the platform's cache, which workerd alone does not have.
     const port = await freePort();
     const address = `http://127.0.0.1:${port}/`;
     const variables = ["--var", `LOCKS_URL:${workshop.url}`, "--var", `LOCKS_TOKEN:${workshop.token}`];
@@ -139,7 +139,7 @@ async function text(address) {
   return body;
 }
 
-/** A port that is free for now. */
+/** Returns a port that is free now. */
 async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));

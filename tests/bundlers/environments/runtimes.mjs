@@ -1,4 +1,4 @@
-/** The package as it is installed, without a bundler. */
+/** The package as npm installs it, without a bundler. */
 
 import { join } from "node:path";
 
@@ -32,7 +32,7 @@ const page = (name, options, files) => ({
   extent: "full",
   async run(workshop) {
     const folder = await workshop.project(name.replaceAll(/\W+/g, "-"), { "page.mjs": PAGE, ...files });
-    // As a static server has it: the package beside the page.
+    // As on a static server: the package is beside the page.
     await workshop.run("cp", ["-a", join(workshop.folder, "node_modules/edgelatch"), join(folder, "edgelatch")], folder);
     await workshop.page(folder, options);
   },

@@ -1,4 +1,4 @@
-/** Test runners. The tests in them are those that users would write. */
+/** Test runners, with tests as users write them. */
 
 import { readFile } from "node:fs/promises";
 
@@ -9,7 +9,7 @@ const BODY = `test("a lock is taken and released", async () => {
 `;
 const ESM = 'import * as edgelatch from "edgelatch";\nimport { use } from "./use.mjs";\n';
 const VITEST = `import { expect, test } from "vitest";\n${ESM}${BODY}`;
-/** Jest compiles neither ESM nor imports by itself. */
+/** Jest itself compiles neither ESM nor imports. */
 const JEST_CJS = `const edgelatch = require("edgelatch");\n${BODY.replace("expect(await use(", "const { use } = require(\"./use.cjs\");\n  expect(await use(")}`;
 const asCommonJs = (source) => `${source.replaceAll("export ", "")}\nmodule.exports = { use };\n`;
 

@@ -1,4 +1,4 @@
-/** Ending a wait by a signal: nothing is left of it. */
+/** The end of a wait by a signal, which leaves nothing behind. */
 
 import { ok, rejection, same, until } from "../check.mjs";
 
@@ -110,7 +110,7 @@ export const abort = {
   },
 };
 
-/** How many commands were sent: a pipeline has several. */
+/** Returns the number of commands that were sent; a pipeline has several. */
 function commandsOf(sent) {
   const bodies = sent.map(({ init }) => init.body).filter(Boolean).map((body) => JSON.parse(body));
   return bodies.reduce((sum, body) => sum + (Array.isArray(body[0]) ? body.length : 1), 0);

@@ -1,4 +1,4 @@
-/** Address and token from variables. */
+/** Clients from environment variables. */
 
 import { ok, rejection, same, throws } from "../check.mjs";
 

@@ -1,11 +1,11 @@
 /**
- * Every way in which a gateway may fail one request of an operation, on every kind: what
+ * Every fault of a gateway in one request of an operation, on every kind: as
  * `tests/fault_injection/matrix` does with the crate.
  */
 
 import { ok, rejects, same } from "../check.mjs";
 
-/** As `faulty.mjs` knows them. Those of the second list are answered truly. */
+/** The actions of `faulty.mjs`. Those in `REPEATED` return the true response. */
 const LOST = [
   "lost-before", "lost-before-and-late", "lost-after", "lost-after-twice-and-late", "cut", "null", "empty", "ok", "another", "page",
   ...[429, 500, 502, 503, 504].flatMap((status) => [`${status}-before`, `${status}-after`]),
@@ -25,11 +25,11 @@ const KINDS = {
   groupLock: (locks, name) => locks.groupLock(name, ["one", "two"]),
   multiLock: (locks, name) => locks.multiLock(["", "-2"].map((end) => locks.lock(`{${name}}${end}`))),
 };
-/** What excludes it: readers let each other in. */
+/** The lock that excludes the held one, if it is another: readers do not exclude readers. */
 const RIVALS = { read: KINDS.write };
 
 const AT_ONCE = 8;
-/** One cell of so many: a prime, so that each action and each kind comes up. */
+/** One in this many cells is run: a prime, so that each action and each kind is covered. */
 const THIN = 3;
 
 const OPERATIONS = {
@@ -42,7 +42,7 @@ const OPERATIONS = {
 
   async renew({ lock, rival, heal, isTold }, world) {
     const lease = await lock.acquire();
-    // One attempt: whoever renews by hand says when to try again.
+    // One attempt only: a caller that renews by hand decides when to retry.
     if (isTold) await lease.renew();
     else await rejects(lease.renew(), world.GatewayUnreachableError);
     await heal();

@@ -1,6 +1,6 @@
 /**
- * Writes that a stale lease cannot make, scripts that run only while a lease is held, and what
- * becomes of one.
+ * Guards, which reject writes of stale leases; scripts that run only while a lease is held; and the
+ * events of a lease.
  */
 
 import { ok, rejection, rejects, same, throws, until } from "../check.mjs";
@@ -12,8 +12,8 @@ export const fencing = {
     const { locks } = world.client();
     const lock = locks.lock(world.name());
     const guard = locks.guard(`{${lock.name}}:value`);
-    // Never renewed: the renewal would learn of the end before the guard refuses, if that takes ten
-    // seconds.
+    // Never renewed: a renewal would detect the end before the guard rejects the write, if that
+    // takes ten seconds.
     const old = await lock.acquire({ leaseMs: 600_000 });
     same([await guard.newest(), await guard.set(old, "first"), await guard.newest()], [null, undefined, old.token]);
     await guard.set(old, "again", { lifeMs: 60_000, name: lock.name });
@@ -80,7 +80,7 @@ export const fencing = {
     const error = await rejects(redacting.claim(foreign), world.InvalidOptionError, { option: "lease" });
     ok([own.name, other.name].every((name) => ![error.message, error.accepted, error.stack].join().includes(name)), error.message);
 
-    // Of several locks that were taken together it is the first, unless another is named.
+    // For a lease of several locks the guard's lock is the first, unless another is named.
     await Promise.all([lease.release(), foreign.release()]);
     const both = await locks.multiLock([other, own]).acquire();
     const second = both.name === own.name ? other.name : own.name;
@@ -193,8 +193,8 @@ export const fencing = {
       await until(() => sent.length > 0, "the first try");
       let error;
       end.then((reason) => (error = reason));
-      // Until shortly before the end of the wait: without the rest there would be tries all the
-      // time.
+      // Until shortly before the end of the wait: if `Retry-After` were ignored, retries would be
+      // sent all the time.
       for (let second = 0; second < 40; second += 1) {
         putForward(1_000);
         await new Promise((next) => setTimeout(next));
@@ -202,7 +202,7 @@ export const fencing = {
       same(sent.length, 1, `requests of the wait, told ${told}`);
       await until(() => (putForward(1_000), error), "the end of the wait");
       ok(error instanceof world.OutcomeUnknownError, String(error));
-      // Three attempts at the last try, and at undoing it.
+      // The last try has three attempts, and so has its undoing.
       ok(sent.length <= 7, `${sent.length} requests`);
     }
   },

@@ -1,6 +1,6 @@
 /**
- * Fetch functions and gateways that do what they should not: each ends in an error of ours, and
- * nothing else.
+ * Fetch functions and gateways that break their rules: each results in an error of the package, and
+ * in nothing else.
  */
 
 import { ok, rejects, same, until } from "../check.mjs";
@@ -13,13 +13,13 @@ const reading = (read) => shaped({ body: { getReader: () => ({ read }) } });
 const never = () => new Promise(() => {});
 const pause = () => new Promise((next) => setTimeout(next, 5));
 
-/** Nothing left, so nothing has to be undone. */
+/** No request was sent, so nothing has to be undone. */
 const UNSENT = {
   "throws at once": throwing,
   "throws no error": () => { throw undefined; },
 };
 
-/** It may have been done, and the undoing is not confirmed either. */
+/** The request may have been executed, and its undoing is not confirmed either. */
 const UNCLEAR = {
   rejects: async () => throwing(),
   "rejects with nothing": () => Promise.reject(),
@@ -62,15 +62,15 @@ const UNCLEAR = {
   "is failing": answer('{"error":"internal"}', 500),
 };
 
-/** Those of `UNCLEAR` that only the time of an attempt ends. */
+/** The entries of `UNCLEAR` that end only with the time of an attempt. */
 const ENDLESS = new Set([
   "never settles", "is a thenable that never settles", "reads and never settles", "reads a byte now and then", "reads without an end",
 ]);
 
-/** A no for now, to whatever is asked. */
+/** A temporary refusal of every request. */
 const FULL = answer(`{"error":"OOM command not allowed when used memory > 'maxmemory'."}`, 400);
 
-/** A clear no. */
+/** A definite refusal. */
 const REFUSED = {
   unauthorized: answer('{"error":"WRONGPASS invalid or missing auth token"}', 401),
   "wrong-type": answer('{"error":"WRONGTYPE Operation against a key holding the wrong kind of value"}', 400),
@@ -90,7 +90,7 @@ export const hostile = {
   async "what may have been done is unknown, with the time after which it is over"(world) {
     await each(UNCLEAR, async (fetch, name) => {
       const { lock, sent } = meeting(world, fetch);
-      // An address that has returned nothing but web pages is not a gateway's.
+      // An address that has returned only web pages is not a gateway's.
       if (name === "answers HTML") return void (await rejects(lock.tryAcquire(), world.GatewayUnreachableError));
       const error = await rejects(lock.tryAcquire(), world.OutcomeUnknownError);
       ok(Number.isSafeInteger(error.freeInMs) && error.freeInMs >= 30_000, "the time until it is free");
@@ -104,7 +104,7 @@ export const hostile = {
 
   async "a web page in place of a gateway's response leaves the outcome unknown"(world) {
     const page = answer(NOT_A_LOCK_S_ANSWER);
-    // Whatever was sent first may be executed, or may be executed later.
+    // The first request may have been executed, or may be executed later.
     const before = {
       rejects: async () => throwing(),
       "does not know the script": answer('{"error":"NOSCRIPT No matching script."}'),
@@ -198,7 +198,7 @@ export const hostile = {
   },
 };
 
-/** All at once, since most of them wait; the first that fails is named. */
+/** Checks all entries at once, since most of them wait; an error names its entry. */
 async function each(table, check) {
   const one = ([name, fetch]) =>
     check(fetch, name).catch((error) => {
@@ -208,8 +208,8 @@ async function each(table, check) {
 }
 
 /**
- * Repeats a call until the real gateway has answered within the request timeout, which is short for
- * a machine under load.
+ * Repeats a call until the real gateway has responded within the request timeout, which is short
+ * for a machine under load.
  */
 function answered(world, call) {
   const { GatewayTooSlowError, GatewayUnreachableError, OutcomeUnknownError } = world;

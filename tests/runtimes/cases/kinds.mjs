@@ -1,4 +1,4 @@
-/** The other locks by one name: what they have in common, and what each is for. */
+/** The other kinds of locks under one name: their common behaviour, and the purpose of each. */
 
 import { ok, rejects, same, throws, until } from "../check.mjs";
 
@@ -40,7 +40,7 @@ export const kinds = {
       };
       const { locks } = world.client({ fetch: counted });
       const work = () => order.push(id);
-      // A waiter that a busy machine keeps from asking for this long loses its place.
+      // A waiter that a busy machine stops from polling for this long loses its place.
       waiters.push(locks.fairLock(name, { lifeMs: 15_000 }).run({ waitMs: 60_000, maxRequests: 10_000 }, work));
       await until(() => answers > 0, "the waiter stands in the queue");
     }

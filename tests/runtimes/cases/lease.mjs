@@ -1,4 +1,4 @@
-/** A lease in one's hands: prolonging it, and ending it by leaving a block. */
+/** A lease: its extension, and its end when a block is left. */
 
 import { ok, rejects, same, throws, until } from "../check.mjs";
 import { putForward } from "../watch.mjs";
@@ -89,7 +89,7 @@ export const lease = {
   async "`using` without `await` fails, says what to write, and leaves nothing held"(world) {
     if (!Symbol.dispose) return;
     const lock = world.lock();
-    // What `using` does with its value at the declaration.
+    // Does what `using` does with its value at the declaration.
     const forms = [() => lock.acquire(), () => lock.tryAcquire(), async () => ({ lease: await lock.acquire() })];
     for (const form of forms) {
       const value = form();
@@ -120,7 +120,7 @@ export const lease = {
   },
 };
 
-/** Runtimes that have `SuppressedError` have the syntax too. */
+/** Runtimes that have `SuppressedError` also have the syntax. */
 function notUnderstood(error) {
   if (error instanceof SyntaxError && !("SuppressedError" in globalThis)) return null;
   throw error;

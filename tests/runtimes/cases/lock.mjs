@@ -1,4 +1,4 @@
-/** Taking, waiting for, running under, inspecting and ending a lock. */
+/** A lock: `tryAcquire`, `acquire`, `run`, `inspect` and `release`. */
 
 import { ok, rejection, rejects, same, throws, until } from "../check.mjs";
 

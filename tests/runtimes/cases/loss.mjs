@@ -1,4 +1,4 @@
-/** Losing a lease: the holder learns of it, and why. */
+/** The loss of a lease: the holder is notified, with the reason. */
 
 import { ok, rejects, same, soon, until } from "../check.mjs";
 import { moveClocks, putForward } from "../watch.mjs";
@@ -70,7 +70,7 @@ export const loss = {
     await rejects(lease.renew(), world.LeaseLostError, { reason: "expired" });
     await soon(aborted, "the signal");
     isLost(world, lease, "expired");
-    // Redis' clock has not slept.
+    // Redis' clock has not advanced.
     same(await lease.release(), "released");
   },
 
@@ -88,7 +88,7 @@ export const loss = {
   // S34.
   async "an event loop that was blocked past the lease finds it lost at once"(world) {
     const lease = await world.lock().acquire({ leaseMs: 60_000 });
-    // While it is blocked both clocks move, and no timer fires.
+    // While the program is blocked both clocks advance, and no timer fires.
     moveClocks({ monotonic: 61_000, wall: 61_000 });
     same(lease.remaining(), 0);
     await soon(abortOf(lease), "the signal");
@@ -119,7 +119,7 @@ export const loss = {
       const fetched = new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
       const lost = rejects(soon(fetched, "the signal"), world.LeaseLostError, { reason: "expired" });
       if (collectGarbage) await until(() => (collectGarbage(), collected()), "the lease is collected");
-      // A lease that is collected is renewed no more; one that is not, is not renewed in time.
+      // A lease that was collected is no longer renewed; one that was not is not renewed in time.
       putForward(31_000);
       await lost;
     }
@@ -133,8 +133,8 @@ export const loss = {
     const dropped = world.name();
     const { collected } = await onlySignal(locks.lock(dropped), {});
     await until(() => (collectGarbage(), collected()), "the lease is collected");
-    // What the package keeps of an object goes in a later turn. Each round of renewals is waited
-    // for before the next.
+    // The package frees its part of an object in a later turn. Each round of renewals is awaited
+    // before the next.
     const isAlone = async () => {
       const before = sent.length;
       putForward(10_000);

@@ -1,4 +1,4 @@
-/** Bad input: named, with what would be accepted, before anything is sent. */
+/** Invalid input: the error names it and the accepted values, and nothing is sent. */
 
 import { ok, rejection, rejects, same, throws } from "../check.mjs";
 
@@ -179,7 +179,7 @@ export const options = {
       Object.assign(Object.create(null), { leaseMs: 5_000, more: undefined }),
     ];
     for (const options of accepted) same(await (await lock.acquire(options)).release(), "released");
-    // On a busy machine it may be over before it is had, but it is not refused.
+    // On a busy machine the wait may end before the grant, but the options are accepted.
     const least = lock.acquire({ leaseMs: 1_000, waitMs: 1, maxRequests: 3 }).then((lease) => lease.release());
     ok(!((await least.catch((error) => error)) instanceof world.InvalidOptionError), "the least");
     same(await lock.run(undefined, () => "done"), "done");
@@ -195,7 +195,7 @@ export const options = {
   },
 };
 
-/** The message alone is enough to mend the call. */
+/** The message alone is enough to correct the call. */
 function explains({ message, option, accepted }) {
   ok(typeof accepted === "string" && accepted.length > 3, "what is accepted");
   ok(message.includes(option) && message.includes(accepted), message);

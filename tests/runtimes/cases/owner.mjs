@@ -1,4 +1,4 @@
-/** Re-entry: acquisitions through one owner share one hold. */
+/** Re-entry: acquisitions of one owner share one hold. */
 
 import { ok, same } from "../check.mjs";
 

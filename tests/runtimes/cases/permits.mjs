@@ -1,4 +1,4 @@
-/** What many share: permits, with and without ids. And the latch, which nobody holds. */
+/** Shared objects: permits, with and without ids; and the latch, which has no holder. */
 
 import { ok, rejects, same, throws, until } from "../check.mjs";
 
@@ -51,7 +51,7 @@ export const permits = {
       const semaphore = locks[kind](world.name());
       const { message } = await rejects(semaphore.tryAcquire(), world.NotSetUpError);
       ok(message.includes("trySetPermits"), message);
-      // At once, however long it may wait.
+      // It rejects at once, however long it may wait.
       await rejects(semaphore.run(1, { waitMs: 86_400_000 }, () => ok(false, "the work is not begun")), world.NotSetUpError);
       same([await semaphore.trySetPermits(1), (await semaphore.acquire()) !== null], [true, true]);
       const empty = locks[kind](world.name());

@@ -1,10 +1,10 @@
-/** What the package does when nobody asks it for anything: nothing. */
+/** Without calls the package does nothing. */
 
 import { same } from "../check.mjs";
 import { calledAtLoad, changedPrototypes, putForward, timersLeft, unhandled } from "../watch.mjs";
 
 /**
- * Every timer of the package ends within a few minutes, which pass here in steps of a quarter of a
+ * Every timer of the package ends within a few minutes. They pass here in steps of a quarter of a
  * second.
  */
 const [STEPS, STEP_MS] = [1_200, 250];
@@ -17,7 +17,7 @@ export const quiet = {
 
   // S86.
   async "no timer is left"() {
-    // In steps so short that a lease which is still renewed does not end by them.
+    // The steps are so short that a lease which is still renewed does not end in them.
     for (let step = 0; step < STEPS && timersLeft() > 0; step += 1) {
       putForward(STEP_MS);
       await new Promise((next) => setTimeout(next, 5));

@@ -1,4 +1,4 @@
-/** Grants that have to be with replicas. The Redis of these tests has none. */
+/** Grants that replicas must have. The Redis of these tests has none. */
 
 import { ok, rejects, same } from "../check.mjs";
 
@@ -7,7 +7,7 @@ export const replicas = {
     const { locks, sent } = world.client({ fetch: waitingShortly });
     await each(world, locks, async (taker) => {
       await isRefused(world, taker, { replicas: 1 }, "not-replicated");
-      // Who does not ask for replicas finds it free.
+      // A caller that requires no replicas finds the lock free.
       same(await (await taker.tryAcquire({ replicas: undefined })).release(), "released");
     });
     ok(sent.some(({ input }) => input === `${world.url}/pipeline`), "Redis was asked");
@@ -37,7 +37,7 @@ export const replicas = {
   },
 };
 
-/** Does the same with something of each kind that can be held by one, all at once. */
+/** Runs the check with one object of each kind that can be held alone, all at once. */
 async function each(world, locks, check) {
   const [semaphore, withIds] = [locks.semaphore(world.name()), locks.permitExpirableSemaphore(world.name())];
   await Promise.all([semaphore, withIds].map((object) => object.trySetPermits(1)));
@@ -47,7 +47,7 @@ async function each(world, locks, check) {
   await Promise.all([...objects.map((object) => taker(object)), taker(semaphore, 1), taker(withIds, 1)].map(check));
 }
 
-/** The number of permits comes before the options, where there is one. */
+/** Passes the number of permits before the options, if there is one. */
 function taker(object, ...first) {
   const call = (name) => (...rest) => object[name](...first, ...rest);
   return { acquire: call("acquire"), tryAcquire: call("tryAcquire"), run: call("run") };
@@ -61,8 +61,8 @@ async function isRefused(world, taker, options, reason) {
 }
 
 /**
- * Sends a request, and shortens how long Redis waits for replicas, which is part of the ten seconds
- * of an attempt.
+ * Sends a request, and shortens the time for which Redis waits for replicas, which is part of the
+ * ten seconds of an attempt.
  */
 async function waitingShortly(input, init) {
   if (!isPipeline(input)) return fetch(input, init);
@@ -75,7 +75,10 @@ async function waitingShortly(input, init) {
   return fetch(input, { ...init, body: JSON.stringify(shortened) });
 }
 
-/** What carries requests as if there were so many replicas, and for how many of them was waited. */
+/**
+ * Returns a fetch function that simulates `count` replicas, and the numbers of replicas in the
+ * `WAIT` commands.
+ */
 function withReplicas(world, count) {
   const waits = new Set();
   const carry = async (input, init) => {

@@ -1,9 +1,9 @@
-/** What is sent: as little as can be, in exactly one form. */
+/** The requests of the package: as few as possible, and in exactly one form. */
 
 import { ok, rejects, same, until } from "../check.mjs";
 import { putForward } from "../watch.mjs";
 
-/** What a request may be told beside method, headers and body; not every runtime knows each. */
+/** The options of a request beside method, headers and body; no runtime supports all of them. */
 const INIT = ["body", "cache", "credentials", "headers", "method", "redirect", "referrerPolicy", "signal"];
 
 export const requests = {
@@ -25,7 +25,7 @@ export const requests = {
     for (const { input, init } of sent) {
       same(input, `${world.url}/`);
       same([init.method, init.redirect], ["POST", "manual"]);
-      // Which sync token goes with which request is a case of its own, below.
+      // A case below checks the sync token of each request.
       const { "upstash-sync-token": _syncToken, ...headers } = init.headers;
       same(headers, { authorization: `Bearer ${world.token}`, "content-type": "application/json" });
       ok(init.signal instanceof AbortSignal, "a signal ends it");
@@ -41,7 +41,7 @@ export const requests = {
     const { locks, sent } = world.client();
     const all = Array.from({ length: 10 }, () => locks.lock(world.name()));
     const held = await all[3].acquire();
-    // Redis knows the script by now.
+    // Redis has the script by now.
     const before = sent.length;
     const leases = await Promise.all(all.map((lock) => lock.tryAcquire()));
     same(sent.length, before + 1, "requests");
@@ -183,7 +183,7 @@ export const requests = {
   },
 
   async "what breaks a stream is no cause, since its address has the lock's name"(world) {
-    // A page or a Worker has fewer streams.
+    // Pages and Workers have fewer streams.
     if (!globalThis.process?.versions?.node) return;
     const [name, asked] = [world.name(), world.name()];
     const holder = await world.client().locks.lock(name).acquire();
@@ -192,7 +192,7 @@ export const requests = {
     const carry = async (input, init) => {
       if (init.headers.accept) return new Promise((_, reject) => (breakStream ??= () => reject(new TypeError(`cannot fetch ${input}`))));
       if (!init.body.includes(asked)) return fetch(input, init);
-      // The head comes, then the stream breaks, then the body turns out to be no response.
+      // The head arrives, then the stream breaks, then the body is not a response.
       const isLast = ++attempts === 3;
       const body = new ReadableStream({
         async pull(controller) {
@@ -243,7 +243,7 @@ export const requests = {
     const [lock, semaphore] = [locks.lock(world.name()), locks.semaphore(world.name())];
     const lease = await lock.acquire();
     for (const change of [() => lock.forceRelease(), () => semaphore.addPermits(2)]) {
-      // As many attempts as there are; then only what takes the change back gets through.
+      // Every attempt fails; after that only the cancellation reaches the gateway.
       toLose = 3;
       await rejects(change(), world.NotExecutedError);
     }

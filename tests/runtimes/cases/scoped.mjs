@@ -1,5 +1,5 @@
 /**
- * What a page does with a scoped token for locks below `own:lock:` and semaphores below
+ * The use of a scoped token by a page, for locks below `own:lock:` and semaphores below
  * `own:seats:`. A case is a function of `{ locks, id, name }`: a client, an id that no other run
  * has, and the name of a lock with it.
  */
@@ -28,7 +28,7 @@ export const scoped = {
   "force is refused": ({ locks, name }) => refused(locks.lock(name).forceRelease()),
 };
 
-/** Passes when the gateway says no, and says that it is not allowed. */
+/** Passes if the gateway refuses the call as unauthorized. */
 async function refused(promise) {
   const error = await promise.then(() => null, (reason) => reason);
   if (error?.code !== "gateway-refused" || error.reason !== "unauthorized") throw error ?? new Error("it was let in");

@@ -1,4 +1,4 @@
-/** Several at once: locks, values of a group, a majority of independent Redis. */
+/** Several locks at once, values of a group, and a majority of independent Redis. */
 
 import { ok, rejects, same, throws } from "../check.mjs";
 
@@ -98,7 +98,7 @@ export const together = {
   },
 };
 
-/** A client of what looks like another Redis: the same one, under names of its own. */
+/** Returns a client of a simulated other Redis: it is the same Redis, with other names. */
 function another(world, name, number) {
   const one = { down: false };
   const carry = async (_, init) => {

@@ -1,4 +1,4 @@
-/** `await using`, in a file of its own: runtimes without the syntax cannot even read it. */
+/** `await using`, in a separate file: runtimes without the syntax cannot parse it. */
 
 export async function acquireInBlock(lock, work) {
   await using lease = await lock.acquire();

@@ -1,13 +1,13 @@
 /**
- * Who waits is woken: over a stream where runtime and gateway have one, else by asking at
- * intervals.
+ * Notification of waiters: over a stream if runtime and gateway support streams, otherwise waiters
+ * poll.
  */
 
 import { ok, same, until } from "../check.mjs";
 
 const LONG = { leaseMs: 60_000, waitMs: 120_000, maxRequests: 10_000 };
 
-/** A client that tells how many of its requests were answered. */
+/** Returns a client that counts the responses to its requests. */
 function watched(world, options) {
   const client = world.client({
     ...options,
@@ -23,7 +23,7 @@ function watched(world, options) {
   return client;
 }
 
-/** How many listen for the release of this lock. */
+/** Returns the number of subscriptions for the release of this lock. */
 async function listeners({ url, token, dialect }, name) {
   const words = ["PUBSUB", "NUMSUB", `redisson_lock__channel:{${name}}`];
   if (dialect === "webdis") {
@@ -55,7 +55,7 @@ export const waking = {
     const asked = waiter.sent.length;
     await lease.release();
     const own = await waits;
-    // One to be handed the lock, beside one that was on its way.
+    // At most one request that acquires the lock, and one that was in flight.
     ok(waiter.sent.length <= asked + 2, `${waiter.sent.length - asked} requests`);
     await until(async () => (await listeners(world, name)) === 0, "the stream is closed");
     same(waiter.streams(), 1, "streams");
@@ -83,7 +83,7 @@ export const waking = {
     const names = Array.from({ length: 8 }, () => world.name());
     const holder = world.client();
     const leases = await Promise.all(names.map((name) => holder.locks.lock(name).acquire(LONG)));
-    // Each tab has a client of its own.
+    // Each tab has its own client.
     const one = watched(world);
     const waits = names.map((name) => (isPage ? watched(world) : one).locks.lock(name).run(LONG, () => name));
     const standing = async () => (await Promise.all(names.map((name) => listeners(world, name)))).reduce((sum, count) => sum + count);

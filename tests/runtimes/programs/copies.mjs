@@ -1,5 +1,5 @@
 /**
- * Two copies of the package in one process, by `import` and by `require`. Prints what each makes of
+ * Two copies of the package in one process, by `import` and by `require`. Prints how each handles
  * the other's objects.
  */
 
@@ -10,7 +10,7 @@ import * as imported from "edgelatch";
 const required = createRequire(import.meta.url)("edgelatch");
 const options = { url: process.env.EDGELATCH_TEST_URL, token: process.env.EDGELATCH_TEST_TOKEN, requestTimeoutMs: 60_000 };
 
-/** What the first does with errors, locks and leases of the second. */
+/** Returns how the first copy handles errors, locks and leases of the second. */
 async function between(mine, theirs) {
   const failure = errorOf(() => theirs.connect({ url: "redis://localhost", token: "t" }));
   const { InvalidOptionError, EdgelatchError, LeaseLostError } = mine;

@@ -1,17 +1,17 @@
 /**
- * What a program does that runs for months: it takes and gives back, over and over, and must not
- * collect anything by it.
+ * The load of a program that runs for months: it acquires and releases, and its memory must not
+ * grow.
  */
 
 import { memory, timersLeft } from "../watch.mjs";
 
-/** So many at a time. */
+/** The number of concurrent cycles. */
 const TOGETHER = 64;
 
-/** A signal that outlives all that it is given to. */
+/** A signal that outlives all calls that use it. */
 const forever = new AbortController();
 
-/** Goes through `count` cycles, and answers what is in use then. */
+/** Runs `count` cycles, and returns the use of memory and timers afterwards. */
 export async function cycle(locks, name, count) {
   const lanes = Array.from({ length: TOGETHER }, (_, lane) => locks.lock(`${name}:${lane}`));
   await Promise.all(lanes.map(async (lock, lane) => {
@@ -21,8 +21,8 @@ export async function cycle(locks, name, count) {
 }
 
 /**
- * The same number of holds, so many at a time: all of them are there before the first is given
- * back.
+ * Makes `count` holds, `together` at a time: all of them are held before the first is released.
+ * Returns the use of memory and timers afterwards.
  */
 export async function crowd(locks, name, count, together) {
   const all = Array.from({ length: together }, (_, lane) => locks.lock(`${name}:${lane}`));
@@ -35,7 +35,7 @@ export async function crowd(locks, name, count, together) {
   return inUse(count);
 }
 
-/** What is in use once everything is collected that can be. */
+/** Returns the use of memory and timers after garbage collection. */
 export async function inUse(count) {
   for (let i = 0; i < 5; i += 1) await collect();
   const wasm = memory();
@@ -44,13 +44,13 @@ export async function inUse(count) {
   return { cycles: count, wasm, heap, timers: timersLeft() };
 }
 
-/** What the package keeps of an object goes in a turn after that in which the object went. */
+/** Collects garbage; the package frees its part of an object one turn later. */
 async function collect() {
   globalThis.gc?.();
   await new Promise((next) => setTimeout(next));
 }
 
-/** One hold of each sort that there is. */
+/** Makes one hold, in one of several ways. */
 async function once(lock, number) {
   if (number % 20 === 3) return await lock.run({ signal: forever.signal }, (lease) => lease.token);
   const lease = await lock.acquire({ signal: forever.signal });

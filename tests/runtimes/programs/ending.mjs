@@ -3,7 +3,7 @@
 import { connect } from "edgelatch";
 
 const { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, ENDING } = process.env;
-// Nothing but timers: a stream would keep the program running by its connection.
+// Timers only: a stream's connection would keep the program running.
 const locks = connect({ url, token, wakeups: "off", requestTimeoutMs: 60_000 });
 const lock = locks.lock(`ending:${crypto.randomUUID()}`);
 const print = (text) => console.log(JSON.stringify(text));
@@ -19,7 +19,7 @@ const ways = {
     print("listening");
   },
   async "a call waits"() {
-    // It ends by itself, and nothing else ends the wait.
+    // The lease expires by itself, and nothing else ends the wait.
     globalThis.lease = await lock.acquire({ leaseMs: 1_000 });
     await lock.acquire({ waitMs: 600_000, maxRequests: 10_000 });
     print("acquired");
@@ -33,12 +33,12 @@ async function listen(events) {
   for await (const event of events) if (event.type === "lost") print("lost");
 }
 
-/** The timer alone keeps no program running. */
+/** Makes sure that the timer alone keeps no program running. */
 function unref(timer) {
   if (timer.unref) timer.unref();
   else Deno.unrefTimer(timer);
 }
 
-// Not awaited at top level: a runtime that ends before would complain, and its exit code would
-// differ.
+// Not awaited at top level: a runtime that ends before would report an error, and its exit code
+// would differ.
 ways[ENDING]();

@@ -1,4 +1,4 @@
-/** The main job where nobody may change what everybody shares. */
+/** Acquires a lock where all shared objects are frozen. */
 
 import { connect } from "edgelatch";
 

@@ -1,6 +1,6 @@
 /**
- * Holds a lock in a process of its own, until it is stopped or killed from outside. Says what it
- * finds each time it is asked.
+ * Holds a lock in a separate process, until a test stops or kills the process. Reports its state on
+ * request.
  */
 
 import { createInterface } from "node:readline";
@@ -22,8 +22,8 @@ for await (const _ of createInterface({ input: process.stdin })) {
 }
 
 /**
- * Acquires the lock and writes under it, again if a busy machine takes longer than the lease to
- * write.
+ * Acquires the lock and writes under it; repeats both if a busy machine takes longer than the lease
+ * to write.
  */
 async function holdAndWrite() {
   for (;;) {

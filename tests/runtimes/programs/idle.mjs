@@ -1,4 +1,4 @@
-/** A page that holds a lock for whoever drives it, and notes what the browser does to it. */
+/** A page that holds a lock for the test that drives it, and records the browser's events. */
 
 import { connect } from "edgelatch";
 
@@ -16,7 +16,7 @@ globalThis.hold = async (name, leaseMs) => {
   return lease.token;
 };
 
-/** What it finds at once, and once the signal has fired. */
+/** Returns its state, now and once the signal has fired. */
 globalThis.look = async () => {
   const remaining = lease.remaining();
   if (!lease.signal.aborted) await new Promise((fired) => lease.signal.addEventListener("abort", fired));

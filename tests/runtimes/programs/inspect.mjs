@@ -1,6 +1,4 @@
-/**
- * What Node's console would show of every object that the package hands out, as deep as it goes.
- */
+/** Prints how Node's console shows every object of the package, to any depth. */
 
 import { inspect } from "node:util";
 

@@ -1,4 +1,6 @@
-/** The suite in a page. Calls `report` and `finish`, which the browser's driver has put there. */
+/**
+ * Runs the suite in a page. Calls `report` and `finish`, which the browser's driver has defined.
+ */
 
 import { loaded } from "../watch.mjs";
 import * as edgelatch from "edgelatch";

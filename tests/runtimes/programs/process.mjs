@@ -1,6 +1,6 @@
 /**
- * The suite in Node, Deno and Bun. Prints a line of JSON for each event, and then has to end by
- * itself.
+ * Runs the suite in Node, Deno and Bun. Prints a line of JSON for each event, and then has to end
+ * by itself.
  */
 
 import { loaded } from "../watch.mjs";

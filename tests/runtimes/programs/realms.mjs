@@ -1,7 +1,4 @@
-/**
- * Values of another realm, as test environments hand them in. Prints the steps that did not do what
- * they have to.
- */
+/** Passes values of another realm, as test environments do. Prints the steps that failed. */
 
 import { createContext, runInContext } from "node:vm";
 

@@ -1,6 +1,6 @@
 /**
- * The cases of a scoped token in a page. Calls `report` and `finish`, which the browser's driver
- * has put there.
+ * Runs the cases of a scoped token in a page. Calls `report` and `finish`, which the browser's
+ * driver has defined.
  */
 
 import { connect } from "edgelatch";

@@ -1,4 +1,4 @@
-/** What the console shows of a client, a lock, a semaphore, a guard and a lease. */
+/** Prints how the console shows a client, a lock, a semaphore, a guard and a lease. */
 
 import { inspect } from "node:util";
 

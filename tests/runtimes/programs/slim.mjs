@@ -1,4 +1,4 @@
-/** Brings the module by itself, as users of `edgelatch/slim` do. */
+/** Passes the module itself, as users of `edgelatch/slim` do. */
 
 import { init } from "edgelatch/slim";
 

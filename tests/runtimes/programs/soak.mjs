@@ -1,7 +1,7 @@
 /**
- * What a program does that runs for months, in Node: cycles, or as SOAK_WHAT says a crowd of them,
- * at least so many and for so long, with a line of JSON for each part; or each of the sorts of use,
- * with one line for all. Then it has to end by itself.
+ * The load of a program that runs for months, in Node: cycles, or with SOAK_WHAT a crowd of holds,
+ * for a minimum of cycles and minutes, with a line of JSON for each part; or each of the sorts of
+ * use, with one line for all. Then it has to end by itself.
  */
 
 import { loaded } from "../watch.mjs";
@@ -14,7 +14,7 @@ const { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, SOAK_NAME: name, S
 const number = (variable) => Number(process.env[variable]);
 const PART = 10_000;
 
-// How long an answer takes is not the question here.
+// These tests assert no response time.
 const locks = connect({ url, token, requestTimeoutMs: 60_000 });
 const tell = (value) => console.log(JSON.stringify(value));
 if (what === "sorts") {

@@ -1,16 +1,19 @@
-/** Whatever one can do with the package, each thing on names that are never used again. */
+/** Every use of the package, each on names that are used only once. */
 
 import { inUse } from "./cycles.mjs";
 
 const LONG = { waitMs: 60_000 };
 const ENDING = { lifeMs: 60_000 };
 /**
- * The lease of a redLock, of which a node has a tenth to answer. And the delay of its nodes, which
- * is over soon after their start.
+ * The lease of a redLock, in milliseconds; a node has a tenth of it to respond. Also the delay of
+ * its nodes, which is over soon after their start.
  */
 const RED_MS = 10_000;
 
-/** Goes through `rounds` of `together` for each sort, and answers what is in use after each. */
+/**
+ * Runs `rounds` of `together` plays for each sort, and returns the use of memory and timers after
+ * each round.
+ */
 export async function eachSort({ connect, url, token, name, rounds, together }) {
   const world = newWorld(connect, url, token);
   const parts = {};
@@ -25,17 +28,17 @@ export async function eachSort({ connect, url, token, name, rounds, together }) 
   return parts;
 }
 
-/** How often a play is repeated that a busy machine made too slow. */
+/** How often a play is repeated that was too slow on a busy machine. */
 const MAX_TRIES = 100;
 /**
- * An answer came later than the request timeout, which is a second for the nodes of a redLock and a
- * third of the lease for others.
+ * The codes for a response later than the request timeout, which is a second for the nodes of a
+ * redLock and a third of the lease for other locks.
  */
 const SLOW = ["gateway-unreachable", "gateway-too-slow", "outcome-unknown"];
 
 /**
- * Plays until no answer has come too late: each time on new names, since a hold of unknown outcome
- * ends only with its lease.
+ * Repeats a play until no response is late. Each repetition has new names, since a hold with an
+ * unknown outcome ends only with its lease.
  */
 async function inTime(play) {
   for (let tries = 1; ; tries += 1) {
@@ -48,8 +51,8 @@ async function inTime(play) {
 }
 
 /**
- * A client, a second owner of it, clients of what looks like three more Redis, and how to get a new
- * one.
+ * Returns a client, a second owner of it, clients of three simulated other Redis, and a function
+ * that creates a client.
  */
 function newWorld(connect, url, token) {
   const options = { token, requestTimeoutMs: 60_000 };
@@ -62,7 +65,7 @@ function newWorld(connect, url, token) {
 
 const plain = (locks, name) => locks.lock(name);
 
-/** What is done with a lease of such a lock before it is given back. */
+/** Returns a play that acquires a lock, calls `work` with the lease, and releases it. */
 const held = (lock, work) => async (world, name) => {
   const lease = await lock(world.locks, name).acquire();
   await work?.(lease, world, name);

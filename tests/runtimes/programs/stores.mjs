@@ -1,6 +1,6 @@
 /**
- * A Worker with a database and a bucket, that does to them what it is told. `put.mjs` is the recipe
- * of docs/fencing.md.
+ * A Worker with a database and a bucket, which executes the requests of the test on them. `put.mjs`
+ * is the recipe of docs/fencing.md.
  */
 
 import { fencedPut } from "./put.mjs";

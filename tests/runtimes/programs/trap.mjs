@@ -1,6 +1,6 @@
 /**
- * What becomes of everything when the module fails inside: by a function of the runtime that
- * throws, or by memory that is not there.
+ * Checks every call after the module has failed internally: by a function of the runtime that
+ * throws, or by a lack of memory.
  */
 
 import { readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const lease = await locks.lock(name).acquire();
 const [lock, guard] = [locks.lock(name), locks.guard(name)];
 const told = new Promise((abort) => lease.signal.addEventListener("abort", () => abort(lease.signal.reason)));
 const asked = [locks.lock(name).acquire({ waitMs: 60_000 }), locks.events().next()].map(outcome);
-// They wait by now, and not only in JavaScript.
+// The calls are pending by now, also inside the module.
 await locks.lock(name).inspect();
 
 const first = await outcome(TRAP === "memory" ? guard.set(lease, "x".repeat(8 << 20)) : inspectWithoutClock());
@@ -29,7 +29,7 @@ const calls = {
 };
 const isBroken = (error) => error instanceof BrokenError && error.code === "broken" && error.cause instanceof Error;
 console.log(JSON.stringify(Object.entries(calls).map(([what, errors]) => [what, [errors].flat().every(isBroken)])));
-// Of what was under way then the runtime still waits for an answer.
+// The runtime still waits for the responses to the pending calls.
 process.exit();
 
 function outcome(promise) {
@@ -44,7 +44,7 @@ function thrown(call) {
   }
 }
 
-/** Whoever asks wants to know the time, and a clock never throws. */
+/** Inspects while `performance.now` throws, which a clock never does. */
 async function inspectWithoutClock() {
   const { now } = performance;
   performance.now = () => {
@@ -57,7 +57,7 @@ async function inspectWithoutClock() {
   }
 }
 
-/** The module, with a memory that grows by no more than a few pages. */
+/** Returns the module with a memory that can grow by only a few pages. */
 function bounded(module) {
   const bytes = Uint8Array.from(module);
   let at = 8;

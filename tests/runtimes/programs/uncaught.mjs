@@ -1,6 +1,6 @@
 /**
- * Ends with an error of the package that it does not catch; EXPECTED as CAUGHT, it prints the
- * error's stack instead.
+ * Ends with an error of the package that it does not catch; with EXPECTED set to CAUGHT, it prints
+ * the error's stack instead.
  */
 
 import { connect } from "edgelatch";

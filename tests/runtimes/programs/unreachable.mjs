@@ -1,4 +1,4 @@
-/** What a program is told where no gateway can be reached: for each address a try, and a wait. */
+/** Prints the errors of a program that can reach no gateway: for each address a try, and a wait. */
 
 import { connect } from "edgelatch";
 
@@ -11,7 +11,7 @@ globalThis.fetch = (...values) => {
 
 const results = {};
 for (const [what, url] of Object.entries(JSON.parse(process.env.TARGETS))) {
-  // So long a request timeout that only an error of the connection ends a request.
+  // A request timeout so long that only an error of the connection ends a request.
   const lock = connect({ url, token: "token", requestTimeoutMs: 60_000 }).lock("unreachable");
   results[what] = [await failureOf(() => lock.tryAcquire()), await failureOf(() => lock.acquire({ waitMs: 1 }))];
 }

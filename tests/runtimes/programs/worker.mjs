@@ -1,4 +1,4 @@
-/** The suite in a Worker, and a client at module level that serves all its requests. */
+/** Runs the suite in a Worker, with a client at module level that serves all its requests. */
 
 import { loaded } from "../watch.mjs";
 import { env } from "cloudflare:workers";
@@ -9,7 +9,7 @@ import { cycle } from "./cycles.mjs";
 loaded();
 const [url, token] = [env.EDGELATCH_TEST_URL, env.EDGELATCH_TEST_TOKEN];
 
-/** Made once, before any request is there. How long a response takes is not the question here. */
+/** Created once, before the first request. These tests assert no response time. */
 const locks = edgelatch.connect({ url, token, requestTimeoutMs: 60_000 });
 
 const PULSE_MS = 20;
@@ -42,8 +42,8 @@ export default {
         return Response.json({ first, now: await now.release() });
       }
       case "/outlives": {
-        // Redis has six seconds of it at a time. On a busy machine a renewal may come three seconds
-        // late.
+        // The lease in Redis is six seconds at a time. On a busy machine a renewal may be three
+        // seconds late.
         const { read } = locks.readWriteLock(name, { peerWatchdogMs: 6_000 });
         const lease = await read.acquire({ leaseMs: 60_000 });
         const stays = new Promise((lost) => lease.signal.addEventListener("abort", lost));
@@ -54,7 +54,7 @@ export default {
         return Response.json(ended);
       case "/attentive": {
         const { readable, signal, finish } = pulsing(request.signal);
-        // Goes on after its client has gone, for as long as the undoing takes.
+        // Continues after its client has disconnected, for as long as the undoing takes.
         context.waitUntil(take(id, name, { waitMs: "until-aborted", signal }).then(finish, finish));
         return new Response(readable);
       }
@@ -66,7 +66,7 @@ export default {
   },
 };
 
-/** A body with a line of JSON for each event of the suite. */
+/** Returns a body with a line of JSON for each event of the suite. */
 function suite(only, context) {
   const { readable, writable } = new TransformStream();
   const writer = writable.getWriter();
@@ -77,8 +77,8 @@ function suite(only, context) {
 }
 
 /**
- * A body that begins before there is an answer: workerd notices that a client has gone when it
- * sends something.
+ * Returns a body that begins before the response is known: workerd detects that a client has
+ * disconnected when it sends data.
  */
 function pulsing(requestSignal) {
   const controller = new AbortController();

@@ -1,4 +1,4 @@
-//! Running one measurement, in a process of its own that tells its figures in its last line.
+//! Runs one measurement in a separate process, which prints its figures in its last line.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::place::Place;
 use crate::progress::{kept, read, tail};
 
-/// No measurement takes so long; one that does has failed, and is ended.
+/// The longest time of a measurement; one that takes longer has failed, and is ended.
 const AT_MOST: Duration = Duration::from_secs(300);
 
-/// Runs the program and answers what it found. Its output is kept, by its title.
+/// Runs the program and returns its figures. Its output is kept in a log with this title.
 pub(super) fn ask(place: &Place, title: &str, command: &mut Command) -> Result<Value> {
     let text = said(place, title, command)?;
     let found = text.lines().rev().find(|line| line.starts_with('{'));
@@ -20,7 +20,7 @@ pub(super) fn ask(place: &Place, title: &str, command: &mut Command) -> Result<V
     serde_json::from_str(found).with_context(|| format!("{title} told no figures: {found}"))
 }
 
-/// Runs the program and answers what it said.
+/// Runs the program and returns its output.
 pub(super) fn said(place: &Place, title: &str, command: &mut Command) -> Result<String> {
     let log = place.log(&format!("bench {title}"))?;
     let status = kept(title, command, &log, |elapsed| {
@@ -31,12 +31,12 @@ pub(super) fn said(place: &Place, title: &str, command: &mut Command) -> Result<
     Ok(read(&log))
 }
 
-/// The figure of this name.
+/// Returns the figure with this name.
 pub(super) fn number(value: &Value, key: &str) -> Result<f64> {
     value.get(key).and_then(Value::as_f64).with_context(|| format!("no {key} in {value}"))
 }
 
-/// The figures of this name.
+/// Returns the figures with this name.
 pub(super) fn numbers(value: &Value, key: &str) -> Result<Vec<f64>> {
     let list = value.get(key).and_then(Value::as_array);
     let list = list.with_context(|| format!("no {key} in {value}"))?;

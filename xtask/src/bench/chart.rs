@@ -1,4 +1,4 @@
-//! A table as bars: plain SVG that can be read on white and on black.
+//! Draws a table as bars: plain SVG that is readable on white and on black.
 
 use std::fmt::Write as _;
 
@@ -6,17 +6,18 @@ use super::figures::short;
 use super::table::{Row, Table};
 
 const WIDTH: usize = 820;
-/// Where bars begin, and how long the longest is.
+/// The left end of the bars, and the length of the longest.
 const LEFT: usize = 230;
 const LONGEST: f64 = 480.0;
 const BAR: usize = 11;
 const STEP: usize = 14;
 const GAP: usize = 12;
-/// From so many times the smallest figure on, the scale is one of powers.
+/// The ratio of the largest to the smallest figure from which the scale is logarithmic.
 const WIDE: f64 = 40.0;
-/// Of ours, one after the other. Like the next ones they are told from white and from black.
+/// The colours of edgelatch's columns, in order. These and the next ones are visible on white and
+/// on black.
 const OURS: [&str; 3] = ["#3b82f6", "#06a3b7", "#8b5cf6"];
-/// Of others, the same in all charts; by what the head of their column begins with.
+/// The colours of other libraries, the same in all charts, by the beginning of their column's name.
 const THEIRS: [(&str, &str); 5] = [
     ("@upstash/lock", "#f97316"),
     ("webdis", "#f97316"),
@@ -28,7 +29,7 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#1f2328}.title{fon
                      .unit{font-weight:600}.dim{fill:#656d76}\
                      @media(prefers-color-scheme:dark){text{fill:#e6edf3}.dim{fill:#9198a1}}";
 
-/// The whole file.
+/// Returns the whole file.
 pub(super) fn draw(table: &Table) -> String {
     let mut chart = Chart { body: String::new(), y: 24 };
     chart.text(8, "title", &table.title);
@@ -56,7 +57,7 @@ pub(super) fn draw(table: &Table) -> String {
 
 struct Chart {
     body: String,
-    /// The line that is written on.
+    /// The vertical position of the present line.
     y: usize,
 }
 
@@ -70,7 +71,7 @@ impl Chart {
         let mut x = 8;
         self.y += 18;
         for (column, colour) in columns.iter().zip(colours) {
-            // About as wide as the letters of most faces.
+            // The approximate width of the letters in most fonts.
             let wide = 24 + column.chars().count() * 7;
             if x + wide > WIDTH {
                 x = 8;
@@ -86,7 +87,7 @@ impl Chart {
         self.y += GAP;
     }
 
-    /// The rows of one unit, on one scale.
+    /// Draws the rows of one unit, on one scale.
     fn panel(&mut self, unit: &str, rows: &[&Row], colours: &[&str]) {
         let scale = Scale::of(rows);
         self.y += 20;
@@ -113,14 +114,15 @@ impl Chart {
     }
 
     fn push(&mut self, element: &str) {
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = writeln!(self.body, "{element}");
     }
 }
 
-/// How long a bar is.
+/// The scale of bars.
 struct Scale {
-    /// A scale of powers begins below the smallest figure; one that does not begins at nothing.
+    /// The left end of a logarithmic scale, below the smallest figure; `None` for a linear scale,
+    /// which begins at zero.
     least: Option<f64>,
     most: f64,
 }
@@ -168,7 +170,7 @@ mod tests {
         table.row("one", "ms", vec![1.0, 2.0]);
         table.row("two", "kB", vec![1.0, 4000.0]);
         let svg = draw(&table);
-        // And one for each in the legend.
+        // And one for each column in the legend.
         assert_eq!(svg.matches("<rect").count(), 6);
         assert_eq!(svg.matches("class=\"unit\"").count(), 2);
         assert!(svg.contains("A &lt; B") && svg.contains("4\u{202f}000"));

@@ -1,4 +1,4 @@
-//! What a library costs its process.
+//! Measures the processor time and memory of each library.
 
 use anyhow::Result;
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::table::Table;
 
 const KILO: f64 = 1_000.0;
 
-/// Processor time, and the time until the first lock is held.
+/// Measures processor time, and the time until the first lock is held.
 pub(super) fn time(bench: &Bench<'_>) -> Result<Table> {
     bench.tell("processor time, start");
     let stand = Stand::start(bench)?;
@@ -50,7 +50,7 @@ pub(super) fn time(bench: &Bench<'_>) -> Result<Table> {
     Ok(table)
 }
 
-/// Memory per held lease and per waiter.
+/// Measures memory per held lease and per waiter.
 pub(super) fn memory(bench: &Bench<'_>) -> Result<Table> {
     bench.tell("memory");
     let stand = Stand::start(bench)?;

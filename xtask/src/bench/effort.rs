@@ -1,39 +1,40 @@
-//! How much a run measures.
+//! The extent of a run.
 
-/// What is measured, how often and for how long.
+/// The measurements of a run: how often and how long each is made.
 pub(super) struct Effort {
-    /// How often each is measured, in turns, so that a slow moment of the machine does not hit one
-    /// alone.
+    /// The number of turns. Each turn measures every subject, so that a slow moment of the machine
+    /// does not affect one alone.
     pub(super) turns: usize,
-    /// How often hand-offs are, of which each turn has many.
+    /// The number of turns of hand-offs. Each turn has many hand-offs.
     pub(super) handoff_turns: usize,
-    /// Who waits while a lock is handed on: how many, and whether each in a client of its own.
+    /// The crowds of waiters for hand-offs: how many wait, and whether each has a client of its
+    /// own.
     pub(super) crowds: &'static [(u32, bool)],
-    /// Hand-offs in each turn, at most.
+    /// The largest number of hand-offs in each turn.
     pub(super) handoffs: u32,
-    /// For how long locks are handed on in each turn, at most, in seconds.
+    /// The longest time of hand-offs in each turn, in seconds.
     pub(super) handoff_seconds: u32,
-    /// Who waits for a lock that nobody gives back.
+    /// The numbers of waiters for a lock that is never released.
     pub(super) waiters: &'static [u32],
-    /// For how long they do, in seconds.
+    /// The time for which they wait, in seconds.
     pub(super) waiting_seconds: u32,
-    /// How often processor time is taken, and of how many pairs.
+    /// The number of measurements of processor time, and the number of pairs in each.
     pub(super) processor: (u32, u32),
-    /// How many times a package is started.
+    /// The number of starts of a package.
     pub(super) starts: usize,
-    /// Of how many leases and waiters memory is taken.
+    /// The numbers of leases and waiters whose memory is measured.
     pub(super) counts: &'static [u32],
-    /// How many tasks take locks at the same time.
+    /// The numbers of tasks that acquire locks concurrently.
     pub(super) tasks: &'static [u32],
-    /// For how long they do, in seconds.
+    /// The time for which they do, in seconds.
     pub(super) throughput_seconds: f64,
-    /// How Java is run: to be fast, or to be there at once.
+    /// Flags of the JVM: for fast code, or for a quick start.
     pub(super) java: &'static [&'static str],
-    /// For how long the gateways are loaded, in seconds.
+    /// The time for which the gateways are loaded, in seconds.
     pub(super) load_seconds: u32,
 }
 
-/// The figures that are published: some minutes.
+/// The run for the published figures, which takes some minutes.
 pub(super) const WHOLE: Effort = Effort {
     turns: 3,
     handoff_turns: 2,
@@ -51,7 +52,7 @@ pub(super) const WHOLE: Effort = Effort {
     load_seconds: 5,
 };
 
-/// Every table, from few figures: under a minute.
+/// A run with few figures in every table, which takes under a minute.
 pub(super) const QUICK: Effort = Effort {
     turns: 1,
     handoff_turns: 1,

@@ -1,12 +1,12 @@
-//! What comes of many figures, and how one is written.
+//! Statistics of figures, and their format.
 
-/// The middle one; of an even number the larger of the two in the middle.
+/// Returns the median; of an even number of figures, the larger of the two in the middle.
 pub(super) fn median(values: &[f64]) -> f64 {
     percentile(values, 0.5)
 }
 
-/// The figure that this part of all are below; the largest where there are few. Not a number where
-/// there are none.
+/// Returns the figure below which `part` of all figures are; the largest if there are few figures,
+/// and not a number if there are none.
 pub(super) fn percentile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -14,7 +14,7 @@ pub(super) fn percentile(values: &[f64], part: f64) -> f64 {
     sorted.get(place).or_else(|| sorted.last()).copied().unwrap_or(f64::NAN)
 }
 
-/// Three digits that count, and no more.
+/// Formats a figure with about three significant digits; from 100 on, as a whole number.
 pub(super) fn short(value: f64) -> String {
     let size = value.abs();
     match size {
@@ -25,15 +25,15 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// Rounded to what [`short`] shows or a little more, so that a file of results does not pretend to
-/// more.
+/// Rounds a figure to the digits that [`short`] shows or a few more, so that the recorded results
+/// do not suggest a higher precision.
 pub(super) fn rounded(value: f64) -> f64 {
     let digits = if value.abs() >= 100.0 { 0 } else { 4 };
     let scale = 10_f64.powi(digits);
     (value * scale).round() / scale
 }
 
-/// `12 345`: a narrow space between the thousands.
+/// Formats `12 345` with a narrow space between the thousands.
 fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let length = digits.len();

@@ -1,4 +1,4 @@
-//! Our gateway beside webdis, on one Redis.
+//! Compares the project's gateway with webdis, on one Redis.
 
 use std::fs;
 
@@ -16,13 +16,13 @@ use crate::process::{check_stop, tick};
 use crate::progress::Stopwatch;
 use crate::services::{Gateway, Part, START_TIME};
 
-/// What the gateways are asked to run: about as much as taking a lock.
+/// The script that the gateways run: about the work of acquiring a lock.
 const SCRIPT: &str = "redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) \
                       return redis.call('pttl', KEYS[1]) > 0 and ARGV[2]";
-/// In milliseconds; the script answers with it.
+/// The lease in milliseconds, which the script returns.
 const LEASE: &str = "30000";
 const CONNECTIONS: u32 = 32;
-/// What is told of each, and in which unit.
+/// The figures of each gateway, and their units.
 const FIGURES: [(&str, &str, &str); 4] = [
     ("perSecond", "requests", "requests/s"),
     ("p50", "latency, median", "ms"),
@@ -30,7 +30,7 @@ const FIGURES: [(&str, &str, &str); 4] = [
     ("memory", "memory after the load", "MB"),
 ];
 
-/// Both bear the same load, in turns.
+/// Puts the same load on both gateways, in turns.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
     bench.tell("gateways");
     let stand = Stand::start(bench)?;
@@ -80,7 +80,7 @@ fn loads(gateway: &Gateway, webdis: &Webdis) -> Result<[Load; 2]> {
     Ok([ours, theirs])
 }
 
-/// One request, to be sent over and over.
+/// A request that is sent repeatedly.
 struct Load {
     name: &'static str,
     url: String,
@@ -90,7 +90,7 @@ struct Load {
 }
 
 impl Load {
-    /// Fails if the answer is not the script's.
+    /// Fails if the response is not the script's result.
     fn check(&self) -> Result<()> {
         let mut response = ureq::post(&self.url)
             .header("Authorization", &self.authorization)
@@ -101,7 +101,7 @@ impl Load {
         Ok(())
     }
 
-    /// What the gateway bears.
+    /// Measures a gateway under load.
     fn run(&self, bench: &Bench<'_>, seconds: u32) -> Result<Value> {
         let mut wrk = bench.place.command("wrk");
         wrk.args(["--threads", "1", "--connections", &CONNECTIONS.to_string()])
@@ -119,7 +119,7 @@ impl Load {
     }
 }
 
-/// What a process has in memory, in megabytes.
+/// Returns a process' resident memory, in megabytes.
 fn memory(process: u32) -> Result<f64> {
     let resident = machine::field(&format!("/proc/{process}/status"), "VmRSS");
     let kibibytes = resident.split_whitespace().next().and_then(|text| text.parse::<f64>().ok());
@@ -135,7 +135,7 @@ fn load_script(gateway: &Gateway) -> Result<String> {
     body.get("result").and_then(Value::as_str).map(str::to_owned).context("no digest")
 }
 
-/// The gateway to compare with, ended when dropped.
+/// The gateway for comparison. Dropping it ends the gateway.
 struct Webdis {
     part: Part,
     url: String,
@@ -153,7 +153,7 @@ impl Webdis {
             "redis_port": redis.port,
             "http_host": "127.0.0.1",
             "http_port": port,
-            // As many as the machine has, as ours does.
+            // One for each core, as in the project's gateway.
             "threads": std::thread::available_parallelism()?.get(),
             "pool_size": 20,
             "daemonize": false,

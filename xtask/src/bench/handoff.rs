@@ -1,4 +1,4 @@
-//! From a release to the next holder.
+//! Measures the time from a release to the next holder.
 
 use anyhow::Result;
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::stand::Stand;
 use super::subject::{WAITERS, labels};
 use super::table::Table;
 
-/// What was seen of one subject with one crowd, in all turns.
+/// The figures of one subject with one crowd, in all turns.
 #[derive(Default)]
 struct Seen {
     ms: Vec<f64>,
@@ -18,7 +18,7 @@ struct Seen {
     requests: f64,
 }
 
-/// Three tables: in round trips, in milliseconds, and what it takes in requests.
+/// Returns three tables: hand-offs in round trips, in milliseconds, and in requests.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<[Table; 3]> {
     let stand = Stand::start(bench)?;
     let effort = &bench.effort;

@@ -1,4 +1,5 @@
-//! What the figures depend on: the machine, and the versions of what was measured.
+//! Describes the environment of the figures: the machine, and the versions of the measured
+//! programs.
 
 use std::fs;
 use std::thread::available_parallelism;
@@ -10,12 +11,12 @@ use super::Bench;
 use super::ask::said;
 use crate::place::Place;
 
-/// Whose versions are in the lock file of our tools.
+/// The packages whose versions are in the lock file of the tools.
 const PACKAGES: [&str; 5] =
     ["@upstash/lock", "@upstash/redis", "redlock", "redis-semaphore", "ioredis"];
 const UNKNOWN: &str = "unknown";
 
-/// By name.
+/// Returns names and values.
 pub(super) fn describe(bench: &Bench<'_>) -> Result<Vec<(String, String)>> {
     let place = bench.place;
     let cores = available_parallelism().map_or_else(|_| UNKNOWN.to_owned(), |n| n.to_string());
@@ -45,7 +46,7 @@ pub(super) fn describe(bench: &Bench<'_>) -> Result<Vec<(String, String)>> {
     Ok(machine)
 }
 
-/// What a program says of itself, without its own name and what follows the version.
+/// Returns the version in a program's output, without its name and other words.
 fn version(place: &Place, program: &str, arguments: &[&str]) -> String {
     let said = said(place, "version", place.command(program).args(arguments)).unwrap_or_default();
     let line = said.lines().next().unwrap_or_default();
@@ -58,7 +59,7 @@ fn version(place: &Place, program: &str, arguments: &[&str]) -> String {
     word.trim_start_matches('v').to_owned()
 }
 
-/// The value of a line such as `model name : AMD EPYC`.
+/// Returns the value of a line such as `model name : AMD EPYC`.
 pub(super) fn field(file: &str, name: &str) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
     let value = text.lines().find_map(|line| {
@@ -74,7 +75,7 @@ fn memory() -> String {
     number.map_or(kibibytes, |number| format!("{:.0} GB", number * 1024.0 / 1e9))
 }
 
-/// As the Java side's build asks for it.
+/// Returns the version of Redisson in the Java side's build.
 fn redisson(place: &Place) -> Result<String> {
     let build = fs::read_to_string(place.root.join("tests/interop/java/pom.xml"))?;
     let (_, rest) = build

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: ours beside others', in one run.
+//! `cargo xtask bench`: measures edgelatch and other libraries in one run.
 
 mod ask;
 mod chart;
@@ -35,27 +35,27 @@ use effort::{Effort, QUICK, WHOLE};
 pub(crate) use start::start_of_package;
 use table::{Results, Table};
 
-/// Where the published results are, which is part of the checkout.
+/// The folder of the published results, in the checkout.
 const PUBLISHED: &str = "bench";
 const RESULTS: &str = "results.json";
 /// The published results, from the root of the checkout.
 pub(crate) const RECORDED: &str = "bench/results.json";
 
-/// What a run works with.
+/// The context of a run.
 struct Bench<'p> {
     place: &'p Place,
     effort: Effort,
-    /// The program of our gateway.
+    /// The program of the project's gateway.
     gateway: PathBuf,
-    /// A folder with the packed npm package installed.
+    /// The folder with the packed npm package installed.
     consumer: PathBuf,
     /// The folder of the Java side.
     peer: PathBuf,
 }
 
 /// Measures everything and prints it. A whole run writes `bench/results.json`, a chart of each
-/// table beside it, and the figures in the pages; a quick one leaves all of that alone and writes
-/// below target.
+/// table beside it, and the figures in the pages; a quick run changes none of these files and
+/// writes below target.
 pub(crate) fn run(place: &Place, quick: bool) -> Result<()> {
     setup::ensure(place, Purpose::Bench.needs())?;
     let bench = Bench::prepare(place, if quick { QUICK } else { WHOLE })?;
@@ -72,7 +72,7 @@ pub(crate) fn run(place: &Place, quick: bool) -> Result<()> {
     Ok(())
 }
 
-/// Makes charts and pages from the published results.
+/// Draws charts and writes pages from the published results.
 pub(crate) fn draw(place: &Place) -> Result<()> {
     let folder = place.root.join(PUBLISHED);
     let file = folder.join(RESULTS);
@@ -84,8 +84,8 @@ pub(crate) fn draw(place: &Place) -> Result<()> {
     costs::write(place)
 }
 
-/// The suite of `cargo xtask test`: every table has a figure in every cell. Which figures is
-/// nothing that a test could say.
+/// The suite of `cargo xtask test`: checks that every table has a figure in every cell. A test
+/// cannot check the values.
 pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
     ensure!(
         session.only.is_none(),
@@ -119,7 +119,7 @@ fn draw_charts(results: &Results, folder: &Path) -> Result<()> {
 }
 
 impl<'p> Bench<'p> {
-    /// Builds what is measured.
+    /// Builds the measured programs.
     fn prepare(place: &'p Place, effort: Effort) -> Result<Self> {
         let bench = Self {
             place,
@@ -145,14 +145,14 @@ impl<'p> Bench<'p> {
         Ok(Results { machine, tables })
     }
 
-    /// The crate's own measurement.
+    /// Returns the command of the crate's own measurement.
     fn native(&self) -> Command {
         let mut cargo = self.place.command("cargo");
         cargo.args(["bench", "--quiet", "--package", "edgelatch-tests", "--bench", "native"]);
         cargo
     }
 
-    /// Says what is measured now.
+    /// Prints the name of the present measurement.
     fn tell(&self, what: &str) {
         println!("→ measuring: {what}");
     }

@@ -10,9 +10,9 @@ use crate::place::Place;
 
 const BEGIN: &str = "<!-- cargo xtask bench writes from here on -->\n";
 const END: &str = "<!-- to here -->\n";
-/// A row of the README's table. Of each of its measures the least is the best.
+/// A row of the README's table. The smallest figure of each measure is the best.
 struct Measure {
-    /// Where it stands in the results: the table, its row, and the unit.
+    /// The source in the results: the table, its row, and the unit.
     table: &'static str,
     row: &'static str,
     unit: &'static str,

@@ -1,5 +1,5 @@
-//! What is measured against: a Redis with our gateway in front, both private, and the programs that
-//! ask them.
+//! The environment of a measurement: a Redis with the project's gateway in front, both private, and
+//! the programs that send requests.
 
 use std::env;
 use std::fs;
@@ -18,19 +18,19 @@ use crate::place::Place;
 use crate::process::check_stop;
 use crate::services::{Gateway, Part};
 
-/// How many ports are tried.
+/// The number of ports that are tried.
 const TRIES: u32 = 3;
 
-/// A Redis on loopback and the gateway to it, ended when dropped.
+/// A Redis on loopback and its gateway. Dropping it ends both.
 pub(super) struct Stand<'b> {
     bench: &'b Bench<'b>,
-    // Dropped in this order: the gateway is not to complain that its Redis has gone.
+    // Dropped in this order, so that the gateway does not report the end of its Redis.
     pub(super) gateway: Gateway,
     pub(super) redis: Redis,
 }
 
 impl<'b> Stand<'b> {
-    /// A new one, whose Redis has seen no script.
+    /// Starts a new one, whose Redis knows no script.
     pub(super) fn start(bench: &'b Bench<'b>) -> Result<Self> {
         let redis = Redis::start(bench.place)?;
         let arguments = ["--redis", &redis.url];
@@ -38,14 +38,13 @@ impl<'b> Stand<'b> {
         Ok(Self { bench, gateway, redis })
     }
 
-    /// Has a subject measured; what is asked is in `tests/bench/measure.mjs` and beside.
+    /// Measures a subject with `tests/bench/measure.mjs`.
     pub(super) fn measure(&self, subject: &Subject, what: &str, options: &Value) -> Result<Value> {
         if subject.is_redisson() {
             return self.redisson(what, options);
         }
         let mut node = self.bench.place.node();
-        // With a flag of the engine's nothing is as it was cached, so that a start takes half as
-        // long again.
+        // A flag of the engine disables its code cache, so a start takes half as long again.
         node.args((what != "start").then_some("--expose-gc"))
             .args(["--experimental-import-meta-resolve", "--no-warnings"])
             .args(["tests/bench/measure.mjs", subject.key, what, &options.to_string()])
@@ -54,7 +53,7 @@ impl<'b> Stand<'b> {
         ask(self.bench.place, &format!("{} {what}", subject.key), self.tell(&mut node))
     }
 
-    /// Has the crate measured, by `tests/bench/native.rs`.
+    /// Measures the crate with `tests/bench/native.rs`.
     pub(super) fn native(&self, options: &Value) -> Result<Value> {
         let mut cargo = self.bench.native();
         cargo.args(["--", &options.to_string()]);
@@ -84,7 +83,8 @@ impl<'b> Stand<'b> {
     }
 }
 
-/// A redis-server on loopback with a folder of its own, both gone when dropped.
+/// A redis-server on loopback with its own folder. Dropping it ends the server and removes the
+/// folder.
 pub(super) struct Redis {
     part: Option<Part>,
     folder: PathBuf,
@@ -111,7 +111,7 @@ impl Redis {
         Ok(redis)
     }
 
-    /// Where whoever belongs to it may keep files.
+    /// Returns the folder, where programs that belong to this Redis may keep files.
     pub(super) fn folder(&self) -> &PathBuf {
         &self.folder
     }
@@ -120,13 +120,13 @@ impl Redis {
 impl Drop for Redis {
     fn drop(&mut self) {
         drop(self.part.take());
-        // What cannot be removed is an empty folder among temporary files.
+        // If it cannot be removed, an empty folder remains among the temporary files.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Starts what wants to be told its port; on another one where somebody took the first in the
-/// moment after it was found free.
+/// Starts a program on a free port; on another one if a different program was faster to use the
+/// first.
 pub(super) fn on_free_port<T>(start: impl Fn(u16) -> Result<T>) -> Result<T> {
     let free = || Ok::<_, Error>(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port());
     let mut started = start(free()?);

@@ -1,4 +1,4 @@
-//! The time of a start, as the page about environments states it.
+//! Formats the time of a start for the page about environments.
 
 use anyhow::{Context as _, Result};
 
@@ -9,7 +9,7 @@ use super::table::Results;
 const READY: &str = "import until a call can be made";
 const FIRST: &str = "import until the first lock is held";
 
-/// One sentence, of results as they are published.
+/// Returns one sentence about published results.
 pub(crate) fn start_of_package(results: &str) -> Result<String> {
     let results = Results::from_json(results)?;
     let is = |name: &str| {
@@ -18,7 +18,7 @@ pub(crate) fn start_of_package(results: &str) -> Result<String> {
     };
     let table = results.tables.iter().find(|table| table.id == "time");
     let table = table.context("results without the table of times")?;
-    // Ours is the first column.
+    // The first column is edgelatch's.
     let ms = |what: &str| {
         let row = table.rows.iter().find(|row| row.what == what);
         let figure = row.and_then(|row| row.cells.first()).copied().map(short);

@@ -1,6 +1,6 @@
-//! Who is measured.
+//! The measured libraries.
 
-/// One of them: its name in `tests/bench/subjects.mjs`, and in tables.
+/// A library: its name in `tests/bench/subjects.mjs`, and in tables.
 pub(super) struct Subject {
     pub(super) key: &'static str,
     pub(super) label: &'static str,
@@ -11,7 +11,7 @@ impl Subject {
         Self { key, label }
     }
 
-    /// Whether it is the one in a JVM.
+    /// Whether it is Redisson, which runs in a JVM.
     pub(super) fn is_redisson(&self) -> bool {
         self.key == REDISSON.key
     }
@@ -28,11 +28,11 @@ const REDISSON: Subject = Subject::new("redisson", "Redisson (TCP)");
 
 /// The npm packages.
 pub(super) const PACKAGES: [Subject; 4] = [EDGELATCH, UPSTASH, REDLOCK, SEMAPHORE];
-/// Those of whom somebody waits.
+/// The subjects of measurements with waiters.
 pub(super) const WAITERS: [Subject; 7] =
     [STREAM, POLLING, FAIR, UPSTASH, REDLOCK, SEMAPHORE, REDISSON];
 
-/// As the head of a table.
+/// Returns the subjects' names for the head of a table.
 pub(super) fn labels(subjects: &[Subject]) -> Vec<&'static str> {
     subjects.iter().map(|subject| subject.label).collect()
 }

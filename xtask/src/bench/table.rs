@@ -1,30 +1,30 @@
-//! Tables of figures: made by a measurement, kept in a file, printed.
+//! Tables of figures: measurements create them, and they are recorded and printed.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::figures::{rounded, short};
 
-/// All that a run has found, and on which machine.
+/// The figures of a run, and its machine.
 pub(super) struct Results {
-    /// What the figures depend on, by name.
+    /// The environment of the figures, by name.
     pub(super) machine: Vec<(String, String)>,
     pub(super) tables: Vec<Table>,
 }
 
-/// One question, asked of several.
+/// A question, and the figures of several subjects.
 pub(super) struct Table {
-    /// Short, for names of files.
+    /// A short name, for names of files.
     pub(super) id: String,
     pub(super) title: String,
-    /// How it was measured, and how often.
+    /// The method, and the number of measurements.
     pub(super) how: String,
-    /// Who was measured: first ours, which the others are compared with.
+    /// The subjects: first edgelatch, with which the others are compared.
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<Row>,
 }
 
-/// One figure of each.
+/// One figure of each subject.
 pub(super) struct Row {
     pub(super) what: String,
     pub(super) unit: String,
@@ -32,7 +32,7 @@ pub(super) struct Row {
 }
 
 impl Table {
-    /// Without a row yet.
+    /// Creates a table without rows.
     pub(super) fn new(id: &str, title: &str, how: String, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|&column| column.to_owned()).collect();
         Self { id: id.to_owned(), title: title.to_owned(), how, columns, rows: Vec::new() }
@@ -44,7 +44,7 @@ impl Table {
         self.rows.push(Row { what: what.to_owned(), unit: unit.to_owned(), cells });
     }
 
-    /// What has no figure.
+    /// Returns a description of each row that lacks figures.
     pub(super) fn gaps(&self) -> Vec<String> {
         let mut gaps = Vec::new();
         if self.rows.is_empty() || self.columns.is_empty() {
@@ -59,7 +59,7 @@ impl Table {
         gaps
     }
 
-    /// The table as a terminal shows it.
+    /// Prints the table to the terminal.
     pub(super) fn print(&self) {
         println!("\n{}\n({})\n", self.title, self.how);
         let label = |row: &Row| format!("{} ({})", row.what, row.unit);
@@ -80,7 +80,7 @@ impl Table {
 }
 
 impl Results {
-    /// As it is kept in a file.
+    /// Returns the table for the results file.
     pub(super) fn to_json(&self) -> String {
         let rows = |table: &Table| -> Vec<Value> {
             let row = |row: &Row| json!({ "what": row.what, "unit": row.unit, "cells": row.cells });

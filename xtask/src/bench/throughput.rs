@@ -1,4 +1,4 @@
-//! How many locks can be taken and given back.
+//! Measures how many locks can be acquired and released per second.
 
 use anyhow::Result;
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::stand::Stand;
 use super::subject::{EDGELATCH, REDLOCK, SEMAPHORE, UPSTASH, labels};
 use super::table::Table;
 
-/// Uncontended pairs per second: the npm packages and the crate.
+/// Measures uncontended pairs per second: of the npm packages and of the crate.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
     let stand = Stand::start(bench)?;
     let packages = [EDGELATCH, UPSTASH, REDLOCK, SEMAPHORE];

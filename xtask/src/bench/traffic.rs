@@ -9,7 +9,7 @@ use super::stand::Stand;
 use super::subject::{PACKAGES, labels};
 use super::table::Table;
 
-/// The calls, and what the tables say.
+/// The calls, and their names in the tables.
 const CALLS: [(&str, &str); 4] = [
     ("acquire", "acquire"),
     ("contended", "acquire, refused"),
@@ -19,12 +19,13 @@ const CALLS: [(&str, &str); 4] = [
 const UNITS: [(&str, &str); 3] =
     [("requests", "requests"), ("up", "bytes up"), ("down", "bytes down")];
 
-/// Requests and bytes of each call, on a Redis that knows the scripts; and of the first ones.
+/// Measures requests and bytes of each call, on a Redis that knows the scripts; and of the first
+/// calls.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
     bench.tell("traffic");
     let mut found = Vec::new();
     for subject in &PACKAGES {
-        // Each on a Redis of its own, which has not seen its scripts.
+        // Each on its own Redis, which does not know the scripts yet.
         let stand = Stand::start(bench)?;
         found.push(stand.measure(subject, "traffic", &json!({}))?);
     }

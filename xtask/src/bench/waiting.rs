@@ -1,4 +1,4 @@
-//! What is asked while nothing happens.
+//! Measures the requests while waiters wait and nothing happens.
 
 use std::thread;
 
@@ -11,10 +11,10 @@ use super::stand::Stand;
 use super::subject::{SEMAPHORE, Subject, WAITERS, labels};
 use super::table::Table;
 
-/// Who is measured by itself: it asks so much that others would be slowed down.
+/// The subject that is measured alone: it sends so many requests that it would slow down others.
 const ALONE: &str = SEMAPHORE.key;
 
-/// Requests, and what Redis does, per second of waiting.
+/// Measures requests, and commands in Redis, per second of waiting.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
     let seconds = bench.effort.waiting_seconds;
     let how = format!(
@@ -38,7 +38,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
     Ok(table)
 }
 
-/// What was found of each, in the order of the table.
+/// Returns the figures of each subject, in the order of the table.
 fn all(bench: &Bench<'_>, options: &Value) -> Result<Vec<Value>> {
     let (alone, others): (Vec<_>, Vec<_>) =
         WAITERS.iter().enumerate().partition(|(_, subject)| subject.key == ALONE);
@@ -48,7 +48,7 @@ fn all(bench: &Bench<'_>, options: &Value) -> Result<Vec<Value>> {
     Ok(found.into_iter().map(|(_, found)| found).collect())
 }
 
-/// Each on a stand of its own, at the same time.
+/// Measures each subject at the same time, on its own stand.
 fn side_by_side(
     bench: &Bench<'_>,
     group: &[(usize, &Subject)],

@@ -1,4 +1,4 @@
-//! What a program with the package in it weighs.
+//! Measures the size of a program that contains the package.
 
 use anyhow::{Context as _, Result};
 
@@ -14,7 +14,7 @@ const BUNDLES: [(&str, &str); 5] = [
     ("redis-semaphore", "redis-semaphore + ioredis"),
 ];
 
-/// Bundled by esbuild, and compressed.
+/// Measures the size after esbuild has bundled the program, compressed.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Table> {
     bench.tell("bundles");
     let mut node = bench.place.node();

@@ -1,5 +1,5 @@
-//! The WebAssembly module of the npm package: with Debian's compiler and a standard library for
-//! size where they are there.
+//! Builds the WebAssembly module of the npm package: with Debian's compiler and a standard library
+//! for size if both are installed.
 
 use std::env;
 use std::fs;
@@ -12,30 +12,29 @@ use crate::place::{Place, emptied};
 use crate::progress::{output_of, run};
 use crate::setup::wasm::{self, Compiler};
 
-/// A standard library without texts for panics, and built for few bytes: they take a fifth of the
-/// module. What is copied is copied by one instruction, and not word by word.
+/// Flags of a standard library without texts for panics, and built for few bytes: these texts are a
+/// fifth of the module. One instruction copies memory, instead of a loop over words.
 const STD_FLAGS: &str = "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none -Zfmt-debug=none \
      -Cllvm-args=--max-store-memcpy=1";
-/// Where Debian puts its newest compiler.
+/// The path of Debian's newest compiler.
 const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 
-/// Whether the module comes out byte for byte the same when everything that it is made of is built
-/// again.
+/// Returns whether a second build of the module and of its dependencies is byte for byte the same.
 pub(crate) fn is_reproducible(place: &Place) -> Result<bool> {
     let (first, again) = (build(place, "")?, build(place, "again")?);
     let same = fs::read(first)? == fs::read(again)?;
-    // Half a gigabyte that nobody needs any more.
+    // The second build occupies half a gigabyte.
     fs::remove_dir_all(place.folder("again")?)?;
     Ok(same)
 }
 
-/// Builds the module, below target or in a folder there that is kept apart.
+/// Builds the module, below target or in a separate folder there.
 pub(super) fn build(place: &Place, apart: &str) -> Result<PathBuf> {
     let debian = debian_compiler();
     let builds_std = debian.is_some();
     let compiler = debian.or_else(|| wasm::compiler(place)).context("no compiler for wasm")?;
-    // What is built for another standard library is kept apart.
+    // Builds for another standard library have a folder of their own.
     let target = match (apart, builds_std) {
         ("", true) => place.folder("npm-std")?,
         ("", false) => place.target.clone(),
@@ -44,8 +43,8 @@ pub(super) fn build(place: &Place, apart: &str) -> Result<PathBuf> {
     let mut command = place.command(if builds_std { DEBIAN_CARGO } else { "cargo" });
     compiler.apply(&mut command);
     command
-        // Of one crate type only: as long as a library for Rust is made too, the optimizer has to
-        // keep what that might need.
+        // Of one crate type only: if a Rust library is built too, the optimizer has to keep what
+        // that may need.
         .args(["rustc", "--crate-type", "cdylib", "--profile", "npm", "--lib"])
         .args(["--package", "edgelatch", "--target-dir"])
         .arg(&target)
@@ -53,7 +52,7 @@ pub(super) fn build(place: &Place, apart: &str) -> Result<PathBuf> {
     let mut flags = remapped(place);
     if builds_std {
         command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
-        // Debian's source is of this very compiler, so it fits.
+        // Debian's source belongs to this compiler version, so it fits.
         command.env("RUSTC_BOOTSTRAP", "1").env("RUSTC", DEBIAN_RUSTC);
         flags = format!("{STD_FLAGS} {flags}");
     } else {
@@ -66,17 +65,17 @@ pub(super) fn build(place: &Place, apart: &str) -> Result<PathBuf> {
     Ok(target.join(wasm::TARGET).join("npm/edgelatch.wasm"))
 }
 
-/// Whether the standard library of the module is built for size, as in a release.
+/// Returns whether the standard library of the module is built for size, as in a release.
 pub(crate) fn builds_std() -> bool {
     debian_compiler().is_some()
 }
 
-/// Debian's compiler, if the source of its standard library is there.
+/// Returns Debian's compiler, if the source of its standard library is installed.
 fn debian_compiler() -> Option<Compiler> {
     wasm::linker().filter(|_| has_std_source()).map(Compiler::Linked)
 }
 
-/// Whether the source of Debian's standard library is there to be built anew.
+/// Returns whether the source of Debian's standard library is installed.
 fn has_std_source() -> bool {
     let sysroot = output_of(Command::new(DEBIAN_RUSTC).args(["--print", "sysroot"]));
     sysroot.is_ok_and(|sysroot| {
@@ -84,7 +83,7 @@ fn has_std_source() -> bool {
     })
 }
 
-/// Panic messages name source files; not by where they lie on the machine that built them.
+/// Maps paths in panic messages, so that they do not depend on the folder of the build.
 fn remapped(place: &Place) -> String {
     let home = env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
     let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from).or(home);

@@ -1,4 +1,4 @@
-//! What a fuzzer has found: kept as text beside the targets, where the tests replay it.
+//! Findings of a fuzzer: kept as text beside the targets, where the tests replay them.
 
 use std::fs;
 use std::path::Path;
@@ -7,12 +7,12 @@ use anyhow::{Context as _, Result};
 
 use crate::place::Place;
 
-/// Where libFuzzer, and our own, say that they have put it.
+/// The words with which libFuzzer and the project's own fuzzer report the path of a finding.
 const WRITTEN: &str = "Test unit written to ";
-/// How many bytes stand in one line.
+/// The number of bytes in one line.
 const LINE: usize = 32;
 
-/// What is to be told of a failure: the input, and how to see it again. Keeps the input.
+/// Returns the report of a failure: the input, and the command that repeats it. Keeps the input.
 pub(super) fn told(place: &Place, target: &str, log: &str) -> String {
     let path = log.lines().rev().find_map(|line| line.split_once(WRITTEN));
     let Some(input) = path.and_then(|(_, path)| fs::read(path.trim()).ok().zip(Some(path.trim())))
@@ -32,11 +32,11 @@ pub(super) fn told(place: &Place, target: &str, log: &str) -> String {
     )
 }
 
-/// Writes the input where the tests find it.
+/// Writes the input to the folder that the tests replay.
 fn keep(place: &Place, target: &str, path: &Path, bytes: &[u8]) -> Result<String> {
     let folder = format!("tests/fuzz/regressions/{target}");
     fs::create_dir_all(place.root.join(&folder)).context("cannot keep the input")?;
-    // Called after its hash; a few digits tell one from the other.
+    // Named by its hash; a few digits distinguish the inputs.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name: String = name.chars().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect();
     let file = format!("{folder}/{name}.hex");
@@ -49,8 +49,8 @@ fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes the bytes that a file holds in hexadecimal digits; or of a file that ends otherwise, what
-/// it holds.
+/// Writes the bytes that a file contains in hexadecimal digits; a file with another ending is
+/// copied.
 pub(super) fn unpack(file: &Path, to: &Path) -> Result<()> {
     let held = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let is_text = file.extension().is_some_and(|ending| ending == "hex");

@@ -1,10 +1,9 @@
-//! Fuzzing, guided by coverage: every border that data crosses, under libFuzzer; and what is behind
-//! the npm package's WebAssembly, in Node.
+//! Coverage-guided fuzzing: of every border that data crosses, with libFuzzer; and of the functions
+//! behind the npm package's WebAssembly, in Node.
 //!
-//! libFuzzer is linked in by `libfuzzer-sys`, and what counts coverage is put in by passes of LLVM,
-//! which any rustc has. No sanitizer is wanted, since there is no unsafe code to sanitize, and so
-//! no nightly compiler; `cargo-fuzz` would only hand on the flags that stand here, one target at a
-//! time.
+//! `libfuzzer-sys` links libFuzzer, and passes of LLVM, which every rustc has, add the coverage
+//! counters. There is no unsafe code, so no sanitizer and no nightly compiler is needed;
+//! `cargo-fuzz` would only pass on the flags below, one target at a time.
 
 mod found;
 mod session;
@@ -21,15 +20,15 @@ use crate::setup::{self, Need, Purpose};
 use crate::test::{Outcome, Report, Session};
 use session::TargetRun;
 
-/// For how long each target runs unless it is said.
+/// The default time for each target, in seconds.
 pub(crate) const SECONDS: u32 = 30;
-/// The one that is JavaScript's, and how many of its executions take half a minute.
+/// The target for JavaScript, and the number of its executions that take half a minute.
 const FFI: &str = "ffi_bytes";
 const FFI_EXECUTIONS: &str = "50000";
-/// What needs nothing but the compilers.
+/// The needs of the Rust targets: only compilers.
 const RUST_NEEDS: &[Need] = &[Need::Cxx];
-/// Counts which edges were taken, and what was compared with what. The names are those of LLVM's
-/// passes.
+/// Flags that count the edges that were taken, and record comparisons. The names are those of
+/// LLVM's passes.
 const FLAGS: [&str; 5] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -38,14 +37,14 @@ const FLAGS: [&str; 5] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 ];
 
-/// Which inputs a target is run on.
+/// The inputs and the length of a run.
 #[derive(Clone, Copy)]
 enum Course {
-    /// As many as take about half a minute, from one seed and from what is in the repository: the
-    /// same on every machine. So what is tested before something lands is what is tested when it
-    /// does.
+    /// A fixed number of executions, about half a minute, from one seed and the inputs in the
+    /// repository: the same on every machine. So a run before a merge and one after it test the
+    /// same inputs.
     Fixed,
-    /// For so many seconds, and from what earlier runs of this checkout have found.
+    /// A number of seconds, starting from the findings of earlier runs in this checkout.
     Open { seconds: u32, seed: Option<u32> },
 }
 
@@ -58,7 +57,8 @@ impl Course {
     }
 }
 
-/// `cargo xtask fuzz`: these targets, or all; or what one of them says to one input.
+/// `cargo xtask fuzz`: runs the named targets, or all; or shows the result of one target for one
+/// input.
 pub(crate) fn run(
     place: &Place,
     names: &[String],
@@ -79,7 +79,7 @@ pub(crate) fn run(
     Ok(fuzz(place, sessions)?.tell())
 }
 
-/// The suite of `cargo xtask test`: all targets, or the one that the command names.
+/// The suite of `cargo xtask test`: all targets, or the named one.
 pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
     let names = Vec::from_iter(session.only.map(str::to_owned));
     fuzz(session.place, sessions(session.place, &names, Course::Fixed)?)
@@ -99,7 +99,7 @@ fn fuzz(place: &Place, sessions: Vec<TargetRun>) -> Result<Report> {
     Ok(report)
 }
 
-/// What is run for these names, or for all.
+/// Returns the runs for these names, or for all targets.
 fn sessions(place: &Place, names: &[String], course: Course) -> Result<Vec<TargetRun>> {
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let mut sessions = Vec::new();
@@ -120,11 +120,11 @@ fn sessions(place: &Place, names: &[String], course: Course) -> Result<Vec<Targe
     }
 }
 
-/// Builds the program that has all targets of Rust in it.
+/// Builds the program that contains all Rust targets.
 fn program(place: &Place) -> Result<PathBuf> {
     let version = output_of(place.command("rustc").arg("-vV"))?;
     let triple = version.lines().find_map(|line| line.strip_prefix("host: "));
-    // Named, so that neither build scripts nor macros are built with the flags.
+    // The target is named so that neither build scripts nor macros are built with the flags.
     let triple = triple.context("rustc does not say what it runs on")?;
     let mut cargo = place.command("cargo");
     cargo
@@ -153,13 +153,13 @@ fn rust(
     let found = emptied(folder.join("found").join(name))?;
     let mut command = place.command(&program.to_string_lossy());
     command.env("EDGELATCH_FUZZ_TARGET", name).env("EDGELATCH_FUZZ_SEEDS", &seeds);
-    // The place of the assertion says enough.
+    // The location of the assertion is enough.
     command.env("RUST_BACKTRACE", "0");
     command.args(["-print_final_stats=1", "-timeout=60"]);
     command.arg(format!("-artifact_prefix={}/", found.display()));
     command.args(course.seed().map(|seed| format!("-seed={seed}")));
     let name = name.to_owned();
-    // What is found goes to the first folder, and stays there for the next time.
+    // New inputs are written to the first folder, and stay there for later runs.
     Ok(TargetRun { name, command, end, inputs: vec![corpus, seeds] })
 }
 
@@ -177,7 +177,7 @@ fn ffi(place: &Place, course: Course) -> Result<TargetRun> {
     Ok(TargetRun { name: FFI.to_owned(), command, end, inputs: Vec::new() })
 }
 
-/// Runs a target on one input and shows what it says.
+/// Runs a target on one input and shows its output.
 fn replay(place: &Place, mut session: TargetRun, input: &Path) -> Result<ExitCode> {
     let bytes = place.folder("fuzzing")?.join("input");
     found::unpack(input, &bytes)?;

@@ -1,4 +1,4 @@
-//! Fuzzers side by side.
+//! Runs fuzzers side by side.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,17 +13,17 @@ use crate::place::Place;
 use crate::process::{Group, check_stop, tick};
 use crate::progress::{Stopwatch, read, tail};
 
-/// As many as a small machine has cores.
+/// The number of concurrent targets: the cores of a small machine.
 const AT_ONCE: usize = 2;
 
-/// One target, and what runs it.
+/// A target, and the command that runs it.
 pub(super) struct TargetRun {
     pub(super) name: String,
-    /// Without what it is to run on.
+    /// The command without the inputs.
     pub(super) command: Command,
-    /// How it is told when to end.
+    /// The argument that limits the run.
     pub(super) end: String,
-    /// The folders whose inputs it begins with.
+    /// The folders of the initial inputs.
     pub(super) inputs: Vec<PathBuf>,
 }
 
@@ -46,8 +46,8 @@ struct Running {
     log: PathBuf,
 }
 
-/// Runs all of them to their ends, and calls `told` for each with its time and what it has done, or
-/// what is wrong.
+/// Runs all targets to their ends, and calls `told` for each with its time and its result or
+/// problem.
 pub(super) fn side_by_side(
     place: &Place,
     sessions: Vec<TargetRun>,
@@ -77,7 +77,7 @@ pub(super) fn side_by_side(
     Ok(())
 }
 
-/// What one has done; or what it has found, or why it has done nothing.
+/// Returns the work of a target; or its finding, or the reason why it did not run.
 fn ended(place: &Place, one: &Running, succeeded: bool) -> Result<String, String> {
     let text = read(&one.log);
     if !succeeded {

@@ -1,5 +1,5 @@
-//! A round of each kind, as the page shows it: the Worker says who is to contend, and Redis what it
-//! saw.
+//! Runs a round of each kind, as the page does: the Worker names the contenders, and Redis records
+//! the entries.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -8,10 +8,10 @@ use super::at_once;
 
 const KINDS: [&str; 6] = ["lock", "readers", "fair", "permits", "latch", "pairs"];
 const HOLD_MS: u32 = 500;
-/// The longest that the Worker takes: a slow machine is no reason to lose a lease.
+/// The longest lease that the Worker accepts, so that a slow machine does not lose one.
 const LEASE_MS: u32 = 15_000;
 
-/// Runs one round after the other, prints a line for each, and answers what was wrong.
+/// Runs the rounds one after the other, prints a line for each, and returns the problems.
 pub(super) fn all(http: &ureq::Agent, url: &str) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for kind in KINDS {
@@ -23,9 +23,9 @@ pub(super) fn all(http: &ureq::Agent, url: &str) -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// What Redis saw, in a sentence, and what was wrong.
+/// Returns the verdict of Redis in a sentence, and the problems.
 fn round(http: &ureq::Agent, url: &str, kind: &str) -> Result<(String, Vec<String>)> {
-    // The redis-server is our own, so a name of our own is all that it takes.
+    // The redis-server is private, so the name only has to be unique in it.
     let run = format!("once-{kind}");
     let times = format!("holdMs={HOLD_MS}&leaseMs={LEASE_MS}");
     let answer = get(http, &format!("{url}/api/cast?kind={kind}&run={run}&{times}"))?;
@@ -43,7 +43,7 @@ fn round(http: &ureq::Agent, url: &str, kind: &str) -> Result<(String, Vec<Strin
     Ok((sentence, problems))
 }
 
-/// Lets one contend to its end, and answers what went wrong with it, if anything did.
+/// Runs one contender to its end, and returns its problem, if it has one.
 fn contend(http: &ureq::Agent, url: &str, one: &Value) -> Result<Option<String>> {
     let (name, query) = (text(one, "name")?, text(one, "query")?);
     let mut response = http
@@ -57,9 +57,10 @@ fn contend(http: &ureq::Agent, url: &str, one: &Value) -> Result<Option<String>>
     Ok(problem(&story).map(|problem| format!("{name} {problem}")))
 }
 
-/// What is wrong with a story of events: it has to end with a release, or with somebody who left.
+/// Returns the problem of a stream of events: it must end with a release, or with a contender that
+/// left.
 fn problem(story: &str) -> Option<String> {
-    // Empty lines only show that the connection is alive.
+    // Empty lines only keep the connection alive.
     let Some(last) = story.lines().rev().find(|line| !line.is_empty()) else {
         return Some("said nothing".to_owned());
     };

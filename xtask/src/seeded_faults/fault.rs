@@ -10,7 +10,7 @@ use super::layer::Layer;
 
 /// The folder of the faults.
 const FOLDER: &str = "tests/seeded_faults";
-/// How many layers have to find each fault.
+/// The number of layers that have to find each fault.
 pub(super) const CATCHERS: usize = 2;
 
 /// A fault that can be put into the product.
@@ -31,7 +31,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// All of them, by name.
+    /// Returns all faults, by name.
     pub(super) fn all(root: &Path) -> Result<Vec<Self>> {
         let folder = root.join(FOLDER);
         let mut all = Vec::new();

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 /// A layer of the tests: what cargo-nextest builds and runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Layer {
-    /// As `docs/reliability.md` and the files of the faults call it.
+    /// The name in `docs/reliability.md` and in the files of the faults.
     pub(super) name: &'static str,
     /// The packages and test binaries that are built.
     pub(super) build: &'static [&'static str],
@@ -20,7 +20,7 @@ pub(super) struct Layer {
 /// The tests of the gateway.
 const GATEWAY: &[&str] = &["--package", "edgelatch-gateway", "--test", "gateway"];
 
-/// From fast to slow.
+/// The layers, from fast to slow.
 pub(super) const LAYERS: &[Layer] = &[
     Layer {
         name: "vectors",
@@ -108,7 +108,7 @@ pub(super) const LAYERS: &[Layer] = &[
 ];
 
 impl Layer {
-    /// The layer of this name.
+    /// Returns the layer of this name.
     pub(super) fn named(name: &str) -> Result<&'static Self> {
         let found = LAYERS.iter().find(|layer| layer.name == name);
         found.with_context(|| format!("no layer has the name {name}"))

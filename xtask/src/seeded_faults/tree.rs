@@ -15,14 +15,15 @@ use crate::process::check_stop;
 use crate::progress::{kept, logged, output_of, tail};
 use crate::test::{Report, junit_below};
 
-/// How long a layer may run once it is built. The slowest passes in a third of that time.
+/// The longest run of a layer that is built, in seconds. The slowest passes in a third of that
+/// time.
 const SECONDS_MAX: u64 = 600;
-/// How many schedules the simulation plays, of all kinds of objects together.
+/// The number of schedules that the simulation plays, of all kinds of objects together.
 const SCHEDULES: &str = "60000";
 /// The exit code of cargo-nextest when a test has failed.
 const TEST_RUN_FAILED: i32 = 100;
 
-/// The copy, and where it is built.
+/// The copy, and the folder of its build.
 pub(super) struct Tree<'p> {
     place: &'p Place,
     folder: PathBuf,
@@ -49,7 +50,7 @@ impl fmt::Display for Finding {
 }
 
 impl<'p> Tree<'p> {
-    /// The checkout as it is now, with whatever is not committed.
+    /// Creates a copy of the checkout as it is now, with changes that are not committed.
     pub(super) fn of(place: &'p Place) -> Result<Self> {
         let folder = place.folder("seeded-faults/tree")?;
         let tree = Self { place, folder };
@@ -58,7 +59,7 @@ impl<'p> Tree<'p> {
         let listed = output_of(git.args(["ls-files", "-z", "-co", "--exclude-standard"]))?;
         let files: HashSet<&Path> = listed.split_terminator('\0').map(Path::new).collect();
         for file in &files {
-            // One that is deleted and not committed is listed too.
+            // git also lists a file that is deleted and not committed.
             if let Ok(text) = fs::read(place.root.join(file)) {
                 tree.write(file, &text)?;
             }
@@ -91,7 +92,7 @@ impl<'p> Tree<'p> {
         Ok(())
     }
 
-    /// Puts a fault in, does something, and takes it out again.
+    /// Applies a fault, calls `act`, and reverts the fault.
     pub(super) fn with<T>(&self, fault: &Fault, act: impl FnOnce() -> Result<T>) -> Result<T> {
         let file = Path::new(&fault.file);
         let sound = fs::read_to_string(self.place.root.join(file))
@@ -131,7 +132,7 @@ impl<'p> Tree<'p> {
         if status.success() {
             return Ok(Finding::Passed);
         }
-        // Any other code is a failure of nextest itself, which finds nothing.
+        // Any other code is a failure of nextest itself, which proves nothing about the fault.
         let has_failed = status.code() == Some(TEST_RUN_FAILED);
         ensure!(has_failed, "cargo nextest ended with {status}:\n{}", tail(&log));
         Ok(Finding::Failed(first_failure(&Report::read(&junit)?)))
@@ -143,8 +144,8 @@ impl<'p> Tree<'p> {
         command
     }
 
-    /// Cargo in the copy. Builds incrementally and without debug information, since each fault
-    /// changes one file.
+    /// Returns a cargo command for the copy. It builds incrementally and without debug information,
+    /// since each fault changes one file.
     pub(super) fn cargo(&self) -> Command {
         let mut command = self.place.command("cargo");
         command
@@ -156,7 +157,7 @@ impl<'p> Tree<'p> {
     }
 }
 
-/// The first test that failed.
+/// Returns the first test that failed.
 fn first_failure(report: &Report) -> String {
     let first = report.failures().next().map(|(case, _)| case.title());
     first.unwrap_or_else(|| "a failure outside of any test".to_owned())

@@ -9,23 +9,23 @@ use super::Need;
 use crate::place::Place;
 use crate::progress::run;
 
-/// The newest one whose lock file the registries that we reach can serve.
+/// The newest version whose lock file the reachable registries can serve.
 const NEXTEST: &str = "0.9.151";
 const CARGO_DENY: &str = "0.20.2";
 const CARGO_VET: &str = "0.10.3";
 const CARGO_MUTANTS: &str = "27.1.0";
 const CYCLONE_DX: &str = "0.5.9";
 
-/// A program that `cargo install` brings.
+/// A program that `cargo install` installs.
 struct Program {
     package: &'static str,
     name: &'static str,
     version: String,
-    /// Flags of its own.
+    /// Additional flags.
     flags: &'static [&'static str],
 }
 
-/// Where each of them is, or would be.
+/// Returns the folders of the programs, whether they are installed or not.
 pub(crate) fn folders(place: &Place) -> Result<Vec<PathBuf>> {
     let needs = [
         Need::WasmBindgen,
@@ -39,7 +39,7 @@ pub(crate) fn folders(place: &Place) -> Result<Vec<PathBuf>> {
     needs.into_iter().map(folder).collect()
 }
 
-/// Whether the program is there in the wanted version.
+/// Returns whether the program is installed in the required version.
 pub(crate) fn is_there(place: &Place, need: Need) -> bool {
     program(place, need)
         .is_ok_and(|program| program.folder(place).join("bin").join(program.name).exists())
@@ -49,7 +49,7 @@ pub(crate) fn is_there(place: &Place, need: Need) -> bool {
 pub(crate) fn install(place: &Place, need: Need) -> Result<()> {
     let program = program(place, need)?;
     let mut command = place.command("cargo");
-    // Compiled for a short build, not for speed: each of them works on little.
+    // Compiled for a short build, not for speed: the programs process little data.
     command
         .args(["install", "--debug", "--force", "--root"])
         .arg(program.folder(place))
@@ -62,7 +62,7 @@ pub(crate) fn install(place: &Place, need: Need) -> Result<()> {
     run(place, &what, &mut command)
 }
 
-/// Removes what compiling has left.
+/// Removes the compiler's intermediate files.
 pub(crate) fn clean_up(place: &Place) -> Result<()> {
     let folder = place.folder("tools")?;
     fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))
@@ -74,7 +74,7 @@ impl Program {
     }
 }
 
-/// The version of a package in our Cargo.lock.
+/// Returns the version of a package in the workspace's Cargo.lock.
 pub(crate) fn locked_version(place: &Place, package: &str) -> Result<String> {
     let lock =
         fs::read_to_string(place.root.join("Cargo.lock")).context("cannot read Cargo.lock")?;
@@ -86,7 +86,7 @@ pub(crate) fn locked_version(place: &Place, package: &str) -> Result<String> {
 
 fn program(place: &Place, need: Need) -> Result<Program> {
     let (package, name, version, flags): (_, _, _, &[_]) = match need {
-        // It is not to be installed without its lock file, nor to update itself.
+        // nextest must not be installed without its lock file, and must not update itself.
         Need::Nextest => (
             "cargo-nextest",
             "cargo-nextest",
@@ -97,8 +97,8 @@ fn program(place: &Place, need: Need) -> Result<Program> {
         Need::CargoVet => ("cargo-vet", "cargo-vet", CARGO_VET.to_owned(), &[]),
         Need::CargoMutants => ("cargo-mutants", "cargo-mutants", CARGO_MUTANTS.to_owned(), &[]),
         Need::CycloneDx => ("cargo-cyclonedx", "cargo-cyclonedx", CYCLONE_DX.to_owned(), &[]),
-        // The generated glue and the program that generates it have to be of one version. Without
-        // --locked, as its lock file has named versions that were withdrawn.
+        // The generated glue and its generator must have the same version. Without --locked, since
+        // its lock file has named versions that were withdrawn.
         _ => ("wasm-bindgen-cli", "wasm-bindgen", locked_version(place, "wasm-bindgen")?, &[]),
     };
     Ok(Program { package, name, version, flags })

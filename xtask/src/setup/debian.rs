@@ -1,4 +1,4 @@
-//! Packages of Debian and its kin, without the daemons that they would start.
+//! Installs packages of Debian and its derivatives, without starting their daemons.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +10,12 @@ use nix::unistd::geteuid;
 use crate::place::{Place, which};
 use crate::progress::{logged, step, tail};
 
-/// Debian asks this program whether a service may be started; 101 is «no».
+/// Debian runs this program to decide whether a service may be started; exit code 101 means no.
 const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
-/// No package may ask questions.
+/// Packages must not ask questions.
 const UNATTENDED: [(&str, &str); 1] = [("DEBIAN_FRONTEND", "noninteractive")];
 
-/// Installs packages. None of them starts or enables a service by it.
+/// Installs packages, without starting or enabling a service.
 pub(crate) fn install(place: &Place, packages: &[&str]) -> Result<()> {
     if packages.is_empty() {
         return Ok(());
@@ -40,7 +40,7 @@ pub(crate) fn install(place: &Place, packages: &[&str]) -> Result<()> {
     })
 }
 
-/// Runs a command with the rights of root: as it is for root, through sudo for others.
+/// Runs a command as root: directly for root, through sudo for other users.
 pub(crate) fn run_as_root(place: &Place, program: &str, arguments: &[&str]) -> Result<()> {
     let status = if geteuid().is_root() {
         let log = place.log(program)?;
@@ -55,7 +55,7 @@ pub(crate) fn run_as_root(place: &Place, program: &str, arguments: &[&str]) -> R
             which("sudo").is_some(),
             "{program} needs the rights of root, and there is no sudo"
         );
-        // In the foreground, where sudo can ask for the password.
+        // In the foreground, so that sudo can read the password.
         Command::new("sudo")
             .args(["--preserve-env=DEBIAN_FRONTEND", program])
             .args(arguments)
@@ -67,8 +67,8 @@ pub(crate) fn run_as_root(place: &Place, program: &str, arguments: &[&str]) -> R
     Ok(())
 }
 
-/// Our answer to Debian's question, for as long as the installation takes; a policy that is there
-/// already is left alone.
+/// The policy that forbids starting services, for the time of the installation; an existing policy
+/// is left alone.
 struct ServicePolicy {
     is_ours: bool,
 }
@@ -89,8 +89,8 @@ impl ServicePolicy {
         if !self.is_ours {
             Ok(())
         } else if geteuid().is_root() {
-            // By ourselves: another program would not be waited for once the user has interrupted
-            // us.
+            // Removed without another program, which would not be awaited once the user has
+            // interrupted this one.
             fs::remove_file(SERVICE_POLICY).context("cannot remove our service policy")
         } else {
             run_as_root(place, "rm", &["-f", SERVICE_POLICY])
@@ -98,7 +98,8 @@ impl ServicePolicy {
     }
 }
 
-/// Keeps what we have just installed from being started at the next boot.
+/// Disables the services of the packages that were just installed, so that the next boot does not
+/// start them.
 fn disable_services(place: &Place, packages: &[&str]) -> Result<()> {
     let services: Vec<&str> = packages.iter().copied().filter_map(service).collect();
     if services.is_empty() || !Path::new("/run/systemd/system").exists() {
@@ -111,7 +112,7 @@ fn disable_services(place: &Place, packages: &[&str]) -> Result<()> {
     )
 }
 
-/// The service that a package brings, if it brings one.
+/// Returns the service of a package, if it has one.
 fn service(package: &str) -> Option<&str> {
     match package {
         "nginx-light" => Some("nginx"),

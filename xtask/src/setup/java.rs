@@ -1,23 +1,23 @@
-//! A compiler for Java and Maven, for the peer that runs Redisson.
+//! Installs a Java compiler and Maven, for the peer that runs Redisson.
 
 use std::process::Command;
 
 use crate::place::which;
 use crate::progress::output_of;
 
-/// What Debian and its kin call them; without windows.
+/// Their packages in Debian and its derivatives; without graphics.
 pub(crate) const PACKAGES: &[&str] = &["default-jdk-headless", "maven"];
-/// What the peer is written for.
+/// The oldest Java version that compiles the peer.
 const OLDEST: u32 = 17;
 
-/// Whether both are there, and Java is new enough.
+/// Returns whether both are installed, and Java is new enough.
 pub(crate) fn is_there() -> bool {
     let version = output_of(Command::new("javac").arg("-version"));
     which("mvn").is_some()
         && version.is_ok_and(|text| release(&text).is_some_and(|release| release >= OLDEST))
 }
 
-/// The number in `javac 17.0.15`.
+/// Returns the release in a version such as `javac 17.0.15`.
 fn release(version: &str) -> Option<u32> {
     version.split_whitespace().nth(1)?.split(['.', '-']).next()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Making sure of what a task needs: look whether it is there, install it if not, look again.
+//! Installs the programs that a task needs, and checks that they are installed afterwards.
 
 mod cargo;
 mod debian;
@@ -16,21 +16,21 @@ use crate::place::{Place, chromium, which};
 use crate::process::Interrupted;
 use crate::progress;
 
-/// Debian's place for it is in the path of root only.
+/// Debian installs it where only the search path of root finds it.
 const NGINX: &str = "/usr/sbin/nginx";
 
-/// Something that has to be on the machine.
+/// A program or library that a task needs on the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Need {
-    /// `redis-server`, started privately by whoever uses it.
+    /// `redis-server`, which each user of it starts privately.
     Redis,
-    /// `webdis`, which tests speak to and the benchmark compares our gateway with.
+    /// `webdis`, for tests, and for the benchmark's comparison with the gateway.
     Webdis,
-    /// `wrk`, which loads both gateways.
+    /// `wrk`, which puts load on both gateways.
     Wrk,
-    /// `nginx` and `caddy`, which the gateway is tried behind.
+    /// `nginx` and `caddy`, for tests of the gateway behind them.
     Proxies,
-    /// A compiler for C++, which libFuzzer is written in.
+    /// A C++ compiler, for libFuzzer.
     Cxx,
     /// A browser and its WebDriver.
     Chromium,
@@ -38,17 +38,17 @@ pub(crate) enum Need {
     Java,
     /// A compiler for `wasm32-unknown-unknown`.
     WasmTarget,
-    /// `wasm-bindgen` of the very version of the crate.
+    /// `wasm-bindgen` in the version of the crate.
     WasmBindgen,
     /// `cargo-nextest`, which runs the tests in Rust.
     Nextest,
     /// `cargo-deny`, which checks licences and sources.
     CargoDeny,
-    /// `cargo-vet`, which checks that every version was let in by somebody.
+    /// `cargo-vet`, which checks that a person has reviewed or exempted each version.
     CargoVet,
     /// `cargo-mutants`, which changes one operator at a time.
     CargoMutants,
-    /// `cargo-cyclonedx`, which lists what is in the crates.
+    /// `cargo-cyclonedx`, which lists the contents of the crates.
     CycloneDx,
     /// The programs of `xtask/tools/package.json`.
     NpmTools,
@@ -56,7 +56,7 @@ pub(crate) enum Need {
     Bundlers,
 }
 
-/// What the machine is made ready for.
+/// The purpose of a setup.
 #[derive(Clone, Copy, Default, ValueEnum)]
 pub(crate) enum Purpose {
     /// For every task
@@ -77,7 +77,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// What is needed for it.
+    /// Returns the programs that the purpose needs.
     pub(crate) fn needs(self) -> &'static [Need] {
         use Need::{
             Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, Java, Nextest, NpmTools,
@@ -110,7 +110,7 @@ impl Purpose {
     }
 }
 
-/// Installs what is missing, and fails at the first that cannot be had.
+/// Installs the missing programs; fails at the first that cannot be installed.
 pub(crate) fn ensure(place: &Place, needs: &[Need]) -> Result<()> {
     match ensure_each(place, needs)?.into_iter().next() {
         Some((_, reason)) => bail!(reason),
@@ -118,8 +118,8 @@ pub(crate) fn ensure(place: &Place, needs: &[Need]) -> Result<()> {
     }
 }
 
-/// Installs what is missing and goes on where something cannot be had; answers what that was, and
-/// why.
+/// Installs the missing programs, and continues if one cannot be installed; returns these and the
+/// reasons.
 pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, String)>> {
     let missing: Vec<Need> = needs.iter().copied().filter(|need| !is_there(place, *need)).collect();
     if missing.is_empty() {
@@ -128,7 +128,7 @@ pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, St
     println!("Setting up what is missing: {missing:?}");
     let (compiled, downloaded): (Vec<Need>, Vec<Need>) =
         missing.into_iter().partition(|need| is_compiled(*need));
-    // Compiling takes the processor, downloading the network: neither waits for the other.
+    // Compilation needs the processor and downloads need the network, so they run side by side.
     let mut results = thread::scope(|scope| {
         let downloads = scope.spawn(|| progress::lane("setup", || download(place, &downloaded)));
         let mut results = progress::lane("cargo", || compile(place, &compiled));
@@ -147,14 +147,14 @@ pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, St
     Ok(failed.collect())
 }
 
-/// What became of each installation.
+/// The result of each installation.
 type Results = Vec<(Need, Result<()>)>;
 
 fn is_interrupted((_, result): &(Need, Result<()>)) -> bool {
     result.as_ref().is_err_and(|error| error.is::<Interrupted>())
 }
 
-/// Whether `cargo install` brings it.
+/// Returns whether `cargo install` installs it.
 fn is_compiled(need: Need) -> bool {
     matches!(
         need,
@@ -172,7 +172,7 @@ fn compile(place: &Place, needs: &[Need]) -> Results {
 }
 
 fn download(place: &Place, needs: &[Need]) -> Results {
-    // One call of the package manager for all that comes from there.
+    // One call of the package manager for all its packages.
     let packages: Vec<&str> = needs.iter().flat_map(|need| packages(*need)).copied().collect();
     let from_debian = debian::install(place, &packages);
     let install = |need| match need {
@@ -186,7 +186,7 @@ fn download(place: &Place, needs: &[Need]) -> Results {
     needs.iter().map(|need| (*need, install(*need))).collect()
 }
 
-/// Where the programs from crates.io are, or will be once they are installed.
+/// Returns the folders of the programs from crates.io, whether they are installed or not.
 pub(crate) fn cargo_tools(place: &Place) -> Result<Vec<PathBuf>> {
     cargo::folders(place)
 }

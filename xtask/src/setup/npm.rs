@@ -1,4 +1,4 @@
-//! Programs and libraries from npm, for our own builds and tests.
+//! Installs programs and libraries from npm, for builds and tests.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,31 +15,31 @@ pub(crate) struct List {
     about: &'static str,
 }
 
-/// What builds and most tests use.
+/// The tools of builds and most tests.
 pub(crate) const TOOLS: List = List {
     folder: "xtask/tools",
     about: "npm tools: wrangler, workerd, Deno, Bun and others, about 800 MB, once",
 };
-/// What the npm package is tried with.
+/// The environments in which the npm package is tested.
 pub(crate) const BUNDLERS: List = List {
     folder: "tests/bundlers",
     about: "npm: bundlers, frameworks and test runners, about 1.2 GB, once",
 };
 
 impl List {
-    /// Where its packages are installed: in the cache, in a folder named by the lock file's
+    /// Returns the folder of the installed packages: in the cache, named by the lock file's
     /// content.
     pub(crate) fn node_modules(&self, place: &Place) -> Result<PathBuf> {
         let lock = Digest::new().path(&place.root.join(self.folder).join("package-lock.json"))?;
         Ok(place.cache().join(format!("npm-{}", lock.text())).join("node_modules"))
     }
 
-    /// Whether what the lock file names is installed.
+    /// Returns whether the packages of the lock file are installed.
     pub(crate) fn is_there(&self, place: &Place) -> bool {
         self.node_modules(place).is_ok_and(|folder| folder.exists())
     }
 
-    /// Installs exactly what the lock file names.
+    /// Installs exactly the packages of the lock file.
     pub(crate) fn install(&self, place: &Place) -> Result<()> {
         ensure!(which("npm").is_some(), "there is no npm; install Node.js 20 or newer, with npm");
         let modules = self.node_modules(place)?;
@@ -52,11 +52,11 @@ impl List {
         }
         let mut command = place.command("npm");
         command.args(["ci", "--no-audit", "--no-fund"]).current_dir(&building);
-        // These programs are tried with the npm of the machine: the one Node that suits them all is
+        // The machine's npm installs these programs: the one Node version that suits all of them is
         // among them.
         command.env("npm_config_engine_strict", "false");
         run(place, self.about, &mut command)?;
-        // Renamed when it is complete, so that an interrupted installation is none. Another
+        // Renamed when it is complete, so that an interrupted installation does not count. Another
         // checkout may have been faster.
         if fs::rename(&building, folder).is_err() {
             fs::remove_dir_all(&building)?;

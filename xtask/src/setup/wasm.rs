@@ -1,5 +1,5 @@
-//! A compiler for `wasm32-unknown-unknown`: rustup's own, or Debian's where rustup cannot reach its
-//! server.
+//! Installs a compiler for `wasm32-unknown-unknown`: rustup's own, or Debian's if rustup cannot
+//! reach its server.
 
 use std::env;
 use std::fs;
@@ -12,19 +12,20 @@ use super::debian;
 use crate::place::{Place, which};
 use crate::progress::{output_of, run, step};
 
-/// The target of everything that runs inside a JavaScript runtime.
+/// The target of all code that runs inside a JavaScript runtime.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-/// The name under which rustup knows Debian's compiler.
+/// The name of Debian's compiler in rustup.
 const LINKED: &str = "web";
 /// Debian's newest compiler, its standard library's source, and a linker for WebAssembly.
 const PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-src", "lld-19"];
 
-/// Which compiler builds for the target.
+/// The compiler for the target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Compiler {
-    /// The one that builds everything else too.
+    /// The compiler of all other code.
     Default,
-    /// Debian's, linked into rustup as a toolchain; it has no clippy. Holds its linker.
+    /// Debian's compiler, linked into rustup as a toolchain; it has no clippy. Holds the path of
+    /// its linker.
     Linked(PathBuf),
 }
 
@@ -39,8 +40,8 @@ impl Compiler {
     }
 }
 
-/// The compiler that is ready for the target, if there is one. Asks by compiling nothing at all,
-/// which takes a standard library that fits.
+/// Returns the compiler that is ready for the target, if there is one. It checks by compiling an
+/// empty crate, which needs a matching standard library.
 pub(crate) fn compiler(place: &Place) -> Option<Compiler> {
     let candidates = [Some(Compiler::Default), linker().map(Compiler::Linked)];
     candidates.into_iter().flatten().find(|compiler| {
@@ -53,7 +54,7 @@ pub(crate) fn compiler(place: &Place) -> Option<Compiler> {
     })
 }
 
-/// Installs the target, by rustup if that can be.
+/// Installs the target, with rustup if possible.
 pub(crate) fn install(place: &Place) -> Result<()> {
     ensure!(
         which("rustup").is_some(),
@@ -75,7 +76,7 @@ pub(crate) fn install(place: &Place) -> Result<()> {
     link()
 }
 
-/// Builds the standard library for the target and puts it where the compiler looks for it.
+/// Builds the standard library for the target, and puts it where the compiler looks for it.
 fn build_std(place: &Place) -> Result<()> {
     let folder = place.folder("web-std")?;
     let empty = folder.join("empty");
@@ -92,8 +93,8 @@ fn build_std(place: &Place) -> Result<()> {
         .arg("-Zbuild-std=std,panic_abort,panic_unwind,test,proc_macro")
         .arg("--target-dir")
         .arg(&folder)
-        // Building the standard library is for nightly compilers; Debian's source is of this very
-        // compiler, so it fits.
+        // Building the standard library needs a nightly compiler; Debian's source belongs to this
+        // compiler version, so it fits.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTC", "/usr/bin/rustc");
     run(place, "wasm standard library: building it with Debian's compiler, once", &mut build)?;
@@ -106,7 +107,8 @@ fn build_std(place: &Place) -> Result<()> {
 fn install_std(place: &Place, built: &Path) -> Result<()> {
     let libdir = debian_libdir()?;
     let to = libdir.to_string_lossy();
-    // What we installed for an earlier version of the compiler would be found twice.
+    // A standard library that was installed for an earlier version of the compiler would be found
+    // too.
     for old in rlibs(&libdir) {
         debian::run_as_root(place, "rm", &["-f", &old.to_string_lossy()])?;
     }
@@ -146,7 +148,7 @@ fn debian_libdir() -> Result<PathBuf> {
     Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).join("lib"))
 }
 
-/// Debian appends the version of LLVM to the linker's name.
+/// Returns the path of Debian's linker, whose name ends with the version of LLVM.
 pub(crate) fn linker() -> Option<PathBuf> {
     which("wasm-ld").or_else(|| {
         let path = env::var_os("PATH")?;

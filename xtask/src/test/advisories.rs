@@ -1,5 +1,5 @@
-//! What is known against what we depend on. That is asked in the network: where nobody answers, it
-//! is said and passed over.
+//! Checks the dependencies against published advisories. This needs the network: if a server does
+//! not respond, the check is reported as skipped.
 
 use std::process::Command;
 
@@ -10,10 +10,10 @@ use super::report::Report;
 use super::session::Session;
 use crate::progress::output_of;
 
-/// What must not be there; below it npm itself only tells.
+/// The severities that fail the check; npm reports lower ones only.
 const GRAVE: [&str; 2] = ["high", "critical"];
 
-/// Asks the advisories of Rust's crates.
+/// Checks the advisories of Rust's crates.
 pub(crate) fn crates(session: &Session<'_>) -> Result<Report> {
     let what = "cargo deny check advisories";
     if let Err(error) = output_of(cargo(session).args(["deny", "fetch", "db"])) {
@@ -22,12 +22,12 @@ pub(crate) fn crates(session: &Session<'_>) -> Result<Report> {
     session.check(what, cargo(session).args(["deny", "--offline", "check", "advisories"]))
 }
 
-/// Asks npm's about the tools. The package itself depends on nothing.
+/// Checks npm's advisories about the tools. The package itself has no dependencies.
 pub(crate) fn npm(session: &Session<'_>) -> Result<Report> {
     let what = "npm audit --audit-level=high";
     let mut audit = session.place.command("npm");
     audit.args(["audit", "--json", "--package-lock-only", "--audit-level=high"]);
-    // Once, and not for minutes.
+    // Without retries, so that the check does not take minutes.
     audit.args(["--fetch-retries=0", "--fetch-timeout=20000"]);
     let output = audit.current_dir(session.place.npm_folder()).output().context("no npm")?;
     match grave(&String::from_utf8_lossy(&output.stdout))? {
@@ -36,7 +36,7 @@ pub(crate) fn npm(session: &Session<'_>) -> Result<Report> {
     }
 }
 
-/// The packages against which something grave is known; `None` if nobody has answered.
+/// Returns the packages with a grave advisory; `None` if the registry did not respond.
 fn grave(report: &str) -> Result<Option<Vec<String>>> {
     let report: Value = serde_json::from_str(report).context("npm audit gave no JSON")?;
     let Some(found) = report.get("vulnerabilities").and_then(Value::as_object) else {

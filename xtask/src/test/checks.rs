@@ -13,7 +13,7 @@ use crate::build::WORKSPACE;
 use crate::progress::output_of;
 use crate::setup::wasm::{self, Compiler};
 
-/// What others build on; the rest of the workspace is for us.
+/// The published packages; the rest of the workspace is internal.
 const PUBLISHED: [&str; 2] = ["edgelatch", "edgelatch-gateway"];
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 
@@ -33,7 +33,7 @@ pub(crate) fn clippy(session: &Session<'_>) -> Result<Report> {
     for features in ["js", "reqwest,web"] {
         let mut command = cargo(session);
         compiler.apply(&mut command);
-        // A linked compiler has no clippy; its own warnings have to do.
+        // A linked compiler has no clippy, so its own warnings are checked.
         match compiler {
             Compiler::Default => command.arg("clippy"),
             Compiler::Linked(_) => command.args(["rustc", "--profile", "check"]),
@@ -53,15 +53,15 @@ pub(crate) fn doc(session: &Session<'_>) -> Result<Report> {
     session.check("cargo doc", &mut command)
 }
 
-/// The examples in the documentation, which nextest does not run.
+/// Runs the examples in the documentation, which nextest does not run.
 pub(crate) fn examples(session: &Session<'_>) -> Result<Report> {
     let mut command = cargo(session);
     session.check("cargo test --doc", command.arg("test").args(WORKSPACE).arg("--doc"))
 }
 
 pub(crate) fn deny(session: &Session<'_>) -> Result<Report> {
-    // Brings here what nothing has needed yet: a build takes but what its own platform and features
-    // want.
+    // Downloads the remaining dependencies: a build downloads only those of its own platform and
+    // features.
     output_of(cargo(session).args(["fetch", "--locked"]))?;
     let mut command = cargo(session);
     command.args(["deny", "--offline", "check", "bans", "licenses", "sources"]);
@@ -127,8 +127,8 @@ fn wasm(
     compiler.apply(&mut command);
     tell(&mut command)?;
     // One program for all of its tests, and one test here. nextest would start a runtime and
-    // compile the module for each test; the runner itself prints results for people only
-    // (`--format` knows `terse` and nothing else), so no report names each test.
+    // compile the module for each test; the runner itself prints results only for people
+    // (`--format` supports only `terse`), so no report names each test.
     command
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", "wasm-bindgen-test-runner")
         .args(["test", "--target", wasm::TARGET, "--package", "edgelatch", "--test", "wasm"])
@@ -146,7 +146,7 @@ fn metadata(session: &Session<'_>) -> Result<Value> {
     serde_json::from_str(&output).context("cargo metadata gave no JSON")
 }
 
-/// The packages that get to the users of what we publish: no dependency for tests only.
+/// Returns the packages that users of the published packages get, without those for tests only.
 fn shipped(metadata: &Value) -> Vec<&Value> {
     let nodes: HashMap<&str, &Value> = metadata
         .get("resolve")
@@ -180,7 +180,8 @@ fn package<'m>(metadata: &'m Value, name: &str) -> Option<&'m Value> {
     list(metadata, "packages").iter().find(is_it)
 }
 
-/// The oldest Rust that a package is content with; a patch release changes nothing for us.
+/// Returns the oldest Rust version that a package supports, without the patch release, which
+/// changes nothing here.
 fn rust_version(package: &Value) -> Option<(u32, u32)> {
     let mut numbers = package.get("rust_version")?.as_str()?.split('.').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))

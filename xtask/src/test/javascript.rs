@@ -1,4 +1,4 @@
-//! The suites that look at the npm package and the gateway from JavaScript.
+//! The suites that test the npm package and the gateway from JavaScript.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,7 +24,7 @@ pub(crate) fn types(session: &Session<'_>) -> Result<Report> {
 pub(crate) fn package(session: &Session<'_>) -> Result<Report> {
     let tarball = build::tarball(session.place)?;
     let mut attw = session.place.command("attw");
-    // `node10`, which this profile leaves out, knows no `exports`, and so not
+    // The omitted profile `node10` does not support `exports`, and so cannot resolve
     // `edgelatch/edgelatch.wasm`.
     let mut report = session
         .check("attw: the types are found", attw.arg(&tarball).args(["--profile", "node16"]))?;
@@ -38,7 +38,7 @@ pub(crate) fn package(session: &Session<'_>) -> Result<Report> {
     Ok(report)
 }
 
-/// Whether the published WebAssembly can be built again by others, byte for byte.
+/// Checks that a second build of the published WebAssembly is byte for byte the same.
 pub(crate) fn reproducible(session: &Session<'_>) -> Result<Report> {
     let watch = Stopwatch::start();
     let differs = (!build::is_reproducible(session.place)?).then(|| "two builds differ".to_owned());
@@ -70,7 +70,7 @@ pub(crate) fn runtimes(session: &Session<'_>) -> Result<Report> {
 }
 
 pub(crate) fn bundlers(session: &Session<'_>) -> Result<Report> {
-    // A quick run has enough in esbuild; the others are a gigabyte.
+    // A quick run uses esbuild only; the other bundlers take a gigabyte.
     if session.extent == Extent::Full {
         setup::ensure(session.place, &[Need::Bundlers])?;
     }
@@ -106,7 +106,7 @@ pub(crate) fn soak(session: &Session<'_>) -> Result<Report> {
 
 /// Runs the soak test for at least this many minutes.
 pub(crate) fn soak_for(session: &Session<'_>, minutes: u32) -> Result<Report> {
-    // Half of the time of a cycle is the gateway's, which is several times as fast when it is built
+    // The gateway takes half of the time of a cycle, and is several times as fast when it is built
     // for release.
     let program = build::fast_gateway(session.place)?;
     with_program(session, "tests/soak/run.mjs", &program, |command| {
@@ -114,8 +114,7 @@ pub(crate) fn soak_for(session: &Session<'_>, minutes: u32) -> Result<Report> {
     })
 }
 
-/// The command of the README, as users type it: with its own servers, its own checks and its own
-/// end.
+/// Runs the README's command as users do: with its own servers, its own checks and its own end.
 pub(crate) fn smoke(session: &Session<'_>) -> Result<Report> {
     let mut once = session.place.command(&this_program()?);
     session.check("cargo xtask demo --once", once.args(["demo", "--once"]))
@@ -129,7 +128,7 @@ pub(crate) fn demo(session: &Session<'_>) -> Result<Report> {
     })
 }
 
-/// Runs a script that wants the packed package and a gateway with a Redis of its own.
+/// Runs a script that needs the packed package and a gateway with its own Redis.
 fn with_gateway(
     session: &Session<'_>,
     file: &str,
@@ -139,7 +138,7 @@ fn with_gateway(
     with_program(session, file, &program, tell)
 }
 
-/// Runs a script that wants the packed package and this gateway with a Redis of its own.
+/// Runs a script that needs the packed package and this gateway with its own Redis.
 fn with_program(
     session: &Session<'_>,
     file: &str,
@@ -155,7 +154,7 @@ fn with_program(
     })
 }
 
-/// Runs a file of tests by Node's test runner; its environment says where things are.
+/// Runs a file of tests with Node's test runner; `tell` sets its environment.
 fn script(session: &Session<'_>, file: &str, tell: impl FnOnce(&mut Command)) -> Result<Report> {
     let junit = session.junit()?;
     let mut command = session.place.node();
@@ -164,7 +163,7 @@ fn script(session: &Session<'_>, file: &str, tell: impl FnOnce(&mut Command)) ->
         .arg(&junit)
         .args(["--test-reporter=spec", "--test-reporter-destination=stdout"]);
     // A test that failed may have left a lease or a server behind, which would keep the program
-    // from ending. What has to end by itself is a program of its own.
+    // from ending. Programs that must end by themselves are separate processes.
     command.arg("--test-force-exit");
     if let Some(id) = session.only {
         command.args(["--test-name-pattern", &pattern(id)]);
@@ -180,8 +179,8 @@ fn script(session: &Session<'_>, file: &str, tell: impl FnOnce(&mut Command)) ->
     Ok(session.tests(&format!("node {file}"), &mut command, &junit)?.selected_by_path())
 }
 
-/// A regular expression of JavaScript that matches the test of this name, or of this path and
-/// nothing else: Node puts a space between the names of groups and of a test.
+/// Returns a JavaScript regular expression that matches only the test of this name or path: Node
+/// puts a space between the names of groups and of a test.
 fn pattern(id: &str) -> String {
     let text = id.replace(LEVEL, " ");
     let special = |c: char| r"\^$.*+?()[]{}|/".contains(c);
@@ -202,8 +201,8 @@ fn tell_package(command: &mut Command, tarball: &Path) {
 
 fn this_program() -> Result<String> {
     let program = std::env::current_exe().context("cannot tell which program this is")?;
-    // A build during the tests may have put a new one in its place; the system then adds a note to
-    // the old one's name.
+    // A build during the tests may have replaced the program; the system then appends a note to the
+    // old one's name.
     let path = program.to_string_lossy().replace(" (deleted)", "");
     Ok(Path::new(&path).to_string_lossy().into_owned())
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: chooses suites, runs them, and prints what each of them counted.
+//! `cargo xtask test`: chooses suites, runs them, and prints the counts of each.
 
 mod advisories;
 mod checks;
@@ -46,7 +46,7 @@ pub(crate) struct Selection {
     only: Option<String>,
 }
 
-/// A suite that was run, or could not be.
+/// A suite that was run, or could not be run.
 struct Line {
     name: &'static str,
     counts: Counts,
@@ -112,7 +112,7 @@ fn chosen(selection: &Selection) -> Result<Vec<&'static Suite>> {
     Ok(SUITES.iter().filter(is_chosen).collect())
 }
 
-/// What all of these suites need, each once.
+/// Returns the needs of all these suites, each once.
 fn needs(suites: &[&'static Suite]) -> Vec<Need> {
     let mut needs = Vec::new();
     for need in suites.iter().flat_map(|suite| suite.needs) {
@@ -131,7 +131,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Runs the tests in Rust beside all other suites: either wait for servers and timers more than
+    /// Runs the tests in Rust beside all other suites: both wait for servers and timers more than
     /// they compute.
     fn side_by_side(&self, rust: &[&'static Suite], tasks: &[&'static Suite]) -> Result<Vec<Line>> {
         let tests = || {
@@ -189,8 +189,8 @@ impl<'a> Run<'a> {
             .collect())
     }
 
-    /// Prints what came of a suite: failures with the command that repeats each, the slowest tests,
-    /// and the counts.
+    /// Prints the result of a suite: failures with the command that repeats each, the slowest
+    /// tests, and the counts.
     fn line(&self, suite: &'static Suite, report: &Report, time: Duration) -> Line {
         let mut failures = String::new();
         for (case, reason) in report.failures() {
@@ -250,7 +250,7 @@ impl std::fmt::Display for Line {
     }
 }
 
-/// The command that runs one test alone, or the suite if what failed is no test.
+/// Returns the command that runs one test alone, or the suite if a failure is not in a test.
 fn again(suite: &Suite, case: &Case, extent: Extent) -> String {
     let full = if extent == Extent::Full { " --full" } else { "" };
     let mut command = format!("cargo xtask test {}{full}", suite.name);
@@ -260,7 +260,7 @@ fn again(suite: &Suite, case: &Case, extent: Extent) -> String {
     command
 }
 
-/// In CI nothing may be left out: what could not run has failed.
+/// Whether this is CI, where a suite that could not run counts as failed.
 fn is_ci() -> bool {
     env::var_os("CI").is_some_and(|value| !value.is_empty())
 }

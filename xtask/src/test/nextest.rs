@@ -17,11 +17,11 @@ use crate::place::Place;
 use crate::process::Interrupted;
 use crate::setup::Need;
 
-/// Tests that run side by side on each core: most wait for a server or a timer more than they
-/// compute.
+/// The number of tests that run side by side on each core: most wait for a server or a timer more
+/// than they compute.
 const TESTS_PER_CORE: usize = 2;
 
-/// Inputs of the random tests. Every value has a default in the tests; a full run asks for more.
+/// Inputs of the random tests. Every value has a default in the tests; a full run uses larger ones.
 const FULL_INPUTS: [(&str, &str); 4] = [
     // Calls of each differential test: a million in all.
     ("EDGELATCH_CALLS", "115000"),
@@ -64,7 +64,7 @@ pub(crate) fn run(
         report.cases = others;
         reports.push((suite, Report { cases }));
     }
-    // What failed outside of any test, such as the build, counts once.
+    // A failure outside of any test, such as in the build, counts once.
     if let Some((_, first)) = reports.first_mut() {
         first.cases.extend(report.cases);
     }
@@ -80,7 +80,7 @@ fn run_all(
     let mut command = command(session, profile, mine);
     let filters: Vec<String> = mine.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
     command.args(["--filterset", &only(session, &filters.join(" | "))]);
-    // One JVM for all tests, each of which is a process of its own.
+    // One JVM for all tests, since each test is a separate process.
     let wants_peer = mine.iter().any(|(suite, _)| suite.needs.contains(&Need::Java));
     let peer = wants_peer.then(|| Peer::start(session.place)).transpose()?;
     command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
@@ -109,7 +109,7 @@ fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]
     command.args(["nextest", "run", "--no-tests=fail", "--hide-progress-bar"]);
     match profile {
         Profile::Dev => command.args(WORKSPACE),
-        // Only what runs in this profile is built in it.
+        // Builds only what runs in this profile.
         Profile::Release => command.args(["--release", "--package", TESTS]).args(tests(mine)),
     };
     let threads = TESTS_PER_CORE * std::thread::available_parallelism().map_or(1, usize::from);
@@ -118,7 +118,7 @@ fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]
         Extent::Full => FULL_INPUTS,
         Extent::Quick => QUICK_INPUTS,
     };
-    // What the user has set, stays.
+    // Variables that the user has set are kept.
     command.envs(inputs.into_iter().filter(|(name, _)| env::var_os(name).is_none()));
     command
 }

@@ -1,5 +1,4 @@
-//! What became of the tests of a suite, read from the JUnit files that cargo-nextest and Node
-//! write.
+//! The results of a suite's tests, read from the JUnit files that cargo-nextest and Node write.
 
 use std::fmt;
 use std::fs;
@@ -12,12 +11,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use roxmltree::{Document, Node};
 
-/// How many tests of a suite are listed as its slowest.
+/// The number of slowest tests that are listed for a suite.
 const SLOWEST: usize = 10;
-/// How many lines of a failure are printed; the log has all of them.
+/// The number of lines of a failure that are printed; the log has all of them.
 const MESSAGE_LINES: usize = 40;
 
-/// What stands between the names of a group, of a group in it, and of a test.
+/// The separator between the names of a group, of a group in it, and of a test.
 pub(crate) const LEVEL: &str = " > ";
 
 /// The tests of a suite.
@@ -29,14 +28,14 @@ pub(crate) struct Report {
 /// One test.
 #[derive(Debug)]
 pub(crate) struct Case {
-    /// Where it is: a test binary, a file, or empty.
+    /// The test binary or file; may be empty.
     pub(crate) group: String,
     pub(crate) name: String,
-    /// By which `--only` selects it.
+    /// The name with which `--only` selects the test.
     pub(crate) id: String,
     pub(crate) time: Duration,
     pub(crate) outcome: Outcome,
-    /// Whether it can be run alone. What fails outside of any test, such as a build, cannot.
+    /// Whether it can be run alone. A failure outside of any test, such as in a build, cannot.
     pub(crate) is_test: bool,
 }
 
@@ -49,7 +48,7 @@ pub(crate) enum Outcome {
     Skipped,
 }
 
-/// How many tests passed, failed and were skipped.
+/// The numbers of tests that passed, failed and were skipped.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Counts {
     pub(crate) passed: u64,
@@ -92,8 +91,8 @@ impl Report {
         Ok(Self { cases })
     }
 
-    /// Has `--only` select each test by its groups and its name: where several groups have tests of
-    /// one name.
+    /// Makes `--only` select each test by its groups and its name, for groups that have tests of
+    /// the same name.
     pub(crate) fn selected_by_path(mut self) -> Self {
         for case in self.cases.iter_mut().filter(|case| !case.group.is_empty()) {
             case.id = format!("{}{LEVEL}{}", case.group, case.name);
@@ -109,14 +108,14 @@ impl Report {
         self
     }
 
-    /// Fails unless there is a test in it: a suite that runs nothing has not passed.
+    /// Fails if the report has no test: a suite that runs nothing has not passed.
     pub(crate) fn not_empty(self) -> Result<Self> {
         ensure!(!self.cases.is_empty(), "no test was run");
         Ok(self)
     }
 
-    /// Prints the failures and the counts, for a command that is no suite; returns how the command
-    /// ends.
+    /// Prints the failures and the counts, for a command that is not a suite; returns the exit
+    /// code.
     pub(crate) fn tell(&self) -> ExitCode {
         for (case, reason) in self.failures() {
             println!("FAILED {}\n{reason}", case.title());
@@ -126,7 +125,7 @@ impl Report {
         if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    /// How many tests passed, failed and were skipped.
+    /// Returns the numbers of tests that passed, failed and were skipped.
     pub(crate) fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for case in &self.cases {
@@ -139,12 +138,12 @@ impl Report {
         counts
     }
 
-    /// The time of all tests together, as if they had run one after the other.
+    /// Returns the sum of the times of all tests.
     pub(crate) fn time(&self) -> Duration {
         self.cases.iter().map(|case| case.time).sum()
     }
 
-    /// The slowest tests, slowest first.
+    /// Returns the slowest tests, slowest first.
     pub(crate) fn slowest(&self) -> Vec<&Case> {
         let mut cases: Vec<&Case> = self.cases.iter().collect();
         cases.sort_by_key(|case| std::cmp::Reverse(case.time));
@@ -152,7 +151,7 @@ impl Report {
         cases
     }
 
-    /// The tests that failed, each with its reason.
+    /// Returns the tests that failed, each with its reason.
     pub(crate) fn failures(&self) -> impl Iterator<Item = (&Case, &str)> {
         self.cases.iter().filter_map(|case| match &case.outcome {
             Outcome::Failed(reason) => Some((case, reason.as_str())),
@@ -177,8 +176,8 @@ impl Case {
         let text = |name: &str| node.attribute(name).unwrap_or_default().to_owned();
         let seconds = text("time").parse().unwrap_or(0.0);
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        // Nextest groups by test binary; Node nests `describe` blocks, whose names tell tests of
-        // one name apart.
+        // Nextest groups by test binary; Node nests `describe` blocks, whose names distinguish
+        // tests of the same name.
         let suites = node.ancestors().filter(|node| node.has_tag_name("testsuite"));
         let mut groups: Vec<&str> = suites.filter_map(|node| node.attribute("name")).collect();
         groups.reverse();
@@ -188,7 +187,7 @@ impl Case {
         }
     }
 
-    /// The test's name with its group.
+    /// Returns the test's name with its group.
     pub(crate) fn title(&self) -> String {
         if self.group.is_empty() {
             self.name.clone()
@@ -210,7 +209,7 @@ impl Outcome {
     }
 }
 
-/// The first lines of what a test runner says about a failure.
+/// Returns the first lines of a test runner's message about a failure.
 fn message(failure: Node<'_, '_>) -> String {
     let text = failure.text().or_else(|| failure.attribute("message")).unwrap_or("it failed");
     let lines: Vec<&str> = text.trim_end().lines().take(MESSAGE_LINES).collect();
@@ -218,7 +217,7 @@ fn message(failure: Node<'_, '_>) -> String {
 }
 
 impl Counts {
-    /// Counts for a run in which nothing may be left out.
+    /// Returns the counts for a run in which no test may be skipped.
     pub(crate) fn with_skipped_as_failed(self) -> Self {
         Self { failed: self.failed + self.skipped, skipped: 0, ..self }
     }
@@ -258,7 +257,7 @@ left: 1</failure>
   </testsuite>
 </testsuites>"#;
 
-    /// As `node --test-reporter=junit` writes it: suites in suites, and tests outside of any.
+    /// The output of `node --test-reporter=junit`: suites in suites, and tests outside of any.
     const NODE: &str = r#"<?xml version="1.0" encoding="utf-8"?>
 <testsuites>
   <testsuite name="programs" time="1.5" tests="1" failures="0" skipped="1">

@@ -1,4 +1,4 @@
-//! Runs the commands of one suite and keeps what came of them.
+//! Runs the commands of one suite and records their results.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::suite::Extent;
 use crate::place::Place;
 use crate::progress::{Stopwatch, logged, say, tail};
 
-/// What a suite is run with.
+/// The context of a suite's run.
 pub(crate) struct Session<'p> {
     pub(crate) place: &'p Place,
     pub(crate) extent: Extent,
@@ -23,7 +23,7 @@ pub(crate) struct Session<'p> {
 }
 
 impl<'p> Session<'p> {
-    /// For the suite of this name.
+    /// Creates the session of the suite with this name.
     pub(crate) fn new(
         place: &'p Place,
         suite: &'static str,
@@ -67,20 +67,20 @@ impl<'p> Session<'p> {
                 return Ok(Report::of_failure(name, format!("{error:#}\n{}", tail(&log))));
             }
         };
-        // What fails outside of a test, such as a hook, is in no case.
+        // A failure outside of a test, such as in a hook, is in no case.
         if !succeeded && report.counts().failed == 0 {
             report += Report::of_failure(name, tail(&log));
         }
         Ok(report)
     }
 
-    /// A path for a report of this suite's next command.
+    /// Returns the path for the report of this suite's next command.
     pub(crate) fn junit(&self) -> Result<PathBuf> {
         let name = format!("{}-{}.xml", self.suite, self.commands.get() + 1);
         Ok(self.place.folder("junit")?.join(name))
     }
 
-    /// Whether a check of this name is to be run.
+    /// Whether the check of this name runs.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.only.is_none_or(|only| only == name)
     }

@@ -1,4 +1,4 @@
-//! What a suite is, and how much of it a run wants.
+//! A suite, and the extent of a run.
 
 use anyhow::Result;
 
@@ -6,45 +6,45 @@ use super::report::Report;
 use super::session::Session;
 use crate::setup::Need;
 
-/// How much is run.
+/// The extent of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
-    /// What a contributor needs before a pull request: minutes.
+    /// The suites that a contributor runs before a pull request: minutes.
     Quick,
-    /// Everything there is, with the large inputs: what CI runs.
+    /// All suites, with the large inputs: what CI runs.
     Full,
 }
 
 /// A part of the tests with a name, a time and counts of its own.
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
-    /// What it shows, in a few words.
+    /// What the suite shows, in a few words.
     pub(crate) about: &'static str,
     /// The smallest extent that runs it.
     pub(crate) from: Extent,
-    /// What has to be on the machine.
+    /// The programs that must be on the machine.
     pub(crate) needs: &'static [Need],
     pub(crate) work: Work,
 }
 
-/// What runs a suite.
+/// How a suite is run.
 pub(crate) enum Work {
     /// Test binaries, run by cargo-nextest together with those of the other suites.
     Nextest(Binaries),
-    /// A function of its own.
+    /// A function.
     Task(fn(&Session<'_>) -> Result<Report>),
 }
 
-/// Which Rust tests belong to a suite.
+/// The Rust tests of a suite.
 pub(crate) struct Binaries {
-    /// Their binaries, as nextest names them.
+    /// The binaries, as nextest names them.
     pub(crate) ids: &'static [&'static str],
     /// The tests of these binaries that belong to the suite.
     pub(crate) tests: Tests,
     /// A nextest filter expression for the tests that only a full run includes; empty if there are
     /// none.
     pub(crate) only_full: &'static str,
-    /// How a full run builds them. A quick run builds everything in the dev profile.
+    /// The profile of a full run. A quick run builds everything in the dev profile.
     pub(crate) full_profile: Profile,
 }
 
@@ -52,9 +52,9 @@ pub(crate) struct Binaries {
 #[derive(Clone, Copy)]
 pub(crate) enum Tests {
     All,
-    /// Those of this module.
+    /// The tests of this module.
     Inside(&'static str),
-    /// Those of every other module.
+    /// The tests of every other module.
     Outside(&'static str),
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum Profile {
 }
 
 impl Extent {
-    /// How scripts are told.
+    /// Returns the name of the extent for scripts.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",

@@ -10,14 +10,14 @@ use crate::setup::Need::{
 };
 use crate::{bench, fuzz};
 
-/// What builds the npm package.
+/// The needs of a build of the npm package.
 const PACKAGE: &[Need] = &[WasmTarget, WasmBindgen, NpmTools];
 
 /// The module of the differential tests, which share a binary with the other tests of the scripts.
 const DIFFERENTIAL: &str = "scripts::differential::";
 
-/// All of them. Those without needs run first, then the tests in Rust, then the others; within each
-/// in this order.
+/// All suites. Those without needs run first, then the tests in Rust, then the others; within each
+/// group in this order.
 pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "fmt",
