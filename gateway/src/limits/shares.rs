@@ -41,7 +41,7 @@ pub(super) struct Shares<K: Hash + Eq + Clone> {
 
 impl<K: Hash + Eq + Clone> Shares<K> {
     /// Creates the shares. Rates are per second. A burst has at least `max_commands` commands, so
-    /// that a rate below it never refuses the largest request for good.
+    /// that the largest request is allowed at any rate.
     pub(super) fn new(
         requests: NonZeroU32,
         commands: NonZeroU32,
