@@ -65,7 +65,7 @@ pub(crate) struct TokenArgs {
     #[arg(long = "right", value_name = "RIGHT", default_value = "hold", value_parser = right)]
     rights: Vec<Right>,
 
-    /// The name of an object that it may create without an end, such as a fenced lock; may be
+    /// The name of an object that it may create without an expiry, such as a fenced lock; may be
     /// repeated.
     #[arg(long, value_name = "NAME")]
     lasting: Vec<String>,
@@ -119,8 +119,8 @@ fn right(name: &str) -> Result<Right, InvalidOption> {
 /// The source of the keys of scoped tokens. They are never on the command line itself.
 #[derive(clap::Args)]
 pub(crate) struct KeyArgs {
-    /// A file with the keys for scoped tokens, one in each line, of 32 bytes or more. The first
-    /// signs, each is accepted. Or EDGELATCH_SCOPE_KEYS, separated by commas.
+    /// A file with the keys of scoped tokens, one in each line, of 32 bytes or more. The first
+    /// signs; tokens of each are accepted. Or EDGELATCH_SCOPE_KEYS, separated by commas.
     #[arg(long, value_name = "PATH")]
     scope_key_file: Option<PathBuf>,
 }
@@ -184,9 +184,9 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u32).range(1000..))]
     scope_time: u32,
 
-    /// A command that is refused otherwise: FLUSHALL, FLUSHDB, "FUNCTION DELETE", "FUNCTION
-    /// FLUSH", "FUNCTION KILL", "FUNCTION RESTORE", "SCRIPT FLUSH" or "SCRIPT KILL"; may be
-    /// repeated.
+    /// A command to allow that is refused by default: FLUSHALL, FLUSHDB, "FUNCTION DELETE",
+    /// "FUNCTION FLUSH", "FUNCTION KILL", "FUNCTION RESTORE", "SCRIPT FLUSH" or "SCRIPT KILL"; may
+    /// be repeated.
     #[arg(long = "allow-command", value_name = "NAME")]
     allowed: Vec<AllowedCommand>,
 
@@ -235,7 +235,7 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u32).range(1..=600_000))]
     keep_alive: u32,
 
-    /// The most connections of one address (of IPv6: a /64 network) at once. Not applied with
+    /// The most connections of one address (for IPv6: a /64 network) at once. Not applied with
     /// --trusted-proxies.
     #[arg(long, value_name = "NUMBER", default_value = "250",
           value_parser = value_parser!(u32).range(1..))]

@@ -62,7 +62,7 @@ pub struct Config {
     /// limit is that of its client or address.
     pub body_memory: usize,
     /// Requests per second of one client with a scoped token, with bursts of four times this
-    /// number. Default 100. Further ones get the status 429. Tokens with the same prefixes  and the
+    /// number. Default 100. Further ones get the status 429. Tokens with the same prefixes and the
     /// same `sub` are one client; a token without `sub` is a client of its own.
     pub client_requests: NonZeroU32,
     /// Commands per second of one client with a scoped token, with bursts of four times this

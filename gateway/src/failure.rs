@@ -115,7 +115,7 @@ impl IntoResponse for Failure {
         let status = self.status();
         let mut response = json(status, &ErrorBody { error: self.text() });
         if let Self::Exceeded(Exceeded::Client(after) | Exceeded::Gateway(after)) = self {
-            // Whole seconds, and never sooner than there is room.
+            // Whole seconds, rounded up, so that the client does not retry too early.
             let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             response.headers_mut().insert(RETRY_AFTER, seconds.max(1).into());
         }

@@ -1,7 +1,7 @@
 //! Connects the gateway to Redis: one server, the master that Sentinels name, or a cluster.
 //!
-//! This module never sends a command twice. A request whose connection breaks fails. The one
-//! exception is a redirection of a cluster, with which Redis says that it did not run the command.
+//! This module never sends a command twice, except to follow a redirection of a cluster, with which
+//! Redis says that it did not run the command. A request whose connection breaks fails.
 
 mod cluster;
 mod gate;
