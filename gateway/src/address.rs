@@ -1,4 +1,4 @@
-//! The addresses that requests come from.
+//! The client addresses of requests.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -6,14 +6,14 @@ use axum::http::{HeaderMap, HeaderName};
 
 pub(crate) const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The address at the other end of a request's connection: of the client, or of a reverse proxy.
+/// The remote address of a request's connection: that of the client, or of a reverse proxy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
 impl Peer {
-    /// The address of the client behind this many reverse proxies, each of which has appended to
-    /// `X-Forwarded-For` where its request came from. What stands before these entries is the
-    /// client's own text, and is not looked at.
+    /// Returns the address of the client behind `proxies` reverse proxies. Each of them has
+    /// appended to `X-Forwarded-For` the address that its request came from. Earlier entries are
+    /// ignored, since the client can write any.
     pub(crate) fn client(self, headers: &HeaderMap, proxies: usize) -> IpAddr {
         let forwarded = proxies.checked_sub(1).and_then(|behind| {
             let lines = headers.get_all(FORWARDED_FOR).iter().rev();
@@ -24,13 +24,13 @@ impl Peer {
     }
 }
 
-/// Some proxies add the port.
+/// Parses an address. A port behind it, which some proxies add, is ignored.
 fn address(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()))
 }
 
-/// What counts as one address: of IPv6 the network of 64 bits, since a subscriber has all addresses
-/// of it (RFC 6177).
+/// Returns the network that counts as one address: for IPv6 that of 64 bits, since one subscriber
+/// has all addresses in it (RFC 6177).
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(client(&lines[1..2], 0), "127.0.0.1");
         assert_eq!(client(&lines[1..2], 1), "192.0.2.2");
         assert_eq!(client(&lines[1..2], 2), "192.0.2.1");
-        // Fewer entries than proxies, or no address: the connection's own.
+        // With fewer entries than proxies, or text that is no address, it is the connection's own.
         assert_eq!(client(&lines[1..2], 3), "127.0.0.1");
         assert_eq!(client(&["192.0.2.1, unknown"], 1), "127.0.0.1");
         assert_eq!(client(&[], 1), "127.0.0.1");

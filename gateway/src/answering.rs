@@ -1,4 +1,4 @@
-//! Answers that count as long as they are under way.
+//! Keeps a request counted against its limits until its response has been sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use hyper::body::{Frame, SizeHint};
 
 use crate::limits::Admitted;
 
-/// The most bytes of an answer that are handed to the connection at once.
+/// The largest part of a response that the connection gets at once, in bytes.
 const PART_MAX: usize = 16 * 1024;
 
-/// The body of an answer, in parts. hyper takes the next part when its client has read most of the
-/// earlier ones, so a client that does not read has its request under way all the while.
+/// The body of a response, in parts. hyper takes the next part when the client has read most of the
+/// earlier ones, so the request of a client that does not read stays counted.
 pub(crate) struct Answering {
     body: Body,
-    /// What has come of the body and was not taken yet.
+    /// Bytes that the body has produced and hyper has not taken yet.
     rest: Bytes,
     _admitted: Arc<Admitted>,
 }

@@ -17,8 +17,8 @@ use edgelatch_gateway::{
 
 /// Upstash's REST protocol in front of any Redis.
 ///
-/// Prints `listening on http://ADDRESS` when it is ready, and ends on SIGTERM or SIGINT. Logs go to
-/// stderr; EDGELATCH_LOG sets their level.
+/// Prints `listening on http://ADDRESS` when it is ready, and ends on SIGTERM or SIGINT. Logs to
+/// stderr; EDGELATCH_LOG sets the level.
 #[derive(Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -29,62 +29,62 @@ pub(crate) struct Args {
     pub(crate) serve: Serve,
 }
 
-/// What there is to do beside listening.
+/// The commands beside running a gateway.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Prints a scoped token: one that only runs edgelatch's scripts, on names with a prefix.
+    /// Prints a scoped token, which runs only edgelatch's scripts, on names with a prefix.
     Token(TokenArgs),
 }
 
-/// What a scoped token allows.
+/// The claims of a scoped token, and the keys to sign it.
 #[derive(clap::Args)]
 pub(crate) struct TokenArgs {
-    /// How the names of the locks begin that it may be used for, like app:
+    /// The prefix of the names of its locks, like app:
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
 
-    /// How the names of its semaphores begin. No prefix may begin with another one.
+    /// The prefix of the names of its semaphores. No prefix may begin with another one.
     #[arg(long, value_name = "TEXT")]
     semaphore_prefix: Option<String>,
 
-    /// How the names of its permit-expirable semaphores begin.
+    /// The prefix of the names of its permit-expirable semaphores.
     #[arg(long, value_name = "TEXT")]
     permit_prefix: Option<String>,
 
-    /// How the names of its count-down latches begin.
+    /// The prefix of the names of its count-down latches.
     #[arg(long, value_name = "TEXT")]
     latch_prefix: Option<String>,
 
-    /// How the keys begin that it may guard.
+    /// The prefix of its guarded keys.
     #[arg(long, value_name = "TEXT")]
     guard_prefix: Option<String>,
 
-    /// What it may do: hold (acquire, renew, release, wait, inspect), count (count latches down),
-    /// manage (set permits and latches), guard (write to guarded keys), force (end holds of others)
-    /// or majority (red locks); may be repeated.
+    /// A right of the token: hold (acquire, renew, release, wait, inspect), count (count latches
+    /// down), manage (set permits and latches), guard (write to guarded keys), force (end holds of
+    /// other owners) or majority (red locks); may be repeated.
     #[arg(long = "right", value_name = "RIGHT", default_value = "hold", value_parser = right)]
     rights: Vec<Right>,
 
-    /// The name of an object that it may create without an end, such as a fenced lock; may be
+    /// The name of an object that it may create without an expiry, such as a fenced lock; may be
     /// repeated.
     #[arg(long, value_name = "NAME")]
     lasting: Vec<String>,
 
-    /// The longest lease that it may ask for, like 60s; from 100ms to 24h.
+    /// The longest lease that it may request, like 60s; from 100ms to 24h.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     max_lease: Duration,
 
-    /// The clock skew of Redisson's clients that its group locks and permits have to allow for,
-    /// like 1s; up to 60s.
+    /// The clock skew of Redisson's clients that its group locks and permits must tolerate, like
+    /// 1s; up to 60s.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     peer_skew: Duration,
 
-    /// Whose token it is: tokens with the same prefixes and this text are one client, whose limits
-    /// they share.
+    /// The user of the token. Tokens with the same prefixes and the same subject are one client and
+    /// share its limits.
     #[arg(long, value_name = "TEXT")]
     subject: Option<String>,
 
-    /// For how long it is valid from now, like 10m.
+    /// How long it is valid from now, like 10m.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     lives: Duration,
 
@@ -93,7 +93,7 @@ pub(crate) struct TokenArgs {
 }
 
 impl TokenArgs {
-    /// The token, signed.
+    /// Signs the token.
     pub(crate) fn sign(self) -> Result<String, ArgsError> {
         let keys = self.keys.read()?.ok_or(ScopeKeyError::None)?;
         let names = ScopedNames {
@@ -116,17 +116,17 @@ fn right(name: &str) -> Result<Right, InvalidOption> {
     Right::parse(name)
 }
 
-/// Where the keys are that scoped tokens are signed with: never on the command line itself.
+/// The source of the keys of scoped tokens. They are never on the command line itself.
 #[derive(clap::Args)]
 pub(crate) struct KeyArgs {
-    /// A file with the keys for scoped tokens, one in each line, of 32 bytes or more. The first
-    /// signs, each is accepted. Or EDGELATCH_SCOPE_KEYS, separated by commas.
+    /// A file with the keys of scoped tokens, one in each line, of 32 bytes or more. The first
+    /// signs; tokens of each are accepted. Or EDGELATCH_SCOPE_KEYS, separated by commas.
     #[arg(long, value_name = "PATH")]
     scope_key_file: Option<PathBuf>,
 }
 
 impl KeyArgs {
-    /// The keys, if there are any.
+    /// Reads the keys; `None` if neither the file nor the variable is set.
     fn read(&self) -> Result<Option<ScopeKeys>, ArgsError> {
         let mut texts: Vec<String> = Vec::new();
         if let Some(path) = &self.scope_key_file {
@@ -142,27 +142,27 @@ impl KeyArgs {
     }
 }
 
-/// How to listen, and for whom.
+/// The options of a running gateway.
 #[derive(clap::Args)]
 pub(crate) struct Serve {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; with port 0 the system chooses a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8079")]
     listen: SocketAddr,
 
-    /// The Redis to stand in front of: redis://HOST:PORT or unix:PATH; for a cluster
+    /// The Redis behind the gateway: redis://HOST:PORT or unix:PATH; for a cluster
     /// redis+cluster://HOST:PORT,HOST:PORT with some of its nodes; for the master that Sentinels
-    /// watch over redis+sentinel://HOST:PORT,HOST:PORT/MASTER. A login stands in front of the
-    /// hosts, like USER:PASSWORD@; rediss in place of redis takes TLS.
+    /// monitor redis+sentinel://HOST:PORT,HOST:PORT/MASTER. A login goes in front of the hosts,
+    /// like USER:PASSWORD@; rediss in place of redis uses TLS.
     #[arg(long, value_name = "URL", env = "EDGELATCH_REDIS", hide_env_values = true)]
     redis: Option<String>,
 
-    /// Starts a redis-server of its own that keeps nothing; if no token is given, makes one and
-    /// prints it.
+    /// Starts a redis-server of its own that stores nothing on disk; if no token is given, creates
+    /// one and prints it.
     #[arg(long, conflicts_with = "redis")]
     dev: bool,
 
-    /// A token that opens the gateway; may be repeated or hold several, separated by commas.
-    /// Others on this machine can see it in the list of processes.
+    /// A token with full access; may be repeated or contain several, separated by commas. Other
+    /// users of this machine can see it in the list of processes.
     #[arg(
         long = "token",
         value_name = "TOKEN",
@@ -179,18 +179,18 @@ pub(crate) struct Serve {
     #[command(flatten)]
     keys: KeyArgs,
 
-    /// For how long at most a scoped token may still be valid, in milliseconds.
+    /// The longest time that a scoped token may still be valid, in milliseconds.
     #[arg(long, value_name = "MS", default_value = "86400000",
           value_parser = value_parser!(u32).range(1000..))]
     scope_time: u32,
 
-    /// A command that is refused otherwise: FLUSHALL, FLUSHDB, "FUNCTION DELETE", "FUNCTION
-    /// FLUSH", "FUNCTION KILL", "FUNCTION RESTORE", "SCRIPT FLUSH" or "SCRIPT KILL"; may be
-    /// repeated.
+    /// A command to allow that is refused by default: FLUSHALL, FLUSHDB, "FUNCTION DELETE",
+    /// "FUNCTION FLUSH", "FUNCTION KILL", "FUNCTION RESTORE", "SCRIPT FLUSH" or "SCRIPT KILL"; may
+    /// be repeated.
     #[arg(long = "allow-command", value_name = "NAME")]
     allowed: Vec<AllowedCommand>,
 
-    /// A web origin whose pages may call, like https://example.org; may be repeated.
+    /// A web origin whose pages may send requests, like https://example.org; may be repeated.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     origins: Vec<Origin>,
 
@@ -214,14 +214,13 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u32).range(1..))]
     connection_limit: u32,
 
-    /// How long a connection may be idle between an answer and the end of the next head, in
-    /// milliseconds.
+    /// How long a connection may take from a response to the end of the next head, in milliseconds.
     #[arg(long, value_name = "MS", default_value = "60000",
           value_parser = value_parser!(u32).range(1..=600_000))]
     idle_time: u32,
 
-    /// How long the head of a request may take, in milliseconds; for the first request of a
-    /// connection, from the connection's begin.
+    /// How long the head of a request may take from its first byte, in milliseconds; for the first
+    /// request, from the start of the connection.
     #[arg(long, value_name = "MS", default_value = "10000",
           value_parser = value_parser!(u32).range(1..=600_000))]
     head_time: u32,
@@ -231,40 +230,41 @@ pub(crate) struct Serve {
           value_parser = value_parser!(u32).range(1..=600_000))]
     request_time: u32,
 
-    /// How often an idle stream says that it lives, in milliseconds.
+    /// The interval of the comments that keep an idle stream open, in milliseconds.
     #[arg(long, value_name = "MS", default_value = "15000",
           value_parser = value_parser!(u32).range(1..=600_000))]
     keep_alive: u32,
 
-    /// The most connections of one address (of IPv6: a /64 network) at once. Not applied with
+    /// The most connections of one address (for IPv6: a /64 network) at once. Not applied with
     /// --trusted-proxies.
     #[arg(long, value_name = "NUMBER", default_value = "1000",
           value_parser = value_parser!(u32).range(1..))]
     address_connections: u32,
 
-    /// As much as this many clients with scoped tokens may take, all of one address may together.
+    /// The limits of an address, as a multiple of the limits of a client: all clients with scoped
+    /// tokens at one address share them.
     #[arg(long, value_name = "NUMBER", default_value = "8")]
     address_clients: NonZeroU32,
 
-    /// The most bytes of request bodies in memory at once; one client with a scoped token has a
+    /// The most bytes of request bodies in memory at once; one client with a scoped token may use a
     /// sixteenth of it.
     #[arg(long, value_name = "BYTES", default_value = "67108864",
           value_parser = value_parser!(u32).range(1..))]
     body_memory: u32,
 
-    /// Requests per second of one client with a scoped token, with bursts of four times as many.
-    /// Tokens with the same prefixes and the same `sub` are one client; one without `sub` is a
-    /// client of its own.
+    /// Requests per second of one client with a scoped token, with bursts of four times this
+    /// number. Tokens with the same prefixes and the same `sub` are one client; a token without
+    /// `sub` is a client of its own.
     #[arg(long, value_name = "NUMBER", default_value = "100")]
     client_requests: NonZeroU32,
 
-    /// Commands per second of one client with a scoped token, with bursts of four times as many or
-    /// one request. Each 4 KiB of a body, each 64 words of a command, and each name beyond its
-    /// first count as one more.
+    /// Commands per second of one client with a scoped token, with bursts of four times this
+    /// number, or of one request if that is more. Each 4 KiB of a body, each 64 words of a command,
+    /// and each name of a command beyond its first count as one more.
     #[arg(long, value_name = "NUMBER", default_value = "1000")]
     client_commands: NonZeroU32,
 
-    /// The most requests of one client with a scoped token under way at once.
+    /// The most requests of one client with a scoped token in flight at once.
     #[arg(long, value_name = "NUMBER", default_value = "32",
           value_parser = value_parser!(u32).range(1..))]
     client_concurrency: u32,
@@ -279,29 +279,29 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "NUMBER", default_value = "32")]
     client_streams: u32,
 
-    /// How many streams may be open at once.
+    /// The most streams of all clients at once.
     #[arg(long, value_name = "NUMBER", default_value = "1000")]
     stream_limit: u32,
 
     /// The most requests with a WAIT at once, each on a connection of its own; one client with a
-    /// scoped token has a sixteenth of them.
+    /// scoped token may have a sixteenth of them.
     #[arg(long, value_name = "NUMBER", default_value = "64")]
     wait_limit: u32,
 
-    /// How many reverse proxies stand in front, each of which appends its client's address to
-    /// X-Forwarded-For. Clients must not reach the gateway past them.
+    /// The number of reverse proxies in front of the gateway. Each must append its client's address
+    /// to X-Forwarded-For, and clients must not be able to bypass them.
     #[arg(long, value_name = "NUMBER", default_value = "0",
           value_parser = value_parser!(u8).range(..=16))]
     trusted_proxies: u8,
 
-    /// How many connections to Redis the commands share.
+    /// The number of connections to Redis that the commands share.
     #[arg(long, value_name = "NUMBER", default_value = "1",
           value_parser = value_parser!(u16).range(1..=64))]
     connections: u16,
 }
 
 impl Serve {
-    /// The configuration, and the token if one had to be made.
+    /// Returns the configuration, and the text of the token that `--dev` has created, if any.
     pub(crate) fn into_config(self) -> Result<(Config, Option<String>), ArgsError> {
         let mut tokens = self.tokens;
         if let Some(path) = &self.token_file {
@@ -351,7 +351,7 @@ impl Serve {
     }
 }
 
-/// What is wrong with the command line beyond its grammar. Never holds a token or a URL.
+/// An error of the command line that its grammar does not find. Never contains a token or a URL.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArgsError {
     #[error("a Redis is needed: --redis URL, or --dev for one of its own")]

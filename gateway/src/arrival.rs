@@ -1,4 +1,4 @@
-//! What a request brings: its body, and how it is to be answered.
+//! Reads the body of a request, and the format that it requests for its response.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::limits::{Admitted, Room};
 use crate::reply::Format;
 use crate::routes::Context;
 
-/// A body that is too large is read on up to this many times its limit.
+/// How much of a body that is too large is still read, as a multiple of the limit.
 const DISCARD_TIMES: usize = 4;
 
-/// A request whose body is there.
+/// A request whose body has been read.
 pub(crate) struct Arrived {
     pub(crate) body: Vec<u8>,
-    /// The memory that the body takes, counted while the request is under way.
+    /// The memory of the body, reserved until the response is ready.
     _room: Option<Room>,
-    /// When the answer is due.
+    /// When the request times out.
     pub(crate) deadline: Instant,
     pub(crate) format: Format,
 }
@@ -38,9 +38,9 @@ impl Arrived {
         let deadline = Instant::now() + shared.request_time;
         let format = Format::requested(request.headers())?;
         let limit = shared.limits.body_max(admitted);
-        // What announces itself as too large need not be read to be refused.
+        // A body with too large a `Content-Length` is refused before it is read.
         let announced = usize::try_from(request.body().size_hint().lower()).unwrap_or(usize::MAX);
-        // A client that asks first sends nothing once it is told.
+        // A client with `Expect: 100-continue` sends no body after a refusal.
         let asks = request.headers().contains_key(EXPECT);
         let mut parts = request.into_body().into_data_stream();
         let read = if announced > limit {
@@ -50,7 +50,7 @@ impl Arrived {
             timeout_at(deadline, reading).await.map_err(|_| Failure::SlowBody)?
         };
         if matches!(read, Err(Failure::TooLarge)) && !asks {
-            // It counts as a request of its client for as long as it is read.
+            // The request counts against its client's limits while the rest of its body is read.
             let admitted = Arc::clone(admitted);
             drop(tokio::spawn(async move {
                 let discarding = discard(parts, limit.saturating_mul(DISCARD_TIMES));
@@ -68,8 +68,7 @@ impl Arrived {
     }
 }
 
-/// Reads a body, and makes room for each part of it as it comes: what was only announced takes no
-/// memory.
+/// Reads a body, and reserves memory for each part as it arrives, not for the announced length.
 async fn read_body(
     shared: &Context,
     admitted: &Admitted,
@@ -89,8 +88,8 @@ async fn read_body(
     Ok((whole, room))
 }
 
-/// Reads what a client still sends that has been refused: if the connection were closed on it, it
-/// would not read why.
+/// Reads and drops up to `max` bytes of a refused body. If the connection were closed while the
+/// client sends, it could not read the reason.
 async fn discard(mut parts: BodyDataStream, max: usize) {
     let mut left = max;
     while let Some(Ok(part)) = parts.next().await {

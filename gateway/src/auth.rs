@@ -1,4 +1,4 @@
-//! Who may pass.
+//! Authenticates requests, and counts them against their limits.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Once};
@@ -22,25 +22,25 @@ use crate::path;
 use crate::routes::{Context, Shared};
 use crate::scoped::{Rejection, Scope};
 
-/// What a request may do.
+/// The access that a request's token gives.
 #[derive(Clone, Debug)]
 pub(crate) enum Access {
-    /// Whatever the gateway lets anybody do.
+    /// Every command that the gateway allows.
     Full,
-    /// What its scoped token allows.
+    /// The calls that the scoped token allows.
     Scoped(Arc<Scope>),
 }
 
-/// Stands before every route that reaches Redis, and before its body is read. Those behind it find
-/// an [`Access`] in the request, and an [`Admitted`] that counts it.
+/// Middleware in front of every route that reaches Redis. Runs before the body is read. Inserts
+/// into the request its [`Access`] and the [`Admitted`] that counts it.
 pub(crate) async fn guard(
     State(shared): State<Shared>,
     Extension(peer): Extension<Peer>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    // A preflight carries no token and runs nothing. It gets here only if no origin is allowed;
-    // without the headers of CORS in the answer the browser stops by itself.
+    // A preflight has no token and runs nothing. It arrives here only if no origin is allowed.
+    // Without CORS headers in the response the browser does not send the request itself.
     if request.method() == Method::OPTIONS {
         return StatusCode::NO_CONTENT.into_response();
     }
@@ -51,15 +51,15 @@ pub(crate) async fn guard(
     request.extensions_mut().insert(access);
     request.extensions_mut().insert(Arc::clone(&admitted));
     let response = next.run(request).await;
-    // A stream has limits of its own.
+    // A stream has no known length, and limits of its own.
     match response.body().size_hint().exact() {
         Some(_) => response.map(|body| Body::new(Answering::new(body, admitted))),
         None => response,
     }
 }
 
-/// Stands before all routes, and before the layer that answers preflights: they have the rate of
-/// requests without a token.
+/// Middleware in front of all routes, and of the layer that responds to preflights. Counts
+/// preflights as requests without a token.
 pub(crate) async fn count_preflights(
     State(shared): State<Shared>,
     Extension(peer): Extension<Peer>,
@@ -72,8 +72,8 @@ pub(crate) async fn count_preflights(
     Ok(next.run(request).await)
 }
 
-/// Looks at the token of a request, and counts the request: for its client, or as one without a
-/// token for its address.
+/// Checks the token of a request, and counts the request: for its client, or without a valid token
+/// for its address.
 fn admit(
     shared: &Context,
     peer: Peer,
@@ -91,12 +91,12 @@ fn admit(
     Ok((access, Arc::new(admitted)))
 }
 
-/// The address that limits are counted for.
+/// Returns the address, or the network, whose limits apply.
 fn address(shared: &Context, peer: Peer, headers: &HeaderMap) -> IpAddr {
     network(peer.client(headers, shared.trusted_proxies))
 }
 
-/// Whose limits apply: nobody's to a full token.
+/// Returns the client and address whose limits apply; `None` for a full token.
 fn source(shared: &Context, access: &Access, peer: Peer, headers: &HeaderMap) -> Option<Source> {
     let Access::Scoped(scope) = access else { return None };
     if shared.trusted_proxies == 0 && headers.contains_key(FORWARDED_FOR) {
@@ -106,8 +106,8 @@ fn source(shared: &Context, access: &Access, peer: Peer, headers: &HeaderMap) ->
     Some(Source { client: scope.client().clone(), address })
 }
 
-/// Behind a reverse proxy that the gateway does not know of, all clients share the limits of one
-/// address.
+/// Logs a warning once that the gateway may be behind a reverse proxy that it is not configured
+/// for. All clients then share the limits of one address.
 fn warn_of_a_proxy() {
     static WARNED: Once = Once::new();
     WARNED.call_once(|| {
@@ -122,8 +122,8 @@ fn access(shared: &Context, headers: &HeaderMap, uri: &Uri) -> Result<Access, Fa
         && let Some(token) = path::token(uri)
     {
         cors::refuse_foreign(headers, &shared.origins)?;
-        // Scoped tokens are for pages, which can send a header; an address is kept in too many
-        // places.
+        // Only full tokens are accepted here: scoped tokens are for pages, which can send a header,
+        // and addresses are stored in histories and logs.
         let is_known = shared.tokens.admit(&token);
         return is_known.then_some(Access::Full).ok_or(Failure::Unauthorized(Rejection::Unknown));
     }

@@ -1,8 +1,9 @@
-//! What time it is.
+//! The wall clock.
 
 use std::time::SystemTime;
 
-/// The only place that asks: whatever decides by the time is handed it.
+/// Returns the present time. Called only at the edges; functions that decide by the time get it as
+/// an argument.
 #[expect(clippy::disallowed_methods, reason = "the ends of tokens are told by this clock")]
 pub(crate) fn now() -> SystemTime {
     SystemTime::now()

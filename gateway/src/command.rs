@@ -1,4 +1,4 @@
-//! The words of a command, and how JSON writes them.
+//! Parses commands from JSON, and holds their words.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,13 +8,13 @@ use serde::Deserializer as _;
 use serde::de::{SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What a word is: text in a JSON body, any bytes in an address.
+/// The type of a word: text in a JSON body, any bytes in an address.
 pub(crate) trait Word: AsRef<[u8]> + fmt::Debug + ToOwned<Owned: fmt::Debug> {}
 
 impl Word for str {}
 impl Word for [u8] {}
 
-/// The words of one command, its name first. Never empty.
+/// The words of one command, its name first. Neither the list nor the name is empty.
 #[derive(Debug)]
 pub(crate) struct Words<'a, T: Word + ?Sized = str>(Vec<Cow<'a, T>>);
 
@@ -46,10 +46,11 @@ pub(crate) fn bytes<T: Word + ?Sized>(word: &T) -> &[u8] {
 }
 
 impl<'a> Words<'a> {
-    /// Reads `["SET", "key", 1]`; `None` if it has more than `max` words, which are then not kept.
+    /// Parses a command such as `["SET", "key", 1]`. Returns `None`, and stores no more than `max`
+    /// words, if it has more.
     ///
-    /// A number is passed on letter by letter, so that one of 64 bits or more stays exact;
-    /// `true`, `false` and `null` become these words, as the official SDK expects.
+    /// A number keeps its spelling, so that one of 64 bits or more stays exact. `true`, `false` and
+    /// `null` become these words, as the official SDK expects.
     pub(crate) fn parse(command: &'a str, max: usize) -> Result<Option<Self>, Malformed> {
         let (mut words, mut number, mut problem) = (Vec::new(), 0, None);
         let keep = |value| {
@@ -69,8 +70,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Splits `[["SET", "key", 1], ["GET", "key"]]` into its commands, which are not read yet; `None`
-/// if they are more than `max`.
+/// Splits an array such as `[["SET", "key", 1], ["GET", "key"]]` into its commands, which it does
+/// not parse. Returns `None` if there are more than `max`.
 pub(crate) fn split(commands: &str, max: usize) -> Result<Option<Vec<&RawValue>>, Malformed> {
     let (mut kept, mut number) = (Vec::new(), 0);
     let keep = |command| {
@@ -83,8 +84,8 @@ pub(crate) fn split(commands: &str, max: usize) -> Result<Option<Vec<&RawValue>>
     Ok((number <= max).then_some(kept))
 }
 
-/// Reads an array to its end, and nothing but an array. What it holds takes memory only where
-/// `on_element` keeps it.
+/// Calls `on_element` with each element of an array, and checks that nothing follows the array.
+/// Stores no element itself.
 fn each<'a>(array: &'a str, on_element: impl FnMut(&'a RawValue)) -> serde_json::Result<()> {
     let mut reader = serde_json::Deserializer::from_str(array);
     reader.deserialize_seq(Each(on_element))?;
@@ -112,7 +113,7 @@ impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for Each<F> {
 fn word(value: &RawValue) -> Result<Cow<'_, str>, Malformed> {
     let text = value.get();
     match text.as_bytes().first() {
-        // Borrowed if the string has no escape in it, which is nearly always.
+        // A string without an escape, which most are, is borrowed.
         Some(b'"') if !text.contains('\\') => Ok(Cow::Borrowed(text.trim_matches('"'))),
         Some(b'"') => {
             serde_json::from_str::<String>(text).map(Cow::Owned).map_err(|_| Malformed::Argument)
@@ -122,18 +123,18 @@ fn word(value: &RawValue) -> Result<Cow<'_, str>, Malformed> {
     }
 }
 
-/// What is wrong with a body. The body itself is not part of it.
+/// The reason why a body is refused. Contains nothing of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// An argument is an array, an object or half a surrogate pair.
+    /// An argument is an array, an object, or text with half a surrogate pair.
     Argument,
-    /// Not an array where a command should be.
+    /// A command is not an array.
     Array,
-    /// Not an array where commands should be.
+    /// The list of commands is not an array.
     ArrayOfArrays,
-    /// Not UTF-8, which JSON is.
+    /// The body is not UTF-8.
     Encoding,
-    /// A command without a name.
+    /// A command has no name.
     NoName,
 }
 
@@ -199,7 +200,7 @@ mod tests {
             ("[\"SET\",{\"a\":1}]", Malformed::Argument),
             ("[\"SET\",\"\\ud800\"]", Malformed::Argument),
         ] {
-            // Also where its words are not kept.
+            // With `max` 1 some words are not stored.
             for max in [usize::MAX, 1] {
                 assert_eq!(Words::parse(json, max).unwrap_err(), problem, "{json}");
             }

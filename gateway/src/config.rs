@@ -1,4 +1,4 @@
-//! What a gateway is told when it starts.
+//! The configuration of a gateway.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,91 +12,100 @@ use crate::policy::AllowedCommand;
 use crate::scoped::ScopeKeys;
 use crate::tokens::Tokens;
 
-/// Everything a gateway needs to know. [`Config::new`] fills in the defaults.
+/// The configuration of a gateway. [`Config::new`] sets the defaults.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where to listen; port 0 asks the system for a free one. Default `127.0.0.1:0`.
+    /// The address to listen on. With port 0 the system chooses a free port. Default `127.0.0.1:0`.
     pub listen: SocketAddr,
     /// The Redis behind the gateway.
     pub redis: RedisSource,
-    /// The tokens that open it.
+    /// The tokens that give full access.
     pub tokens: Tokens,
     /// The web origins whose pages may call the gateway. None by default.
     pub origins: Vec<Origin>,
-    /// The largest request body, in bytes. Default 10 MiB, as Upstash allows; a larger one is
-    /// answered 413.
+    /// The largest request body, in bytes. Default 10 MiB, as Upstash allows. A larger one gets the
+    /// status 413.
     pub body_limit: usize,
     /// The largest request body of a client with a scoped token, in bytes. Default 1 MiB, and never
-    /// more than [`body_limit`](Self::body_limit); a larger one is answered 413.
+    /// more than [`body_limit`](Self::body_limit). A larger one gets the status 413.
     pub client_body_limit: usize,
-    /// The most commands in one pipeline or transaction. Default 1000; more are answered 413.
+    /// The most commands in one pipeline or transaction. Default 1000. A longer one gets the status
+    /// 413.
     pub pipeline_limit: usize,
-    /// The most connections of clients at once. Default 4000; one more is closed with 503.
+    /// The most connections of clients at once. Default 4000. Further ones get the status 503 and
+    /// are closed.
     pub connection_limit: usize,
-    /// How long a connection may be idle between an answer and the end of the next head. Default 60
-    /// s; then it is closed. Behind a proxy that keeps connections, longer than it keeps them.
+    /// How long a connection may take from a response to the end of the next head before it is
+    /// closed. Default 60 s. Behind a reverse proxy, set it to more than the time that the proxy
+    /// keeps idle connections.
     pub idle_time: Duration,
-    /// How long the head of a request may take, from its first byte to its last; for the first
-    /// request of a connection, from the connection's begin. Default 10 s; then the connection is
-    /// closed.
+    /// How long the head of a request may take from its first byte to its last before the
+    /// connection is closed; for the first request, from the start of the connection. Default 10 s.
     pub head_time: Duration,
-    /// How long a request may take from its headers to its answer. Default 10 s; also the most
-    /// that a `WAIT` may ask for.
+    /// How long a request may take from its headers to its response. Default 10 s. It is also the
+    /// longest time limit of a `WAIT`.
     pub request_time: Duration,
-    /// How often an idle stream says that it lives. Default 15 s: proxies and clients give a
-    /// silent stream up after 30 s or more.
+    /// The interval of the comments that keep an idle stream open. Default 15 s, since proxies and
+    /// clients close a silent stream after 30 s or more.
     pub keep_alive: Duration,
-    /// The most connections of one address (of IPv6: a network of 64 bits) at once. Default 1000;
-    /// one more is closed with 503. Not applied behind [`trusted_proxies`](Self::trusted_proxies).
+    /// The most connections of one address (for IPv6: a network of 64 bits) at once. Default 1000.
+    /// Further ones get the status 503 and are closed. Not applied with
+    /// [`trusted_proxies`](Self::trusted_proxies).
     pub address_connections: usize,
-    /// As much as this many clients with scoped tokens may take, all of one address may together.
-    /// Default 8. It applies to each `client_…` limit; of [`body_memory`](Self::body_memory) and
-    /// [`wait_limit`](Self::wait_limit) an address has half at most.
+    /// The limits of an address, as a multiple of each `client_…` limit: all clients with scoped
+    /// tokens at one address share them. Default 8. Of [`body_memory`](Self::body_memory) and
+    /// [`wait_limit`](Self::wait_limit) an address may use half at most.
     pub address_clients: NonZeroU32,
-    /// The most bytes of request bodies in memory at once. Default 64 MiB; one client with a scoped
-    /// token has a sixteenth of it. More are answered 503, or 429 if it is the client's own limit.
+    /// The most bytes of request bodies in memory at once. Default 64 MiB. One client with a scoped
+    /// token may use a sixteenth of it. Beyond it a request gets the status 503, or 429 if the
+    /// limit is that of its client or address.
     pub body_memory: usize,
-    /// Requests per second of one client with a scoped token, with bursts of four times as many.
-    /// Default 100; one more is answered
-    /// 429. Tokens with the same prefixes and the same `sub` are one client; one without `sub` is a client of its own.
+    /// Requests per second of one client with a scoped token, with bursts of four times this
+    /// number. Default 100. Further ones get the status 429. Tokens with the same prefixes and the
+    /// same `sub` are one client; a token without `sub` is a client of its own.
     pub client_requests: NonZeroU32,
-    /// Commands per second of one client with a scoped token, with bursts of four times as many or
-    /// one request. Each 4 KiB of a body, each 64 words of a command, and each name beyond its
-    /// first count as one more. Default 1000; more are answered 429.
+    /// Commands per second of one client with a scoped token, with bursts of four times this
+    /// number, or of one request if that is more. Each 4 KiB of a body, each 64 words of a command,
+    /// and each name of a command beyond its first count as one more. Default 1000. Further ones
+    /// get the status 429.
     pub client_commands: NonZeroU32,
-    /// The most requests of one client with a scoped token under way at once. Default 32; one more
-    /// is answered 429.
+    /// The most requests of one client with a scoped token in flight at once. Default 32. Further
+    /// ones get the status 429.
     pub client_concurrency: usize,
     /// The most names of locks and other objects that one client with a scoped token may use in a
-    /// day, since each that was locked leaves a fencing token in Redis for as long. Default 10,000;
-    /// a call about another one is answered 429.
+    /// day, since each locked name leaves a fencing token in Redis for a day. Default 10,000. A
+    /// call with a further name gets the status 429.
     pub client_names: usize,
-    /// The most streams of one client with a scoped token at once. Default 32; one more is answered 429.
+    /// The most streams of one client with a scoped token at once. Default 32. Further ones get the
+    /// status 429.
     pub client_streams: usize,
-    /// How many streams may be open at once; each costs Redis a connection. Default 1000.
+    /// The most streams of all clients at once. Each costs Redis a connection. Default 1000.
     pub stream_limit: usize,
-    /// The most requests with a `WAIT` at once; each costs Redis a connection (on a cluster one per
-    /// node). Default 64; one client with a scoped token has a sixteenth of them. One more is
-    /// answered 503, or 429 if it is the client's own limit.
+    /// The most requests with a `WAIT` at once. Each costs Redis a connection, and on a cluster one
+    /// per node. Default 64. One client with a scoped token may have a sixteenth of them. Further
+    /// ones get the status 503, or 429 if the limit is that of their client or address.
     pub wait_limit: usize,
-    /// How many reverse proxies stand in front of the gateway, each of which appends its client's
-    /// address to `X-Forwarded-For`. Default 0: a client's address is that of its connection.
-    /// Otherwise clients must not reach the gateway past these proxies.
+    /// The number of reverse proxies in front of the gateway. Each must append its client's address
+    /// to `X-Forwarded-For`, and clients must not be able to bypass them. Default 0: a client's
+    /// address is that of its connection.
     pub trusted_proxies: usize,
-    /// Commands that delete everybody's data or stop what others run: none are allowed by default.
+    /// The allowed ones of the commands that delete the data of all clients, or stop what other
+    /// clients run. None by default.
     pub allowed: Vec<AllowedCommand>,
-    /// The keys that scoped tokens are signed with. Default none: there are no such tokens then.
+    /// The keys that sign scoped tokens. `None` by default: the gateway then accepts no scoped
+    /// token.
     pub scope_keys: Option<ScopeKeys>,
-    /// For how long at most a scoped token may still be valid. Default 24 h.
+    /// The longest time that a scoped token may still be valid. Default 24 h.
     pub scope_time: Duration,
-    /// How many connections to Redis the commands share. Default 1; more help only when replies
-    /// are large, because one connection carries the commands of many requests at once.
+    /// The number of connections to Redis that the commands share, on a cluster to each node.
+    /// Default 1. More help only when replies are large, because one connection carries the
+    /// commands of many requests at once.
     pub connections: usize,
 }
 
 impl Config {
-    /// The defaults, for this Redis and these tokens.
+    /// Creates a configuration with the defaults.
     #[must_use]
     pub fn new(redis: RedisSource, tokens: Tokens) -> Self {
         Self {
@@ -131,27 +140,27 @@ impl Config {
     }
 }
 
-/// Which Redis stands behind the gateway.
+/// The Redis behind the gateway.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum RedisSource {
-    /// A `redis-server` of the gateway's own, on a private socket, ended with the gateway. It
-    /// keeps nothing: for demos and tests.
+    /// A `redis-server` that the gateway starts on a private socket and ends with itself. It stores
+    /// nothing on disk: for demos and tests.
     Private,
-    /// One that runs already:
+    /// The URL of a running Redis:
     ///
     /// - `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `unix:PATH`;
-    /// - `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: some nodes of a cluster, which
-    ///   know the others;
+    /// - `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: some nodes of a cluster, which name
+    ///   the other ones;
     /// - `redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER/DATABASE`: the Sentinels, and
-    ///   what they call the master. The login is that of the master; the Sentinels' own is
-    ///   written behind it, `?sentinel-user=USER&sentinel-password=PASSWORD`.
+    ///   their name for the master. The login is that of the master; that of the Sentinels follows,
+    ///   `?sentinel-user=USER&sentinel-password=PASSWORD`.
     ///
-    /// With the feature `tls`, `rediss` in place of `redis` takes TLS to all of them.
+    /// With the feature `tls`, `rediss` in place of `redis` uses TLS for all of them.
     Url(String),
 }
 
-/// Leaves the URL out: it may hold a password.
+/// Omits the URL, since it may contain a password.
 impl fmt::Debug for RedisSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -161,7 +170,7 @@ impl fmt::Debug for RedisSource {
     }
 }
 
-/// A web origin, as a browser writes it into the header of that name.
+/// A web origin, as a browser sends it in the header `Origin`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(HeaderValue);
 
@@ -175,7 +184,7 @@ impl FromStr for Origin {
     type Err = OriginError;
 
     fn from_str(text: &str) -> Result<Self, OriginError> {
-        // A browser compares byte by byte, so whatever it would never send is a mistake here.
+        // Origins are compared byte by byte, so a text that no browser sends is a mistake.
         let lower = text.to_ascii_lowercase();
         let parts = Uri::from_str(text).map_err(|_| OriginError)?.into_parts();
         let (Some(scheme), Some(authority)) = (parts.scheme, parts.authority) else {
@@ -192,7 +201,7 @@ impl FromStr for Origin {
     }
 }
 
-/// The text is not a web origin.
+/// The error for a text that is not a web origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an origin is written like https://example.org: small letters, no path; `*` is not possible"

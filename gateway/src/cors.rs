@@ -1,4 +1,4 @@
-//! Which web pages may call, and which may not.
+//! Decides which web pages may send requests.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::sync_token::SYNC_TOKEN;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The layer for an allow-list, or none: without an origin no header of CORS is ever sent.
+/// Returns the CORS layer for the allowed origins. Without an origin there is none, and no response
+/// has a CORS header.
 pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
     if origins.is_empty() {
         return None;
@@ -34,18 +35,18 @@ pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
             HeaderName::from_static("upstash-telemetry-sdk"),
         ])
         .expose_headers([SYNC_TOKEN, RETRY_AFTER])
-        // Without it a browser asks before every single command.
+        // Without it a browser sends a preflight before every command.
         .max_age(Duration::from_secs(600));
     Some(layer)
 }
 
-/// Refuses what a browser sends for a page on an origin that is not allowed.
+/// Refuses a request that a browser sends for a page on an origin that is not allowed.
 ///
-/// A browser sends `GET` of an image, and `POST` of text, without a preflight. It asks before it
-/// sends the header `Authorization`, so only requests that have a use without this header need this
-/// check: those with their command or their token in the address. A page cannot change
-/// `Sec-Fetch-Site` or `Origin`; browsers that send neither are older than 2023, and other clients
-/// are no pages.
+/// A browser sends a `GET` for an image, and a `POST` of text, without a preflight. It sends one
+/// before a request with the header `Authorization`. So only requests that can work without this
+/// header need this check: those with a command or a token in the address. A page cannot change
+/// `Sec-Fetch-Site` or `Origin`. Browsers that send neither are older than 2023, and other clients
+/// without them are no browsers.
 pub(crate) fn refuse_foreign(headers: &HeaderMap, allowed: &[Origin]) -> Result<(), Failure> {
     let site = headers.get(SEC_FETCH_SITE).map(|site| site.as_bytes());
     if matches!(site, Some(b"same-origin" | b"none")) {
@@ -73,7 +74,8 @@ mod tests {
             let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
             refuse_foreign(&headers.collect(), &allowed).is_ok()
         };
-        // curl, an address that was typed, a page of the gateway's own origin, an allowed page.
+        // Allowed are curl, an address that a user typed, a page of the gateway's own origin, and a
+        // page of an allowed origin.
         assert!(passes("", "") && passes("none", ""));
         assert!(passes("same-origin", "") && passes("same-origin", "https://gateway.example"));
         assert!(passes("cross-site", "https://app.example") && passes("", "https://app.example"));

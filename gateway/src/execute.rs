@@ -1,4 +1,4 @@
-//! Commands, pipelines and transactions.
+//! Handles commands, pipelines and transactions.
 
 use std::slice;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ use crate::scoped::Breach;
 use crate::sync_token::{SYNC_TOKEN, sync_token};
 use crate::turns::Turns;
 
-/// After how many commands of a pipeline other requests get a turn on this thread.
+/// The number of commands of a pipeline to parse before other tasks of this thread run.
 const YIELD_EVERY: usize = 64;
-/// Far more words than any call of the library has. A scoped token's longer command is refused, and
-/// its words are not kept.
+/// The most words of a command with a scoped token, far more than any call of the library has. A
+/// longer command is refused, and its words are not stored.
 const SCOPED_WORDS_MAX: usize = 4096;
 
-/// `POST /`: one command, `{"result": …}` or `{"error": …}`.
+/// Handles `POST /`: runs one command, and responds with `{"result": …}` or `{"error": …}`.
 pub(crate) async fn command(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
@@ -54,9 +54,11 @@ pub(crate) async fn command(
     run(&shared, &access, &admitted, &words, &arrived).await
 }
 
-/// `/set/key/value`: one command in the address, answered as by [`command`].
+/// Handles paths such as `/set/key/value`: runs one command in the address, and responds as
+/// [`command`] does.
 ///
-/// An answer to `GET` could be kept by a browser or a proxy, so each forbids that.
+/// Each response has `Cache-Control: no-store`, since a browser or a proxy could store one to
+/// `GET`.
 pub(crate) async fn path_command(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
@@ -75,8 +77,8 @@ async fn run_path(
     admitted: &Arc<Admitted>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    // Scoped tokens are for pages, which have no use for it: there is nothing to refuse call by
-    // call.
+    // Pages with scoped tokens use the library, which sends no command to this gateway in the
+    // address.
     if matches!(access, Access::Scoped(_)) {
         return Err(Failure::Forbidden(Breach::Path));
     }
@@ -92,7 +94,7 @@ async fn run_path(
     run(shared, access, admitted, &words, &arrived).await
 }
 
-/// Sends a command that its token allows, unless the gateway refuses it to everybody.
+/// Runs a command that its token allows, unless the gateway refuses it with every token.
 async fn run<T: Word + ?Sized>(
     shared: &Context,
     access: &Access,
@@ -111,7 +113,7 @@ async fn run<T: Word + ?Sized>(
     write(status, arrived.format, slice::from_ref(&answer), &answer)
 }
 
-/// Writes what Redis replied: in RESP2 one answer behind the other, or in JSON.
+/// Encodes the replies of Redis: in RESP2 one behind the other, or in JSON.
 fn write(
     status: StatusCode,
     format: Format,
@@ -134,7 +136,7 @@ fn write(
     Ok(response)
 }
 
-/// `POST /pipeline`: many commands in one request, each answered for itself.
+/// Handles `POST /pipeline`: runs many commands, each with its own result or error.
 pub(crate) async fn pipeline(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
@@ -147,7 +149,7 @@ pub(crate) async fn pipeline(
     let commands = split(arrived.text()?, shared.pipeline_limit)?.ok_or(Failure::TooMany)?;
     shared.limits.commands(&admitted, commands.len())?;
     let mut steps: Vec<Step> = Vec::with_capacity(commands.len());
-    // A refused command keeps its place among the answers and is left out of what is sent.
+    // A refused command is not sent, and has its error at its place in the response.
     let mut refusals: Vec<Option<String>> = Vec::with_capacity(commands.len());
     let mut names = Vec::new();
     for (number, command) in commands.into_iter().enumerate() {
@@ -185,7 +187,8 @@ pub(crate) async fn pipeline(
     write(StatusCode::OK, arrived.format, &answers, &answers)
 }
 
-/// `POST /multi-exec`: all commands or none, and nobody else's in between.
+/// Handles `POST /multi-exec`: runs all commands or none, and no other client's command between
+/// them.
 ///
 /// The whole transaction goes out as one write on one connection, from `MULTI` to `EXEC`.
 pub(crate) async fn multi_exec(
@@ -194,7 +197,7 @@ pub(crate) async fn multi_exec(
     Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    // The library sends none, and what comes between is nobody's business then.
+    // The library never sends a transaction, so scoped tokens allow none.
     if matches!(access, Access::Scoped(_)) {
         return Err(Failure::Forbidden(Breach::Path));
     }
@@ -203,7 +206,7 @@ pub(crate) async fn multi_exec(
     let mut queue = Vec::with_capacity(commands.len());
     for command in commands {
         let Some(words) = Words::parse(command.get(), usize::MAX)? else { continue };
-        // Inside a transaction a wait does not wait, so the lane makes no difference.
+        // Inside a transaction `WAIT` does not wait, so the lane does not matter.
         shared.policy.lane(words.as_slice()).map_err(|refusal| Failure::Refused(refusal.text()))?;
         queue.push(words.to_command());
     }
@@ -215,7 +218,7 @@ pub(crate) async fn multi_exec(
         .map_err(|_| Failure::TimedOut)??;
     match reply {
         Value::Array(replies) => {
-            // Upstash answers a transaction in JSON whatever the client asks for.
+            // Upstash responds to a transaction in JSON, whatever format the client requests.
             let format = match arrived.format {
                 Format::Resp2 => Format::Text,
                 format => format,
@@ -229,7 +232,7 @@ pub(crate) async fn multi_exec(
     }
 }
 
-/// Reads a command; `None` if it has more words than a scoped token needs.
+/// Parses a command; `None` if a scoped token's command has more than [`SCOPED_WORDS_MAX`] words.
 fn read<'a>(access: &Access, command: &'a str) -> Result<Option<Words<'a>>, Malformed> {
     let max = match access {
         Access::Full => usize::MAX,
@@ -238,8 +241,8 @@ fn read<'a>(access: &Access, command: &'a str) -> Result<Option<Words<'a>>, Malf
     Words::parse(command, max)
 }
 
-/// A command of a pipeline, and how it travels; or why it does not. Adds to `names` what it is
-/// about.
+/// Checks a command of a pipeline. Returns the step that sends it, or the text of its refusal. Adds
+/// the names that the command uses to `names`.
 fn step(
     shared: &Context,
     access: &Access,
@@ -260,7 +263,8 @@ fn step(
     Ok(Step { command: words.to_command(), lane, weight })
 }
 
-/// If nothing came back at all, it is the request that failed.
+/// Sends the commands, and returns the reply of each. If no command has a reply, the whole request
+/// fails.
 async fn send(
     shared: &Context,
     steps: Vec<Step>,

@@ -1,4 +1,4 @@
-//! The answers that are not a reply.
+//! The answers to requests that get no reply of Redis.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -12,38 +12,39 @@ use crate::command::Malformed;
 use crate::limits::Exceeded;
 use crate::scoped::{Breach, Rejection};
 
-/// Why a request gets no reply of Redis'.
+/// The reason why a request gets no reply of Redis.
 ///
-/// The texts that begin with a code in capitals say that Redis did not execute anything. The others
-/// must not look like it: a client takes a code for Redis' word.
+/// A text that begins with a code in capitals says that Redis did not execute anything. Other texts
+/// must not begin so, since a client takes such a code for an error of Redis.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The answer could not be written down although the command was executed.
+    /// The command was executed, but its reply cannot be encoded.
     BadReply,
-    /// The scoped token does not allow it. Nothing was sent.
+    /// The scoped token does not allow the request. Nothing was sent.
     Forbidden(Breach),
-    /// A page on another origin sent it, in a way that the browser does not ask about. Nothing was
-    /// sent.
+    /// A page on another origin sent the request, in a form for which browsers send no preflight.
+    /// Nothing was sent.
     Foreign,
     /// The client, or all clients together, have reached a limit. Nothing was sent.
     Exceeded(Exceeded),
-    /// The transfer encoding is not the one that every reader understands alike. Nothing was sent.
+    /// The transfer encoding is not `chunked` alone, so that a proxy could parse the request
+    /// differently. Nothing was sent.
     Framing,
-    /// Redis said no, or the gateway did before anything was sent.
+    /// Redis refused the request, or the gateway did before it sent anything.
     Refused(String),
     /// The body did not arrive in time. Nothing was sent.
     SlowBody,
-    /// No answer in time: the command may have been executed.
+    /// Redis did not reply in time. The command may have been executed.
     TimedOut,
     /// The body is larger than the limit. Nothing was sent.
     TooLarge,
     /// The pipeline is longer than the limit. Nothing was sent.
     TooMany,
-    /// No token, or a wrong one.
+    /// The request has no token, or an invalid one. Nothing was sent.
     Unauthorized(Rejection),
-    /// The connection to Redis broke: the command may have been executed.
+    /// The connection to Redis broke. The command may have been executed.
     Unreachable,
-    /// The path exists, the method does not.
+    /// The path does not accept this method. Nothing was sent.
     WrongMethod,
 }
 
@@ -102,7 +103,7 @@ impl From<Exceeded> for Failure {
 }
 
 impl From<RedisError> for Failure {
-    /// Only the kind of the error is logged: its text can hold an address.
+    /// Logs only the kind of the error, since its text can contain an address.
     fn from(error: RedisError) -> Self {
         debug!(kind = ?error.kind(), "no reply from Redis");
         if error.is_timeout() { Self::TimedOut } else { Self::Unreachable }
@@ -114,7 +115,7 @@ impl IntoResponse for Failure {
         let status = self.status();
         let mut response = json(status, &ErrorBody { error: self.text() });
         if let Self::Exceeded(Exceeded::Client(after) | Exceeded::Gateway(after)) = self {
-            // Whole seconds, and never sooner than there is room.
+            // Whole seconds, rounded up, so that the client does not retry too early.
             let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             response.headers_mut().insert(RETRY_AFTER, seconds.max(1).into());
         }
@@ -125,13 +126,13 @@ impl IntoResponse for Failure {
     }
 }
 
-/// The one shape of every failure.
+/// The JSON body of every failure.
 #[derive(Serialize)]
 pub(crate) struct ErrorBody<'a> {
     pub(crate) error: &'a str,
 }
 
-/// An answer in JSON; one that cannot be written down becomes a failure.
+/// Returns an answer in JSON, or [`Failure::BadReply`] if `body` cannot be encoded.
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response<Body> {
     let Ok(bytes) = serde_json::to_vec(body) else {
         return Failure::BadReply.into_response();

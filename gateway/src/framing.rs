@@ -1,4 +1,4 @@
-//! Where a request ends, when two readers could disagree about it.
+//! Refuses requests whose end a proxy and the gateway could find at different bytes.
 
 use axum::extract::Request;
 use axum::http::HeaderMap;
@@ -11,8 +11,8 @@ use crate::failure::Failure;
 /// Refuses a request with any transfer encoding but one `chunked`, and closes its connection.
 ///
 /// hyper reads `chunked, chunked` and `gzip, chunked` as chunks. A proxy in front of the gateway
-/// that reads them in another way finds the end of the request elsewhere, so what it takes for the
-/// rest of a body would be run as the next request (RFC 9112, 6.1).
+/// that reads them in another way finds the end of the request elsewhere, and bytes that it
+/// forwards as the rest of a body would run as the next request (RFC 9112, 6.1).
 pub(crate) async fn guard(request: Request, next: Next) -> Response {
     if is_plain(request.headers()) {
         return next.run(request).await;

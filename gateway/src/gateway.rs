@@ -1,4 +1,4 @@
-//! From a configuration to a listening gateway, and back.
+//! Starts the gateway, serves its connections, and shuts it down.
 
 use std::future::pending;
 use std::io;
@@ -33,39 +33,42 @@ use crate::private_redis::{PrivateRedis, PrivateRedisError};
 use crate::routes::{Context, router};
 use crate::write_timer::WriteTimer;
 
-/// How long running requests may take to end when the gateway does.
+/// The time that requests in flight have to end when the gateway shuts down.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// The largest head of a request, in bytes: many times what the longest channel and token need.
+/// The largest head of a request, in bytes: many times the longest channel and token.
 const HEAD_MAX: usize = 16 * 1024;
-/// How often clients are forgotten that have not called for a while.
+/// The interval between two clean-ups of the records of idle clients.
 const FORGET_EVERY: Duration = Duration::from_secs(10);
-/// The answer to a connection beyond the limits.
+/// The response on a connection beyond the limits.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 41\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{\"error\":\"ERR too many open connections\"}";
-/// How many connections beyond the limits are told so at once, for how long at most, and how many
-/// bytes of each are read.
+/// The most connections beyond the limits that get a response at the same time; the time that each
+/// has for it; and the bytes that are read from each.
 const FAREWELLS: usize = 64;
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
 const FAREWELL_BYTES: u64 = 64 * 1024;
-/// How long a client may take no byte of an answer, or leave sent bytes unacknowledged.
+/// How long a client may read no byte of a response, or leave sent bytes unacknowledged, before it
+/// loses its connection.
 const UNREAD: Duration = Duration::from_secs(30);
 
-/// A gateway that listens. It needs a Tokio runtime, and ends when it is dropped; only
-/// [`shutdown`](Self::shutdown) lets running requests finish.
+/// A running gateway. It needs a Tokio runtime. It ends when it is dropped; only
+/// [`shutdown`](Self::shutdown) lets requests in flight finish.
 #[derive(Debug)]
 pub struct Gateway {
     address: SocketAddr,
     stop: DropGuard,
     listening: JoinHandle<()>,
-    // Last: fields are dropped in this order, and requests need their Redis.
+    // The last field, since fields are dropped in this order, and requests need their Redis.
     redis: Option<PrivateRedis>,
 }
 
 impl Gateway {
-    /// Starts to listen. A Redis of its own answers by then; one that runs elsewhere need not.
+    /// Starts a gateway, and returns when it listens. A private Redis replies by then; a Redis
+    /// elsewhere need not.
     ///
     /// # Errors
     ///
-    /// If the address is taken, the URL is not one of Redis, or the private Redis does not start.
+    /// If the gateway cannot listen on the address, the URL is not one of Redis, or the private
+    /// Redis does not start.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let (target, redis) = match &config.redis {
             RedisSource::Private => {
@@ -74,7 +77,7 @@ impl Gateway {
             }
             RedisSource::Url(url) => (Target::parse(url), None),
         };
-        // The driver's own text could repeat parts of the URL.
+        // The driver's error is dropped, since its text could repeat parts of the URL.
         let target = target.ok_or(StartError::Url)?;
         let servers = target.servers();
         let link = Link::new(target, config.connections);
@@ -91,19 +94,20 @@ impl Gateway {
         Ok(Self { address, stop: stop.drop_guard(), listening, redis })
     }
 
-    /// Where it listens; with the port that the system chose if it was asked to.
+    /// The address on which the gateway listens, with the port that the system chose if
+    /// [`Config::listen`] has port 0.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The socket of the private Redis, if there is one.
+    /// The path of the private Redis' socket; `None` without a private Redis.
     #[must_use]
     pub fn redis_socket(&self) -> Option<&Path> {
         self.redis.as_ref().map(PrivateRedis::socket)
     }
 
-    /// Waits until the private Redis has ended by itself; for ever if there is none.
+    /// Waits until the private Redis has ended by itself. Never returns without a private Redis.
     pub async fn redis_ended(&mut self) {
         match &mut self.redis {
             Some(redis) => redis.ended().await,
@@ -111,8 +115,8 @@ impl Gateway {
         }
     }
 
-    /// Stops to accept, ends streams, lets running requests finish for at most 5 s, then ends
-    /// the private Redis.
+    /// Shuts the gateway down: stops accepting connections, ends streams, waits at most 5 s for
+    /// requests in flight, then ends the private Redis.
     pub async fn shutdown(self) {
         let Self { stop, listening, redis, .. } = self;
         stop.disarm().cancel();
@@ -123,17 +127,17 @@ impl Gateway {
     }
 }
 
-/// Why a gateway did not start.
+/// The reason why a gateway did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address cannot be listened on: most likely it is taken.
+    /// The gateway cannot listen on the address; most likely another program does.
     #[error("cannot listen: {0}")]
     Listen(#[source] io::Error),
     /// The private Redis did not start.
     #[error(transparent)]
     PrivateRedis(#[from] PrivateRedisError),
-    /// The URL is not one that this build can connect to.
+    /// This build cannot connect to the URL.
     #[error(
         "not a Redis URL: redis://, redis+cluster://, redis+sentinel:// or unix: is expected, \
          or one of rediss with the feature `tls`"
@@ -141,7 +145,7 @@ pub enum StartError {
     Url,
 }
 
-/// Forgets clients and addresses that have not called for a while.
+/// Drops the records of idle clients and addresses, every [`FORGET_EVERY`].
 async fn forget_idle(context: Arc<Context>) {
     loop {
         sleep(FORGET_EVERY).await;
@@ -149,12 +153,12 @@ async fn forget_idle(context: Arc<Context>) {
     }
 }
 
-/// What serves connections.
+/// Accepts connections and serves them.
 struct Server {
     http: http1::Builder,
     service: TowerToHyperService<Router>,
     room: Connections,
-    /// A permit for each connection beyond the limits that is told so.
+    /// A permit for each connection beyond the limits that gets a response.
     farewells: Arc<Semaphore>,
     head_time: Duration,
 }
@@ -162,7 +166,7 @@ struct Server {
 impl Server {
     fn new(config: &Config, router: Router) -> Self {
         let mut http = http1::Builder::new();
-        // From the end of an answer to the end of the next head, however the bytes come.
+        // hyper measures this time from the end of a response to the end of the next head.
         http.timer(TokioTimer::new()).header_read_timeout(config.idle_time).max_buf_size(HEAD_MAX);
         let service = TowerToHyperService::new(router);
         let farewells = Arc::new(Semaphore::new(FAREWELLS));
@@ -175,7 +179,8 @@ impl Server {
         let mut connections = JoinSet::new();
         loop {
             let accepted = select! {
-                // What has ended makes room before the next one is looked at.
+                // Ended connections are removed first, so that they do not count against the
+                // limits.
                 biased;
                 () = stop.cancelled() => break,
                 Some(_) = connections.join_next() => continue,
@@ -184,7 +189,8 @@ impl Server {
             match accepted {
                 Ok((stream, peer)) => {
                     let Some(connected) = self.room.connect(peer.ip()) else {
-                        // A client that is told at once can go elsewhere, or come back.
+                        // With a response the client can retry, here or elsewhere, without a
+                        // timeout.
                         if let Ok(farewell) = Arc::clone(&self.farewells).try_acquire_owned() {
                             connections.spawn(async move {
                                 let _: Result<(), Elapsed> =
@@ -196,14 +202,14 @@ impl Server {
                     };
                     let watched = graceful.watch(self.connection(stream, Peer(peer.ip())));
                     connections.spawn(async move {
-                        // What broke is the client's affair.
+                        // An error here concerns this client only.
                         let _ = watched.await;
                         drop(connected);
                     });
                 }
                 Err(error) => {
-                    // Most likely no file descriptor is left: at full speed the loop would only
-                    // take the time that others need to give one back.
+                    // Most likely no file descriptor is left. Without a pause the loop would use
+                    // the processor time that other tasks need to close one.
                     warn!(%error, "cannot accept a connection");
                     sleep(Duration::from_millis(50)).await;
                 }
@@ -235,15 +241,17 @@ impl Server {
     }
 }
 
-/// Tells a client that there is no room for its connection. A connection that is closed with unread
-/// bytes in it is reset, and then its client may not read why: so what it has sent is read first.
+/// Responds that the gateway has no room for the connection. Reads what the client has sent before
+/// closing: closing with unread bytes resets the connection, and the client may then lose the
+/// response.
 async fn refuse(mut stream: TcpStream) {
     if stream.write_all(FULL).await.is_ok() && stream.shutdown().await.is_ok() {
         let _: io::Result<u64> = copy(&mut stream.take(FAREWELL_BYTES), &mut sink()).await;
     }
 }
 
-/// Small answers go out at once, and a client that has vanished is noticed.
+/// Sets the options of a connection: small responses are sent at once, and a client that has
+/// vanished is noticed.
 fn tune(stream: &TcpStream) {
     let keep_alive = TcpKeepalive::new()
         .with_time(Duration::from_secs(30))

@@ -1,8 +1,8 @@
 //! Bounds the time that the head of a request may take.
 //!
-//! hyper's own timer runs from the end of the previous answer, so it has to allow for idle
-//! connections. This one runs from the first byte of a head; for the first request of a connection,
-//! from the connection's begin.
+//! hyper's own timer runs from the end of the previous response, so it has to allow for idle
+//! connections. This one runs from the first byte of a head, or for the first request from the
+//! start of the connection.
 
 use std::io;
 use std::pin::Pin;
@@ -21,11 +21,11 @@ pub(crate) struct HeadTimer<S> {
     head_time: Duration,
     progress: Progress,
     timer: Pin<Box<Sleep>>,
-    /// The number of earlier heads while the timer runs for the one behind them.
+    /// While the timer runs for a head: the number of heads before it.
     runs_for: Option<usize>,
 }
 
-/// Counts what has come and gone on a connection.
+/// Counts the heads read and the responses completed on a connection.
 #[derive(Clone, Default)]
 pub(crate) struct Progress(Arc<Counts>);
 
@@ -35,10 +35,10 @@ struct Counts {
     answers: AtomicUsize,
 }
 
-/// A request whose head has been read. It counts as answered when this is dropped.
+/// A request whose head has been read. Its response counts as completed when this is dropped.
 pub(crate) struct Serving(Progress);
 
-/// The body of an answer, which ends with it.
+/// The body of a response. Dropping it completes the response.
 pub(crate) struct Answering<B> {
     body: B,
     _serving: Serving,
@@ -50,21 +50,21 @@ impl<S> HeadTimer<S> {
         Self { stream, head_time, progress, timer, runs_for: Some(0) }
     }
 
-    /// What the service of this connection reports to.
+    /// Returns the counts that the service of this connection updates.
     pub(crate) fn progress(&self) -> Progress {
         self.progress.clone()
     }
 }
 
 impl Progress {
-    /// Notes that a head has been read.
+    /// Counts a head that has been read.
     pub(crate) fn head(&self) -> Serving {
         self.0.heads.fetch_add(1, Ordering::Relaxed);
         Serving(self.clone())
     }
 
-    /// The number of heads that have been read, unless the last one is not answered yet: what comes
-    /// then is a body, or the next head of a client that does not wait.
+    /// Returns the number of heads read if all responses are completed. Otherwise returns `None`:
+    /// the next bytes are a body, or the next head of a client that pipelines requests.
     fn awaits_head(&self) -> Option<usize> {
         let heads = self.0.heads.load(Ordering::Relaxed);
         (heads == self.0.answers.load(Ordering::Relaxed)).then_some(heads)
@@ -104,7 +104,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadTimer<S> {
             this.runs_for = Some(heads);
         }
         if read.is_pending() {
-            // Registers the task: it is woken by the timer as well.
+            // Polling registers the task with the timer, which wakes it too.
             ready!(this.timer.as_mut().poll(context));
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     const HEAD_TIME: Duration = Duration::from_secs(10);
-    /// Nearly all of it, and longer than it by far.
+    /// A time just below `HEAD_TIME`, and one far above it.
     const NEARLY: Duration = Duration::from_secs(9);
     const LONG: Duration = Duration::from_secs(1000);
 
@@ -179,7 +179,7 @@ mod tests {
         (client, HeadTimer::new(server, HEAD_TIME))
     }
 
-    /// Reads one byte; `None` if the time for it is over.
+    /// Reads one byte; `None` if the timer has ended the connection.
     async fn read(timer: &mut HeadTimer<DuplexStream>) -> Option<u8> {
         match timer.read_u8().await {
             Ok(byte) => Some(byte),
@@ -233,7 +233,7 @@ mod tests {
         client.write_all(b"b").await.unwrap();
         assert_eq!(read(&mut timer).await, Some(b'b'));
         assert!(timeout(LONG, read(&mut timer)).await.is_err());
-        // A part of the next head came in the meantime: the time begins when it goes on.
+        // Even if `b` began the next head, the timer starts at the next byte after the response.
         drop(serving);
         assert!(timeout(LONG, read(&mut timer)).await.is_err());
         client.write_all(b"G").await.unwrap();

@@ -1,7 +1,7 @@
 //! Upstash's REST protocol in front of any Redis.
 //!
-//! The program `edgelatch-gateway` is this library behind a command line. A test or a tool that
-//! wants a gateway of its own starts one in its process:
+//! The program `edgelatch-gateway` is this library with a command line. A test or a tool can start
+//! a gateway in its own process:
 //!
 //! ```no_run
 //! use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
@@ -15,19 +15,20 @@
 //! # }
 //! ```
 //!
-//! What the gateway owes its clients:
+//! The gateway guarantees:
 //!
 //! - a request without a valid token has no effect, and its body is not read;
-//! - what a scoped token does not allow is refused before anything is sent;
-//! - a page on an origin that is not allowed can neither read nor change anything, also where the command or
-//!   the token is in the address;
-//! - a command is sent to Redis once. The gateway never sends it again: only the client knows
-//!   whether it may be repeated. It follows a cluster's redirections, which say that nothing was
+//! - a request that a scoped token does not allow is refused before anything is sent to Redis;
+//! - a page on an origin that is not allowed can neither read nor change anything, even with a
+//!   command or a token in the address;
+//! - a command is sent to Redis once. The gateway never repeats it, since only the client knows
+//!   whether that is safe. It follows a cluster's redirections, which say that the command was not
 //!   executed;
-//! - an answer with status 200 or 400 is Redis' own, or says that nothing was sent. So do 429 and
-//!   503, of a limit that is reached. 502 and 504 mean that the command may have been executed,
-//!   and so does an error without a code in front inside of a pipeline's answer;
-//! - no log line, error or debug output holds a token, a key, a channel or an argument.
+//! - a response with status 200 or 400 is a reply of Redis, or says that nothing was sent. 429 and
+//!   503 say that a limit was reached and nothing was sent. 502 and 504 mean that the command may
+//!   have been executed, and so does an error without a code in capitals in the response to a
+//!   pipeline;
+//! - no log line, error or debug output contains a token, a key, a channel or an argument.
 
 mod address;
 mod answering;

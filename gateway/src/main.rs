@@ -39,10 +39,10 @@ fn print(token: Result<String, ArgsError>) -> Result<(), Box<dyn std::error::Err
 }
 
 async fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
-    // The library that the root crate uses as well; a process may hold only one as its default.
+    // The library that the root crate uses as well; a process can have only one default.
     #[cfg(feature = "tls")]
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    // Before anything is started: a signal must never find a Redis and no one to end it.
+    // Before anything is started, so that a signal never leaves a private Redis running.
     let mut signals = Signals::new()?;
     let (config, fresh_token) = args.into_config()?;
     open_files::make_room(&config);
@@ -60,7 +60,7 @@ async fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
     Ok(outcome?)
 }
 
-/// The lines that a caller may wait for; the address comes last, when everything is ready.
+/// Prints the lines that a caller may wait for. The address is the last, when the gateway is ready.
 fn announce(gateway: &Gateway, config: &Config, fresh_token: Option<&str>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if let (RedisSource::Private, Some(socket)) = (&config.redis, gateway.redis_socket()) {
@@ -73,7 +73,7 @@ fn announce(gateway: &Gateway, config: &Config, fresh_token: Option<&str>) -> io
     out.flush()
 }
 
-/// The two signals by which a supervisor or a terminal asks a program to end.
+/// The two signals with which a supervisor or a terminal ends a program.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,

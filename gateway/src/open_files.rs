@@ -1,4 +1,4 @@
-//! How many files and sockets the program may have open.
+//! Raises the limit of open files and sockets of the program.
 
 use std::io;
 
@@ -6,12 +6,13 @@ use edgelatch_gateway::Config;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::warn;
 
-/// Beside the connections that have a limit: those that are told that there is no room, the shared
-/// ones to Redis, and what the program has open itself.
+/// Files beside those that the configuration limits: connections that are refused for lack of room,
+/// connections to Sentinels and to further nodes of a cluster, and the program's own files.
 const RESERVE: usize = 128;
 
-/// Raises the limit of this process as far as it may, and warns if the limits of `config` go beyond
-/// it: then clients that open connections keep the gateway from accepting others.
+/// Raises the limit of this process to the highest that it may set, and logs a warning if the
+/// limits in `config` need more: some clients' connections could then stop the gateway from
+/// accepting other ones.
 pub(crate) fn make_room(config: &Config) {
     let needed = needed(config);
     let limit = raise().unwrap_or(u64::MAX);
@@ -34,7 +35,7 @@ fn needed(config: &Config) -> u64 {
     u64::try_from(numbers.into_iter().fold(0, usize::saturating_add)).unwrap_or(u64::MAX)
 }
 
-/// The limit that holds from now on; `None` if there is none.
+/// Raises the limit, and returns the new one; `None` if there is no limit.
 fn raise() -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: maximum, maximum };

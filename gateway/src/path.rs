@@ -1,4 +1,4 @@
-//! Commands in the address: `/set/key/value?EX=100`.
+//! Parses commands in the address, such as `/set/key/value?EX=100`.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,11 @@ use percent_encoding::percent_decode_str;
 
 use crate::command::{Malformed, Words};
 
-/// The parameter that may hold the token. It is never part of the command.
+/// The query parameter with the token. It is never part of the command.
 const TOKEN: &[u8] = b"_token";
 
-/// The segments of the path, then the body unless it is empty, then the parameters of the query.
+/// Returns the words of a command: the segments of the path, then the body unless it is empty, then
+/// the parameters of the query.
 ///
 /// `POST /set/key?EX=100` with the body `value` is `SET key value EX 100`. An empty segment is an
 /// empty word; segments, parameters and the body may be any bytes.
@@ -24,7 +25,7 @@ pub(crate) fn words<'a>(uri: &'a Uri, body: &'a [u8]) -> Result<Words<'a, [u8]>,
     Words::new(segments.chain(value).chain(options).collect())
 }
 
-/// The token in the query. Since tokens hold no spaces, a `+` stands for itself.
+/// Returns the token in the query. A `+` is not decoded, since tokens contain no spaces.
 pub(crate) fn token(uri: &Uri) -> Option<Cow<'_, [u8]>> {
     parameters(uri)
         .find(|(name, _)| decoded(name) == TOKEN)
@@ -43,7 +44,7 @@ fn decoded(text: &str) -> Cow<'_, [u8]> {
     percent_decode_str(text).into()
 }
 
-/// In a query `+` is a space, as forms and `URLSearchParams` write it.
+/// Decodes a part of the query, where `+` is a space, as forms and `URLSearchParams` encode it.
 fn option(text: &str) -> Cow<'_, [u8]> {
     match text.contains('+') {
         true => Cow::Owned(percent_decode_str(&text.replace('+', " ")).collect()),
@@ -79,7 +80,7 @@ mod tests {
         assert_eq!(split("/scan/0?MATCH=a+b%2B%26&x%3Dy", "")[2..], ["MATCH", "a b+&", "x=y"]);
         let uri = "/echo/%ff%00".parse().unwrap();
         assert_eq!(words(&uri, b"\xfe").unwrap().as_slice()[1..], [&b"\xff\0"[..], b"\xfe"]);
-        // What is no escape stands for itself.
+        // A `%` without two hexadecimal digits is kept.
         assert_eq!(split("/echo/100%", ""), ["echo", "100%"]);
     }
 

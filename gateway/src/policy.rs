@@ -1,8 +1,8 @@
-//! Which commands a shared connection may carry.
+//! Decides which commands the gateway allows, and on which connection they run.
 //!
-//! One connection to Redis serves many requests at once, so a command that blocks it or changes
-//! its state would reach into the requests of others. And the gateway is a door for applications:
-//! what administers the server stays behind it.
+//! One connection to Redis serves many requests at once, so a command that blocks it or changes its
+//! state would affect the requests of other clients. The gateway is for applications, so it also
+//! refuses commands that administer the server.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -10,28 +10,28 @@ use std::time::Duration;
 
 use crate::command::{Word, bytes};
 
-/// How an allowed command travels.
+/// The connection that an allowed command runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// On a connection of its own, because it makes its connection wait.
+    /// A connection of its own, since the command makes its connection wait.
     Own,
-    /// On the connection that all requests share.
+    /// A connection that all requests share.
     Shared,
 }
 
-/// Why a command does not pass.
+/// The reason why the gateway refuses a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It would wait on the shared connection, or change its state, or administer Redis.
+    /// The command would block the shared connection, change its state, or administer Redis.
     Command(&'static str),
     /// `SCRIPT DEBUG` turns the connection into a debugger.
     ScriptDebug,
-    /// A wait without a bound, or with one beyond the time of a request.
+    /// A `WAIT` without a time limit, or with one longer than the request time.
     UnboundedWait,
 }
 
 impl Refusal {
-    /// The text for the client: of its own arguments it holds nothing.
+    /// Returns the text for the client. It contains none of the command's arguments.
     pub(crate) fn text(self) -> String {
         match self {
             Self::Command(name) => format!("ERR the gateway does not allow {name}"),
@@ -44,8 +44,8 @@ impl Refusal {
     }
 }
 
-/// A command that is refused unless the operator allows it: it deletes what belongs to everybody,
-/// or stops what others run.
+/// A command that is refused unless the operator allows it: it deletes the data of all clients, or
+/// stops what other clients run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllowedCommand(&'static str);
 
@@ -58,7 +58,7 @@ impl FromStr for AllowedCommand {
     }
 }
 
-/// The text is not a command that can be allowed.
+/// The error for a text that is not a command that can be allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "only FLUSHALL, FLUSHDB, FUNCTION DELETE, FUNCTION FLUSH, FUNCTION KILL, FUNCTION RESTORE, \
@@ -67,11 +67,11 @@ impl FromStr for AllowedCommand {
 #[non_exhaustive]
 pub struct AllowedCommandError;
 
-/// Which commands pass, and how.
+/// The rules for which commands the gateway allows.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     request_time: Duration,
-    /// What of [`DANGEROUS`] is not allowed.
+    /// The commands of [`DANGEROUS`] that the operator has not allowed.
     dangerous: Vec<&'static str>,
 }
 
@@ -82,10 +82,11 @@ impl Policy {
         Self { request_time, dangerous }
     }
 
-    /// Decides by the command's name and, for a few, by its options. `args` begins with the name.
+    /// Returns the connection for a command, or why it is refused. Decides by its name and, for a
+    /// few commands, by its options. `args` begins with the name.
     pub(crate) fn lane<T: Word + ?Sized>(&self, args: &[Cow<'_, T>]) -> Result<Lane, Refusal> {
         let Some((name, rest)) = args.split_first() else { return Ok(Lane::Shared) };
-        // `CONFIG|GET` is how Redis itself spells a subcommand: what counts is what stands before.
+        // Redis itself spells a subcommand `CONFIG|GET`: the name is the part before `|`.
         let name = bytes::<T>(name).split(|byte| *byte == b'|').next().unwrap_or_default();
         let is_named = |command: &str| name.eq_ignore_ascii_case(command.as_bytes());
         if let Some(refused) = REFUSED.iter().find(|refused| is_named(refused)) {
@@ -105,7 +106,8 @@ impl Policy {
         if is_named("XREAD") && blocks(rest) {
             return Err(Refusal::Command("XREAD BLOCK"));
         }
-        // `GROUP`, its name and the consumer stand before the options and may be any text.
+        // The first three arguments, `GROUP`, group and consumer, are no options, and may be any
+        // text.
         if is_named("XREADGROUP") && blocks(rest.get(3..).unwrap_or_default()) {
             return Err(Refusal::Command("XREADGROUP BLOCK"));
         }
@@ -116,7 +118,7 @@ impl Policy {
         } else {
             return Ok(Lane::Shared);
         };
-        // A wait with too few arguments is Redis' to refuse.
+        // Redis itself refuses a `WAIT` with too few arguments.
         match bound {
             Some(bound) if !is_bounded(bytes::<T>(bound), self.request_time) => {
                 Err(Refusal::UnboundedWait)
@@ -130,7 +132,7 @@ fn is<T: Word + ?Sized>(argument: &T, word: &str) -> bool {
     bytes(argument).eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// Whether `BLOCK` stands among the options, which end at `STREAMS`.
+/// Whether `BLOCK` is one of the options, which end at `STREAMS`.
 fn blocks<T: Word + ?Sized>(options: &[Cow<'_, T>]) -> bool {
     options
         .iter()
@@ -145,9 +147,9 @@ fn is_bounded(milliseconds: &[u8], request_time: Duration) -> bool {
         .is_some_and(|bound: u64| bound > 0 && Duration::from_millis(bound) <= request_time)
 }
 
-/// In the order of the alphabet within each kind.
+/// Commands that the gateway never allows, in alphabetical order within each kind.
 const REFUSED: &[&str] = &[
-    // They block their connection until something happens.
+    // Commands that block their connection until an event.
     "BLMOVE",
     "BLMPOP",
     "BLPOP",
@@ -156,7 +158,7 @@ const REFUSED: &[&str] = &[
     "BZMPOP",
     "BZPOPMAX",
     "BZPOPMIN",
-    // They change what their connection is, or what comes next on it.
+    // Commands that change the state of their connection, or how its later commands run.
     "ASKING",
     "AUTH",
     "CLIENT",
@@ -181,7 +183,7 @@ const REFUSED: &[&str] = &[
     "UNSUBSCRIBE",
     "UNWATCH",
     "WATCH",
-    // They administer the server, or let it reach out to others.
+    // Commands that administer the server, or make it connect to other servers.
     "ACL",
     "BGREWRITEAOF",
     "BGSAVE",
@@ -205,7 +207,8 @@ const REFUSED: &[&str] = &[
     "SWAPDB",
 ];
 
-/// What may be allowed, each by its name or by those of command and subcommand.
+/// Commands that the operator may allow, each as its name, or as the names of command and
+/// subcommand.
 const DANGEROUS: &[&str] = &[
     "FLUSHALL",
     "FLUSHDB",

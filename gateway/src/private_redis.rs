@@ -1,4 +1,4 @@
-//! A Redis of the gateway's own.
+//! A private Redis that the gateway starts and ends.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -12,19 +12,19 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-/// How long a new `redis-server` may take to answer.
+/// How long a new `redis-server` may take until it replies.
 const START: Duration = Duration::from_secs(10);
-/// How often it is asked meanwhile.
+/// The interval between two attempts to get a reply.
 const ASK_EVERY: Duration = Duration::from_millis(5);
 
-/// What the warden does: it waits for the end of its input, which the gateway holds open.
+/// The script of the warden: waits for the end of its input, which the gateway holds open.
 const WARDEN: &str = r#"read _; kill -KILL "$1"; rm -rf "$2""#;
 
-/// A `redis-server` that listens on a socket in a folder only this user can enter, and keeps
-/// nothing. Dropping it kills the process and removes the folder.
+/// A `redis-server` on a socket in a folder that only this user can open. It stores no data on
+/// disk. Dropping it kills the process and removes the folder.
 #[derive(Debug)]
 pub(crate) struct PrivateRedis {
-    // In this order they are dropped: the warden must not outlive what it guards.
+    // Fields are dropped in this order: the warden must end before the process that it would kill.
     warden: Option<Child>,
     child: Child,
     socket: PathBuf,
@@ -51,7 +51,8 @@ impl PrivateRedis {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C goes to the whole group of a terminal; Redis must outlive the last request.
+            // Ctrl-C in a terminal ends a whole process group, and Redis must outlive the last
+            // request.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
@@ -70,11 +71,11 @@ impl PrivateRedis {
 
     /// Waits until the process is gone.
     pub(crate) async fn ended(&mut self) {
-        // An error means that there is no such child any more.
+        // An error means that the process does not exist any more.
         let _ = self.child.wait().await;
     }
 
-    /// Ends the process and removes the folder. There is nothing in it to save.
+    /// Ends the process and removes the folder.
     pub(crate) async fn end(mut self) {
         if let Some(warden) = &mut self.warden {
             let _ = warden.kill().await;
@@ -83,7 +84,7 @@ impl PrivateRedis {
         let _ = self.folder.close();
     }
 
-    /// A second process that ends Redis if this one is killed and cannot do it any more.
+    /// Starts a second process that ends Redis if the gateway is killed.
     fn set_warden(&self) -> io::Result<Child> {
         let id = self.child.id().ok_or_else(|| io::Error::other("redis-server has ended"))?;
         Command::new("sh")
@@ -98,7 +99,7 @@ impl PrivateRedis {
             .spawn()
     }
 
-    /// Ends when Redis answers, or with an error when the process has gone.
+    /// Waits until Redis replies. Returns an error if the process has ended.
     async fn answers(&mut self) -> io::Result<()> {
         let client = Client::open(ConnectionAddr::Unix(self.socket.clone()));
         let client = client.map_err(io::Error::other)?;
@@ -122,17 +123,17 @@ impl PrivateRedis {
     }
 }
 
-/// Why the private Redis did not start.
+/// The reason why the private Redis did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrivateRedisError {
-    /// No folder could be made for it.
+    /// Its folder could not be created.
     #[error("no temporary folder for the private Redis: {0}")]
     Folder(#[source] io::Error),
-    /// It started and does not answer; the last line of its log.
+    /// It does not reply, or has ended. Contains the last line of its log.
     #[error("the private Redis does not answer; its last words: {0}")]
     Silent(String),
-    /// The program could not be run: most likely it is not installed.
+    /// `redis-server` could not be started; most likely it is not installed.
     #[error("redis-server cannot be run (is it installed?): {0}")]
     Spawn(#[source] io::Error),
 }

@@ -1,4 +1,4 @@
-//! From Redis' replies to JSON or RESP2.
+//! Encodes the replies of Redis in JSON or RESP2.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use serde::ser::{Error as _, SerializeMap as _, Serializer};
 
 use crate::failure::Failure;
 
-/// How the result of a command is written.
+/// The encoding of the result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// JSON with strings in base64, so that bytes that are no text survive. The status `OK` stays
-    /// as it is.
+    /// JSON with strings in base64, which preserves bytes that are not UTF-8. The status `OK` is
+    /// not encoded.
     Base64,
-    /// RESP2, as a client over TCP reads it.
+    /// RESP2, as Redis sends it over TCP.
     Resp2,
     /// JSON with strings as text; bytes that are not UTF-8 become U+FFFD.
     Text,
@@ -46,18 +46,18 @@ impl Format {
     }
 }
 
-/// One answer: `{"result": …}` or `{"error": "…"}`.
+/// The answer to one command: `{"result": …}` or `{"error": "…"}`.
 pub(crate) enum Answer {
-    /// No reply, while others of the same pipeline have theirs: it may have been executed.
+    /// No reply, while other commands of the pipeline have one. The command may have been executed.
     Lost(Failure),
-    /// The gateway said no, and the command was not sent.
+    /// The gateway refused the command, and did not send it.
     Refused(String),
-    /// Redis replied; that may be an error too.
+    /// The reply of Redis, which may be an error.
     Replied(Value, Format),
 }
 
 impl Answer {
-    /// Whether the command had its effect and its result.
+    /// Whether Redis executed the command without an error.
     pub(crate) fn is_result(&self) -> bool {
         matches!(self, Self::Replied(value, _) if !matches!(value, Value::ServerError(_)))
     }
@@ -87,12 +87,12 @@ fn write_resp2(value: &Value, out: &mut Vec<u8>) -> Result<(), Failure> {
             return Ok(());
         }
         Value::Int(number) => format!(":{number}\r\n"),
-        // The driver does not tell an absent array from an absent string.
+        // The driver does not distinguish a null array from a null string.
         Value::Nil => "$-1\r\n".to_owned(),
         Value::Okay => "+OK\r\n".to_owned(),
         Value::ServerError(error) => format!("-{}\r\n", ErrorText(error)),
         Value::SimpleString(text) => format!("+{text}\r\n"),
-        // The gateway speaks RESP2 with Redis, which has nothing else.
+        // RESP2, which the gateway uses with Redis, has no other types.
         other => {
             let text: String = from_redis_value_ref(other).map_err(|_| Failure::BadReply)?;
             write_bulk_string(text.as_bytes(), out);
@@ -152,15 +152,15 @@ impl Serialize for Encoded<'_> {
             Value::Int(number) => serializer.serialize_i64(*number),
             Value::Nil => serializer.serialize_none(),
             Value::Okay => serializer.serialize_str("OK"),
-            // An error caught by a script and put into an array: an object, so that no client
-            // takes it for a string, and the rest of the array stays readable.
+            // An error that a script has caught and put into an array. It becomes an object, so
+            // that no client takes it for a string, and the rest of the array stays readable.
             Value::ServerError(error) => {
                 let mut map = serializer.serialize_map(Some(1))?;
                 map.serialize_entry("error", &ErrorText(error))?;
                 map.end()
             }
             Value::SimpleString(text) => self.string(text.as_bytes(), serializer),
-            // The gateway speaks RESP2 with Redis, which has nothing else.
+            // RESP2, which the gateway uses with Redis, has no other types.
             other => {
                 let text: String = from_redis_value_ref(other).map_err(S::Error::custom)?;
                 self.string(text.as_bytes(), serializer)
@@ -169,7 +169,7 @@ impl Serialize for Encoded<'_> {
     }
 }
 
-/// The whole line that Redis sent: code and message.
+/// Displays the whole line of an error of Redis: code and message.
 pub(crate) struct ErrorText<'a>(pub(crate) &'a ServerError);
 
 impl fmt::Display for ErrorText<'_> {

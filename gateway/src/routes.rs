@@ -26,7 +26,7 @@ use crate::scoped::ScopeKeys;
 use crate::subscribe::{psubscribe, ssubscribe, subscribe};
 use crate::tokens::Tokens;
 
-/// What all requests share.
+/// The state that all requests share.
 pub(crate) type Shared = Arc<Context>;
 
 pub(crate) struct Context {
@@ -39,7 +39,7 @@ pub(crate) struct Context {
     pub(crate) request_time: Duration,
     pub(crate) scope_keys: Option<ScopeKeys>,
     pub(crate) scope_time: Duration,
-    /// Cancelled when the gateway ends: streams have no end of their own.
+    /// Cancelled when the gateway shuts down, since streams do not end by themselves.
     pub(crate) stop: CancellationToken,
     pub(crate) tokens: Tokens,
     pub(crate) trusted_proxies: usize,
@@ -69,7 +69,7 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
         .route("/", post(command))
         .route("/pipeline", post(pipeline))
         .route("/multi-exec", post(multi_exec))
-        // A channel may hold slashes, and the official SDK does not encode them.
+        // A channel may contain slashes, and the official SDK does not encode them.
         .route("/subscribe/{*channel}", get(subscribe).post(subscribe))
         .route("/psubscribe/{*pattern}", get(psubscribe).post(psubscribe))
         .route("/ssubscribe/{*channel}", get(ssubscribe).post(ssubscribe))
@@ -89,7 +89,7 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
         .layer(from_fn(framing::guard))
 }
 
-/// Tells a supervisor whether commands would get through. Needs no token and says nothing else.
+/// Reports to a supervisor whether Redis replies. Needs no token and reports nothing else.
 async fn health(
     State(shared): State<Shared>,
     Extension(peer): Extension<Peer>,

@@ -1,4 +1,4 @@
-//! Messages as server-sent events.
+//! Streams the messages of a subscription as server-sent events.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -27,11 +27,12 @@ use crate::reply::ErrorText;
 use crate::routes::{Context, Shared};
 use crate::scoped::Breach;
 
-/// How many events may wait for a client that reads slowly. One that falls further behind loses
-/// its stream, not the gateway its memory: whoever listens has to cope with a lost stream anyway.
+/// The most events queued for a client that reads slowly. The stream of a client that falls further
+/// behind ends, which bounds the gateway's memory; every client must handle a lost stream anyway.
 const BACKLOG: usize = 256;
 
-/// `/subscribe/<channel>`: `subscribe,<channel>,1`, then `message,<channel>,<payload>`.
+/// Handles `/subscribe/<channel>`. Sends `subscribe,<channel>,1`, then
+/// `message,<channel>,<payload>` for each message.
 pub(crate) async fn subscribe(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
@@ -41,8 +42,8 @@ pub(crate) async fn subscribe(
     open(&shared, &access, &admitted, Topic::Channel(name(channel)?)).await
 }
 
-/// `/psubscribe/<pattern>`: `psubscribe,<pattern>,1`, then
-/// `pmessage,<pattern>,<channel>,<payload>`.
+/// Handles `/psubscribe/<pattern>`. Sends `psubscribe,<pattern>,1`, then
+/// `pmessage,<pattern>,<channel>,<payload>` for each message.
 pub(crate) async fn psubscribe(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
@@ -52,8 +53,8 @@ pub(crate) async fn psubscribe(
     open(&shared, &access, &admitted, Topic::Pattern(name(pattern)?)).await
 }
 
-/// `/ssubscribe/<channel>`: `ssubscribe,<channel>,1`, then `smessage,<channel>,<payload>`, of what
-/// is published by `SPUBLISH`.
+/// Handles `/ssubscribe/<channel>`. Sends `ssubscribe,<channel>,1`, then
+/// `smessage,<channel>,<payload>` for each message that `SPUBLISH` publishes.
 pub(crate) async fn ssubscribe(
     State(shared): State<Shared>,
     Extension(access): Extension<Access>,
@@ -83,7 +84,8 @@ fn message(topic: &Topic, message: &Msg) -> Event {
     }
 }
 
-/// An event stream ends a line at CR, LF or both; the event splits at each of the two.
+/// Creates an event. CR LF becomes LF, since an event stream has one line break there, and `data`
+/// would write two.
 fn event(data: String) -> Event {
     if data.contains('\r') {
         return Event::default().data(data.replace("\r\n", "\n"));
@@ -93,7 +95,7 @@ fn event(data: String) -> Event {
 
 fn name(path: Result<Path<String>, PathRejection>) -> Result<String, Failure> {
     match path {
-        // A line break would end the line of the protocol.
+        // A line break would end the line of the event.
         Ok(Path(name)) if !name.contains(['\r', '\n', '\0']) => Ok(name),
         _ => Err(Failure::Refused(
             "ERR a channel must be text in UTF-8 without line breaks".to_owned(),
@@ -101,18 +103,20 @@ fn name(path: Result<Path<String>, PathRejection>) -> Result<String, Failure> {
     }
 }
 
-/// When a stream ends by itself, or why there is to be none.
+/// Returns when the stream's token expires, `None` for a full token, or why the token does not
+/// allow the stream.
 fn ends(access: &Access, topic: &Topic) -> Result<Option<SystemTime>, Failure> {
     let Access::Scoped(scope) = access else { return Ok(None) };
     let looked = match topic {
         Topic::Channel(channel) | Topic::Shard(channel) => scope.channel(channel),
-        // Whoever listens by one counts as a listener of every channel that fits it.
+        // Redis counts a subscriber of a pattern as a listener of every matching channel, also of
+        // other names.
         Topic::Pattern(_) => Err(Breach::Path),
     };
     looked.map(|()| Some(scope.ends())).map_err(Failure::Forbidden)
 }
 
-/// Comes when it is that late; never without an end.
+/// Waits until that time; never returns for `None`.
 async fn ended(ends: Option<SystemTime>) {
     match ends {
         Some(ends) => sleep(ends.duration_since(now()).unwrap_or_default()).await,
@@ -120,7 +124,8 @@ async fn ended(ends: Option<SystemTime>) {
     }
 }
 
-/// Answers only after Redis has confirmed: whoever sees the status is subscribed.
+/// Subscribes, and responds after Redis has confirmed it, so a client that receives the status is
+/// subscribed.
 async fn open(
     shared: &Context,
     access: &Access,
@@ -142,7 +147,7 @@ async fn open(
             () = pass_on(&topic, messages, &sender, &stop) => {}
             () = ended(ends) => {}
         }
-        // There is room for another stream when this one's connection to Redis is free.
+        // The stream counts until its connection to Redis is closed.
         drop(room);
     });
     let rest = stream::unfold(receiver, |mut receiver| async move {
@@ -151,12 +156,13 @@ async fn open(
     let keep_alive = KeepAlive::new().interval(shared.keep_alive).text("keep-alive");
     let events = first.chain(rest).map(Ok::<_, Infallible>);
     let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
-    // Some reverse proxies hold answers back unless told not to.
+    // Without this header nginx buffers the response.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
 
-/// Runs until the client leaves, Redis goes away, the gateway ends, or the backlog is full.
+/// Forwards messages until the client leaves, the connection to Redis ends, the gateway shuts down,
+/// or the backlog is full.
 async fn pass_on(
     topic: &Topic,
     mut messages: Messages,

@@ -1,4 +1,4 @@
-//! The tokens that open the gateway.
+//! The bearer tokens with full access.
 
 use std::fmt;
 
@@ -6,25 +6,26 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::{Choice, ConstantTimeEq as _};
 
-/// The fewest characters of a token. Random letters and digits have 95 bits then, far more than can
-/// be tried over a network.
+/// The least length of a token, in characters. Sixteen random letters and digits have 95 bits, far
+/// more than can be tried over a network.
 const TOKEN_CHARS_MIN: usize = 16;
 
-/// The bearer tokens a gateway accepts: at least one, each visible ASCII of 16 characters or more.
+/// The bearer tokens with full access that a gateway accepts: at least one, each of 16 or more
+/// visible ASCII characters.
 ///
-/// Their text is never part of the debug output.
+/// The debug output does not contain them.
 #[derive(Clone)]
 pub struct Tokens(Vec<String>);
 
 impl Tokens {
-    /// Takes the tokens as they come from an option, the environment or a file: white space
-    /// around a token is dropped, and so are empty entries.
+    /// Accepts tokens as an option, the environment or a file contains them: removes white space
+    /// around each, and drops empty entries.
     ///
     /// # Errors
     ///
-    /// [`TokenError::None`] if no token is left, [`TokenError::NotVisibleAscii`] if one of them
-    /// could not stand in an HTTP header, [`TokenError::Short`] if one of them has less than 16
-    /// characters.
+    /// [`TokenError::None`] if no token is left, [`TokenError::NotVisibleAscii`] if a token has a
+    /// space or another character than visible ASCII, [`TokenError::Short`] if a token has less
+    /// than 16 characters.
     pub fn new<T: Into<String>>(tokens: impl IntoIterator<Item = T>) -> Result<Self, TokenError> {
         let mut kept = Vec::new();
         for token in tokens {
@@ -44,11 +45,11 @@ impl Tokens {
         if kept.is_empty() { Err(TokenError::None) } else { Ok(Self(kept)) }
     }
 
-    /// One new token with 256 bits from the operating system, and its text.
+    /// Creates a token with 256 bits from the operating system, and returns it also as text.
     ///
     /// # Errors
     ///
-    /// [`TokenError::NoEntropy`] if the operating system has no randomness to give.
+    /// [`TokenError::NoEntropy`] if the operating system provides no random bytes.
     pub fn random() -> Result<(Self, String), TokenError> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|_| TokenError::NoEntropy)?;
@@ -58,8 +59,9 @@ impl Tokens {
 
     /// Whether `candidate` is one of the tokens.
     ///
-    /// Takes as long for a wrong token as for a right one of the same length, and looks at all
-    /// of them, so that an answer's delay says nothing about how much of a guess was right.
+    /// Takes the same time for a wrong token as for a right one of the same length, and compares it
+    /// with all tokens, so that the time of a response shows nothing about how much of a guess was
+    /// right.
     pub(crate) fn admit(&self, candidate: &[u8]) -> bool {
         let found = self
             .0
@@ -75,20 +77,20 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// Why a set of tokens cannot be used. Never holds the token itself.
+/// The reason why a set of tokens cannot be used. Never contains a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// There is no token at all: the gateway would be open to everybody.
+    /// No token was given. The gateway would be open to every client.
     #[error("a token is needed: --token, --token-file or EDGELATCH_TOKENS")]
     None,
-    /// The operating system has no randomness to make a token from.
+    /// The operating system provides no random bytes for a token.
     #[error("the operating system gives no random bytes for a token")]
     NoEntropy,
-    /// A token holds a character that no HTTP header may carry.
+    /// A token has a character other than visible ASCII.
     #[error("a token may hold visible ASCII characters only, and no space")]
     NotVisibleAscii,
-    /// A token that is short enough to be guessed.
+    /// A token has less than 16 characters, so it could be guessed.
     #[error("a token has 16 characters or more: `openssl rand -base64 32` makes one")]
     Short,
 }

@@ -1,4 +1,4 @@
-//! When the commands of a request go to Redis.
+//! Decides when the commands of a request go to Redis.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,30 +16,30 @@ use crate::link::too_late;
 use crate::policy::Lane;
 use crate::scoped::Rejection;
 
-/// For how long a portion keeps the next one of its client waiting. Redis takes milliseconds; where
-/// it does not answer at all, the client's other requests must not wait for the whole time of the
-/// first.
+/// How long a portion may hold its client's turn. Redis takes milliseconds; if it does not reply,
+/// the client's other requests must not wait until the deadline of the first one.
 const TURN_MAX: Duration = Duration::from_secs(1);
 
-/// What the commands of one request, or a portion of them, wait for before they are sent.
+/// The turn that the commands of one request, or a portion of them, wait for before they are sent.
 ///
-/// A client with a scoped token has one turn: of all its requests at most one command or portion is
-/// under way on the shared connections, so that commands of another client wait for one portion of
-/// each client, however many requests it sends. A command on a connection of its own (`WAIT`) needs
-/// no turn: their number has a limit, and a turn would last for the whole wait.
+/// A client with a scoped token has one turn: at most one command or portion of all its requests is
+/// in flight on the shared connections. So the commands of another client wait for one portion of
+/// each active client, however many requests that client sends. A command on a connection of its
+/// own (`WAIT`) needs no turn: the number of such connections is limited, and the command would
+/// hold the turn for the whole wait.
 pub(crate) struct Turns {
     deadline: Instant,
-    /// The end of a scoped token.
+    /// When the scoped token expires; `None` for a full token.
     ends: Option<SystemTime>,
     turn: Option<Arc<Semaphore>>,
 }
 
-/// Why commands were not sent.
+/// The reason why commands were not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotSent {
-    /// The scoped token has expired in the meantime.
+    /// The scoped token has expired since the request was admitted.
     Expired,
-    /// The time of the request was over before its turn came.
+    /// The deadline of the request passed before it had its turn.
     Late,
 }
 
@@ -62,10 +62,10 @@ impl Turns {
         if has_ended { Err(NotSent::Expired) } else { Ok(()) }
     }
 
-    /// Waits for the turn and sends.
+    /// Waits for the turn, then runs `sending`.
     ///
-    /// What was sent keeps the turn until Redis has replied, also when its client does not wait for
-    /// the reply.
+    /// The turn is held until Redis has replied, for [`TURN_MAX`] at most, even if the client
+    /// disconnects before the reply.
     pub(crate) async fn send<T: Send + 'static>(
         &self,
         lane: Lane,
@@ -93,7 +93,7 @@ impl Turns {
 }
 
 impl NotSent {
-    /// What stands in the place of a command that was not sent.
+    /// Returns the reply in the place of a command that was not sent.
     pub(crate) fn reply(self) -> RedisResult<Value> {
         match self {
             Self::Expired => {

@@ -1,4 +1,4 @@
-//! Bounds the time that a client may leave an answer unread.
+//! Bounds the time that a client may leave a response unread.
 
 use std::io;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A connection whose writes fail with [`io::ErrorKind::TimedOut`] when its other side takes no
-/// byte for too long.
+/// A connection whose writes fail with [`io::ErrorKind::TimedOut`] when the client reads no byte
+/// for `write_time`.
 pub(crate) struct WriteTimer<S> {
     stream: S,
     write_time: Duration,
@@ -22,7 +22,7 @@ impl<S> WriteTimer<S> {
         Self { stream, write_time, timer: Box::pin(sleep(write_time)), is_running: false }
     }
 
-    /// Runs the timer from a write that has to wait to the next one that has not.
+    /// Starts the timer at a write that has to wait, and stops it at the next one that succeeds.
     fn watch<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -62,7 +62,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimer<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // It does not tell the timer of a write that waits: a socket is always flushed.
+        // Not timed, since flushing a socket never waits.
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -113,7 +113,7 @@ mod tests {
         };
         let (written, ()) = tokio::join!(timer.write_all(&[0; 20]), reading);
         assert!(written.is_ok());
-        // The time of the next wait is its own.
+        // Each wait has the whole time, however long the earlier ones were.
         sleep(WRITE_TIME).await;
         let (written, ()) = tokio::join!(timer.write_all(&[0; 5]), async {
             sleep(WRITE_TIME / 2).await;

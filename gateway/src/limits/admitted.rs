@@ -1,4 +1,4 @@
-//! Requests that were let in, and whose shares they take from.
+//! Admitted requests, and the shares that they use.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::shares::Share;
 
-/// Those who share the limits of one client: see `client` in `scoped/keys.rs`.
+/// Identifies a client for its limits. Several tokens can have one key: see `client` in
+/// `scoped/keys.rs`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ClientKey(Arc<str>);
 
@@ -17,32 +18,33 @@ impl ClientKey {
     }
 }
 
-/// Whose shares a request with a scoped token takes from.
+/// The client and the address whose shares a request with a scoped token uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) client: ClientKey,
-    /// Of IPv6 the network.
+    /// An IPv4 address, or a /64 network of IPv6.
     pub(crate) address: IpAddr,
 }
 
-/// A request that was let in. It counts until this is dropped.
+/// An admitted request. It counts against its limits until this is dropped.
 pub(crate) struct Admitted(pub(super) Option<Counted>);
 
-/// A request with a scoped token.
+/// An admitted request with a scoped token.
 pub(super) struct Counted {
     pub(super) source: Source,
-    /// Of the client, and of its address.
+    /// The share of the client, and that of its address.
     pub(super) shares: [Arc<Share>; 2],
     pub(super) _requests: [OwnedSemaphorePermit; 2],
 }
 
 impl Admitted {
-    /// Those of the client and its address; `None` for full tokens.
+    /// Returns the shares of the client and of its address; `None` for full tokens.
     pub(super) fn shares(&self) -> Option<&[Arc<Share>; 2]> {
         self.0.as_ref().map(|counted| &counted.shares)
     }
 
-    /// What a request of a client with a scoped token waits for before it sends to Redis.
+    /// Returns the semaphore that a request with a scoped token acquires before it sends to Redis;
+    /// `None` for full tokens.
     pub(crate) fn turn(&self) -> Option<Arc<Semaphore>> {
         let Counted { shares: [client, _], .. } = self.0.as_ref()?;
         Some(Arc::clone(&client.turn))

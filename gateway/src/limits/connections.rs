@@ -1,5 +1,5 @@
-//! How many connections there are, in all and of each address. They count before anything is known
-//! of who opens them.
+//! Limits the open connections, in all and of each address. They count from their start, before any
+//! token is known.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::address::network;
 use crate::config::Config;
 
-/// The limits, and what is open.
+/// The limits, and the numbers of open connections.
 pub(crate) struct Connections {
     max: usize,
     max_per_address: usize,
@@ -19,11 +19,11 @@ pub(crate) struct Connections {
 #[derive(Default)]
 struct Open {
     all: usize,
-    /// Addresses without a connection are not in it.
+    /// The number of open connections of each address that has any.
     addresses: HashMap<IpAddr, usize>,
 }
 
-/// A connection that was let in. It counts until this is dropped.
+/// An admitted connection. It counts against the limits until this is dropped.
 pub(crate) struct Connected {
     open: Arc<Mutex<Open>>,
     address: IpAddr,
@@ -32,13 +32,13 @@ pub(crate) struct Connected {
 impl Connections {
     pub(crate) fn new(config: &Config) -> Self {
         let max = config.connection_limit;
-        // Trusted proxies may have all connections: they stand for many addresses.
+        // Trusted proxies may have all connections, since each forwards for many addresses.
         let is_direct = config.trusted_proxies == 0;
         let max_per_address = if is_direct { config.address_connections } else { max };
         Self { max, max_per_address, open: Arc::default() }
     }
 
-    /// Lets a connection of this address in, if there is room.
+    /// Admits a connection of this address; `None` if a limit is reached.
     pub(crate) fn connect(&self, peer: IpAddr) -> Option<Connected> {
         let address = network(peer);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +96,7 @@ mod tests {
         assert!(connect("192.0.2.1").is_some());
         assert!(connect("2001:db8::3").is_some());
         drop((second, third));
-        // Nothing is left of those who were let in, nor of those who were not.
+        // Neither admitted nor refused connections leave an entry.
         let open = connections.open.lock().unwrap();
         assert!(open.all == 0 && open.addresses.is_empty());
     }

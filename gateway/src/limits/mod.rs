@@ -1,10 +1,10 @@
-//! What clients may take, so that one of them does not keep the gateway or Redis from the others.
+//! Limits what each client uses, so that no client blocks the gateway or Redis for other clients.
 //!
-//! Clients with a scoped token may be anybody, so each of them has a share, and so has each address
-//! they come from: a rate, and what it may have at once. Clients with a full token are trusted with
-//! more. What needs no token, such as health checks, has a rate for each address. Memory for
-//! bodies, streams, and connections for `WAIT` are bounded for all of them together, and a quarter
-//! of that is for full tokens alone.
+//! A client with a scoped token is not trusted. It has a share, and so has its address: rates, and
+//! limits of what it uses at once. A client with a full token is trusted and has neither. Requests
+//! without a token, such as health checks, have a rate per address. Memory for bodies, streams, and
+//! connections for `WAIT` are also bounded for all clients together, and a quarter of each is
+//! reserved for full tokens.
 
 mod admitted;
 mod connections;
@@ -31,39 +31,41 @@ use self::shares::{Shares, Sizes};
 use crate::config::Config;
 use crate::failure::Failure;
 
-/// So many bytes of a body count as one more command: reading them takes time as well.
+/// The number of bytes of a body that count as one more command, since parsing them takes time.
 const BYTES_PER_COMMAND: usize = 4096;
-/// As how many commands one command may count, whatever the limit of a pipeline: more than a call
-/// with the most names does.
+/// The least limit of the commands that one request may count as, however low the limit of a
+/// pipeline. A single call with the largest number of names counts as fewer.
 const COMMAND_MAX: usize = 128;
-/// When to come back where there is no room: requests and waits end within seconds.
+/// The `Retry-After` of a request that finds no room: requests and waits end within seconds.
 pub(crate) const NO_ROOM: Duration = Duration::from_secs(1);
-/// A client has this part of what all share, an address at most half of it.
+/// A client may use one part in this many of the shared body memory and waits. An address may use
+/// at most half of each.
 const CLIENT_PART: usize = 16;
 
-/// A limit that is reached. Nothing was sent to Redis.
+/// A reached limit. Nothing was sent to Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exceeded {
-    /// The share of the client, or of its address. It may come back after this time.
+    /// A limit of the client or of its address. The client may retry after this time.
     Client(Duration),
-    /// What all clients share. They may come back after this time.
+    /// A limit of all clients together. The client may retry after this time.
     Gateway(Duration),
 }
 
-/// The limits, and what of them is in use.
+/// The limits, and their present use.
 pub(crate) struct Limits {
-    /// The largest body, in bytes: with a full token, and with a scoped one.
+    /// The largest body of a request with a full token, in bytes.
     body_max: usize,
+    /// The largest body of a request with a scoped token, in bytes.
     client_body_max: usize,
     clients: Shares<ClientKey>,
     addresses: Shares<IpAddr>,
-    /// Health checks of an address: they need no token, so they count apart from its requests.
+    /// Health checks per address. They need no token, so they count apart from other requests.
     health_checks: Rate<IpAddr>,
-    /// Requests of an address without a valid token, and preflights.
+    /// Requests without a valid token, and preflights, per address.
     strangers: Rate<IpAddr>,
     client_names: Names,
     address_names: Names,
-    /// As how many commands those of one request may count.
+    /// The most commands that one request may count as.
     max_commands: usize,
     /// A permit for each byte of a body in memory.
     bodies: Pool,
@@ -120,10 +122,12 @@ impl Limits {
         }
     }
 
-    /// Lets a request in. `source` is `None` for full tokens.
+    /// Admits a request, or returns the limit that it would exceed. `source` is `None` for full
+    /// tokens.
     pub(crate) fn request(&self, source: Option<Source>) -> Result<Admitted, Exceeded> {
         let Some(source) = source else { return Ok(Admitted(None)) };
-        // The client's own limit first: beyond it, it takes nothing from others at its address.
+        // The client's own rate is checked first: a client beyond it uses nothing of its address's
+        // rate.
         self.clients.request(&source.client).map_err(Exceeded::Client)?;
         self.addresses.request(&source.address).map_err(Exceeded::Client)?;
         let shares = [self.clients.share(&source.client), self.addresses.share(&source.address)];
@@ -131,18 +135,18 @@ impl Limits {
         Ok(Admitted(Some(Counted { source, shares, _requests: requests })))
     }
 
-    /// Counts a health check. An address may make as many as its clients may send requests.
+    /// Counts a health check. An address may send as many as its clients may send requests.
     pub(crate) fn health_check(&self, address: IpAddr) -> Result<(), Exceeded> {
         self.health_checks.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
     }
 
-    /// Counts a request without a valid token, or a preflight. An address may make as many as its
-    /// clients may send requests.
+    /// Counts a request without a valid token, or a preflight. An address may send as many as its
+    /// clients may send requests with one.
     pub(crate) fn stranger(&self, address: IpAddr) -> Result<(), Exceeded> {
         self.strangers.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
     }
 
-    /// The largest body that the request may have, in bytes.
+    /// Returns the largest body that the request may have, in bytes.
     pub(crate) fn body_max(&self, admitted: &Admitted) -> usize {
         if admitted.0.is_some() { self.client_body_max } else { self.body_max }
     }
@@ -156,8 +160,8 @@ impl Limits {
         self.addresses.commands(&source.address, number).map_err(Exceeded::Client)
     }
 
-    /// Counts commands with many names or words, which were counted once each, as `weight` commands
-    /// in all.
+    /// Counts `number` commands as `weight` in all, for their many names or words.
+    /// [`Self::commands`] has counted each of them once before.
     pub(crate) fn weight(
         &self,
         admitted: &Admitted,
@@ -170,7 +174,7 @@ impl Limits {
         Ok(self.commands(admitted, weight.saturating_sub(number))?)
     }
 
-    /// Counts the names that a request is about, by the day.
+    /// Counts the names that a request uses against the limit of a day.
     pub(crate) fn names(&self, admitted: &Admitted, names: &[String]) -> Result<(), Exceeded> {
         let Some(Counted { source, .. }) = &admitted.0 else { return Ok(()) };
         let now = Instant::now();
@@ -178,12 +182,12 @@ impl Limits {
         self.address_names.take(&source.address, names, now).map_err(Exceeded::Client)
     }
 
-    /// Counts a body before it is looked at.
+    /// Counts the bytes of a body as commands, before the body is parsed.
     pub(crate) fn read(&self, admitted: &Admitted, bytes: usize) -> Result<(), Exceeded> {
         self.commands(admitted, bytes / BYTES_PER_COMMAND)
     }
 
-    /// Makes room for a part of a body, beside the room of its earlier parts.
+    /// Reserves memory for a part of a body, and adds it to that of its earlier parts.
     pub(crate) fn body(
         &self,
         admitted: &Admitted,
@@ -199,17 +203,17 @@ impl Limits {
         Ok(())
     }
 
-    /// Makes room for a stream.
+    /// Reserves one of the streams.
     pub(crate) fn stream(&self, admitted: &Admitted) -> Result<Room, Exceeded> {
         self.streams.take(admitted.shares(), |share| &share.streams, 1)
     }
 
-    /// Makes room for a connection that waits for replicas.
+    /// Reserves one of the connections that wait for replicas.
     pub(crate) fn wait(&self, admitted: &Admitted) -> Result<Room, Exceeded> {
         self.waits.take(admitted.shares(), |share| &share.waits, 1)
     }
 
-    /// Forgets clients and addresses that have not called for a while.
+    /// Drops the records of clients and addresses whose limits are unused again.
     pub(crate) fn forget_idle(&self) {
         self.clients.forget_idle();
         self.addresses.forget_idle();
@@ -238,7 +242,7 @@ mod tests {
         Limits::new(&config)
     }
 
-    /// A client at the address with this number.
+    /// A source for the client `client` at the address with this number.
     fn at(client: &str, address: u8) -> Option<Source> {
         let address = Ipv4Addr::new(10, 0, 0, address).into();
         Some(Source { client: ClientKey::new(client), address })
@@ -280,7 +284,7 @@ mod tests {
         assert_eq!(open("c", 1).err(), FULL);
         let elsewhere = open("c", 2).unwrap();
         drop(streams);
-        // What was refused for the address took nothing of the client's.
+        // A request refused for its address used nothing of the client's share.
         drop(elsewhere);
         assert!(open("c", 1).is_ok());
     }

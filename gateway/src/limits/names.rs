@@ -1,5 +1,5 @@
-//! How many names clients use in a day. A name that was locked leaves its last fencing token in
-//! Redis for as long.
+//! Limits how many names a client uses in a day. Redis keeps the last fencing token of each locked
+//! name for a day.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hash, RandomState};
@@ -8,31 +8,31 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// For how long the last fencing token of a name stays.
+/// How long Redis keeps the last fencing token of a name.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The names that each client, or each address, has used. Of clients and names only hashes are
-/// kept, under a key of this process.
+/// The names that each client, or each address, has used. Stores only hashes of clients and names,
+/// keyed by this process.
 pub(super) struct Names {
     max: usize,
     hasher: RandomState,
     days: Mutex<HashMap<u64, Day>>,
 }
 
-/// A day, which begins with its first name.
+/// A day of one client, which begins with its first name.
 struct Day {
     began: Instant,
     names: HashSet<u64>,
 }
 
 impl Names {
-    /// A client may use `max` names in a day.
+    /// Creates a record that allows each client `max` names in a day.
     pub(super) fn new(max: usize) -> Self {
         Self { max, hasher: RandomState::new(), days: Mutex::default() }
     }
 
-    /// Counts names, or returns after which time new ones may come. Names that it has used already
-    /// count once.
+    /// Counts names, or returns the time after which the client may use new ones. A name counts
+    /// once a day.
     pub(super) fn take(
         &self,
         client: &impl Hash,
@@ -54,7 +54,7 @@ impl Names {
         Ok(())
     }
 
-    /// Forgets those whose day is over.
+    /// Drops the records of clients whose day is over.
     pub(super) fn forget_idle(&self, now: Instant) {
         let mut days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
         days.retain(|_, day| day.age(now) < DAY);

@@ -1,4 +1,4 @@
-//! What all clients share, and what of it a request has.
+//! Resources that all clients share, and the part that one request holds.
 
 use std::sync::Arc;
 
@@ -7,28 +7,30 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::shares::{Share, semaphore};
 use super::{Exceeded, NO_ROOM};
 
-/// What all clients share.
+/// A resource that all clients share, with a permit for each unit.
 pub(super) struct Pool {
     all: Arc<Semaphore>,
-    /// The part of clients with scoped tokens.
+    /// The part that clients with scoped tokens may use together.
     scoped: Arc<Semaphore>,
 }
 
-/// Room that is given back when this is dropped.
+/// Permits of one request, returned when this is dropped.
 pub(crate) struct Room {
     shared: OwnedSemaphorePermit,
-    /// Of the client, of its address, and of all clients with scoped tokens.
+    /// Permits of the client, of its address, and of all clients with scoped tokens; `None` for
+    /// full tokens.
     own: Option<[OwnedSemaphorePermit; 3]>,
 }
 
 impl Pool {
-    /// However small it is, clients with scoped tokens have `min` of it.
+    /// Creates a pool of `all` units. Clients with scoped tokens may use three quarters, and at
+    /// least `min`.
     pub(super) fn new(all: usize, min: usize) -> Self {
         Self { all: semaphore(all), scoped: semaphore(scoped_part(all).max(min)) }
     }
 
-    /// Takes from the shares of client and address first, so that a client without room takes
-    /// nothing from the others.
+    /// Takes `number` permits. Checks the shares of client and address first, so that a client
+    /// without room uses nothing of the shared pool.
     pub(super) fn take(
         &self,
         shares: Option<&[Arc<Share>; 2]>,
@@ -47,7 +49,7 @@ impl Pool {
 }
 
 impl Room {
-    /// Adds room of the same kind and of the same request.
+    /// Adds permits of the same pool and the same request.
     pub(super) fn join(&mut self, other: Self) {
         self.shared.merge(other.shared);
         if let (Some(own), Some(others)) = (&mut self.own, other.own) {
@@ -56,13 +58,13 @@ impl Room {
     }
 }
 
-/// What clients with scoped tokens may take together of what all share: the rest is for full
-/// tokens.
+/// Returns the part of a pool that clients with scoped tokens may use together. The rest is
+/// reserved for full tokens.
 fn scoped_part(all: usize) -> usize {
     all - all / 4
 }
 
-/// Takes a part of the shares of a client and its address.
+/// Takes `number` permits of the semaphore `part` from the shares of a client and its address.
 pub(super) fn take(
     [client, address]: &[Arc<Share>; 2],
     part: impl Fn(&Share) -> &Arc<Semaphore>,

@@ -1,4 +1,4 @@
-//! How often something may happen: GCRA, a leaky bucket without a timer.
+//! Rate limits by GCRA, the generic cell rate algorithm: a leaky bucket without a timer.
 
 use std::hash::Hash;
 use std::num::NonZeroU32;
@@ -9,34 +9,35 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-/// How long bursts may be, in seconds of the rate.
+/// The size of a burst: as much as the rate allows in this many seconds.
 pub(super) const BURST_SECONDS: NonZeroU32 = NonZeroU32::new(4).unwrap();
 
-/// A rate for each `K`, with bursts.
+/// A rate limiter for each key `K`, with bursts.
 pub(super) struct Rate<K: Hash + Eq + Clone, C: Clock = MonotonicClock> {
     limiter: RateLimiter<K, HashMapStateStore<K>, C, NoOpMiddleware<C::Instant>>,
     clock: C,
 }
 
 impl<K: Hash + Eq + Clone, C: Clock + Clone> Rate<K, C> {
-    /// A burst is never smaller than `min_burst`, which is what one request may take.
+    /// Creates a limiter. A burst is never smaller than `min_burst`, the most that one request may
+    /// take.
     pub(super) fn new(per_second: NonZeroU32, min_burst: NonZeroU32, clock: C) -> Self {
         let burst = per_second.saturating_mul(BURST_SECONDS).max(min_burst);
         let quota = Quota::per_second(per_second).allow_burst(burst);
         Self { limiter: RateLimiter::hashmap_with_clock(quota, clock.clone()), clock }
     }
 
-    /// Takes `number` at once, or nothing and returns after which time there are as many.
+    /// Takes `number` units, or takes nothing and returns the time after which they are available.
     pub(super) fn take(&self, key: &K, number: NonZeroU32) -> Result<(), Duration> {
         match self.limiter.check_key_n(key, number) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(until)) => Err(until.wait_time_from(self.clock.now())),
-            // More than a burst, which `min_burst` rules out.
+            // `number` is larger than a burst, which `min_burst` prevents.
             Err(_) => Err(Duration::MAX),
         }
     }
 
-    /// Forgets the keys whose whole burst is there again.
+    /// Drops the keys whose whole burst is available again.
     pub(super) fn forget_idle(&self) {
         self.limiter.retain_recent();
     }

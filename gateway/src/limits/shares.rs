@@ -1,5 +1,5 @@
-//! What each client, or each address, may take: a rate of requests and commands, and what it may
-//! have at once.
+//! Limits each client, or each address: its rates of requests and commands, and what it uses at
+//! once.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::rate::Rate;
 
-/// What may be had at once.
+/// The most that one client, or one address, may use at once.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) requests: usize,
@@ -21,17 +21,17 @@ pub(super) struct Sizes {
     pub(super) body_bytes: usize,
 }
 
-/// What is left of it, a permit for each.
+/// The unused part of the sizes, a permit for each unit.
 pub(super) struct Share {
     pub(super) requests: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
     pub(super) waits: Arc<Semaphore>,
     pub(super) bodies: Arc<Semaphore>,
-    /// One permit: who has it may send to Redis.
+    /// One permit: the request that holds it may send to Redis.
     pub(super) turn: Arc<Semaphore>,
 }
 
-/// The shares of those who are told apart by `K`.
+/// The shares of all clients, or of all addresses, by their key `K`.
 pub(super) struct Shares<K: Hash + Eq + Clone> {
     requests: Rate<K>,
     commands: Rate<K>,
@@ -40,8 +40,8 @@ pub(super) struct Shares<K: Hash + Eq + Clone> {
 }
 
 impl<K: Hash + Eq + Clone> Shares<K> {
-    /// Rates are per second. A request that counts as `max_commands` is within a burst, whatever
-    /// the rate.
+    /// Creates the shares. Rates are per second. A burst has at least `max_commands` commands, so
+    /// that the largest request is allowed at any rate.
     pub(super) fn new(
         requests: NonZeroU32,
         commands: NonZeroU32,
@@ -56,12 +56,12 @@ impl<K: Hash + Eq + Clone> Shares<K> {
         }
     }
 
-    /// Counts a request, or returns after which time it may come.
+    /// Counts a request, or returns the time after which it is allowed.
     pub(super) fn request(&self, key: &K) -> Result<(), Duration> {
         self.requests.take(key, NonZeroU32::MIN)
     }
 
-    /// Counts commands, or returns after which time they may come.
+    /// Counts commands, or returns the time after which they are allowed.
     pub(super) fn commands(&self, key: &K, number: NonZeroU32) -> Result<(), Duration> {
         self.commands.take(key, number)
     }
@@ -76,7 +76,7 @@ impl<K: Hash + Eq + Clone> Shares<K> {
         share
     }
 
-    /// Forgets those who have nothing, and whose rates are as good as new.
+    /// Drops the shares that are not in use, and the rates whose whole burst is available again.
     pub(super) fn forget_idle(&self) {
         self.requests.forget_idle();
         self.commands.forget_idle();
@@ -96,7 +96,7 @@ impl Share {
         }
     }
 
-    /// Whether no request refers to this share, and all of it is there.
+    /// Whether no request refers to this share, and none of its permits is taken.
     fn is_idle(self: &Arc<Self>, sizes: Sizes) -> bool {
         Arc::strong_count(self) == 1
             && self.streams.available_permits() == sizes.streams

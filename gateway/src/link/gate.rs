@@ -1,25 +1,26 @@
-//! Work that many ask for and one does.
+//! Coalesces concurrent requests for the same work.
 
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// When Redis goes away, every request finds out at once and wants to know where it is now. One
-/// of them asks; whoever came before the answer takes part in it.
+/// Runs work once for all callers that wait for it at the same time. When Redis goes away, every
+/// request notices at once and needs to know which node has replaced it: one of them asks, and all
+/// share the result.
 #[derive(Default)]
 pub(super) struct Gate {
-    /// When the work was last done.
+    /// When the work last ended.
     done: Mutex<Option<Instant>>,
 }
 
 impl Gate {
-    /// Returns when `work` was done, by this caller or by another one meanwhile.
+    /// Returns once `work` has ended, run by this caller or by another one in the meantime.
     pub(super) async fn once(&self, work: impl Future<Output = ()>) {
         let asked = Instant::now();
         let mut done = self.done.lock().await;
         if done.is_some_and(|done| done >= asked) {
             return;
         }
-        // A caller that is dropped here leaves the work to the next in line.
+        // If this caller is dropped here, the next waiting caller does the work.
         work.await;
         *done = Some(Instant::now());
     }

@@ -1,4 +1,4 @@
-//! Subscriptions.
+//! Subscriptions to the channels of Redis.
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -10,7 +10,7 @@ use tokio::select;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
-/// What a stream listens to.
+/// A channel or pattern to subscribe to.
 pub(crate) enum Topic {
     Channel(String),
     Pattern(String),
@@ -21,13 +21,13 @@ pub(crate) enum Topic {
 /// The messages of one topic, on a connection of their own.
 pub(crate) struct Messages {
     stream: BoxStream<'static, Msg>,
-    /// Cancelled when what it is connected to is not the right place any more.
+    /// Cancelled when the node of this connection is no longer the right one.
     retired: CancellationToken,
 }
 
 impl Messages {
-    /// Ends with the connection, or when another node has taken the place of the one that it
-    /// leads to: one that is cut off would be silent for ever.
+    /// Returns the next message. Returns `None` when the connection ends, and when another node has
+    /// replaced this one: a node that is cut off from its cluster would be silent for ever.
     pub(crate) async fn next(&mut self) -> Option<Msg> {
         select! {
             () = self.retired.cancelled() => None,
@@ -62,7 +62,8 @@ async fn plain(client: &Client, topic: &Topic) -> RedisResult<Opened> {
     }
 }
 
-/// The driver reads sharded messages from RESP3 only.
+/// Subscribes to a sharded channel by RESP3, since the driver reads sharded messages from RESP3
+/// only.
 async fn shard(client: &Client, channel: &str) -> RedisResult<Opened> {
     let info = client.get_connection_info().clone();
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);

@@ -1,7 +1,7 @@
-//! The way to Redis: one server, the master that Sentinels name, or a cluster.
+//! Connects the gateway to Redis: one server, the master that Sentinels name, or a cluster.
 //!
-//! Nothing here sends a command twice. What was under way on a lost connection fails; only a
-//! redirection is followed, by which Redis says that it did not run the command.
+//! This module never sends a command twice, except to follow a redirection of a cluster, with which
+//! Redis says that it did not run the command. A request whose connection breaks fails.
 
 mod cluster;
 mod gate;
@@ -26,33 +26,35 @@ pub(crate) use self::target::Target;
 use crate::policy::Lane;
 use crate::turns::Turns;
 
-/// The most commands of a pipeline that Redis runs before it runs those of other requests: one on
-/// an object at its limits takes it about a millisecond. A command with many words counts as
-/// several.
+/// The largest portion of a pipeline, in commands. Redis runs the commands of other requests
+/// between two portions: a command on an object at its limits takes Redis about a millisecond. A
+/// command with many words or names counts as several, see [`weight`].
 const PORTION_MAX: usize = 16;
-/// As many words of a command (names, ids, fields) take Redis about as long as one more command.
+/// The number of words of a command (names, ids, fields) that take Redis about as long as one more
+/// command.
 const WORDS_PER_COMMAND: usize = 64;
-/// How often the connections are asked whether they live.
+/// The interval between two checks of the connections.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// One command of a pipeline, and how it travels.
+/// One command of a pipeline, and the connection that it needs.
 pub(crate) struct Step {
     pub(crate) command: Cmd,
     pub(crate) lane: Lane,
-    /// As how many commands it counts: see [`weight`].
+    /// The number of commands that it counts as, see [`weight`].
     pub(crate) weight: usize,
 }
 
-/// As how many commands one of so many words counts, which is about so many names: locks are taken
-/// one by one.
+/// Returns the number of commands that one command with `words` words and `names` names counts as:
+/// one, one more for every [`WORDS_PER_COMMAND`] words, and at least one per name, since a script
+/// acquires locks one by one.
 pub(crate) fn weight(words: usize, names: usize) -> usize {
     (1 + words / WORDS_PER_COMMAND).max(names)
 }
 
-/// What stands behind the gateway.
+/// The Redis behind the gateway.
 ///
-/// Every request carries the future of its command about. A cluster's is large, so it is boxed and
-/// the others are not.
+/// The future of a command is a part of the future of its request. The futures of a cluster are
+/// large, so they are boxed; those of the other variants are not.
 pub(crate) enum Link {
     Cluster(Box<Cluster>),
     One(Arc<Node>),
@@ -60,11 +62,11 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// Opens nothing yet: Redis may come up after the gateway.
+    /// Creates the link without opening a connection: Redis may start after the gateway.
     ///
     /// # Errors
     ///
-    /// If the target is not one that the driver knows.
+    /// If the driver cannot connect to this kind of target.
     pub(crate) fn new(target: Target, connections: usize) -> RedisResult<Self> {
         Ok(match target {
             Target::Cluster(seeds) => Self::Cluster(Box::new(Cluster::new(seeds, connections)?)),
@@ -83,11 +85,11 @@ impl Link {
         }
     }
 
-    /// Answers each command in its place, Redis' errors included. What is lost with one node of
-    /// a cluster is not lost with the others.
+    /// Returns the reply of each command in the order of `steps`, errors of Redis included. If one
+    /// node of a cluster fails, the commands for the other nodes still have their replies.
     ///
-    /// A long pipeline goes to each node in portions, each in its turn: the commands of other
-    /// requests run between them.
+    /// Sends a long pipeline to each node in portions, each after it has the turn of its client, so
+    /// that Redis runs the commands of other requests between them.
     pub(crate) async fn pipeline(
         &self,
         steps: Vec<Step>,
@@ -112,8 +114,8 @@ impl Link {
         }
     }
 
-    /// All commands or none, as one write on one connection: what `EXEC` replied, or the error
-    /// for which Redis threw the transaction away.
+    /// Runs all commands or none, as one write on one connection. Returns the reply of `EXEC`, or
+    /// the error for which Redis discarded the transaction.
     pub(crate) async fn transaction(&self, commands: Vec<Cmd>) -> RedisResult<Value> {
         let mut pipe = Pipeline::with_capacity(commands.len());
         pipe.atomic();
@@ -127,7 +129,8 @@ impl Link {
         }
     }
 
-    /// What is published from now on, or Redis' refusal.
+    /// Subscribes, and returns the messages that are published from then on, or the error with
+    /// which Redis refused the subscription.
     pub(crate) async fn subscribe(
         &self,
         topic: &Topic,
@@ -139,7 +142,7 @@ impl Link {
         }
     }
 
-    /// Whether commands would get through: on a cluster, those of every key.
+    /// Whether Redis replies; on a cluster, whether every slot has a master and all masters reply.
     pub(crate) async fn is_alive(&self) -> bool {
         match self {
             Self::Cluster(cluster) => cluster.is_alive().await,
@@ -148,8 +151,8 @@ impl Link {
         }
     }
 
-    /// Watches over the shared connections until the future is dropped. `servers` names Redis in
-    /// the log.
+    /// Checks the shared connections every [`CHECK_EVERY`] until the future is dropped, and logs
+    /// when Redis stops replying and when it replies again. `servers` names Redis in the log.
     pub(crate) async fn keep(self: Arc<Self>, servers: String) {
         let mut ticks = interval(CHECK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -174,13 +177,13 @@ impl Link {
         }
     }
 
-    /// Whoever runs a Redis that may evict locks is to know. Of a cluster one node is asked; one
-    /// that may not be asked has said no.
+    /// Logs a warning if Redis may evict keys, and with them locks. Asks one node of a cluster.
+    /// Logs nothing if Redis refuses `INFO` or does not reply within [`PATIENCE`].
     async fn warn_of_eviction(&self) {
         let mut memory = redis::cmd("INFO");
         memory.arg("memory");
-        // A connection that has fallen silent answers this neither, and whoever waits for it
-        // replaces none.
+        // The timeout is needed because the caller replaces silent connections, and must not wait
+        // here for one of them.
         let asked = timeout(PATIENCE, self.command(&memory, Lane::Shared)).await;
         let Ok(Ok(told)) = asked else { return };
         if let Ok(told) = redis::from_redis_value::<String>(told)
@@ -193,15 +196,15 @@ impl Link {
     }
 }
 
-/// Whether what `INFO memory` tells has a limit, and a way to stay below it that takes keys away.
+/// Whether `told`, the reply to `INFO memory`, has a memory limit and a policy that evicts keys.
 fn evicts(told: &str) -> bool {
     let field = |name: &str| told.lines().find_map(|line| line.strip_prefix(name));
     field("maxmemory:").is_some_and(|limit| limit != "0")
         && field("maxmemory_policy:").is_some_and(|policy| policy != "noeviction")
 }
 
-/// Sends one portion after the other. When one is lost, or the connection, the time or the token is
-/// over, the rest is not sent.
+/// Sends one portion after the other. Sends no further portion after one that has failed, or when
+/// the request's deadline has passed or its token has expired.
 async fn in_portions<F>(
     mut steps: Vec<Step>,
     turns: &Turns,
@@ -228,9 +231,9 @@ where
     replies
 }
 
-/// How many commands each part of a pipeline has, so that none counts as more than [`PORTION_MAX`],
-/// unless a single command does. A `WAIT` stays with what it waits for, since both need one
-/// connection.
+/// Returns the number of commands in each portion. No portion counts as more than [`PORTION_MAX`]
+/// commands, unless a single command does, or a `WAIT` follows: it stays in the portion of the
+/// command that it waits for, since both need the same connection.
 fn portions<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<usize> {
     let mut sizes: Vec<usize> = Vec::new();
     let mut weight = 0;
@@ -249,7 +252,8 @@ fn portions<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<usize> {
     sizes
 }
 
-/// All commands for one connection; if one of them makes it wait, for a connection of its own.
+/// Joins the commands into one pipeline. It gets a connection of its own if one of the commands
+/// makes its connection wait.
 fn together(steps: impl ExactSizeIterator<Item = Step>) -> (Pipeline, Lane) {
     let mut lane = Lane::Shared;
     let mut pipe = Pipeline::with_capacity(steps.len());
@@ -266,7 +270,7 @@ pub(crate) fn too_late() -> RedisError {
     io::Error::from(io::ErrorKind::TimedOut).into()
 }
 
-/// There is nobody to send to at present.
+/// Returns the error of a command when no node to send it to is known.
 fn nobody() -> RedisError {
     io::Error::from(io::ErrorKind::NotConnected).into()
 }

@@ -16,31 +16,30 @@ use tokio_util::sync::CancellationToken;
 use super::{Messages, Topic};
 use crate::policy::Lane;
 
-/// How long a new connection may take, and a `PING` on a running one.
+/// The time limit for opening a connection, and for the reply to a `PING` on an open one.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// Commands queued for one connection before their requests have to wait in line.
+/// The number of commands queued for one connection, beyond which requests wait to enter the queue.
 const QUEUE: usize = 1024;
 
-/// The shared connections, and the means to open another.
+/// The shared connections to one Redis, and the client that opens others.
 ///
-/// The connection managers reconnect by themselves, but whatever was under way on a lost
-/// connection fails.
+/// The connection managers reconnect by themselves; requests on a lost connection fail.
 pub(crate) struct Node {
     client: Client,
     shared: Vec<RwLock<ConnectionManager>>,
     next: AtomicUsize,
-    /// Something went wrong here: whoever knows other nodes should ask whether this is the right
-    /// one.
+    /// Set after a failure. A cluster or Sentinels then look up again which node is the right one
+    /// before they send another command to this one.
     doubted: AtomicBool,
     retired: CancellationToken,
 }
 
 impl Node {
-    /// Opens nothing yet.
+    /// Creates the node without opening a connection.
     ///
     /// # Errors
     ///
-    /// If the target is not one that the driver knows.
+    /// If the driver cannot connect to this kind of target.
     pub(super) fn new(info: ConnectionInfo, connections: usize) -> RedisResult<Arc<Self>> {
         let client = Client::open(settings(info))?;
         let shared = (0..connections.max(1))
@@ -69,7 +68,7 @@ impl Node {
         .await
     }
 
-    /// Sends the commands in one go and answers each in its place, errors included.
+    /// Sends the commands in one write, and returns the replies in their order, errors included.
     pub(super) async fn pipeline(&self, pipe: &Pipeline, lane: Lane) -> RedisResult<Vec<Value>> {
         let number = pipe.len();
         self.watch(async {
@@ -81,9 +80,10 @@ impl Node {
         .await
     }
 
-    /// What `EXEC` replied, or the first of the errors for which Redis threw the transaction away.
+    /// Returns the reply of `EXEC`, or the first of the errors for which Redis discarded the
+    /// transaction.
     pub(super) async fn transaction(&self, pipe: &Pipeline) -> RedisResult<Value> {
-        // Redis answers MULTI and each queued command before EXEC answers for all of them.
+        // Redis replies to `MULTI` and to each queued command before it replies to `EXEC`.
         let skipped = pipe.len() + 1;
         let sent = self.shared().send_packed_commands(pipe, skipped, 1).await;
         let error = match sent {
@@ -92,12 +92,13 @@ impl Node {
         };
         match error.clone().into_server_errors().as_deref() {
             Some([(at, first), ..]) if *at < pipe.len() => Ok(Value::ServerError(first.clone())),
-            // `MULTI` itself was refused, so what came after it was no transaction.
+            // Redis refused `MULTI` itself, so the commands after it were no transaction; or the
+            // connection failed.
             _ => self.watch(async { Err(error) }).await,
         }
     }
 
-    /// A connection for one request. It does not reconnect.
+    /// Opens a connection for one request. It does not reconnect.
     pub(super) async fn own(&self) -> RedisResult<MultiplexedConnection> {
         self.watch(self.connect()).await
     }
@@ -113,11 +114,11 @@ impl Node {
         answers(&mut self.shared()).await
     }
 
-    /// Asks each shared connection whether it lives.
+    /// Sends a `PING` on each shared connection, and returns whether all replied.
     ///
-    /// A manager notices a lost connection only when it is used, so a gateway that was idle
-    /// while Redis restarted would fail the first request; and it never gives up one that is open
-    /// but silent. The check finds both before a request does.
+    /// A connection manager notices a lost connection only when a request uses it, so without
+    /// checks the first request after a restart of Redis would fail; and it never replaces a
+    /// connection that is open but silent. The check finds both before a request does.
     pub(super) async fn check(&self) -> bool {
         let mut is_alive = true;
         for slot in &self.shared {
@@ -141,12 +142,12 @@ impl Node {
         self.doubted.store(false, Ordering::Relaxed);
     }
 
-    /// Ends the streams that lead here. Requests that are under way end by themselves.
+    /// Ends the streams of this node. Requests in flight end by themselves.
     pub(super) fn retire(&self) {
         self.retired.cancel();
     }
 
-    /// A connection that fails raises a doubt.
+    /// Runs `work`, and marks the node as doubted if it fails.
     async fn watch<T>(&self, work: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
         let result = work.await;
         if result.is_err() {
@@ -155,8 +156,8 @@ impl Node {
         result
     }
 
-    /// Replaces a connection that does not answer. Requests that are under way on it hold it
-    /// until they end.
+    /// Replaces a connection that does not reply. Requests in flight keep the old one open until
+    /// they end.
     async fn check_one(&self, slot: &RwLock<ConnectionManager>) -> bool {
         let mut current = slot.read().unwrap_or_else(PoisonError::into_inner).clone();
         if answers(&mut current).await {
@@ -183,7 +184,8 @@ impl Node {
     }
 }
 
-/// Any reply will do: a Redis that is busy or loading is there.
+/// Whether Redis replies to a `PING`. Any reply counts, since a Redis that is busy or loading
+/// replies with an error.
 async fn answers(connection: &mut ConnectionManager) -> bool {
     let ping = redis::cmd("PING");
     matches!(timeout(PATIENCE, connection.send_packed_command(&ping)).await, Ok(Ok(_)))
@@ -192,19 +194,19 @@ async fn answers(connection: &mut ConnectionManager) -> bool {
 fn manager(client: &Client) -> RedisResult<ConnectionManager> {
     let config = ConnectionManagerConfig::new()
         .set_connection_timeout(Some(PATIENCE))
-        // The request's own time is the bound; two clocks for one thing would disagree.
+        // The request has a deadline of its own; a second time limit here could end it earlier.
         .set_response_timeout(None)
-        // These attempts are to connect, never to send again. Few and short: a request should
-        // outlive a restart of Redis, and fail soon when Redis is away.
+        // These retries only connect; they never send a command again. They are few and short, so
+        // that a request survives a restart of Redis, and fails soon when Redis is away.
         .set_number_of_retries(2)
         .set_min_delay(Duration::from_millis(50))
         .set_pipeline_buffer_size(QUEUE);
     ConnectionManager::new_lazy_with_config(client.clone(), config)
 }
 
-/// What every connection is set to, whatever the URL says.
+/// Returns `info` with the settings of every connection, which override those of the URL.
 fn settings(info: ConnectionInfo) -> ConnectionInfo {
-    // The dialect's results are those of RESP2: no maps, no doubles.
+    // Upstash's protocol has the results of RESP2: no maps, no doubles.
     let redis = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
     let keep_alive = TcpKeepalive::new()
         .with_time(Duration::from_secs(15))

@@ -1,4 +1,4 @@
-//! The master that Sentinels name.
+//! Connects to the master that Sentinels name.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -17,14 +17,14 @@ use super::node::Node;
 use super::{Messages, Topic, nobody};
 use crate::policy::Lane;
 
-/// How long the Sentinels and the master they name may take to answer.
+/// The time limit for the replies of the Sentinels and of the master that they name.
 const SEARCH: Duration = Duration::from_secs(5);
 
-/// The present master, and whom to ask for the next.
+/// The present master, and the Sentinels that name it.
 ///
-/// The Sentinels are asked every second, so that a master that was voted out and does not know it
-/// yet is left soon; and before the next command whenever something went wrong with the present
-/// one. What it names must say itself that it is a master, or it is not used.
+/// The gateway asks the Sentinels every second, so that it soon leaves a master that was replaced
+/// and does not know it yet; and before the next command after each failure of the present master.
+/// A node that the Sentinels name must itself report that it is a master, or it is not used.
 pub(crate) struct Sentinel {
     gate: Gate,
     sentinels: Mutex<SentinelClient>,
@@ -99,8 +99,8 @@ impl Sentinel {
         }
     }
 
-    /// The present master. One that raised a doubt is not used before the Sentinels have named it
-    /// again: it may be back as a master that nobody else follows.
+    /// Returns the present master. A doubted one is not used before the Sentinels have named it
+    /// again: it may have restarted as a master that no replica or Sentinel follows.
     async fn master(&self) -> RedisResult<Arc<Node>> {
         if let Some(master) = self.current().filter(|master| !master.is_doubted()) {
             return Ok(master);
@@ -138,7 +138,7 @@ impl Sentinel {
     }
 }
 
-/// A master that has become a replica refuses what would write.
+/// Marks the master as doubted if it refuses a write with `READONLY`: it has become a replica.
 fn doubt_a_replica<'a>(master: &Node, replies: impl IntoIterator<Item = &'a Value>) {
     let is_replica = replies.into_iter().any(|reply| {
         matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::ReadOnly))

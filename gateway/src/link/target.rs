@@ -1,19 +1,19 @@
-//! From a URL to what stands behind the gateway.
+//! Parses the URL of the Redis behind the gateway.
 
 use std::path::PathBuf;
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
 
-/// The port of a Sentinel that is written without one.
+/// The port of a Sentinel whose address has none.
 const SENTINEL: &str = "26379";
 
-/// Whom to connect to.
+/// The servers to connect to.
 pub(crate) enum Target {
-    /// Some nodes of a cluster, which know the others.
+    /// Some nodes of a cluster; they name the other ones.
     Cluster(Vec<ConnectionInfo>),
     One(ConnectionInfo),
-    /// Sentinels, what they call the master, and how to log in there. The address of `master`
-    /// says only whether it takes TLS.
+    /// Sentinels, their name for the master, and the login for it. Of the address of `master` only
+    /// its use of TLS counts.
     Sentinel {
         sentinels: Vec<ConnectionInfo>,
         name: String,
@@ -26,7 +26,7 @@ impl Target {
         ConnectionAddr::Unix(socket).into_connection_info().ok().map(Self::One)
     }
 
-    /// Where it is, for the log: hosts and ports, or a path. Never a user or a password.
+    /// Returns the hosts and ports, or the path, for the log. Never contains a user or a password.
     pub(crate) fn servers(&self) -> String {
         let addresses = |infos: &[ConnectionInfo]| {
             let addresses: Vec<_> = infos.iter().map(|info| info.addr().to_string()).collect();
@@ -41,8 +41,8 @@ impl Target {
         }
     }
 
-    /// `None` if it is not a URL that this build can connect to. Why is not told: the driver's
-    /// own words could repeat parts of it.
+    /// Parses a URL; `None` if this build cannot connect to it. The reason is not returned, since
+    /// the driver's error text could repeat parts of the URL.
     pub(crate) fn parse(url: &str) -> Option<Self> {
         let Some((scheme, rest)) = url.split_once("://") else {
             return url.into_connection_info().ok().map(Self::One);
@@ -58,7 +58,7 @@ impl Target {
     }
 }
 
-/// The parts of `USER:PASSWORD@HOST:PORT,HOST:PORT/PATH?QUERY#FRAGMENT`, as they are written.
+/// The parts of `USER:PASSWORD@HOST:PORT,HOST:PORT/PATH?QUERY#FRAGMENT`, not yet unescaped.
 struct Several<'a> {
     scheme: &'a str,
     login: Option<&'a str>,
@@ -86,7 +86,7 @@ impl<'a> Several<'a> {
     }
 
     fn cluster(self) -> Option<Target> {
-        // A cluster has the database 0 only.
+        // A cluster has only database 0.
         if !matches!(self.path, "" | "0") || !self.query.is_empty() {
             return None;
         }
@@ -96,7 +96,7 @@ impl<'a> Several<'a> {
 
     fn sentinel(self) -> Option<Target> {
         let (name, database) = self.path.split_once('/').unwrap_or((self.path, ""));
-        // A name that would have to be written with escapes is one that Sentinel does not take.
+        // Sentinel accepts no master name that would need escapes.
         if name.is_empty() || name.contains('%') {
             return None;
         }
@@ -110,7 +110,8 @@ impl<'a> Several<'a> {
         }
         let login = password.map(|password| format!("{user}:{password}"));
         let sentinels = self.hosts.iter().map(|host| {
-            // What follows the last bracket of an IPv6 address, or the whole of another one.
+            // Looks behind the closing bracket of an IPv6 address, and at the whole of any other
+            // host.
             let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
             let port = if has_port { String::new() } else { format!(":{SENTINEL}") };
             self.info(login.as_deref(), &format!("{host}{port}"), "")
@@ -122,7 +123,7 @@ impl<'a> Several<'a> {
         })
     }
 
-    /// Each host by the driver's own reading of a URL, which knows escapes and addresses.
+    /// Has the driver parse a URL with this one host, since it handles escapes and IPv6 addresses.
     fn info(&self, login: Option<&str>, host: &str, database: &str) -> Option<ConnectionInfo> {
         let login = login.map(|login| format!("{login}@")).unwrap_or_default();
         let fragment = self.fragment.map(|text| format!("#{text}")).unwrap_or_default();
@@ -131,7 +132,7 @@ impl<'a> Several<'a> {
     }
 }
 
-/// What may stand in front of an `@`, where the value ends up.
+/// Returns the value if it may stand in front of the `@` of a URL, where `sentinel` puts it.
 fn plain(value: &str) -> Option<&str> {
     (!value.contains(['/', '@', ':', '[', ']'])).then_some(value)
 }

@@ -9,41 +9,41 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What a scoped token allows, and for how long.
+/// The rights of a scoped token, and its lifetime, before it is signed.
 ///
-/// [`ScopedToken::new`] fills in the least: to hold locks below one prefix, and nothing else. Any
+/// [`ScopedToken::new`] sets the least rights: to hold locks whose names begin with one prefix. Any
 /// library for JSON Web Tokens can sign the same claims by HS256; the gateway's README lists them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ScopedToken {
-    /// The names that it may be used for.
+    /// The prefixes of the names that it may be used for.
     pub names: ScopedNames,
-    /// What it may do. Default [`Right::Hold`] alone.
+    /// Its rights. Default [`Right::Hold`] alone.
     pub rights: Vec<Right>,
-    /// Objects that it may create without an end: fenced locks, permits, latches, guarded keys.
-    /// None by default.
+    /// The names of objects that it may create without an end: fenced locks, permits, latches,
+    /// guarded keys. None by default.
     pub lasting: Vec<String>,
-    /// The longest lease that it may ask for: 100 ms to 24 h.
+    /// The longest lease that it may request: 100 ms to 24 h.
     pub max_lease: Duration,
-    /// The clock skew of Redisson's clients that its group locks and permits have to allow for: 0
-    /// to 60 s. Default 1 s, as in the clients.
+    /// The clock skew of Redisson's clients that its group locks and permits must tolerate: 0 to 60
+    /// s. Default 1 s, as in edgelatch's clients.
     pub peer_skew: Duration,
-    /// Whose token it is, the claim `sub`: tokens with the same names and subject are one client,
-    /// whose limits they share. `None` by default: the token is a client of its own.
+    /// The claim `sub`, which identifies its user: tokens with the same prefixes and subject are
+    /// one client and share its limits. `None` by default: the token is a client of its own.
     pub subject: Option<String>,
-    /// For how long it is valid from now, in whole seconds. A gateway accepts at most 24 h unless
-    /// configured otherwise.
+    /// How long it is valid after its signing, in whole seconds. A gateway accepts at most 24 h
+    /// unless configured otherwise.
     pub lives: Duration,
 }
 
-/// How the names begin that a token may be used for, by kind of object; `None` allows no object of
-/// that kind.
+/// The prefixes of the names that a token may be used for, by kind of object. `None` allows no
+/// object of that kind.
 ///
 /// No prefix may begin with another one, so that no name belongs to two kinds: in Redis a latch
 /// looks like a semaphore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScopedNames {
-    /// Locks of all sorts.
+    /// Locks of all kinds.
     pub locks: Option<String>,
     /// Semaphores.
     pub semaphores: Option<String>,
@@ -51,19 +51,19 @@ pub struct ScopedNames {
     pub permits: Option<String>,
     /// Count-down latches.
     pub latches: Option<String>,
-    /// Keys of the application that a guard writes to.
+    /// Guarded keys, which belong to the application.
     pub guarded: Option<String>,
 }
 
 impl ScopedToken {
-    /// A token that may hold locks whose names begin with `prefix`.
+    /// Creates a token that may hold locks whose names begin with `prefix`.
     #[must_use]
     pub fn new(prefix: impl Into<String>, max_lease: Duration, lives: Duration) -> Self {
         let names = ScopedNames { locks: Some(prefix.into()), ..ScopedNames::default() };
         Self::of(names, max_lease, lives)
     }
 
-    /// A token that may hold what has these names.
+    /// Creates a token that may hold objects with these names.
     #[must_use]
     pub fn of(names: ScopedNames, max_lease: Duration, lives: Duration) -> Self {
         let (rights, lasting) = (vec![Right::Hold], Vec::new());
@@ -91,8 +91,8 @@ impl ScopedToken {
     }
 }
 
-/// The claims as they are signed. Claims that are not here are refused: one that is misspelt must
-/// not be taken for one that is absent.
+/// The claims as they are signed. Unknown claims are refused, so that a misspelt claim is not taken
+/// for an absent one.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Claims {
@@ -113,20 +113,20 @@ pub(super) struct Claims {
     pub(super) max_lease_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) peer_skew_ms: Option<u64>,
-    /// In seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub(super) exp: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) nbf: Option<u64>,
-    /// A claim of earlier versions, which gives no right any more.
+    /// A claim of earlier versions. It gives no right.
     #[serde(default, skip_serializing)]
     #[expect(dead_code, reason = "accepted without effect")]
     force: Option<bool>,
-    /// Registered claims (RFC 7519, 4.1) that restrict nothing. `aud` is refused: it may mean
-    /// another gateway.
+    /// A registered claim (RFC 7519, 4.1) that restricts nothing, as `iat` and `jti` below. `aud`
+    /// is refused, since it may name another gateway.
     #[serde(default, skip_serializing)]
     #[expect(dead_code, reason = "accepted without effect")]
     iss: Option<IgnoredAny>,
-    /// Whose token it is.
+    /// The user of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sub: Option<String>,
     #[serde(default, skip_serializing)]
@@ -138,14 +138,15 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// Reads a JSON object. `None` for anything else, such as an array with the claims in their
+    /// Parses a JSON object. `None` for anything else, such as an array with the claims in their
     /// order.
     pub(super) fn parse(json: &str) -> Option<Self> {
         serde_json::from_str::<Object<Self>>(json).ok().map(|object| object.0)
     }
 }
 
-/// A value that is written as a JSON object. What serde derives accepts an array as well.
+/// A value that must be a JSON object. The implementation that serde derives accepts an array as
+/// well.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

@@ -1,4 +1,4 @@
-//! The keys that scoped tokens are signed with.
+//! Signs and verifies scoped tokens.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,17 +15,16 @@ use super::rules::Scope;
 use crate::clock::now;
 use crate::limits::ClientKey;
 
-/// By how much the clocks of those who make tokens may be off.
+/// The tolerated clock skew between the gateway and a signer of tokens.
 const LEEWAY: Duration = Duration::from_secs(30);
-/// Longer than any token that says no more than it needs to.
+/// The longest token, in bytes, above the length of any useful one.
 const TOKEN_BYTES_MAX: usize = 4096;
-/// As many bytes as HS256 has bits to offer.
+/// The least length of a key: 256 bits, as HS256 needs.
 const KEY_BYTES_MIN: usize = 32;
 
-/// The keys that scoped tokens are signed with: the first signs, each may have signed what comes
-/// in.
+/// The keys of scoped tokens. The first signs; a token signed by any of them is accepted.
 ///
-/// They are never part of the debug output.
+/// The debug output does not contain them.
 #[derive(Clone)]
 pub struct ScopeKeys {
     first: EncodingKey,
@@ -33,13 +32,13 @@ pub struct ScopeKeys {
 }
 
 impl ScopeKeys {
-    /// Takes the keys as they come from a file or the environment: white space around a key is
-    /// dropped, and so are empty entries. A key is the bytes of its text.
+    /// Accepts keys as a file or the environment contains them: removes white space around each,
+    /// and drops empty entries. A key is the bytes of its text.
     ///
     /// # Errors
     ///
-    /// [`ScopeKeyError::None`] if no key is left, [`ScopeKeyError::Short`] if one of them has less
-    /// than 32 bytes.
+    /// [`ScopeKeyError::None`] if no key is left, [`ScopeKeyError::Short`] if a key has less than
+    /// 32 bytes.
     pub fn new<T: AsRef<str>>(keys: impl IntoIterator<Item = T>) -> Result<Self, ScopeKeyError> {
         let mut first = None;
         let mut all = Vec::new();
@@ -67,14 +66,15 @@ impl ScopeKeys {
     pub fn sign(&self, token: &ScopedToken) -> Result<String, ScopeKeyError> {
         let now = now();
         let claims = token.claims(now);
-        // What every gateway would refuse is not signed.
+        // Refuses to sign claims that no gateway accepts.
         scope(&claims, now, client(&claims, ""))?;
         let token = encode(&Header::new(Algorithm::HS256), &claims, &self.first)
             .map_err(|_| ScopeKeyError::Signing)?;
         if token.len() > TOKEN_BYTES_MAX { Err(ScopeKeyError::Long) } else { Ok(token) }
     }
 
-    /// What a token allows now, unless it would do so for longer than `longest`.
+    /// Verifies a token, and returns the scope of its claims. Refuses one that is valid for longer
+    /// than `longest` from `now`.
     pub(crate) fn admit(
         &self,
         token: &[u8],
@@ -84,7 +84,8 @@ impl ScopeKeys {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(Rejection::Unknown);
         }
-        // Its times are looked at here: a clock is nothing to reach for in passing.
+        // The times are checked below against `now`, since the library would read a clock of its
+        // own.
         let mut validation = Validation::new(Algorithm::HS256);
         validation.validate_exp = false;
         validation.required_spec_claims.clear();
@@ -92,7 +93,7 @@ impl ScopeKeys {
             .all
             .iter()
             .find_map(|key| decode::<Box<RawValue>>(token, key, &validation).ok())
-            // What is critical to whoever signed it would have to be understood.
+            // RFC 7515 requires refusing critical extensions that are not supported, and none is.
             .filter(|token| token.header.crit.is_none())
             .ok_or(Rejection::Unknown)?;
         let claims = Claims::parse(token.claims.get()).ok_or(Rejection::Claims)?;
@@ -114,7 +115,7 @@ impl ScopeKeys {
     }
 }
 
-/// What the claims allow until then.
+/// Checks the claims, and returns the scope that they describe, valid until `ends`.
 fn scope(claims: &Claims, ends: SystemTime, client: ClientKey) -> Result<Scope, ScopeKeyError> {
     let rights = match &claims.rights {
         None => BTreeSet::from([Right::Hold]),
@@ -135,9 +136,10 @@ fn scope(claims: &Claims, ends: SystemTime, client: ClientKey) -> Result<Scope, 
     })
 }
 
-/// The client that limits are counted for: a user who gets many tokens for the same names is one
-/// client if they have the same `sub`. Without `sub` each token is a client of its own, told apart
-/// by its claims as they were signed: others may have the same prefixes.
+/// Returns the client whose limits apply. Tokens with the same prefixes and the same `sub` are one
+/// client, so that more tokens give a user no higher limits. Without `sub` each token is a client
+/// of its own, identified by its claims as they were signed, since tokens of different users may
+/// have the same prefixes.
 fn client(claims: &Claims, signed: &str) -> ClientKey {
     let Claims { prefix, semaphore_prefix, permit_prefix, latch_prefix, guard_prefix, sub, .. } =
         claims;
@@ -145,13 +147,13 @@ fn client(claims: &Claims, signed: &str) -> ClientKey {
         return ClientKey::new(signed);
     }
     let parts = [prefix, semaphore_prefix, permit_prefix, latch_prefix, guard_prefix, sub];
-    // No prefix has a control character, `sub` comes last, and no signed object begins with a line
-    // break: no two clients have one key.
+    // The key is unique: no prefix has a control character, `sub` is the last part, and no signed
+    // JSON object begins with a line break.
     let parts = parts.map(|part| part.as_deref().unwrap_or_default());
     ClientKey::new(&format!("\n{}", parts.join("\n")))
 }
 
-/// The prefix of each kind of object. They must not have a name in common.
+/// Returns the prefix of each kind of object. No name may begin with two of them.
 fn prefixes(claims: &Claims) -> Result<Vec<(ObjectKind, Prefix)>, ScopeKeyError> {
     let named = [
         (ObjectKind::Lock, &claims.prefix),
@@ -181,7 +183,8 @@ impl fmt::Debug for ScopeKeys {
     }
 }
 
-/// Why a scoped token opens nothing. Only of one that was signed with a key more is said than that.
+/// The reason why a token is refused. Details are reported only for a token that was signed with
+/// one of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rejection {
     Claims,
@@ -205,14 +208,14 @@ impl Rejection {
     }
 }
 
-/// Why keys cannot be used, or a token cannot be signed. Never holds a key.
+/// The reason why keys cannot be used, or a token cannot be signed. Never contains a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScopeKeyError {
-    /// There is no key at all.
+    /// No key was given.
     #[error("a key is needed: --scope-key-file or EDGELATCH_SCOPE_KEYS")]
     None,
-    /// One could be guessed.
+    /// A key has less than 32 bytes, so it could be guessed.
     #[error("a key for scoped tokens must have 32 bytes or more")]
     Short,
     /// The token names no right.
@@ -221,16 +224,16 @@ pub enum ScopeKeyError {
     /// The token names no prefix.
     #[error("a scoped token needs a prefix for one kind of object")]
     NoPrefix,
-    /// One prefix begins with another, so that a name would belong to two kinds of objects.
+    /// One prefix begins with another, so a name would belong to two kinds of objects.
     #[error("no prefix of a scoped token may begin with another of its prefixes")]
     Overlap,
-    /// The token has too many names.
+    /// The token has more than 4096 bytes.
     #[error("a scoped token must not have more than 4096 bytes")]
     Long,
-    /// The signature could not be made.
+    /// Creating the signature failed.
     #[error("the scoped token cannot be signed")]
     Signing,
-    /// No gateway would accept such a token.
+    /// A claim has a value that no gateway accepts.
     #[error("no such scoped token: {0}")]
     Token(#[from] InvalidOption),
 }

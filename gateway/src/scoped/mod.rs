@@ -1,4 +1,4 @@
-//! Scoped tokens: signed, short-lived, for some rights on the names with a prefix.
+//! Scoped tokens: signed and short-lived, with some rights on names with their prefixes.
 
 mod claims;
 mod keys;

@@ -1,4 +1,4 @@
-//! What a scoped token may do.
+//! Checks requests against the rules of a scoped token.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,22 +12,22 @@ use edgelatch::timing::LeaseTime;
 use super::scripts::script;
 use crate::limits::ClientKey;
 
-/// How far the clocks of gateway and Redis may be apart.
+/// The tolerated clock skew between the gateway and Redis.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 /// The largest value of a guarded key, in bytes.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
-/// The most replicas that the library waits for behind an acquisition, and for how many
+/// The most replicas that the library waits for after an acquisition, and the longest wait in
 /// milliseconds.
 const REPLICAS_MAX: u64 = 8;
 const REPLICAS_WAIT_MAX: u64 = 1000;
 
-/// What one scoped token allows.
+/// The names and rights of one scoped token.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    /// One prefix for each kind of object that it may be used for; no two have a name in common.
+    /// The prefix for each kind of object that it may be used for. No name begins with two of them.
     pub(super) prefixes: Vec<(ObjectKind, Prefix)>,
     pub(super) rights: BTreeSet<Right>,
-    /// Objects that it may create without an end.
+    /// The names of objects that it may create without an end.
     pub(super) lasting: BTreeSet<String>,
     pub(super) max_lease: LeaseTime,
     pub(super) peer_skew: Duration,
@@ -52,7 +52,7 @@ pub(crate) enum Breach {
 }
 
 impl Breach {
-    /// The text for the client: it holds nothing of the request.
+    /// Returns the text for the client. It contains nothing of the request.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Ahead => "NOPERM the request reaches too far into the future for a scoped token",
@@ -83,18 +83,18 @@ impl Breach {
 }
 
 impl Scope {
-    /// When it ends.
+    /// Returns when the token's rights end: its `exp` and the leeway.
     pub(crate) fn ends(&self) -> SystemTime {
         self.ends
     }
 
-    /// The client that its limits are counted for.
+    /// Returns the client whose limits apply.
     pub(crate) fn client(&self) -> &ClientKey {
         &self.client
     }
 
-    /// Checks a command, letter by letter what Redis would be sent. Returns the names that it is
-    /// about.
+    /// Checks a command, whose words are exactly those that Redis would receive. Returns the names
+    /// that it uses.
     pub(crate) fn command(
         &self,
         words: &[Cow<'_, str>],
@@ -112,7 +112,8 @@ impl Scope {
         Ok(touched.names().map(str::to_owned).collect())
     }
 
-    /// Checks whose objects a call is about, and whether the token may do that to them.
+    /// Checks that the objects of a call have allowed names, and that the token has the rights for
+    /// it.
     fn objects(&self, touched: &Touched) -> Result<(), Breach> {
         let is_kind = |kind: ObjectKind| touched.kind.is_none_or(|wanted| wanted == kind);
         let mut prefixes = self.prefixes.iter().filter(|(kind, _)| is_kind(*kind));
@@ -126,7 +127,7 @@ impl Scope {
         if touched.lasting.iter().all(is_listed) { Ok(()) } else { Err(Breach::Lasting) }
     }
 
-    /// Checks for how long a call keeps others out, and what it leaves in Redis.
+    /// Checks how long a call may exclude other clients, and what it leaves in Redis.
     fn amounts(&self, touched: &Touched, now: SystemTime) -> Result<(), Breach> {
         if touched.lease.is_some_and(|lease| lease > self.max_lease) {
             return Err(Breach::Lease);
@@ -143,13 +144,15 @@ impl Scope {
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default() + CLOCK_TOLERANCE;
         let not_after = touched.not_after.map(Duration::from_millis);
         let is_late = not_after.is_some_and(|time| time > now + NOT_AFTER_AHEAD_MAX);
-        // A token is a time in microseconds: one of the future would refuse every later one.
+        // A fencing token is a time in microseconds. If Redis stored one far in the future, it
+        // would refuse every later one.
         let token = touched.stores.map(|token| Duration::from_micros(token.as_u64()));
         let is_high = token.is_some_and(|time| time > now + TOKEN_AHEAD_MAX);
         if is_late || is_high { Err(Breach::Ahead) } else { Ok(()) }
     }
 
-    /// Checks a command that follows an allowed one in a pipeline.
+    /// Checks a command that follows an allowed one in a pipeline, where a `WAIT` is allowed too.
+    /// Returns the names that it uses.
     pub(crate) fn next(
         &self,
         words: &[Cow<'_, str>],
@@ -175,7 +178,7 @@ impl Scope {
     }
 }
 
-/// A whole number in its one spelling.
+/// Parses a whole number without leading zeros or a sign.
 fn number(text: &str) -> Option<u64> {
     text.parse().ok().filter(|number: &u64| number.to_string() == text)
 }

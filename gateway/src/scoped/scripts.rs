@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use edgelatch::protocol::script::{Script, scripts};
 
-/// By what a command names them: the digest, or the whole text, each with and without the line for
-/// key locking.
+/// The scripts by the word that identifies them in a command: the digest, or the whole text, each
+/// with and without the line for key locking.
 static KNOWN: LazyLock<HashMap<String, &'static Script>> = LazyLock::new(|| {
     let named = scripts::ALL.into_iter().flat_map(|script| {
         [true, false].into_iter().flat_map(move |key_locking| {
@@ -17,7 +17,7 @@ static KNOWN: LazyLock<HashMap<String, &'static Script>> = LazyLock::new(|| {
     named.collect()
 });
 
-/// The script that `EVALSHA` or `EVAL` names; `None` for anybody else's.
+/// Returns the script that `EVALSHA` or `EVAL` names; `None` if it is not one of edgelatch's.
 pub(super) fn script(verb: &str, text: &str) -> Option<&'static Script> {
     let is_verb = verb.eq_ignore_ascii_case(if is_digest(text) { "EVALSHA" } else { "EVAL" });
     KNOWN.get(text).copied().filter(|_| is_verb)

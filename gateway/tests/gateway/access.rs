@@ -1,4 +1,4 @@
-//! Who may pass: tokens and web origins.
+//! Checks of tokens and web origins.
 
 use reqwest::header::AUTHORIZATION;
 use reqwest::{Method, RequestBuilder};
@@ -97,7 +97,7 @@ async fn a_page_of_an_allowed_origin_may_call() {
     assert_eq!(header(response.headers(), "access-control-allow-origin"), Some(origin));
     let exposed = header(response.headers(), "access-control-expose-headers");
     assert_eq!(exposed, Some("upstash-sync-token,retry-after"));
-    // Without these headers on a refusal a page would only ever see "network error".
+    // Without these headers on a refusal a page would only see "network error".
     let response = call(client.bare(Method::POST, "/")).await.unwrap();
     assert_eq!(response.status(), 401);
     assert_eq!(header(response.headers(), "access-control-allow-origin"), Some(origin));

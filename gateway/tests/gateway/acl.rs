@@ -1,4 +1,5 @@
-//! The user of Redis that SECURITY.md has: enough for every object, and for nothing else.
+//! Checks the Redis user of SECURITY.md: its rights suffice for every object, and allow nothing
+//! else.
 
 use std::time::Duration;
 
@@ -11,14 +12,14 @@ use redis::aio::MultiplexedConnection;
 use crate::scoped_objects::kinds;
 use crate::support::{Redis, TOKEN, TestClient, gateway};
 
-/// The command that makes the user, as its words.
+/// Returns the words of the command that creates the user.
 fn rules() -> Vec<String> {
     let text = include_str!("../../../SECURITY.md");
     let block = text.split("```").find(|block| block.contains("ACL SETUSER")).unwrap();
     block.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Makes that user; returns the URL that logs in as it.
+/// Creates the user, and returns a URL with its login.
 pub(crate) async fn user_of_the_documentation(
     redis: &Redis,
     connection: &mut MultiplexedConnection,
@@ -37,7 +38,7 @@ async fn a_user_with_few_rights_is_enough_for_every_object() {
     let address = format!("http://{}", gateway.address());
     let client = Client::connect(Gateway::upstash(&address, TOKEN).unwrap());
     let waits = || AcquireOptions::new().wait(Duration::from_secs(30));
-    // The user's patterns are for names without a hash tag.
+    // The user's patterns allow only names without a hash tag.
     let plain = |(kind, _): &(&str, _)| !["tagged", "multi"].contains(kind);
     for (kind, lock) in kinds(&client).into_iter().filter(plain) {
         let lease = lock.acquire().await.unwrap();

@@ -1,4 +1,4 @@
-//! Answers that are under way, and requests that count until theirs are read.
+//! Requests count against the limits until their responses are read.
 
 use std::num::NonZeroU32;
 
@@ -12,7 +12,7 @@ use crate::client_limits::{assert_told, of_user};
 use crate::scopes::with_scopes;
 use crate::support::{AT_MOST, Stand, TestClient, until};
 
-/// One request of a client at once, with an answer that no socket has room for.
+/// Allows one request of a client at a time, with a response larger than the buffers of a socket.
 fn large_pipelines(config: &mut Config) {
     with_scopes(config);
     config.client_concurrency = 1;
@@ -20,13 +20,13 @@ fn large_pipelines(config: &mut Config) {
     config.client_commands = NonZeroU32::new(10_000_000).unwrap();
 }
 
-/// What a client did not read took memory that no limit counted.
+/// A fixed bug: unread responses used memory that no limit counted.
 #[tokio::test]
 async fn a_request_is_under_way_until_its_answer_has_been_read() {
     let stand = Stand::with(large_pipelines).await;
     let token = of_user("one");
     let client = TestClient::new(&format!("http://{}", stand.gateway.address()), &token);
-    // An answer of nine megabytes.
+    // Its response has nine megabytes.
     let body = format!("[{}[0]]", "[0],".repeat(120_000));
     let head = format!(
         "POST /pipeline HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n",

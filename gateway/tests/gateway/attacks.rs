@@ -1,5 +1,5 @@
-//! Attacks with a scoped token that once succeeded: each is refused by its rule, and Redis stays as
-//! it was.
+//! Attacks with a scoped token that succeeded in earlier versions: a rule refuses each, and Redis
+//! does not change.
 
 use std::io;
 
@@ -13,11 +13,11 @@ use crate::breaches::{OWNER, REQUEST, Scene, latch, run, taking};
 use crate::scopes::{now, with_claims};
 use crate::support::{Stand, TOKEN};
 
-/// A second owner: whoever is attacked.
+/// The owner of the attacked client.
 const VICTIM: &str = "02020202-0202-8202-8202-020202020202:1";
 const KEPT: &str = "86400000";
 
-/// A call of a script whose frame is that of a client that knows Redis' clock.
+/// Returns a call of a script with the frame of a client that knows Redis' clock.
 fn call(script: &Script, keys: &[&str], args: &[&str]) -> Value {
     let bound = (now() * 1000 + 60_000).to_string();
     run(script, keys, &[&[REQUEST, &bound, "90000", "P"], args].concat())
@@ -27,18 +27,19 @@ fn record(name: &str) -> String {
     format!("el:{{{name}}}:{REQUEST}")
 }
 
-/// The keys of a plain lock.
+/// Returns the keys of a plain lock.
 fn lock(name: &str) -> [String; 3] {
     [latch(name), name.to_owned(), format!("redisson_lock_token:{{{name}}}")]
 }
 
-/// A guarded write to this key under this token, whose fence is kept for that long.
+/// Returns a guarded write to `key` with the fencing token `token`, whose fence lives for `kept`
+/// milliseconds.
 fn guarding(key: &str, token: &str, kept: &str, write: &[&str]) -> Value {
     let fence = format!("el:{{{key}}}:fence");
     call(&scripts::GUARD_WRITE, &[&fence, key], &[&[token, OWNER, "1", kept], write].concat())
 }
 
-/// H1: the gateway compared every key with every other one, before it counted them.
+/// H1: the gateway compared all pairs of keys before it checked their number.
 #[tokio::test]
 async fn h1_a_call_with_many_keys_is_refused_by_their_number() {
     let mut scene = Scene::new().await;
@@ -50,7 +51,7 @@ async fn h1_a_call_with_many_keys_is_refused_by_their_number() {
     }
 }
 
-/// H3: with one name a guard, a latch, a semaphore and a lock reached each other's keys.
+/// H3: a guard, a latch, a semaphore and a lock with one name could change each other's keys.
 #[tokio::test]
 async fn h3_no_kind_of_object_reaches_the_names_of_another() {
     let all = [Right::Hold, Right::Count, Right::Manage, Right::Guard];
@@ -92,8 +93,8 @@ async fn h3_no_kind_of_object_reaches_the_names_of_another() {
     }
 }
 
-/// H4: a token that was kept too short let the next one fall; one of the future locked everybody
-/// out.
+/// H4: a fencing token that expired too soon let the next one fall; one in the future blocked all
+/// other clients.
 #[tokio::test]
 async fn h4_tokens_neither_fall_nor_run_ahead() {
     let rights = [Right::Hold, Right::Guard, Right::Majority];
@@ -116,18 +117,18 @@ async fn h4_tokens_neither_fall_nor_run_ahead() {
             scene.refuses(&command, "too far into the future").await;
         }
     }
-    // A fence that forgets sooner than the library lets it would believe an older token.
+    // A fence that expires sooner than the library's would accept an older token.
     for kept in ["1", "59999"] {
         scene.refuses(&guarding("data:a", &current, kept, &["claim"]), "only such calls").await;
     }
-    // A fence without an end: only where the token names the key.
+    // A fence without an expiry is allowed only for a key in the token's `lasting`.
     scene.refuses(&guarding("data:other", &current, "0", &["claim"]), "`lasting`").await;
     let (status, body) =
         scene.client.command(&guarding("data:a", &current, "0", &["claim"]).to_string()).await;
     assert!(status == 200 && body.starts_with(r#"{"result":[1,"#), "{body}");
 }
 
-/// M1: a lease of 100 ms kept others out for minutes.
+/// M1: a lease of 100 ms blocked other clients for minutes.
 #[tokio::test]
 async fn m1_nothing_beside_the_lease_keeps_others_out_for_longer() {
     let mut scene = Scene::new().await;
@@ -148,14 +149,14 @@ async fn m1_nothing_beside_the_lease_keeps_others_out_for_longer() {
     let keys = keys.each_ref().map(String::as_str);
     let args = ["60000", "1000", "0", KEPT, "0", &id];
     scene.refuses(&call(&scripts::PERMITS_ACQUIRE, &keys, &args), "`peerSkewMs`").await;
-    // With the skew that the token names it passes.
+    // With the token's `peerSkewMs` the call is allowed.
     let args = ["1000", "1000", "0", KEPT, "0", &id];
     let command = call(&scripts::PERMITS_ACQUIRE, &keys, &args).to_string();
     let (status, body) = scene.client.command(&command).await;
     assert!(status == 200 && body.starts_with(r#"{"result":[0,"#), "{body}");
 }
 
-/// A hold of no permits costs none, so 10,000 of them would fill a semaphore.
+/// A hold of no permits uses none, so 10,000 such holds would fill a semaphore's set of holders.
 #[tokio::test]
 async fn a_semaphore_is_not_filled_by_holds_of_no_permits() {
     let mut scene = Scene::new().await;
@@ -175,7 +176,7 @@ async fn a_semaphore_is_not_filled_by_holds_of_no_permits() {
     assert!(status == 200 && body.starts_with(r#"{"result":[0,"#), "{body}");
 }
 
-/// M2: what has no end fills Redis for ever.
+/// M2: keys without an expiry filled Redis.
 #[tokio::test]
 async fn m2_what_stays_for_ever_is_named_by_the_token() {
     let rights = [Right::Hold, Right::Guard, Right::Manage];
@@ -199,7 +200,7 @@ async fn m2_what_stays_for_ever_is_named_by_the_token() {
     let args = ["60000", "set", "1", &channel];
     let command = call(&scripts::LATCH_CHANGE, &[&record(name), name], &args);
     scene.refuses(&command, "`lasting`").await;
-    // A name that the token lists may stay.
+    // An object in the token's `lasting` may have no expiry.
     let keys = lock("app:fenced");
     let keys = keys.each_ref().map(String::as_str);
     let (status, body) =
@@ -207,8 +208,7 @@ async fn m2_what_stays_for_ever_is_named_by_the_token() {
     assert!(status == 200 && body.starts_with(r#"{"result":[1,"#), "{body}");
 }
 
-/// A queue that is left behind is an object as well: the attacker of `attacker/` found one without
-/// an end.
+/// M2 for queues: the attacker of `attacker/` found an abandoned queue without an expiry.
 #[tokio::test]
 async fn m2_the_queue_of_a_fair_lock_ends_when_nobody_waits() {
     let mut scene = Scene::new().await;
@@ -228,9 +228,9 @@ async fn m2_the_queue_of_a_fair_lock_ends_when_nobody_waits() {
     }
 }
 
-/// Where a request ends has to be the same for the gateway and for a proxy in front of it. hyper
-/// takes `chunked, chunked` for chunks, so the request behind the last of them was executed. The
-/// attacker of `http_attacker/` found it.
+/// The gateway and a proxy in front of it must find the same end of a request. hyper reads
+/// `chunked, chunked` as chunks, so the gateway executed the bytes behind the last chunk as a
+/// request. The attacker of `http_attacker/` found it.
 #[tokio::test]
 async fn what_stands_behind_an_ambiguous_request_is_no_request() {
     let stand = Stand::new().await;
@@ -248,7 +248,7 @@ async fn what_stands_behind_an_ambiguous_request_is_no_request() {
         let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
         stream.write_all((head.clone() + &body).as_bytes()).await.unwrap();
         let mut answer = String::new();
-        // A connection that is closed with unread bytes in it may be reset.
+        // A connection that the gateway closes with unread bytes may be reset.
         let _: io::Result<usize> = stream.read_to_string(&mut answer).await;
         assert!(answer.matches("HTTP/1.1").count() <= 1, "{head}: {answer}");
         let smuggled = stand.client.command(r#"["EXISTS","smuggled"]"#).await;
@@ -256,7 +256,7 @@ async fn what_stands_behind_an_ambiguous_request_is_no_request() {
     }
 }
 
-/// Of each right, what it allows is refused without it, and allowed with it.
+/// The calls that need a right are refused without it, and allowed with it.
 #[tokio::test]
 async fn every_right_is_needed_for_what_it_allows() {
     let token = (now() * 1_000_000).to_string();
@@ -287,7 +287,7 @@ async fn every_right_is_needed_for_what_it_allows() {
     }
 }
 
-/// A token of earlier versions has the least right, whatever it says of force.
+/// A token of earlier versions has only the right `hold`, whatever its claim `force`.
 #[tokio::test]
 async fn a_token_of_earlier_versions_may_hold_locks_and_nothing_else() {
     let claims =

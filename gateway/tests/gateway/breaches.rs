@@ -1,4 +1,4 @@
-//! What a scoped token does not allow: it is refused by its rule, and Redis stays as it was.
+//! Requests that a scoped token does not allow: a rule refuses each, and Redis does not change.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::support::{Stand, TestClient, answer};
 pub(crate) const OWNER: &str = "01010101-0101-8101-8101-010101010101:1";
 pub(crate) const REQUEST: &str = "00000000000000ff";
 
-/// A gateway, a client with a scoped token, and other people's locks in Redis.
+/// A gateway, a client with a scoped token, and other clients' locks in Redis.
 pub(crate) struct Scene {
     stand: Stand,
     pub(crate) client: TestClient,
@@ -26,7 +26,7 @@ impl Scene {
         Self::with(&[Right::Hold]).await
     }
 
-    /// With a token of these rights.
+    /// Starts a gateway and a client with a token of these rights.
     pub(crate) async fn with(rights: &[Right]) -> Self {
         Self::with_token(&scoped(rights)).await
     }
@@ -48,7 +48,7 @@ impl Scene {
         Self { stand, client, redis }
     }
 
-    /// Every key, and what is in it.
+    /// Returns every key and its value.
     async fn keyspace(&mut self) -> BTreeMap<String, Vec<u8>> {
         let keys: Vec<String> =
             redis::cmd("KEYS").arg("*").query_async(&mut self.redis).await.unwrap();
@@ -60,7 +60,7 @@ impl Scene {
         all
     }
 
-    /// Sends a command, which is refused by a rule that says this.
+    /// Sends a command, and checks that a rule with this text refuses it.
     pub(crate) async fn refuses(&mut self, command: &Value, says: &str) {
         let before = self.keyspace().await;
         let (status, body) = self.client.command(&command.to_string()).await;
@@ -74,7 +74,7 @@ impl Scene {
     }
 }
 
-/// From now on Redis knows all scripts.
+/// Loads all scripts into Redis.
 pub(crate) async fn learn(redis: &mut MultiplexedConnection) {
     for script in scripts::ALL {
         let load = redis::cmd("SCRIPT").arg(&["LOAD", &script.source(false)]).take();
@@ -88,7 +88,7 @@ pub(crate) fn run(script: &Script, keys: &[&str], args: &[&str]) -> Value {
     json!(words)
 }
 
-/// A plain lock is taken: its keys, and what of ARGV is of interest.
+/// Returns an acquisition of a plain lock with these keys and arguments; all others are valid.
 pub(crate) fn taking(keys: &[&str], not_after: &str, lease: &str, rest: &[&str]) -> Value {
     let args = [REQUEST, not_after, "90000", "P", OWNER, lease, "0", "86400000"];
     run(&scripts::LOCK_ACQUIRE, keys, &[&args, rest].concat())
@@ -128,7 +128,7 @@ async fn a_call_is_made_as_the_library_makes_it_or_not_at_all() {
     let mut scene = Scene::new().await;
     let latch = latch("app:a");
     let keys = [latch.as_str(), "app:a", "redisson_lock_token:{app:a}"];
-    // As it is, it is let through.
+    // The unchanged call is allowed.
     let (status, body) = scene.client.command(&taking(&keys, "", "60000", &[]).to_string()).await;
     assert!(status == 200 && body.starts_with(r#"{"result":[1,"#), "{body}");
     let other_token = [keys[0], keys[1], "redisson_lock_token:{theirs}"];
@@ -172,7 +172,7 @@ async fn names_leases_and_times_stay_within_the_token() {
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         scene.refuses(&taking(&keys, "", "60000", &[]), "does not begin with").await;
     }
-    // One of several is enough.
+    // One foreign name among several is enough for a refusal.
     let (one, two) = (of("app:a"), of("theirs"));
     let keys: Vec<&str> = one.iter().chain(&two[1..]).map(String::as_str).collect();
     scene.refuses(&taking(&keys, "", "60000", &[]), "does not begin with").await;

@@ -1,5 +1,5 @@
-//! What one client, and one address, may take: beyond it, they are told when to come back, and the
-//! others are served.
+//! The limits of a client and of an address: a client beyond them receives `Retry-After`, and other
+//! clients are served.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -20,7 +20,7 @@ use crate::support::{AT_MOST, Stand, Stream, TOKEN, TestClient, header, until, u
 const CHANNEL: &str = "/subscribe/redisson_lock__channel:%7Bapp:a%7D";
 const ONE: NonZeroU32 = NonZeroU32::MIN;
 
-/// A gateway with these limits.
+/// Starts a gateway with changed limits.
 async fn stand(change: impl FnOnce(&mut Config)) -> Stand {
     Stand::with(|config| {
         with_scopes(config);
@@ -33,7 +33,7 @@ fn client(stand: &Stand, token: &str) -> TestClient {
     TestClient::new(&format!("http://{}", stand.gateway.address()), token)
 }
 
-/// Of the same prefix as another one, and another user's.
+/// Returns a token of this user. The tokens of all users have the same prefixes.
 pub(crate) fn of_user(user: &str) -> String {
     let exp = now() + 600;
     with_claims(
@@ -41,12 +41,12 @@ pub(crate) fn of_user(user: &str) -> String {
     )
 }
 
-/// The command that changes nothing, and that `scoped` tokens may run.
+/// Returns a command that changes nothing, and that the tokens of `scoped` allow.
 pub(crate) fn inspecting() -> Value {
     run(&scripts::LATCH_INSPECT, &["gate:a"], &[REQUEST, "", "0", "P"])
 }
 
-/// An answer that says when to come back, and that nothing was done.
+/// Checks that a response has a `Retry-After` of 1 to 60 s, and says that nothing was executed.
 pub(crate) fn assert_told(response: &reqwest::Response, status: u16) {
     assert_eq!(response.status(), status);
     let after: u64 = header(response.headers(), "retry-after").unwrap().parse().unwrap();
@@ -59,17 +59,17 @@ async fn a_client_that_sends_too_often_is_told_when_to_come_back() {
     let stand = stand(|config| config.client_requests = ONE).await;
     let clients = ["one", "other"].map(|user| client(&stand, &of_user(user)));
     let [one, other] = &clients;
-    // At once, so that the rate cannot keep up with however slow a machine.
+    // Sent concurrently, so that the requests exceed the rate even on a slow machine.
     let sending = (0..200).map(|_| one.request(Method::POST, "/").body("[\"PING\"]").send());
     let answers = join_all(sending).await;
     let mut refused = answers.iter().map(|answer| answer.as_ref().unwrap());
     assert_told(refused.find(|answer| answer.status() == 429).unwrap(), 429);
-    // The others are let in, to be told that they may not do that.
+    // Another client's request is admitted: it gets 403, since its token does not allow `PING`.
     assert_eq!(other.command(r#"["PING"]"#).await.0, 403);
     assert_eq!(stand.client.command(r#"["PING"]"#).await.0, 200);
 }
 
-/// They need no token, and each costs Redis a command.
+/// Health checks need no token, and each costs Redis a command.
 #[tokio::test]
 async fn health_checks_of_one_address_have_a_rate_of_their_own() {
     let stand = stand(|config| {
@@ -84,12 +84,13 @@ async fn health_checks_of_one_address_have_a_rate_of_their_own() {
     let mut answers = answers.into_iter().map(Result::unwrap);
     assert_told(answers.find(|answer| answer.status() == 429).as_ref().unwrap(), 429);
     assert_eq!(check("192.0.2.2").await.unwrap().status(), 200);
-    // Clients of the address go on.
+    // Requests with a token from this address are still admitted.
     let client = client(&stand, &of_user("one")).request(Method::POST, "/").body("[\"PING\"]");
     assert_eq!(client.header("x-forwarded-for", "192.0.2.1").send().await.unwrap().status(), 403);
 }
 
-/// A guess costs the gateway a comparison or a signature, and nothing counted it.
+/// A fixed bug: guesses of tokens were not counted, although each costs the gateway a comparison or
+/// a check of a signature.
 #[tokio::test]
 async fn requests_without_a_valid_token_have_a_rate_for_each_address() {
     let origin = "https://app.example";
@@ -116,7 +117,7 @@ async fn requests_without_a_valid_token_have_a_rate_for_each_address() {
             let mut answers = answers.into_iter().map(Result::unwrap);
             assert_told(answers.find(|answer| answer.status() == 429).as_ref().unwrap(), 429);
             assert_eq!(from("192.0.2.4").await.unwrap().status(), status, "{address}");
-            // Those who have a token go on.
+            // Requests with a token are still admitted.
             for (client, status) in [(&stand.client, 200), (&scoped, 403)] {
                 let request = client.request(Method::POST, "/").body(r#"["PING"]"#);
                 let response = request.header("x-forwarded-for", address).send().await.unwrap();
@@ -139,7 +140,7 @@ async fn commands_are_counted_one_by_one() {
     assert!(statuses.contains(&200) && statuses.contains(&429), "{statuses:?}");
 }
 
-/// Each name that was locked leaves a token for a day, so their number is bounded.
+/// Each locked name leaves a fencing token for a day, so the number of names is limited.
 #[tokio::test]
 async fn a_client_uses_a_limited_number_of_names_in_a_day() {
     let stand = stand(|config| config.client_names = 2).await;
@@ -160,14 +161,14 @@ async fn a_client_uses_a_limited_number_of_names_in_a_day() {
     assert_eq!(other.command(&third.to_string()).await.0, 200);
 }
 
-/// M4: one scoped token took all streams.
+/// M4: one scoped token could use all streams.
 #[tokio::test]
 async fn m4_streams_of_one_client_leave_room_for_the_others() {
     let stand = stand(|config| (config.client_streams, config.client_concurrency) = (1, 1)).await;
     let open = |token: &str| client(&stand, token).request(Method::POST, CHANNEL);
     let (one, other) = (of_user("one"), of_user("other"));
     let first = Stream::open(open(&one)).await;
-    // As a request it is over.
+    // The stream does not count as a request in flight.
     assert_eq!(client(&stand, &one).command(r#"["PING"]"#).await.0, 403);
     assert_told(&open(&one).send().await.unwrap(), 429);
     drop(Stream::open(open(&other)).await);
@@ -175,7 +176,8 @@ async fn m4_streams_of_one_client_leave_room_for_the_others() {
     until(async || open(&one).send().await.unwrap().status().is_success().then_some(())).await;
 }
 
-/// Many tokens do not help a client at one address, unless proxies say that it is another's.
+/// Clients at one address share its limits, however many tokens they have. With trusted proxies the
+/// address is that of `X-Forwarded-For`.
 #[tokio::test]
 async fn clients_at_one_address_share_what_an_address_has() {
     let set = |config: &mut Config| (config.client_streams, config.address_clients) = (1, ONE);
@@ -198,7 +200,7 @@ async fn clients_at_one_address_share_what_an_address_has() {
     Stream::open(open(&behind_a_proxy, &other, "192.0.2.3")).await;
 }
 
-/// A token without `sub` is a client of its own: its prefix may be that of many.
+/// A token without `sub` is a client of its own, since many users' tokens may have its prefix.
 #[tokio::test]
 async fn tokens_are_one_client_by_their_subject_and_nothing_else() {
     let stand = stand(|config| config.client_streams = 1).await;
@@ -239,7 +241,7 @@ async fn m3_waits_come_from_a_pool() {
     until(async || (stand.client.command(short).await.0 == 200).then_some(())).await;
 }
 
-/// M3: nine waits behind one call.
+/// M3: a pipeline could have nine waits behind one call.
 #[tokio::test]
 async fn m3_one_wait_comes_behind_one_call() {
     let stand = stand(|_| ()).await;
@@ -254,7 +256,7 @@ async fn m3_one_wait_comes_behind_one_call() {
     assert_eq!(passed, [true, true, false, true, true], "{body}");
 }
 
-/// M5: bodies that never end took memory without a bound.
+/// M5: endless bodies used memory without a bound.
 #[tokio::test]
 async fn m5_the_memory_for_bodies_is_bounded() {
     let stand = stand(|config| (config.body_limit, config.body_memory) = (100, 100)).await;
@@ -274,26 +276,26 @@ async fn m5_the_memory_for_bodies_is_bounded() {
     until(async || (send().await.unwrap().status() == 200).then_some(())).await;
 }
 
-/// Connects from this address of the loopback network.
+/// Connects from the address `from` of the loopback network.
 async fn connect(from: [u8; 4], to: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::from(from)), 0)).unwrap();
     socket.connect(to).await.unwrap()
 }
 
-/// Whether the gateway answers on this connection, which then stays open.
+/// Whether the gateway responds on this connection, which stays open.
 async fn is_served(stream: &mut TcpStream) -> bool {
     let request = format!(
         "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 8\r\n\r\n[\"PING\"]"
     );
-    // A connection that was refused may be closed by now.
+    // A refused connection may be closed already.
     let _ = stream.write_all(request.as_bytes()).await;
     let mut start = [0; 12];
     let read = timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap();
     read.is_ok() && &start == b"HTTP/1.1 200"
 }
 
-/// Low finding: silent connections of one address kept everybody else out.
+/// A fixed bug: silent connections of one address used up the limit of all connections.
 #[tokio::test]
 async fn connections_of_one_address_leave_room_for_others() {
     let stand = stand(|config| config.address_connections = 2).await;

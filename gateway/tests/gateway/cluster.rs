@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use crate::support::{Stream, TOKEN, TestClient, answer, gateway, until};
 use test_support::servers::Cluster;
 
-/// How long a master may be silent before its replica takes over, where that is wanted.
+/// How long a master may be silent before its replica takes over, in tests of failovers.
 const IMPATIENT: Duration = Duration::from_secs(2);
-/// The same where it is not.
+/// How long a master may be silent before its replica takes over, in tests without failovers.
 pub(crate) const PATIENT: Duration = Duration::from_secs(15);
 
-/// A gateway that knows the nodes.
+/// Starts a gateway in front of the cluster, and waits until it knows the nodes.
 pub(crate) async fn in_front_of(cluster: &Cluster) -> (Gateway, TestClient) {
     let gateway = gateway(cluster.url(), |_| ()).await;
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
@@ -42,7 +42,7 @@ async fn a_command_goes_to_the_node_of_its_key() {
     for key in cluster.keys("to-its-node:") {
         assert_eq!(command(&client, json!(["SET", key, "v"])).await.0, 200);
         let (master, _) = cluster.places(&key);
-        // Another node would answer with a redirection.
+        // Any other node replies with a redirection.
         let there: String = cluster.servers()[master].ask(&["GET", &key]).unwrap();
         assert_eq!(there, "v");
         let script = json!(["EVAL", "return redis.call('GET', KEYS[1])", 1, key]);
@@ -179,7 +179,8 @@ async fn a_node_that_is_away_takes_nothing_but_its_own_keys_with_it() {
         );
         assert!(says(&answers[1], "no reply from Redis"), "{answers}");
     }
-    // Also if its commands are the first portions of a long pipeline.
+    // The other nodes' commands run even if those of the lost node are the first portions of a long
+    // pipeline.
     let mut long = vec![json!(["INCR", keys[1]]); 40];
     long.push(json!(["GET", keys[0]]));
     let (status, answers) = pipeline(&client, "/pipeline", Value::from(long)).await;
@@ -215,8 +216,8 @@ async fn the_next_command_finds_the_replica_that_took_over_from_a_master_that_di
         .await;
 }
 
-/// Counts one key up that often. Any answer but a result or a refusal must be one by which nobody
-/// takes the command for done or not done.
+/// Increments a key until it has been incremented `goal` times. Every response without a result or
+/// a refusal must report that the command may have been executed.
 async fn count_to(goal: u32, client: TestClient, key: String) {
     let mut counted = 0;
     while counted < goal {

@@ -1,4 +1,4 @@
-//! One command in one request.
+//! Requests with one command.
 
 use reqwest::Method;
 
@@ -108,7 +108,7 @@ async fn bytes_that_are_no_text_survive_in_base64_only() {
         client.base64("/", r#"["SET","k","OK"]"#).await,
         (200, r#"{"result":"OK"}"#.to_owned())
     );
-    // Only the status is left alone, not a value that reads the same.
+    // Only the status `OK` is not encoded, unlike a value with the same text.
     assert_eq!(
         client.base64("/", r#"["GET","k"]"#).await,
         (200, r#"{"result":"T0s="}"#.to_owned())
@@ -162,7 +162,7 @@ async fn a_body_that_is_no_command_is_refused_and_not_repeated() {
     assert_eq!(answer(not_utf8).await.0, 400);
 }
 
-/// The answer in RESP2 with its status, or another one in JSON.
+/// Returns the status and body of a response that is RESP2, or JSON if it is an error.
 async fn resp2(client: &TestClient, path: &str, body: &str) -> (u16, String) {
     let request = client.request(Method::POST, path).header("Upstash-Response-Format", "resp2");
     let response = request.body(body.to_owned()).send().await.unwrap();
@@ -190,7 +190,7 @@ async fn in_resp2_an_answer_is_what_redis_says_over_tcp() {
     let refusal = "-ERR the gateway does not allow CONFIG\r\n";
     let expected = (200, format!("$1\r\nv\r\n{refusal}:1\r\n"));
     assert_eq!(resp2(&client, "/pipeline", many).await, expected);
-    // What the gateway says itself is JSON, and so is a transaction.
+    // The gateway's own errors and transactions are JSON.
     let (status, error) = resp2(&client, "/", r#"["CONFIG"]"#).await;
     assert_eq!(status, 400);
     assert!(error.starts_with(r#"{"error":"ERR "#), "{error}");
@@ -224,7 +224,7 @@ async fn each_answer_of_redis_has_a_sync_token_of_its_own() {
         (Method::POST, "/pipeline", r#"[["SET","k","v"]]"#),
         (Method::POST, "/multi-exec", r#"[["SET","k","v"]]"#),
         (Method::GET, "/set/k/v", ""),
-        // A script that fails may have written before.
+        // A script may write before it fails.
         (Method::POST, "/", r#"["EVAL","redis.call('set','k','w') return {err='ERR x'}",0]"#),
     ];
     for (method, path, body) in requests.clone().into_iter().chain(requests) {

@@ -1,4 +1,4 @@
-//! The end of a scoped token, while a request with it is under way.
+//! Scoped tokens that end while a request with them is in flight.
 
 use std::sync::Arc;
 
@@ -16,23 +16,24 @@ use crate::peer::{Does, Peer};
 use crate::scopes::{now, with_claims, with_scopes};
 use crate::support::{AT_MOST, Stand, TestClient, gateway, until};
 
-/// For how many seconds after `exp` the gateway accepts a token.
+/// How long the gateway accepts a token after its `exp`, in seconds.
 const LEEWAY: u64 = 30;
 
-/// A token that the gateway accepts for one more second, and less than two; and when it ends.
+/// Returns a token that the gateway accepts for one to two more seconds, and its end in seconds
+/// since 1970.
 fn ending() -> (String, u64) {
     let ends = now() + 2;
     let claims = json!({ "prefix": "app:", "latchPrefix": "gate:", "maxLeaseMs": 60_000, "exp": ends - LEEWAY });
     (with_claims(&claims), ends)
 }
 
-/// Waits for the time of a token's end.
+/// Waits for a token's end.
 async fn until_ended(ends: u64) {
     until(async || (now() >= ends).then_some(())).await;
 }
 
-/// Sends the head of a request, and returns once the gateway asks for its body: by then it has
-/// looked at the token.
+/// Sends the head of a request, and returns when the gateway sends `100 Continue`: it has checked
+/// the token by then.
 async fn admitted(stand: &Stand, token: &str, length: usize) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
     let head = format!(
@@ -53,7 +54,7 @@ async fn a_body_that_ends_after_its_token_has_no_effect() {
     let latch = latch("app:a");
     let keys = [latch.as_str(), "app:a", "redisson_lock_token:{app:a}"];
     let body = taking(&keys, "", "60000", &[]).to_string();
-    // A machine that is too slow for one token gets another.
+    // On a machine that is too slow for one token the test tries another.
     let (mut stream, ends) = until(async || {
         let (token, ends) = ending();
         Some((admitted(&stand, &token, body.len()).await?, ends))
@@ -74,7 +75,7 @@ async fn a_body_that_ends_after_its_token_has_no_effect() {
 
 #[tokio::test]
 async fn no_portion_of_a_pipeline_is_sent_after_its_token_s_end() {
-    // Side by side: each waits until its token ends.
+    // Concurrently, since each waits until its token ends.
     let looks = peers().await.map(|(peer, url)| async move {
         let gateway = gateway(url, with_scopes).await;
         let address = format!("http://{}", gateway.address());
@@ -83,7 +84,7 @@ async fn no_portion_of_a_pipeline_is_sent_after_its_token_s_end() {
     join_all(looks).await;
 }
 
-/// Lets a token end while Redis runs the first portion of its pipeline; `None` if the machine was
+/// Checks a pipeline whose token ends while Redis runs the first portion; `None` if the machine was
 /// too slow for that.
 async fn assert_rest_stays(peer: &Peer, address: &str) -> Option<()> {
     let before = peer.seen("EVALSHA");

@@ -1,4 +1,4 @@
-//! JSON that means harm.
+//! Hostile JSON.
 
 use reqwest::Method;
 
@@ -37,7 +37,7 @@ async fn no_json_breaks_the_gateway_or_does_anything_by_half() {
     ] {
         let start = &body[..body.len().min(60)];
         for path in ["/", "/pipeline", "/multi-exec"] {
-            // What is one command there is none here.
+            // The other paths expect a list of commands.
             let body = if path == "/" { body.to_owned() } else { format!("[{body}]") };
             if path != "/" && start.starts_with("[[\"SET\"") {
                 continue;
@@ -58,7 +58,7 @@ async fn numbers_and_zero_bytes_arrive_as_they_are() {
     assert_eq!(client.command(r#"["GET","k"]"#).await.1, format!(r#"{{"result":"{digits}"}}"#));
     assert_eq!(client.command(r#"["SET","k",1e999999]"#).await.0, 200);
     assert_eq!(client.command(r#"["GET","k"]"#).await.1, r#"{"result":"1e999999"}"#);
-    // A zero byte ends nothing, neither a key nor the look at it.
+    // A zero byte ends neither a key nor the gateway's check of a command's name.
     assert_eq!(client.command(r#"["SET","a\u0000b","v"]"#).await.0, 200);
     assert_eq!(client.command(r#"["EXISTS","a"]"#).await.1, r#"{"result":0}"#);
     assert_eq!(client.command(r#"["EXISTS","a\u0000b"]"#).await.1, r#"{"result":1}"#);

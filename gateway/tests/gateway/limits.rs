@@ -1,4 +1,4 @@
-//! What one client may take.
+//! The limits of requests.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::client_limits::assert_told;
 use crate::scopes::{scoped, with_scopes};
 use crate::support::{AT_MOST, Stand, Stream, TOKEN, TestClient, answer, until_blocked};
 
-/// Sends what stands there and reads until the gateway closes the connection.
+/// Sends these headers and this body, and reads until the gateway closes the connection.
 async fn raw(address: SocketAddr, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head =
@@ -33,7 +33,7 @@ async fn a_body_beyond_the_limit_is_refused() {
     assert_eq!(client.command(&fits).await.0, 200);
     let refused = (413, r#"{"error":"ERR max request size exceeded"}"#.to_owned());
     assert_eq!(client.command(&format!("{fits} ")).await, refused);
-    // One that does not say how long it is.
+    // A body without an announced length.
     let chunk = format!("{:x}\r\n{fits}\r\n", fits.len());
     let chunked = raw(
         gateway.address(),
@@ -45,8 +45,8 @@ async fn a_body_beyond_the_limit_is_refused() {
     assert!(chunked.contains("ERR max request size exceeded"), "{chunked}");
 }
 
-/// A client that sent for longer than it was listened to had its connection reset, and never read
-/// why.
+/// A fixed bug: the connection of a client that sent more than the gateway read was reset, and the
+/// client lost the response.
 #[tokio::test]
 async fn whoever_sends_too_much_is_told_so_and_may_go_on() {
     let stand = Stand::with(|config| config.body_limit = 2 << 20).await;
@@ -80,7 +80,7 @@ async fn a_value_that_upstash_takes_passes_unless_the_token_is_scoped() {
     assert_eq!(answer(in_path).await.0, 200);
     assert_eq!(client.command(r#"["STRLEN","k"]"#).await.1, r#"{"result":1100000}"#);
     assert_eq!(client.command(&command(10_500_000)).await.0, 413);
-    // Whoever opens a page has its token.
+    // Every visitor of a page has the page's token.
     let page = TestClient::new(&format!("http://{}", gateway.address()), &scoped(&[Right::Hold]));
     assert_eq!(page.command(&command(1_000_000)).await.0, 403);
     assert_eq!(page.command(&command(1_100_000)).await.0, 413);
@@ -93,7 +93,7 @@ async fn a_body_that_does_not_arrive_frees_its_connection() {
     let answer = raw(gateway.address(), "Content-Length: 20\r\n", r#"["SET","k""#).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(answer.contains("did not arrive in time"), "{answer}");
-    // Past the gateway, whose requests have as little time.
+    // Directly to Redis, since requests to this gateway have only 50 ms.
     let exists = redis::cmd("EXISTS").arg("k").take();
     let exists: u32 = exists.query_async(&mut redis.connect().await).await.unwrap();
     assert_eq!(exists, 0);
@@ -141,8 +141,8 @@ async fn a_pipeline_beyond_the_limit_is_refused_whole() {
     }
 }
 
-/// Each command was read, into many times the memory of the body, before their number was looked
-/// at.
+/// A fixed bug: all commands were parsed, into many times the memory of the body, before their
+/// number was checked.
 #[tokio::test]
 async fn the_commands_of_a_pipeline_are_counted_before_they_are_read() {
     let Stand { client, gateway: _gateway, redis: _redis } =

@@ -1,16 +1,18 @@
-//! Replies that never come: no command is sent again, whatever stands behind the gateway.
+//! Lost replies: the gateway sends no command again, for each kind of Redis behind it.
 
 use std::time::Duration;
 
 use crate::peer::{Does, Peer};
 use crate::support::{TOKEN, TestClient, gateway, until};
 
-/// No code of Redis' at the front, and no word of the command.
+/// Whether an error reports an unknown result: without a code of Redis, and without a word of the
+/// command.
 fn says_unknown(body: &str) -> bool {
     body.contains(r#"{"error":"no reply from Redis"#) && !body.contains("secret")
 }
 
-/// A peer, and a URL by which a gateway finds it, for each way of finding one.
+/// Starts a peer for each kind of URL: a single Redis, a cluster, and Sentinels. Returns each with
+/// its URL.
 pub(crate) async fn peers() -> [(Peer, String); 3] {
     let one = Peer::start().await;
     let url = format!("redis://127.0.0.1:{}", one.port());
@@ -41,7 +43,7 @@ async fn a_command_whose_reply_is_lost_is_never_sent_again() {
             let (status, answer) = client.post(path, body).await;
             assert_eq!(status, 502, "{url}: {body}: {answer}");
             assert!(says_unknown(&answer), "{url}: {answer}");
-            // By the time that others get through, a second sending would have been seen.
+            // When other commands have replies again, the peer would have received a repeated one.
             until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
             assert_eq!(peer.seen("DROP"), sent + 1, "{url}: {body}");
         }
@@ -56,14 +58,14 @@ async fn a_connection_that_falls_silent_is_replaced() {
             gateway(url.clone(), |config| config.request_time = Duration::from_millis(300)).await;
         let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
         until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
-        // On a slow machine the time may be over before the command is sent: then another one is
-        // tried, by a name of its own.
+        // On a slow machine the request may time out before the command is sent. Then the test
+        // tries another command, with a name of its own.
         let mut sent = 0;
         until(async || {
             let name = format!("STALL{sent}");
             sent += 1;
             let (status, body) = client.command(&format!(r#"["{name}","secret"]"#)).await;
-            // Redis may have been found silent already, by the check of the connections.
+            // The check of the connections may have found the silent one already.
             assert!(matches!(status, 502 | 504) && says_unknown(&body), "{url}: {status} {body}");
             (status == 504 && peer.seen(&name) == 1).then_some(())
         })

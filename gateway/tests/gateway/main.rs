@@ -1,4 +1,4 @@
-//! The gateway in front of a real Redis, seen from its clients.
+//! Tests of the gateway in front of a real Redis, by its clients' requests.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 #![expect(clippy::panic, reason = "a test ends at the first surprise")]

@@ -1,4 +1,4 @@
-//! The limit of open files, which connections of clients must not reach.
+//! Checks that connections of clients do not exhaust the limit of open files.
 
 use std::process::Stdio;
 
@@ -6,7 +6,7 @@ use tokio::process::Command;
 
 use crate::program::Running;
 
-/// The program under the limit that a shell has set, and what it logs until it listens.
+/// Starts the program with a limit set by a shell, and returns its log until it listens.
 async fn log_under(limit: &str, connections: &str) -> String {
     let mut command = Command::new("sh");
     command
@@ -22,11 +22,11 @@ async fn log_under(limit: &str, connections: &str) -> String {
     Running::start(command).await.kill().await
 }
 
-/// The usual soft limit is 1024, which clients of one address could use up: nobody else was let in
-/// then.
+/// A fixed bug: the usual soft limit is 1024, so clients of one address could use it up, and the
+/// gateway accepted no other connection.
 #[tokio::test]
 async fn the_limit_of_open_files_is_raised_or_warned_of() {
-    // 200 connections need more than 256 files with all else, 100 do not.
+    // With the gateway's other files, 200 connections need more than 256, and 100 do not.
     for (limit, connections, is_warned) in
         [("-S -n 256", "200", false), ("-n 256", "200", true), ("-n 256", "100", false)]
     {

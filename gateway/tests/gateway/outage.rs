@@ -1,10 +1,11 @@
-//! Redis that is not there, or not any more.
+//! A Redis that does not run, or has ended.
 
 use reqwest::Method;
 
 use crate::support::{Redis, Stand, TOKEN, TestClient, answer, gateway, until};
 
-/// No code of Redis' at the front, and no word of the command.
+/// Whether an error reports an unknown result: without a code of Redis, and without a word of the
+/// command.
 fn says_unknown(body: &str) -> bool {
     body.starts_with(r#"{"error":"no reply from Redis"#) && !body.contains("secret")
 }

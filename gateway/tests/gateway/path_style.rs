@@ -1,4 +1,4 @@
-//! Commands and tokens in the address, as people with curl write them.
+//! Commands and tokens in the address, as users of curl write them.
 
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder};
@@ -35,7 +35,7 @@ async fn the_examples_of_upstash_work() {
         for method in [Method::POST, Method::PUT, Method::GET] {
             let (status, told) = answer(client.request(method, address)).await;
             assert_eq!(status, 200, "{address}: {told}");
-            // A field or a member is new once.
+            // A repeated command finds its field or member already there.
             let is_repeated = told == r#"{"result":0}"#;
             assert!(told == body || is_repeated && body.starts_with(r#"{"result":"#), "{told}");
         }
@@ -64,7 +64,7 @@ async fn a_body_is_the_last_argument_and_the_query_holds_options() {
     assert!(left.len() > r#"{"result":}"#.len() && !left.contains('-'), "{left}");
     assert_eq!(get(&client, "/set/a%2Fb%20c+d/v").await, ok(OK));
     assert_eq!(client.command(r#"["GET","a/b c+d"]"#).await, ok(r#"{"result":"v"}"#));
-    // A body of `GET` is no argument.
+    // The body of a `GET` is not a word of the command.
     let set = client.request(Method::GET, "/set/k").body("v");
     assert_eq!(answer(set).await.0, 400);
 }
@@ -129,7 +129,7 @@ async fn what_is_refused_in_a_body_is_refused_in_an_address() {
         assert_eq!(status, 400, "{address}");
         assert!(body.starts_with(r#"{"error":"ERR the gateway "#), "{address}: {body}");
     }
-    // The last word is in the body.
+    // The last word of the command is in the body.
     let flush = client.request(Method::POST, "/script").body("FLUSH");
     assert!(answer(flush).await.1.contains("does not allow SCRIPT FLUSH"));
     let large = client.request(Method::POST, "/set/k").body("x".repeat(65));
@@ -159,7 +159,7 @@ async fn a_token_may_stand_in_the_address_where_no_header_has_one() {
     ] {
         assert_eq!(get(wrong.clone()).await.0, 401, "{wrong}");
     }
-    // A header that is there counts, whatever it says.
+    // With an `Authorization` header, even an invalid one, `_token` is ignored.
     for wrong in ["", "Basic eA==", "Bearer wrong"] {
         let both = bare(Method::GET, &format!("/get/k?_token={TOKEN}"));
         assert_eq!(answer(both.header("Authorization", wrong)).await.0, 401, "{wrong}");
@@ -188,7 +188,7 @@ async fn a_scoped_token_opens_nothing_by_the_address() {
     assert_eq!(client.command(r#"["DBSIZE"]"#).await, ok(r#"{"result":0}"#));
 }
 
-/// What a browser adds to a request of a page: where the page is, as far as it tells.
+/// Adds the headers in which a browser names the site and origin of a page, unless they are empty.
 fn of_page(request: RequestBuilder, site: &str, origin: &str) -> RequestBuilder {
     let headers = [("Sec-Fetch-Site", site), ("Origin", origin)];
     let told = headers.into_iter().filter(|(_, value)| !value.is_empty());
@@ -225,7 +225,7 @@ async fn a_page_on_another_origin_changes_nothing_by_a_simple_request() {
             assert_unreadable(response.headers());
         }
     }
-    // A proxy that adds the token makes simple requests of them, too.
+    // If a proxy adds the token, such requests need no preflight either.
     for (site, origin) in foreign {
         let request = of_page(client.request(Method::GET, "/set/k/v"), site, origin);
         let (status, body) = answer(request).await;

@@ -1,4 +1,4 @@
-//! Something that speaks like Redis and says what a test wants.
+//! A fake Redis that replies as a test configures.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,20 +12,19 @@ use tokio_util::codec::FramedRead;
 
 const OK: &str = "+OK\r\n";
 
-/// What a peer does when it is told a command.
+/// How a peer handles a command.
 #[derive(Clone)]
 pub(crate) enum Does {
-    /// Hangs up without a word.
+    /// Closes the connection without a reply.
     Drop,
-    /// Reads on, and answers this and what comes after it only when the test lets go.
+    /// Reads further commands, and replies to this and later ones when the test notifies it.
     Holds(Arc<Notify>),
     Says(String),
-    /// Says nothing more on this connection.
+    /// Sends no further reply on this connection.
     Stall,
 }
 
-/// Answers commands by their first words, `OK` to those that it was told nothing about, and
-/// remembers their names.
+/// Replies to commands by their first words, with `OK` if no rule matches, and records their names.
 #[derive(Clone)]
 pub(crate) struct Peer {
     port: u16,
@@ -63,7 +62,7 @@ impl Peer {
         self.does(start, Does::Says(format!("{line}\r\n")));
     }
 
-    /// Takes all these peers for a cluster, the first of which has all slots.
+    /// Makes this peer and `others` a cluster, in which this peer has all slots.
     pub(crate) fn leads(&self, others: &[&Self]) {
         let node = |peer: &Self| format!("*3\r\n$9\r\n127.0.0.1\r\n:{}\r\n$1\r\nx\r\n", peer.port);
         let nodes: String = others.iter().map(|peer| node(peer)).collect();
@@ -73,7 +72,7 @@ impl Peer {
         }
     }
 
-    /// Takes this peer for a Sentinel, and the other one for the master that it names.
+    /// Makes this peer a Sentinel that names the other one as the master.
     pub(crate) fn names(&self, master: &Self) {
         master.says("ROLE", "*3\r\n$6\r\nmaster\r\n:0\r\n*0");
         self.says("ROLE", "*2\r\n$8\r\nsentinel\r\n*1\r\n$4\r\nmain");
@@ -84,7 +83,7 @@ impl Peer {
         self.says("SENTINEL MASTERS", &format!("*1\r\n*8\r\n{}", fields.join("\r\n")));
     }
 
-    /// How often a command of this name has come.
+    /// Returns how many commands of this name the peer has received.
     pub(crate) fn seen(&self, name: &str) -> usize {
         self.seen.lock().unwrap().iter().filter(|seen| *seen == name).count()
     }
@@ -118,7 +117,7 @@ impl Peer {
         }
     }
 
-    /// Remembers a command, and returns what to do.
+    /// Records a command, and returns how to handle it.
     fn sees(&self, words: &[Value]) -> Does {
         let words: Vec<_> = words.iter().map(text).collect();
         self.seen.lock().unwrap().push(words[0].clone());

@@ -1,4 +1,4 @@
-//! Many commands in one request.
+//! Requests with many commands: pipelines and transactions.
 
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ async fn nobody_gets_between_the_commands_of_a_transaction() {
     assert_eq!(client.command(r#"["GET","n"]"#).await.1, r#"{"result":"400"}"#);
 }
 
-/// Low finding: commands waited for the whole of a long pipeline before them.
+/// A fixed bug: commands waited until a whole long pipeline of another client had run.
 #[tokio::test]
 async fn commands_of_others_run_between_the_portions_of_a_long_pipeline() {
     for (peer, url) in peers().await {
@@ -129,7 +129,7 @@ async fn assert_others_run_in_between(peer: &Peer, url: String) {
     until(async || (peer.seen("HOLD") == 1).then_some(())).await;
     let other = tokio::spawn(async move { client.command(r#"["GET","k"]"#).await });
     until(async || (peer.seen("GET") == 1).then_some(())).await;
-    // No more than a portion has come before it.
+    // At most one portion has run before it.
     assert!(peer.seen("INCR") < 16, "{}", peer.seen("INCR"));
     let_go.notify_one();
     assert_eq!(other.await.unwrap().0, 200);
@@ -138,7 +138,7 @@ async fn assert_others_run_in_between(peer: &Peer, url: String) {
     assert_eq!((status, slots.len(), peer.seen("INCR")), (200, 1000, 999));
 }
 
-/// Each request of a client put a portion of its own before the commands of others.
+/// A fixed bug: each request of a client put a portion in front of the commands of other clients.
 #[tokio::test]
 async fn commands_of_others_wait_for_one_portion_of_a_client_however_many_it_sends() {
     for (peer, url) in peers().await {

@@ -1,4 +1,4 @@
-//! The program: its options, its lines, and what it leaves behind.
+//! The program: its options, its output, and the processes and files that it must not leave behind.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) fn program(args: &[&str]) -> Command {
     command
 }
 
-/// A program that has said that it listens.
+/// A running program that listens.
 pub(crate) struct Running {
     child: Child,
     lines: Vec<String>,
@@ -54,7 +54,7 @@ impl Running {
         TestClient::new(self.line("listening on ").unwrap(), token)
     }
 
-    /// The number of its process.
+    /// Returns the id of its process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id().unwrap()
     }
@@ -63,7 +63,7 @@ impl Running {
         is_running(&self.id().to_string()).await
     }
 
-    /// Ends it at once; everything it said after it listened.
+    /// Kills the process. Returns its output since it listened.
     pub(crate) async fn kill(mut self) -> String {
         self.child.start_kill().unwrap();
         self.end().await.1
@@ -73,7 +73,7 @@ impl Running {
         Path::new(self.line("redis unix:").unwrap()).parent().unwrap().to_owned()
     }
 
-    /// The exit code, and everything it said after it listened.
+    /// Waits for the end of the process. Returns its exit code, and its output since it listened.
     async fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         let ending = async {
@@ -94,7 +94,7 @@ async fn send_signal(signal: &str, process: &str) -> bool {
     kill.await.unwrap().success()
 }
 
-/// A process that has ended but that nobody has asked about yet does not count.
+/// Whether a process runs. A zombie does not count.
 async fn is_running(process: &str) -> bool {
     let ps = Command::new("ps").args(["-o", "stat=", "-p", process]).output().await.unwrap();
     ps.stdout.first().is_some_and(|state| !state.eq_ignore_ascii_case(&b'Z'))
@@ -177,7 +177,7 @@ async fn without_a_token_it_does_not_start() {
     }
 }
 
-/// Low finding: tokens had no minimum length.
+/// A fixed bug: tokens had no minimum length.
 #[tokio::test]
 async fn a_token_that_could_be_guessed_is_refused_and_not_repeated() {
     let file = key_file("guessable\n");
@@ -239,7 +239,7 @@ async fn the_log_holds_no_secret() {
     assert!(!log.contains("secret"), "{log}");
 }
 
-/// 3.9 of what a new user met: `Redis does not answer`, without a word where.
+/// A report of a new user (3.9): the log had `Redis does not answer` without an address.
 #[tokio::test]
 async fn a_redis_that_does_not_answer_is_named_without_its_password() {
     for (url, named) in [
@@ -260,7 +260,7 @@ async fn a_redis_that_does_not_answer_is_named_without_its_password() {
     }
 }
 
-/// What a gateway logs in front of a Redis that was told so about its memory.
+/// Returns the log of a gateway in front of a Redis with these settings of its memory.
 async fn log_with_memory(settings: [(&str, &str); 2]) -> String {
     let redis = Redis::start().await;
     let mut connection = redis.connect().await;
@@ -271,7 +271,8 @@ async fn log_with_memory(settings: [(&str, &str); 2]) -> String {
     let mut command = program(&["--redis", &redis.url(), "--token", TOKEN]);
     command.env("EDGELATCH_LOG", "info");
     let running = Running::start(command).await;
-    // It has asked once it has looked whether Redis lives, and that is counted.
+    // The gateway checks the settings right after its first check of Redis, which the statistics
+    // count.
     until(async || {
         let info = redis::cmd("INFO").arg("commandstats").take();
         let stats: String = info.query_async(&mut connection.clone()).await.unwrap();
@@ -293,7 +294,7 @@ async fn a_redis_that_evicts_is_warned_of() {
         let log = log_with_memory([("maxmemory", limit), ("maxmemory-policy", policy)]).await;
         assert_eq!(log.contains("noeviction"), warned, "{limit} {policy}: {log}");
     };
-    // Side by side: each gateway takes a second until it has looked.
+    // Concurrently, since each gateway takes a second for its check.
     tokio::join!(
         look("100mb", "allkeys-lru", true),
         look("100mb", "volatile-ttl", true),
@@ -302,7 +303,7 @@ async fn a_redis_that_evicts_is_warned_of() {
     );
 }
 
-/// A file with a key for scoped tokens.
+/// Returns a file with a key for scoped tokens.
 fn key_file(key: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), key).unwrap();

@@ -1,4 +1,4 @@
-//! Slots that move from node to node, and what only looks like it.
+//! Slots that move between nodes, and errors that only look like redirections.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
     tell(target, &["IMPORTING", &cluster.id(from)]);
     tell(source, &["MIGRATING", &cluster.id(to)]);
 
-    // A key that is not there any more is asked for at the target, one by one or among others.
+    // A moved key is requested from the target, in single requests and in pipelines.
     assert_eq!(post(&client, "/", json!(["SET", moved, 2])).await.0, 200);
     assert_eq!(source.ask::<Vec<String>>(&["KEYS", "*"]).unwrap(), [stays]);
     assert_eq!(target.ask::<Vec<String>>(&["KEYS", "*"]).unwrap(), [moved]);
@@ -53,7 +53,8 @@ async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
         let back = json!([["DECRBY", moved, 2], ["DECR", stays]]);
         assert_eq!(post(&client, "/pipeline", back).await.0, 200);
     }
-    // What needs both nodes is refused by Redis, and a transaction cannot be asked for.
+    // Redis refuses a command that needs both nodes. The gateway cannot send a transaction with
+    // `ASKING`.
     let both = json!(["MGET", moved, stays]);
     let (status, answer) = post(&client, "/", both).await;
     assert!(status == 400 && says(&answer, "TRYAGAIN "), "{answer}");
@@ -61,7 +62,7 @@ async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
     assert!(status == 400 && says(&answer, "TRYAGAIN "), "{answer}");
     assert_eq!(post(&client, "/", json!(["GET", moved])).await.1, json!({"result": "2"}));
 
-    // The slot arrives: from now on the target answers for all of it.
+    // The slot has moved: from now on the target serves all of it.
     source.ask::<()>(&["DEL", stays]).unwrap();
     for server in [target, source] {
         tell(server, &["NODE", &cluster.id(to)]);
@@ -75,7 +76,7 @@ async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
 
 #[tokio::test]
 async fn a_node_that_has_given_its_slots_up_passes_everything_on() {
-    // The nodes hear of a change the sooner, the shorter it is.
+    // The shorter this timeout, the sooner the nodes learn of a change.
     let cluster = Cluster::start(Duration::from_secs(5));
     let (_gateway, client) = in_front_of(&cluster).await;
     let keys = cluster.keys("passed:");
@@ -93,7 +94,8 @@ async fn a_node_that_has_given_its_slots_up_passes_everything_on() {
     }
 }
 
-/// Two peers that form a cluster, the first of which has all slots, and a gateway that knows them.
+/// Starts two peers that form a cluster, with all slots at the first peer, and a gateway that knows
+/// them.
 async fn pair() -> (Peer, Peer, edgelatch_gateway::Gateway, TestClient) {
     let (first, second) = (Peer::start().await, Peer::start().await);
     first.leads(&[&second]);
@@ -136,13 +138,13 @@ async fn an_error_that_only_looks_like_a_redirection_leads_nowhere() {
     let (first, second, _gateway, client) = pair().await;
     let stranger = Peer::start().await;
     for (rule, line) in [
-        // A place that the cluster does not know.
+        // An address that the cluster does not name.
         ("EVAL", format!("MOVED {SLOT} 127.0.0.1:{}", stranger.port())),
         ("EVAL", format!("ASK {SLOT} 127.0.0.1:{}", stranger.port())),
         // Another slot, and no slot at all.
         ("EVAL", format!("MOVED 1 127.0.0.1:{}", second.port())),
         ("EVAL", format!("MOVED {SLOT}")),
-        // The error of a call inside of a script, part of which has run.
+        // The error of a call inside of a script that has partly run.
         ("EVAL", format!("MOVED {SLOT} 127.0.0.1:{} script: f", second.port())),
     ] {
         first.says(rule, &format!("-{line}"));

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use crate::support::{TOKEN, TestClient, gateway};
 use test_support::servers::{Cluster, Folder, PASSWORD, PASSWORD_IN_URL, Sentinels, Server, until};
 
-/// A write and the wait for its replicas, as one request. Redis counts the replicas that have what
-/// *this connection* wrote, so on another connection it would count all of them at once.
+/// Sends a write and the `WAIT` for its replicas as one request. Redis counts the replicas that
+/// have the writes of the same connection, so on another connection it would count all of them at
+/// once.
 async fn replicated(url: &str, key: &str, replicas: &[&Server]) {
     let gateway = gateway(url.to_owned(), |_| ()).await;
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);

@@ -1,4 +1,4 @@
-//! Every object of the library, through its own client and a scoped token.
+//! Every object of the library, used by its own client with a scoped token.
 
 use std::time::Duration;
 
@@ -28,10 +28,10 @@ fn waiting() -> AcquireOptions {
     AcquireOptions::new().wait(Duration::from_secs(30))
 }
 
-/// Of which one cannot ask as a whole.
+/// Kinds without one query for the whole object.
 const SEVERAL: [&str; 2] = ["multi", "mixed"];
 
-/// One of each kind that excludes everybody else.
+/// Returns a lock of each exclusive kind.
 pub(crate) fn kinds(client: &NativeClient) -> Vec<(&'static str, NativeLock)> {
     let fair = FairSettings::default();
     let sides = client.read_write_lock("app:shelf", Default::default()).unwrap();
@@ -96,7 +96,7 @@ async fn permits_are_given_for_a_time() {
     lease.release().await.unwrap();
     semaphore.add_permits(1).await.unwrap();
     assert_eq!(semaphore.drain_permits().await.unwrap(), 3);
-    // One without an end is longer than any.
+    // A lease without an end is longer than any limit.
     assert!(matches!(semaphore.acquire(1).await, Err(AcquireError::Refused(_))));
     let permits = client.permit_expirable_semaphore("permits:a", PeerSkew::DEFAULT).unwrap();
     assert!(permits.try_set_permits(3).await.unwrap());
@@ -121,7 +121,7 @@ async fn a_gate_opens_and_a_guard_lets_write() {
     let guard = client.guard("data:a", GuardMemory::DEFAULT).unwrap();
     guard.write(&lease, None, &GuardedWrite::set("7", None)).await.unwrap();
     assert_eq!(guard.newest().await.unwrap(), Some(lease.token().as_u64()));
-    // Its keys could be anybody's.
+    // A caller's script could use keys of any client.
     let script = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
     assert!(matches!(lease.eval(&script).await, Err(EvalError::Request(_))));
     let foreign = client.guard("total", GuardMemory::DEFAULT).unwrap();
@@ -140,7 +140,7 @@ async fn a_majority_decides_and_replicas_are_waited_for() {
     let lease = lock.acquire().await.unwrap();
     lease.renew(None).await.unwrap();
     lease.release().await.unwrap();
-    // There is no replica, which only who was let wait for one can tell.
+    // The test has no replicas, so an allowed wait fails in another way than a refused one.
     let replicated = AcquireOptions::new().replicas(1);
     let refused = clients[0].lock("app:job").unwrap().try_acquire_with(replicated).await;
     assert!(!matches!(refused, Err(AcquireError::Refused(_)) | Ok(_)), "{refused:?}");

@@ -1,4 +1,4 @@
-//! Scoped tokens: which are accepted, and for how long.
+//! Checks which scoped tokens the gateway accepts, and for how long.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -21,9 +21,9 @@ pub(crate) fn with_scopes(config: &mut Config) {
     config.scope_keys = Some(ScopeKeys::new([KEY]).unwrap());
 }
 
-/// A token with these rights, for leases of a minute and for every kind of object: locks whose
-/// names begin with `app:`, and others with prefixes of their own. It may create a few of them
-/// without an end.
+/// Returns a token with these rights, for leases up to a minute and for every kind of object: locks
+/// whose names begin with `app:`, and other kinds with prefixes of their own. It lists a few
+/// objects in `lasting`.
 pub(crate) fn scoped(rights: &[Right]) -> String {
     let prefix = |text: &str| Some(text.to_owned());
     let names = ScopedNames {
@@ -41,13 +41,13 @@ pub(crate) fn scoped(rights: &[Right]) -> String {
     ScopeKeys::new([KEY]).unwrap().sign(&token).unwrap()
 }
 
-/// The seconds since 1970.
+/// Returns the seconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "tokens end by this clock")]
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// A token with this header and these claims as they stand there.
+/// Signs a token with exactly this header and these claims.
 fn signed(header: &str, claims: &str, key: &str) -> String {
     let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
     let message = format!("{}.{}", encode(header), encode(claims));
@@ -56,7 +56,7 @@ fn signed(header: &str, claims: &str, key: &str) -> String {
     format!("{message}.{signature}")
 }
 
-/// A token with these claims.
+/// Returns a token with these claims.
 pub(crate) fn with_claims(claims: &Value) -> String {
     signed(HEADER, &claims.to_string(), KEY)
 }
@@ -65,7 +65,7 @@ fn claims() -> Value {
     json!({ "prefix": "app:", "maxLeaseMs": 60_000, "exp": now() + 3600 })
 }
 
-/// The claims with one of them changed, signed.
+/// Returns a token with one of the claims changed.
 fn with(name: &str, value: Value) -> String {
     let mut claims = claims();
     claims[name] = value;
@@ -78,7 +78,8 @@ fn without(name: &str) -> String {
     signed(HEADER, &claims.to_string(), KEY)
 }
 
-/// What the gateway says to a token that would allow nothing that is asked here.
+/// Returns the response to a command that no scoped token allows: 403 if the token is accepted,
+/// else 401.
 async fn told(stand: &Stand, token: &str) -> (u16, String) {
     let client = TestClient::new(&format!("http://{}", stand.gateway.address()), token);
     client.command(r#"["PING"]"#).await
@@ -95,7 +96,7 @@ async fn a_token_that_any_library_signs_is_accepted() {
         scoped(&Right::ALL),
         signed(HEADER, &claims().to_string(), KEY),
         signed(r#"{"alg":"HS256"}"#, &richer.to_string(), KEY),
-        // Clocks may differ by a little.
+        // Clocks may differ by up to 30 s.
         with("nbf", json!(now() + 10)),
         with("nbf", Value::Null),
         with("rights", json!(["manage", "hold"])),
@@ -104,7 +105,7 @@ async fn a_token_that_any_library_signs_is_accepted() {
         // A claim of earlier versions.
         with("force", json!(true)),
     ] {
-        // It is somebody's, who may not do that.
+        // The token is accepted, but does not allow the command.
         assert_eq!(told(&stand, &token).await.0, 403, "{token}");
     }
 }
@@ -171,7 +172,7 @@ async fn a_signed_token_with_other_claims_is_told_so() {
     }
 }
 
-/// Low finding: an array of claims was accepted. So were unknown claims.
+/// A fixed bug: an array of claims and unknown claims were accepted.
 #[tokio::test]
 async fn claims_are_an_object_of_known_claims_in_range() {
     let stand = Stand::with(with_scopes).await;
@@ -191,7 +192,7 @@ async fn claims_are_an_object_of_known_claims_in_range() {
         with("latchPrefix", json!("app:")),
         with("guardPrefix", json!("app:data:")),
         with("semaphorePrefix", json!("a")),
-        // The permits of `app:x` are kept under `{app:x}:timeout`.
+        // The permits of `app:x` are stored under `{app:x}:timeout`.
         with("permitPrefix", json!("{app:")),
         with("guardPrefix", json!("{")),
         with("maxLeaseMs", json!("60000")),
@@ -210,7 +211,7 @@ async fn claims_are_an_object_of_known_claims_in_range() {
         with("force", json!("yes")),
         with("scope", json!("app")),
     ] {
-        // What is no claim at all is refused before its claims are read.
+        // A malformed token is refused before its claims are parsed.
         assert_refused(&stand, &token, "token").await;
     }
 }
@@ -243,7 +244,8 @@ fn a_key_that_could_be_guessed_is_refused() {
 async fn a_stream_ends_with_its_token() {
     let stand = Stand::with(with_scopes).await;
     let url = format!("http://{}", stand.gateway.address());
-    // Ends so soon that it may have ended before it is used: then another one.
+    // The token ends so soon that it may have ended before its use. Then the test tries another
+    // one.
     let mut stream = loop {
         let token = with("exp", json!(now() - 30 + 2));
         let request = TestClient::new(&url, &token).request(Method::POST, CHANNEL);

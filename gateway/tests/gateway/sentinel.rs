@@ -1,4 +1,4 @@
-//! The gateway in front of a master that Sentinels watch over.
+//! The gateway in front of a master that Sentinels monitor.
 
 use edgelatch_gateway::Gateway;
 use reqwest::Method;
@@ -12,14 +12,15 @@ async fn in_front_of(sentinels: &Sentinels) -> (Gateway, TestClient) {
     (gateway, client)
 }
 
-/// Asks until the new master answers; every other answer must be one that nobody can take for done.
+/// Sends a `SET` until the new master executes it. Every other response must be one that cannot be
+/// taken for a success.
 async fn set(client: &TestClient, value: usize) {
     until(async || {
         let (status, body) = client.command(&format!(r#"["SET","k","{value}"]"#)).await;
         match status {
             200 => Some(()),
             400 => {
-                // An old master on its way to become a replica refuses before it runs anything.
+                // An old master that becomes a replica refuses commands before it runs them.
                 let refused = ["READONLY ", "LOADING ", "MASTERDOWN "];
                 assert!(refused.iter().any(|code| body.contains(code)), "{body}");
                 None
@@ -44,7 +45,7 @@ async fn commands_go_to_the_master_before_and_after_a_failover() {
     let mut stream = Stream::open(client.request(Method::POST, "/subscribe/ch")).await;
     stream.reach("data: subscribe,ch,1\n\n").await;
 
-    // One that the Sentinels order.
+    // A failover that the Sentinels order.
     let former = sentinels.master();
     sentinels.fail_over();
     stream.end().await;
@@ -54,7 +55,8 @@ async fn commands_go_to_the_master_before_and_after_a_failover() {
     let there: String = sentinels.server(master).ask(&["GET", "k"]).unwrap();
     assert_eq!(there, "1");
 
-    // One that the master's end brings about. The Sentinel that is asked first is away as well.
+    // A failover after the master's end, while the Sentinel that the gateway asks first does not
+    // reply either.
     sentinels.sentinel(0).hang();
     sentinels.server(master).kill();
     set(&client, 2).await;
@@ -65,7 +67,7 @@ async fn commands_go_to_the_master_before_and_after_a_failover() {
     assert_eq!(there, "2");
     assert_eq!(answer(client.bare(Method::GET, "/healthz")).await.0, 200);
 
-    // The old one comes back believing that it is the master still. Nobody goes there.
+    // The old master restarts as a master. The gateway must not use it.
     sentinels.server(master).restart();
     for value in 3..50 {
         set(&client, value).await;
@@ -85,7 +87,7 @@ async fn a_master_that_hangs_is_left_when_the_sentinels_name_another() {
     sentinels.server(master).hang();
     until(async || (sentinels.master() != master).then_some(())).await;
     set(&client, 1).await;
-    // Its connection is open still, and nothing would ever come.
+    // The stream's connection is still open, but would receive nothing more.
     stream.end().await;
     let next = sentinels.master();
     let there: String = sentinels.server(next).ask(&["GET", "k"]).unwrap();

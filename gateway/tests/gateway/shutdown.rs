@@ -1,4 +1,4 @@
-//! The end of a gateway.
+//! The shutdown of a gateway.
 
 use reqwest::Method;
 use tokio::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Clients that send slowly, or say nothing, and more of them than there is room for.
+//! Clients that send slowly or not at all, and more clients than the limit.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,8 +10,7 @@ use tokio::time::timeout;
 
 use crate::support::{AT_MOST, Stand, TOKEN, until};
 
-/// What the gateway says until it closes the connection; a connection that it resets has nothing
-/// more to say.
+/// Returns the text that the gateway sends until it closes or resets the connection.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut said = Vec::new();
     let reading = async {
@@ -24,7 +23,7 @@ async fn rest(stream: &mut TcpStream) -> String {
     String::from_utf8(said).unwrap()
 }
 
-/// Sends this again and again until the gateway has closed the connection.
+/// Sends `bytes` again and again until the gateway has closed the connection.
 async fn trickle(stream: &mut TcpStream, bytes: &[u8]) -> String {
     let sending = async {
         let (mut reader, mut writer) = stream.split();
@@ -37,7 +36,7 @@ async fn trickle(stream: &mut TcpStream, bytes: &[u8]) -> String {
                     _ => return said,
                 },
                 () = pause => {
-                    // A closed connection is noticed by reading.
+                    // A closed connection is detected by reading.
                     let _: io::Result<()> = writer.write_all(bytes).await;
                 }
             }
@@ -60,7 +59,8 @@ fn head(rest: &str) -> String {
 async fn whoever_sends_no_head_in_time_is_hung_up_on() {
     let stand = Stand::with(|config| config.idle_time = SHORT).await;
     let address = stand.gateway.address();
-    // One that says nothing, one that stops, one that never stops, one that has had its answer.
+    // A client that sends nothing, one that stops, one that sends an endless head, and one that is
+    // idle after a response.
     assert_eq!(rest(&mut connect(address, "").await).await, "");
     rest(&mut connect(address, "POST / HT").await).await;
     trickle(&mut connect(address, &head("X: ")).await, b"x").await;
@@ -68,16 +68,16 @@ async fn whoever_sends_no_head_in_time_is_hung_up_on() {
     assert!(rest(&mut answered).await.ends_with("PONG\"}"));
 }
 
-/// A time that requests do not keep to. A machine that is too slow for one that should is given
-/// another try.
+/// A time limit that these requests exceed. On a slow machine the tests repeat requests that should
+/// not exceed it.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// A connection whose first request is being answered.
+/// Returns a connection on which the response to the first request has begun.
 async fn answered_once(address: SocketAddr) -> TcpStream {
     let whole = head("Content-Length: 8\r\n\r\n[\"PING\"]");
     until(async || {
         let mut stream = TcpStream::connect(address).await.ok()?;
-        // The gateway may have hung up by now.
+        // The gateway may have closed the connection already.
         stream.write_all(whole.as_bytes()).await.ok()?;
         let mut start = [0; 12];
         timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap().ok()?;
@@ -87,16 +87,16 @@ async fn answered_once(address: SocketAddr) -> TcpStream {
     .await
 }
 
-/// The time of idle connections, which is longer than the test waits, does not apply to heads.
+/// `idle_time`, which is longer than the test waits, does not apply to heads.
 #[tokio::test]
 async fn a_head_has_less_time_than_a_connection_may_be_idle() {
     let stand = Stand::with(|config| config.head_time = SHORT).await;
     let address = stand.gateway.address();
-    // None at all, a part of one, a part that goes on for ever.
+    // No head, a part of one, and an endless one.
     assert_eq!(rest(&mut connect(address, "").await).await, "");
     assert_eq!(rest(&mut connect(address, "POST / HT").await).await, "");
     assert_eq!(trickle(&mut connect(address, &head("X: ")).await, b"x").await, "");
-    // The second one of a connection.
+    // The second head of a connection.
     let mut stream = answered_once(address).await;
     assert!(trickle(&mut stream, b"P").await.ends_with("PONG\"}"));
 }
@@ -109,13 +109,13 @@ async fn a_body_that_trickles_is_given_up() {
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
 }
 
-/// Low finding: 3,900 unfinished heads took 230 MB.
+/// A fixed bug: 3,900 unfinished heads used 230 MB.
 #[tokio::test]
 async fn a_head_beyond_any_use_is_refused() {
     let stand = Stand::new().await;
     let long = head(&format!("X: {}\r\n\r\n", "x".repeat(200_000)));
     let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
-    // The gateway may hang up before all of it is sent.
+    // The gateway may close the connection before all bytes are sent.
     let _: io::Result<()> = stream.write_all(long.as_bytes()).await;
     let answer = rest(&mut stream).await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
@@ -140,8 +140,8 @@ async fn one_connection_more_than_there_is_room_for_is_closed() {
         assert_eq!(&start, b"HTTP/1.1 200");
         open.push(stream);
     }
-    // It has sent a request by then, which nobody reads: were the connection closed on it, it would
-    // be reset, and the answer lost.
+    // The client has sent requests that the gateway does not serve. Closing the connection with
+    // unread bytes would reset it, and lose the response.
     let mut beyond = connect(address, &whole.repeat(9)).await;
     let answer = rest(&mut beyond).await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
@@ -150,10 +150,10 @@ async fn one_connection_more_than_there_is_room_for_is_closed() {
     assert!(head.contains("Content-Type: application/json\r\nContent-Length"), "{answer}");
     assert!(head.contains("\r\nRetry-After: 1\r\n"), "{answer}");
     assert_eq!(body, r#"{"error":"ERR too many open connections"}"#);
-    // Whoever leaves makes room.
+    // A closed connection makes room for another.
     open.pop();
     until(async || {
-        // For whom there is no room yet may find the connection closed already.
+        // Before there is room, the gateway may have closed the new connection already.
         let mut stream = TcpStream::connect(address).await.ok()?;
         stream.write_all(whole.as_bytes()).await.ok()?;
         let mut start = [0; 12];

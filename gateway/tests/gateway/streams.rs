@@ -1,4 +1,4 @@
-//! Subscriptions.
+//! Tests of subscriptions.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn a_stream_confirms_and_then_carries_each_message() {
         stream.reach("data: d\n\n").await;
         stream.reach("data: message,gw:{ch},\n\n").await;
         drop(stream);
-        // A client that leaves takes its connection to Redis with it.
+        // The gateway closes its connection to Redis when a client leaves.
         until(async || {
             (subscribers(&client, "gw:{ch}").await == r#"{"result":["gw:{ch}",0]}"#).then_some(())
         })

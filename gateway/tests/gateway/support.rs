@@ -1,4 +1,4 @@
-//! A Redis, a gateway and a client for one test each.
+//! A Redis, a gateway and a client for each test.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 
 pub(crate) const TOKEN: &str = "the-token-of-tests";
 
-/// No test waits for this long unless it fails.
+/// The longest wait of a test; a test that reaches it fails.
 pub(crate) const AT_MOST: Duration = Duration::from_secs(60);
 
-/// A `redis-server` on a socket in a folder of its own; ends with the value.
+/// A `redis-server` on a socket in a folder of its own, which ends when this is dropped.
 pub(crate) struct Redis {
     child: Child,
     folder: TempDir,
@@ -33,12 +33,12 @@ impl Redis {
         redis
     }
 
-    /// Ends the process; its socket stays, and nobody answers there.
+    /// Ends the process. Its socket stays, without a server.
     pub(crate) async fn kill(&mut self) {
         self.child.kill().await.unwrap();
     }
 
-    /// Starts another on the same socket, with nothing in it.
+    /// Starts an empty Redis on the same socket.
     pub(crate) async fn restart(&mut self) {
         self.child = run(self.folder.path());
         self.connect().await;
@@ -48,7 +48,7 @@ impl Redis {
         format!("unix:{}", socket(self.folder.path()).display())
     }
 
-    /// A connection past the gateway.
+    /// Connects to Redis directly.
     pub(crate) async fn connect(&self) -> MultiplexedConnection {
         let client = redis::Client::open(self.url()).unwrap();
         until(async || client.get_multiplexed_async_connection_with_config(&patient()).await.ok())
@@ -72,7 +72,7 @@ fn socket(folder: &Path) -> PathBuf {
     folder.join("redis.sock")
 }
 
-/// A Redis, the gateway in front of it, and a client that has the token.
+/// A Redis, the gateway in front of it, and a client with the full token.
 pub(crate) struct Stand {
     pub(crate) gateway: Gateway,
     pub(crate) redis: Redis,
@@ -98,7 +98,7 @@ pub(crate) async fn gateway(url: String, change: impl FnOnce(&mut Config)) -> Ga
     Gateway::start(config).await.unwrap()
 }
 
-/// Calls one gateway with one token.
+/// A client of one gateway with one token.
 #[derive(Clone)]
 pub(crate) struct TestClient {
     http: Client,
@@ -116,7 +116,7 @@ impl TestClient {
         self.bare(method, path).header(AUTHORIZATION, token)
     }
 
-    /// A request without the token.
+    /// Returns a request without the token.
     pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, format!("{}{path}", self.url))
     }
@@ -144,7 +144,7 @@ pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
     headers.get(name).map(|value| value.to_str().unwrap())
 }
 
-/// The text of an answer that has no end, as far as it has come.
+/// A response without an end, and the text received from it.
 pub(crate) struct Stream {
     response: Response,
     seen: String,
@@ -161,7 +161,7 @@ impl Stream {
         Self { response, seen: String::new() }
     }
 
-    /// Reads on until `text` has come, and drops everything up to its end.
+    /// Reads until `text` has arrived, and drops all text up to its end.
     pub(crate) async fn reach(&mut self, text: &str) {
         let reading = async {
             loop {
@@ -177,14 +177,14 @@ impl Stream {
         timeout(AT_MOST, reading).await.unwrap();
     }
 
-    /// Reads on until the stream ends.
+    /// Reads until the stream ends.
     pub(crate) async fn end(mut self) {
         let reading = async { while self.response.chunk().await.unwrap().is_some() {} };
         timeout(AT_MOST, reading).await.unwrap();
     }
 }
 
-/// Asks again until there is an answer.
+/// Calls `ask` until it returns a value.
 pub(crate) async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let asking = async {
         loop {
@@ -197,7 +197,7 @@ pub(crate) async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     timeout(AT_MOST, asking).await.unwrap()
 }
 
-/// Waits until Redis says that a command waits in it.
+/// Waits until Redis reports a blocked client.
 pub(crate) async fn until_blocked(connection: &mut MultiplexedConnection) {
     until(async || {
         let info: String = redis::cmd("INFO").arg("clients").query_async(connection).await.unwrap();

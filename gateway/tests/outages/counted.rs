@@ -1,5 +1,5 @@
-//! A transport that knows whether any of its requests is under way, so that virtual time advances
-//! only while none is.
+//! A transport that counts its requests in flight, so that virtual time advances only while there
+//! are none.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use edgelatch::error::FailureKind;
 use edgelatch::protocol::gateway::{Request, Response};
 use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, Streams, Transport};
 
-/// The usual transport, whose requests under way are counted. Clones share the count.
+/// The usual transport, with a count of its requests in flight. Clones share the count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CountedTransport {
     transport: Reqwest,
     under_way: Arc<AtomicUsize>,
 }
 
-/// A request under way, until its response is read or the request is dropped.
+/// A request in flight, until its response is read or the request is dropped.
 pub(crate) struct CountedRequest {
     sending: <Reqwest as Transport>::Sending,
     under_way: Arc<AtomicUsize>,
 }
 
 impl CountedTransport {
-    /// Whether no request is under way.
+    /// Whether no request is in flight.
     pub(crate) fn is_idle(&self) -> bool {
         self.under_way.load(Ordering::SeqCst) == 0
     }

@@ -1,4 +1,5 @@
-//! The gateway as the program that people run: killed, started again where it was, made to hang.
+//! The gateway's program in a process of its own, which tests kill, restart at the same address,
+//! and stop.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -15,11 +16,11 @@ use test_support::stand::ANSWERED_ATTEMPT;
 
 pub(crate) const TOKEN: &str = "the-token-of-tests";
 
-/// The time for an attempt of the load: short, since what hangs here does so for longer. A call may
-/// fail on a slow machine; the next one need not.
+/// The time limit of one attempt of the clients under load: shorter than the injected hangs. A call
+/// may exceed it on a slow machine; then a later one succeeds.
 const ATTEMPT: Duration = Duration::from_secs(1);
 
-/// A gateway in a process of its own; ends with the value.
+/// A gateway in a process of its own, which ends when this is dropped.
 pub(crate) struct Door {
     child: Child,
     redis: String,
@@ -28,7 +29,7 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// In front of the Redis of this URL.
+    /// Starts a gateway in front of the Redis at this URL.
     pub(crate) fn start(folder: &Folder, redis: String) -> Self {
         let folder = folder.below();
         let (child, address) = run(&folder, &redis, "127.0.0.1:0").unwrap();
@@ -39,12 +40,13 @@ impl Door {
         format!("http://{}", self.address)
     }
 
-    /// What a client of the load has to know of it.
+    /// Returns the gateway's configuration for a client under load.
     pub(crate) fn gateway(&self) -> Gateway {
         self.gateway_within(ATTEMPT)
     }
 
-    /// The same for a client whose every attempt is answered, however slow the machine is.
+    /// Returns the gateway's configuration for a client whose attempts must succeed on a slow
+    /// machine too.
     pub(crate) fn answered_gateway(&self) -> Gateway {
         self.gateway_within(ANSWERED_ATTEMPT)
     }
@@ -60,13 +62,13 @@ impl Door {
         self.child.wait().unwrap();
     }
 
-    /// Starts it again where it was.
+    /// Restarts the gateway at the same address.
     pub(crate) fn restart(&mut self) {
-        // Somebody's connection may have its port for a moment.
+        // Another process's connection may use its port for a moment, so the start is retried.
         (self.child, _) = until(|| run(&self.folder, &self.redis, &self.address));
     }
 
-    /// Makes it hang with its connections open, until [`go_on`](Self::go_on).
+    /// Stops the process with its connections open, until [`go_on`](Self::go_on).
     pub(crate) fn hang(&self) {
         signal(&self.child, "-STOP");
     }
@@ -83,7 +85,7 @@ impl Drop for Door {
     }
 }
 
-/// A gateway that listens, and where; `None` when it has ended before.
+/// Starts a gateway, and returns its process and address; `None` if it ends before it listens.
 fn run(folder: &Path, redis: &str, listen: &str) -> Option<(Child, String)> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_edgelatch-gateway"))
         .args(["--redis", redis, "--token", TOKEN, "--listen", listen])

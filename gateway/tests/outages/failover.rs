@@ -1,4 +1,4 @@
-//! A master that is lost with what its replicas were never told.
+//! A failover that loses writes which the master had not replicated.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ struct Watched {
     door: Door,
     sentinels: Sentinels,
     link: Link,
-    // Last: what lies in it must be gone before it.
+    // The last field, since the servers whose files are in the folder must end before it is
+    // removed.
     _folder: Folder,
 }
 
@@ -24,7 +25,7 @@ impl Watched {
             link = Some(way);
             own
         });
-        // Nobody is voted out who was not ended, however busy the machine is.
+        // Sentinels must not replace a master that is only slow on a busy machine.
         sentinels.set_patience(Duration::from_secs(30));
         let folder = Folder::new();
         let door = Door::start(&folder, sentinels.url());
@@ -49,7 +50,7 @@ async fn what_a_lost_master_had_told_no_replica_is_lost_tokens_rise_and_the_olde
     rounds(Watched::new, async |stand, load| {
         let from = load.now();
         stand.link.stall();
-        // Of all that happens from here on nothing will be left.
+        // The failover loses all writes from here on.
         let forgotten = Forgotten::hold(&stand.door).await;
         let grants = load.draw(3);
         load.goes_on(grants).await;
@@ -57,8 +58,8 @@ async fn what_a_lost_master_had_told_no_replica_is_lost_tokens_rise_and_the_olde
         let former = stand.sentinels.master();
         stand.sentinels.server(former).kill();
         stand.link.cut();
-        // By order: Sentinels that are impatient enough to find it out by themselves vote out who
-        // is only slow, too.
+        // An explicit command: Sentinels with a timeout short enough to detect the failure
+        // themselves would also replace a master that is only slow.
         stand.sentinels.fail_over();
         load.has_lost(from);
         load.goes_on(1).await;

@@ -1,4 +1,4 @@
-//! Holds that Redis forgets, of those whose time stands still.
+//! Holds that Redis loses while their holders' virtual time stands still.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use super::proofs::Proofs;
 use test_support::fake_host::FakeHost;
 use test_support::stand::in_virtual_time;
 
-/// Of the lease that everything has unless another is asked for.
+/// A third of the default lease, after which a renewal is due.
 const THIRD: Duration = Duration::from_secs(10);
-/// A lease that outlasts a test, however slow the machine is.
+/// A lease that is longer than a test takes on any machine.
 const LONG: Duration = Duration::from_secs(3_600);
-/// Where they are.
+/// The prefix of the names of these holds.
 const TAG: &str = "forgotten";
 
-/// One of each, kept.
+/// A hold of each kind of object, renewed in virtual time.
 pub(crate) struct Forgotten {
     host: FakeHost,
     transport: CountedTransport,
@@ -35,12 +35,12 @@ pub(crate) struct Forgotten {
 struct Held {
     object: Object,
     lease: Lease<CountedTransport, FakeHost>,
-    // Not spawned: virtual time may advance only when each has had its turn.
+    // Not spawned, since virtual time may advance only after each has been polled.
     kept: Pin<Box<dyn Future<Output = LeaseEnd>>>,
 }
 
 impl Forgotten {
-    /// Takes everything: of a read-write lock the one side, and the permits all.
+    /// Acquires each object: of a read-write lock the write side, and all permits.
     pub(crate) async fn hold(door: &Door) -> Self {
         make_permits(door, TAG).await;
         let (host, transport) = (FakeHost::new(), CountedTransport::default());
@@ -59,8 +59,9 @@ impl Forgotten {
         Self { host, transport, held }
     }
 
-    /// Redis has forgotten them: others get newer tokens beside them, they can do nothing there,
-    /// and they hear of it with the first renewal that is answered, if not before.
+    /// Checks the holders after Redis has lost their holds: another client gets a newer token while
+    /// they still trust their leases, their scripts are refused, and their first renewal with a
+    /// reply reports the loss.
     pub(crate) async fn are_told(self, door: &Door) {
         make_permits(door, TAG).await;
         let client = Client::connect(door.answered_gateway());
@@ -69,7 +70,7 @@ impl Forgotten {
             let (_, lock) = held.object.ways(&client, TAG).swap_remove(0);
             let lease = lock.acquire_with(AcquireOptions::new().lease(LONG)).await.unwrap();
             assert!(lease.token() > held.lease.token(), "{:?}", held.object);
-            // Now there are two who trust theirs.
+            // Now two clients trust their leases.
             assert_eq!(held.lease.state(), LeaseState::Held, "{:?}", held.object);
             next.push(lease);
             if number % 2 == 0 {

@@ -1,4 +1,4 @@
-//! A way to a Redis on which replicas can be made to hear nothing, while everybody else goes on.
+//! A proxy in front of a Redis that can hold back replication while other connections work.
 
 use std::net::SocketAddr;
 
@@ -8,27 +8,27 @@ use tokio::select;
 use tokio::sync::watch::{Receiver, Sender, channel};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// What a replica says before it is told what its master writes.
+/// The command with which a replica starts replication.
 const REPLICATES: &[u8] = b"PSYNC";
 
-/// What becomes of replication.
+/// How the proxy treats replication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     Runs,
-    /// Nothing is passed on, and no connection ends.
+    /// Forwards nothing, and keeps the connections open.
     Stalls,
-    /// The connections end, and what was on its way is gone.
+    /// Closes the connections, and drops the bytes not yet forwarded.
     Ends,
 }
 
-/// Passes on what goes to a Redis and comes from it; ends with the value.
+/// A proxy that forwards both directions, and ends when this is dropped.
 pub(crate) struct Link {
     flow: Sender<Flow>,
     listening: AbortHandle,
 }
 
 impl Link {
-    /// To what listens at this port of loopback; answers the port of the way.
+    /// Starts a proxy in front of this port of loopback; returns the proxy and its port.
     pub(crate) fn start(port: u16) -> (Self, u16) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -39,12 +39,12 @@ impl Link {
         (Self { flow, listening }, own)
     }
 
-    /// From now on replicas hear nothing more.
+    /// Holds replication back from now on.
     pub(crate) fn stall(&self) {
         self.flow.send_replace(Flow::Stalls);
     }
 
-    /// And never will.
+    /// Closes the replication connections for good.
     pub(crate) fn cut(&self) {
         self.flow.send_replace(Flow::Ends);
     }
@@ -57,13 +57,13 @@ impl Drop for Link {
 }
 
 async fn listen(listener: TcpListener, port: u16, flow: Sender<Flow>) {
-    // Ends with this future, so nothing outlives the way.
+    // Ends with this future, so no connection outlives the proxy.
     let mut connections = JoinSet::new();
     loop {
         let (here, _) = listener.accept().await.unwrap();
         let flow = flow.subscribe();
         connections.spawn(async move {
-            // Nobody there: the connection ends, as it would without a way.
+            // If nothing listens there, the connection ends, as it would without the proxy.
             if let Ok(there) = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).await {
                 carry(here, there, flow).await;
             }
@@ -72,7 +72,7 @@ async fn listen(listener: TcpListener, port: u16, flow: Sender<Flow>) {
     }
 }
 
-/// Passes on in both directions until one side ends.
+/// Forwards both directions until one side ends.
 async fn carry(here: TcpStream, there: TcpStream, flow: Receiver<Flow>) {
     let ((from_client, to_client), (from_redis, to_redis)) =
         (here.into_split(), there.into_split());

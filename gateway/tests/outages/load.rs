@@ -1,4 +1,4 @@
-//! Many who take everything, until they are told to stop.
+//! Runs the visitors of all objects until a round ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,12 +19,12 @@ use super::watch::{Tally, Watch};
 use test_support::history::{Loss, Time};
 use test_support::servers::Server;
 
-/// How many take each object.
+/// The number of visitors of each object.
 const VISITORS: usize = 3;
-/// No test waits for this long unless it fails.
+/// The longest wait of a test; a test that reaches it fails.
 pub(crate) const AT_MOST: Duration = Duration::from_secs(300);
 
-/// Those who take everything, and what they were told.
+/// The running visitors, and the histories that they record.
 pub(crate) struct Load {
     tasks: JoinSet<()>,
     watches: Vec<Arc<Watch>>,
@@ -34,7 +34,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Begins, through this door; everything lies below this tag.
+    /// Starts the visitors, which use this gateway, on objects with the prefix `tag`.
     pub(crate) async fn begin(door: &Door, tag: &str, mut rng: Rng) -> Self {
         make_permits(door, tag).await;
         let (stop, news) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
@@ -57,17 +57,17 @@ impl Load {
         Self { tasks, watches, stop, news, rng }
     }
 
-    /// A number up to this one, drawn.
+    /// Draws a number from 1 to `most`.
     pub(crate) fn draw(&mut self, most: usize) -> usize {
         self.rng.usize(1..=most)
     }
 
-    /// Lets a time pass, drawn up to this.
+    /// Sleeps for a random time up to `most`.
     pub(crate) async fn rests(&mut self, most: Duration) {
         sleep(most.mul_f64(self.rng.f64())).await;
     }
 
-    /// Waits until everybody was granted what they take so many times more.
+    /// Waits until each visitor has had `grants` further grants.
     pub(crate) async fn goes_on(&mut self, grants: usize) {
         let before: Vec<_> = self.watches.iter().map(|watch| watch.grants()).collect();
         self.until(|watches| {
@@ -80,7 +80,7 @@ impl Load {
         .await;
     }
 
-    /// Waits until one of these things was told so many times more.
+    /// Waits for `times` further results of the kinds `what`.
     pub(crate) async fn hears(&mut self, what: &[&str], times: usize) {
         let wanted = told(&self.watches, what) + times;
         self.until(|watches| told(watches, what) >= wanted).await;
@@ -89,7 +89,7 @@ impl Load {
     async fn until(&mut self, so: impl Fn(&[Arc<Watch>]) -> bool) {
         let waiting = async {
             loop {
-                // First the ear, then the look: what is told in between is not missed.
+                // Registers for notifications before the check, so that none in between is missed.
                 let news = self.news.notified();
                 if so(&self.watches) {
                     return;
@@ -100,7 +100,7 @@ impl Load {
         let waited = timeout(AT_MOST, async {
             tokio::select! {
                 () = waiting => {}
-                // None ends by itself: one that does has found something.
+                // A visitor ends by itself only if a check has failed.
                 ended = self.tasks.join_next() => ended.unwrap().unwrap(),
             }
         });
@@ -111,24 +111,25 @@ impl Load {
         }
     }
 
-    /// By the clock of the histories.
+    /// Returns the time by the clock of the histories.
     pub(crate) fn now(&self) -> Time {
         self.watches[0].now()
     }
 
-    /// Redis may have lost since then what it had confirmed.
+    /// Records that Redis may have lost writes that it confirmed since `from`.
     pub(crate) fn has_lost(&self, from: Time) {
         let loss = Loss { from, to: self.now() };
         self.watches.iter().for_each(|watch| watch.loses(loss));
     }
 
-    /// What Redis has noted until now can have been.
+    /// Checks that the entries in Redis until now are consistent with the histories; returns their
+    /// number.
     pub(crate) fn judge_proofs(&self, redis: &Server) -> usize {
         self.watches.iter().map(|watch| watch.judge_proofs(redis)).sum()
     }
 
-    /// Ends; judges what everybody was told, and what Redis has noted. Tells how often what was
-    /// told.
+    /// Stops the visitors, and checks their histories and the entries in Redis. Returns the number
+    /// of results by kind.
     pub(crate) async fn ends(mut self, redis: &Server) -> Tally {
         self.stop.store(true, Ordering::Relaxed);
         let ending = async {
@@ -153,7 +154,7 @@ fn told(watches: &[Arc<Watch>], what: &[&str]) -> usize {
     tallies.map(|tally| what.iter().filter_map(|what| tally.get(what)).sum::<usize>()).sum()
 }
 
-/// Has permits be there, as soon as somebody answers.
+/// Sets the number of permits, and retries until the call succeeds.
 pub(crate) async fn make_permits(door: &Door, tag: &str) {
     let client = Client::connect(door.gateway());
     let seats = client.permit_expirable_semaphore(&Object::Permits.name(tag), PeerSkew::DEFAULT);

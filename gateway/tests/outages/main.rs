@@ -1,9 +1,9 @@
-//! Faults under load: real clients, the real gateway program and a real Redis, while one or the
-//! other is killed, stopped, emptied or replaced. What the clients were told is judged, and what
-//! Redis itself has noted of who was inside.
+//! Fault injection under load: real clients, the real gateway program and a real Redis, while the
+//! gateway or Redis is killed, stopped, emptied or replaced. The tests check the results that
+//! clients received, and the entries of holders in Redis.
 //!
-//! Each test plays a round; `EDGELATCH_ROUNDS` says how many, `EDGELATCH_SEED` where the draws
-//! begin. See docs/reliability.md.
+//! Each test runs one round; `EDGELATCH_ROUNDS` sets the number of rounds, `EDGELATCH_SEED` the
+//! first seed. See docs/reliability.md.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! What is taken under load.
+//! The objects that the clients under load acquire.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use edgelatch::{Client, Lock};
 
 use test_support::history::{Ground, Share};
 
-/// How many permits there are.
+/// The number of permits of the semaphore.
 pub(crate) const PERMITS: u32 = 2;
 
-/// One kind of each sort: what excludes, what is counted, what queues, what is shared.
+/// The kinds of objects under load: exclusive, fenced, queued, shared and counted ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Object {
     Lock,
@@ -27,7 +27,7 @@ impl Object {
     pub(crate) const ALL: [Self; 5] =
         [Self::Lock, Self::Fenced, Self::Fair, Self::ReadWrite, Self::Permits];
 
-    /// What histories of it rest on, before anything strikes.
+    /// Returns what the checker of histories may assume about the object before a fault.
     pub(crate) fn ground(self) -> Ground {
         Ground {
             permits: (self == Self::Permits).then_some((PERMITS, 0)),
@@ -36,7 +36,8 @@ impl Object {
         }
     }
 
-    /// Every way to take it, and what of it that is. Of a name each has its own.
+    /// Returns every way to acquire the object, and the share of it that each way acquires. Each
+    /// kind of object has a name of its own.
     pub(crate) fn ways<T: Transport, H: Host>(
         self,
         client: &Client<T, H>,
@@ -48,7 +49,7 @@ impl Object {
             Self::Lock => alone(client.lock(name).unwrap()),
             Self::Fenced => alone(client.fenced_lock(name).unwrap()),
             Self::Fair => {
-                // Who died in the queue is not waited for.
+                // A short life, so that the queue soon drops waiters that died.
                 let settings = FairSettings::default().life(Duration::from_secs(1)).unwrap();
                 alone(client.fair_lock(name, settings).unwrap())
             }

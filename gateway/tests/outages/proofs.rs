@@ -1,10 +1,10 @@
-//! The check inside Redis: holders write themselves down there, by scripts that do so only while
-//! their hold stands.
+//! Checks mutual exclusion inside of Redis: holders append entries to a list there, by scripts that
+//! do so only while their hold exists.
 //!
-//! What Redis has then is the order of things as it saw them itself, by nobody's clock. Whatever is
-//! lost of it, in a crash or a failover, is lost together with the holds that it tells of, so what
-//! is left must always be right: between two entries of one holder there is none of another whom it
-//! excludes, and tokens rise.
+//! The list has the order in which Redis itself ran the scripts, which depends on no clock. A crash
+//! or a failover loses entries only together with their holds, so the remaining entries must be
+//! consistent: between two entries of one holder there is none of another holder that it excludes,
+//! and tokens rise.
 
 use std::time::Duration;
 
@@ -20,16 +20,17 @@ use super::object::{Object, PERMITS};
 use test_support::history::{Claim, Ground, History, Hold, Look, Share, Take, Time, Told};
 use test_support::servers::Server;
 
-/// Writes the number of an acquisition down.
+/// Appends the number of an acquisition.
 const WRITE: &str = "return redis.call('RPUSH', KEYS[1], ARGV[1])";
 
-/// The same while a permit is taken. The library has nothing like that, as permits exclude nobody.
+/// Appends the number of an acquisition if its permit is held. The library has no such script,
+/// since a permit does not exclude other holders.
 const WRITE_WITH_PERMIT: &str = "
     local id = ARGV[2]:gsub('..', function(digits) return string.char(tonumber(digits, 16)) end)
     if not redis.call('ZSCORE', KEYS[2], id) then return 0 end
     return redis.call('RPUSH', KEYS[1], ARGV[1])";
 
-/// Where those who hold an object write themselves down.
+/// The list of entries of the holders of one object.
 #[derive(Clone, Debug)]
 pub(crate) struct Proofs {
     object: Object,
@@ -46,7 +47,7 @@ impl Proofs {
         Self { object, list, permits, url, http: reqwest::Client::new() }
     }
 
-    /// Writes down that this acquisition holds, if it does.
+    /// Appends an entry for an acquisition, if it still holds the object.
     pub(crate) async fn add<T: Transport, H: Host>(
         &self,
         take: usize,
@@ -82,7 +83,7 @@ impl Proofs {
         }
     }
 
-    /// What stands in Redis can have been; answers how much that is.
+    /// Checks that the entries are consistent with the history; returns their number.
     pub(crate) fn judge(&self, redis: &Server, seen: &History) -> Result<usize, String> {
         let list: Vec<usize> = redis.ask(&["LRANGE", &self.list, "0", "-1"]).unwrap();
         judge(&list, seen).map_err(|what| format!("{what}\n{} is {list:?}", self.list))?;
@@ -90,7 +91,7 @@ impl Proofs {
     }
 }
 
-/// Entries are a history as well, by a clock that counts them.
+/// Checks the entries as a history whose clock counts them.
 fn judge(list: &[usize], seen: &History) -> Result<(), String> {
     let permits = seen.ground.permits.map(|_| (PERMITS, 0));
     let ground = Ground { permits, ..Ground::default() };
@@ -104,7 +105,7 @@ fn judge(list: &[usize], seen: &History) -> Result<(), String> {
             inside.takes.push(granted(&seen.takes[*number], now)?);
             numbers.push(*number);
         }
-        // And a little later, so that an entry is some time.
+        // One unit later, so that each entry covers some time.
         inside.hold(take).unwrap().looks.push(Look { at: now, until: now + 1 });
     }
     let told = |(line, number): (String, &usize)| format!("{number} of all, {line}");
@@ -112,22 +113,22 @@ fn judge(list: &[usize], seen: &History) -> Result<(), String> {
     inside.judge().map_err(|what| format!("{what}, by its entries in Redis:\n{}", lines()))
 }
 
-/// Whether Redis has refused to write.
+/// Whether Redis refused a write because its memory is full.
 pub(crate) fn is_full(error: &str) -> bool {
     error.starts_with("OOM ")
 }
 
-/// An acquisition, of which Redis tells first now.
+/// Returns a copy of an acquisition whose first entry is at `now`.
 fn granted(take: &Take, now: Time) -> Result<Take, String> {
     let Told::Held(Hold { tokens, .. }) = &take.told else {
         return Err(format!("I10: Redis has an entry of {take:?}"));
     };
     let hold = Hold { tokens: tokens.clone(), ..Hold::default() };
-    // When it was granted, before that, Redis does not tell.
+    // The list does not show when before `now` it was granted.
     Ok(Take { invoked: 0, completed: now, told: Told::Held(hold), ..take.clone() })
 }
 
-/// A history in which these were granted something, each by its token.
+/// Returns a history with these grants, each with its token.
 fn seen(ground: Ground, grants: &[(Share, u64)]) -> History {
     let mut seen = History { ground, ..History::default() };
     for (share, token) in grants {

@@ -1,4 +1,4 @@
-//! One Redis, and the gateway in front of it.
+//! Faults of a single Redis and of the gateway in front of it.
 
 use std::time::Duration;
 
@@ -13,25 +13,26 @@ use super::rounds::{Stand, TAG, rounds};
 use super::watch::FAILED;
 use test_support::servers::{Folder, PASSWORD_IN_URL, Server};
 
-/// What it has confirmed it keeps, even if it is killed.
+/// Options of a Redis that keeps confirmed writes even if it is killed.
 const KEEPS: &[&str] = &["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
-/// It keeps nothing.
+/// Options of a Redis that loses its data when it ends.
 const FORGETS: &[&str] = &["--save", ""];
-/// At the most so many calls have no good end before a fault is over.
+/// The largest number of failed calls that a test waits for before it ends a fault.
 const FAILURES: usize = 8;
 
-/// A lease that outlasts a test, however slow the machine is.
+/// A lease that is longer than a test takes on any machine.
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// So often at the most something hangs for a moment more.
+/// The largest number of further short hangs.
 const FLUTTERS: usize = 6;
-/// No such moment is longer: by then some attempts were given up, and some were not.
+/// The longest short hang: some attempts time out during it, and some do not.
 const FLUTTER: Duration = Duration::from_millis(1_500);
 
 struct Single {
     door: Door,
     redis: Server,
-    // Last: what lies in it must be gone before it.
+    // The last field, since the servers whose files are in the folder must end before it is
+    // removed.
     _folder: Folder,
 }
 
@@ -54,7 +55,7 @@ impl Stand for Single {
     }
 }
 
-/// Goes on until some calls had no good end.
+/// Waits until some calls have failed.
 async fn fails(load: &mut Load) {
     let calls = load.draw(FAILURES);
     load.hears(&FAILED, calls).await;

@@ -1,4 +1,4 @@
-//! Rounds: something strikes in the middle of the load, and everything that was seen is judged.
+//! Runs rounds: each injects a fault under load, and checks the recorded history.
 
 use fastrand::Rng;
 use tokio::time::Instant;
@@ -8,27 +8,28 @@ use super::load::Load;
 use test_support::random::{SEED, given, seed};
 use test_support::servers::Server;
 
-/// How many rounds there are; one unless the environment says otherwise.
+/// The environment variable with the number of rounds; one by default.
 const ROUNDS: &str = "EDGELATCH_ROUNDS";
-/// How often everybody is granted what they take before something strikes, and again after it.
+/// The number of grants of each visitor that a round waits for before the fault, and again after
+/// it.
 const GRANTS: usize = 2;
-/// All that is taken lies below this.
+/// The prefix of the names of all objects under load.
 pub(crate) const TAG: &str = "load";
 
-/// What something strikes.
+/// The servers that a round injects faults into.
 pub(crate) trait Stand {
     fn door(&self) -> &Door;
 
-    /// The Redis that answers now.
+    /// Returns the Redis that serves the gateway at present.
     fn redis(&mut self) -> &Server;
 }
 
-/// Plays rounds, each on a new stand.
+/// Runs the rounds, each on new servers.
 pub(crate) async fn rounds<S: Stand>(
     stand: impl AsyncFn() -> S,
     strikes: impl AsyncFn(&mut S, &mut Load),
 ) {
-    // The seeds of the next rounds follow it.
+    // Each round's seed is the previous one plus one.
     let first = seed();
     for seed in first..first + given(ROUNDS).unwrap_or(1) {
         println!("{SEED}={seed}");

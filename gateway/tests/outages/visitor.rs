@@ -1,4 +1,4 @@
-//! One of those who take an object again and again.
+//! A client that acquires one object again and again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,25 +13,25 @@ use tokio::time::sleep;
 use super::watch::Watch;
 use test_support::history::Share;
 
-/// Leases, in milliseconds: shorter than what hangs here may hang, and longer.
+/// The range of leases, in milliseconds: some are shorter than the injected hangs, some longer.
 const LEASES: std::ops::RangeInclusive<u64> = 1_200..=4_500;
-/// For how long somebody waits: longer than any of them.
+/// The longest wait of an acquisition, which is longer than any lease.
 const WAIT: Duration = Duration::from_secs(8);
-/// Nobody pauses for longer inside, in milliseconds.
+/// The longest pause of a holder, in milliseconds.
 const PAUSE: u64 = 20;
-/// One lease of so many is dropped, as if its holder had died.
+/// One lease in this many is dropped without a release, as if its holder had died.
 const DROPPED: u32 = 200;
 
 pub(crate) struct Visitor {
     pub(crate) number: usize,
     pub(crate) watch: Arc<Watch>,
-    /// Every way to take it.
+    /// Every way to acquire the object.
     pub(crate) ways: Vec<(Share, Lock<Reqwest, TokioHost>)>,
     pub(crate) rng: Rng,
 }
 
 impl Visitor {
-    /// Takes it, if it can be had, and lets it go.
+    /// Tries to acquire the object, uses the lease if granted, and releases it.
     pub(crate) async fn visits(&mut self) {
         let watch = &self.watch;
         let (share, lock) = &self.ways[self.rng.usize(..self.ways.len())];
@@ -72,7 +72,7 @@ impl Visitor {
         }
     }
 
-    /// Has its hold written down in Redis.
+    /// Appends an entry for its hold in Redis.
     async fn proves(&self, take: usize, lease: &Lease<Reqwest, TokioHost>) {
         let asked = self.watch.now();
         let answer = self.watch.proofs.add(take, lease).await;

@@ -1,4 +1,4 @@
-//! What all who take an object were told, in order.
+//! Records the results that the visitors of one object received, in order.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,13 +19,13 @@ use super::proofs::{Proofs, is_full};
 use test_support::history::{Claim, History, Hold, Loss, NEVER, Share, Time, Told};
 use test_support::servers::Server;
 
-/// How often something was told.
+/// The number of results by kind.
 pub(crate) type Tally = BTreeMap<&'static str, usize>;
 
-/// What is told of a call that may have been done or not, or was not.
+/// The kinds of results of calls that were not executed, or may not have been.
 pub(crate) const FAILED: [&str; 3] = ["refused", "unreachable", "unknown"];
 
-/// What those who take one object know together.
+/// The history of one object, recorded by its visitors.
 pub(crate) struct Watch {
     pub(crate) object: Object,
     pub(crate) proofs: Proofs,
@@ -37,7 +37,7 @@ pub(crate) struct Watch {
 struct Notes {
     history: History,
     told: Tally,
-    /// Of each visitor.
+    /// The number of grants of each visitor.
     grants: Vec<usize>,
 }
 
@@ -67,15 +67,16 @@ impl Watch {
         self.news.notify_waiters();
     }
 
-    /// Redis may have lost what it had confirmed between these times.
+    /// Records that Redis may have lost writes that it confirmed between these times.
     pub(crate) fn loses(&self, mut loss: Loss) {
         self.note(|history| {
             if history.ground.permits.is_some() {
-                // How many there are is not certain any more.
+                // The number of permits is unknown from then on.
                 loss.to = NEVER;
             }
             if self.object == Object::ReadWrite {
-                // Readers that join take the token of those who are there: of those who were.
+                // A joining reader gets the token of the present readers, which Redis may have
+                // lost.
                 history.ground.tokens_until.get_or_insert(loss.from);
             }
             history.ground.losses.push(loss);
@@ -112,21 +113,22 @@ impl Watch {
             AcquireError::Unknown { .. } => "unknown",
             AcquireError::Refused(no) if no.kind() == RefusalKind::OutOfMemory => "full",
             AcquireError::Refused(no) => refused(no),
-            // Redis came back without its data, and the permits are not set again yet.
+            // Redis has restarted without its data, and the permits are not set again yet.
             AcquireError::NotSetUp if self.object == Object::Permits => "not set up",
             other => panic!("{:?}: {other:?}", self.object),
         });
     }
 
-    /// A holder looks at its lease.
+    /// Records the remaining time of a holder's lease.
     pub(crate) fn sees<H: Host>(&self, take: usize, lease: &Lease<Reqwest, H>) -> Time {
-        // The test's clock first: what passes in between makes the lease no longer.
+        // The test's clock is read first, so that time between the two readings does not lengthen
+        // the lease.
         let (now, left) = (self.now(), lease.remaining());
         self.note(|history| history.sees(now, take, left));
         now
     }
 
-    /// A holder has asked for something that says as well whether its hold is there.
+    /// Records the result of a call that also reports whether the hold exists.
     pub(crate) fn is_told<H: Host>(
         &self,
         take: usize,
@@ -175,7 +177,7 @@ impl Watch {
         });
     }
 
-    /// How often each visitor was granted it.
+    /// Returns the number of grants of each visitor.
     pub(crate) fn grants(&self) -> Vec<usize> {
         self.notes.lock().unwrap().grants.clone()
     }
@@ -184,13 +186,13 @@ impl Watch {
         self.notes.lock().unwrap().told.clone()
     }
 
-    /// What Redis has noted can have been; answers how much that was.
+    /// Checks that the entries in Redis are consistent with the history; returns their number.
     pub(crate) fn judge_proofs(&self, redis: &Server) -> usize {
         self.note(|history| self.proofs.judge(redis, history))
             .unwrap_or_else(|what| panic!("{:?}: {what}", self.object))
     }
 
-    /// What clients were told can have been.
+    /// Checks that the results which the clients received are consistent.
     pub(crate) fn judge(&self) {
         let verdict = self.note(|history| {
             let lines = || history.lines().collect::<Vec<_>>().join("\n");
@@ -200,7 +202,8 @@ impl Watch {
     }
 }
 
-/// Redis is not ready. It says no other no: what is full lets renewals and releases pass.
+/// Checks that a refusal says that Redis is unavailable. No other refusal is expected: a Redis
+/// without memory still runs renewals and releases.
 fn refused(no: &Refusal) -> &'static str {
     assert_eq!(no.kind(), RefusalKind::Unavailable, "{no:?}");
     "refused"

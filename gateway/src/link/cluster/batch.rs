@@ -1,8 +1,8 @@
 //! Pipelines on a cluster.
 //!
-//! The commands are grouped by node, and the groups run side by side, each in the order in which
-//! its commands stand: so one node that is away holds nobody up but its own. A command without a
-//! key goes where the one before it went, and `WAIT` on the same connection.
+//! The commands are grouped by node. The groups run concurrently, each in the order of its
+//! commands, so a node that is away delays only its own commands. A command without a key goes to
+//! the node of the command before it, and `WAIT` on the same connection.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::link::{Step, nobody, portions, too_late};
 use crate::policy::Lane;
 use crate::turns::{NotSent, Turns};
 
-/// A command, where it stands, and the slot of its first key.
+/// A command, its position in the pipeline, and the slot of its first key.
 struct Place<'a> {
     at: usize,
     step: &'a Step,
@@ -31,11 +31,12 @@ struct Group<'a> {
 }
 
 type Replies = Vec<RedisResult<Value>>;
-/// Whether all commands were sent, unless one was lost.
+/// `Ok(Ok(()))` if all commands were sent, `Ok(Err(_))` if the rest was not sent, `Err` if a
+/// portion failed.
 type Ended = RedisResult<Result<(), NotSent>>;
 
 impl Cluster {
-    /// Answers each command in its place, Redis' errors included.
+    /// Returns the reply of each command in the order of `steps`, errors of Redis included.
     pub(in crate::link) async fn pipeline(&self, steps: &[Step], turns: &Turns) -> Replies {
         let grouped = timeout_at(turns.deadline(), self.group(steps)).await;
         let groups = match grouped.unwrap_or_else(|_| Err(too_late())) {
@@ -55,7 +56,7 @@ impl Cluster {
     async fn group<'a>(&self, steps: &'a [Step]) -> RedisResult<Vec<Group<'a>>> {
         let mut groups: Vec<Group<'a>> = Vec::new();
         let slots: Vec<_> = steps.iter().map(|step| route::slot(&step.command)).collect();
-        // What stands before the first key goes where that goes.
+        // Commands before the first one with a key go to the node of that key.
         let first = slots.iter().copied().find_map(|slot| slot);
         let mut last: Option<Arc<Node>> = None;
         for (at, (step, slot)) in steps.iter().zip(slots).enumerate() {
@@ -73,7 +74,7 @@ impl Cluster {
         Ok(groups)
     }
 
-    /// One reply for each command; those that did not come in time are errors.
+    /// Returns one reply for each command of the group; a missing reply is an error.
     async fn run(&self, group: &Group<'_>, turns: &Turns) -> Replies {
         let mut replies = Vec::with_capacity(group.places.len());
         let waits = group.places.iter().any(|place| place.step.lane == Lane::Own);
@@ -93,8 +94,8 @@ impl Cluster {
         replies
     }
 
-    /// In one write for each portion. What was redirected follows its redirection after that, one
-    /// after the other. Ends with the first portion that is lost or not sent.
+    /// Sends each portion in one write. Redirected commands follow their redirections afterwards,
+    /// one after the other. Ends with the first portion that fails or is not sent.
     async fn at_once(&self, group: &Group<'_>, turns: &Turns, replies: &mut Replies) -> Ended {
         let mut places = group.places.as_slice();
         for size in portions(places.iter().map(|place| place.step)) {
@@ -123,8 +124,9 @@ impl Cluster {
         Ok(Ok(()))
     }
 
-    /// One by one on connections of the request's own, so that a `WAIT` that follows a redirected
-    /// command follows it to its node. Ends with the first that is lost or not sent.
+    /// Sends the commands one by one on connections of the request's own, so that a `WAIT` behind a
+    /// redirected command goes to the same node. Ends with the first command that fails or is not
+    /// sent.
     async fn one_by_one(&self, group: &Group<'_>, turns: &Turns, replies: &mut Replies) -> Ended {
         let mut way = Way::Own(Vec::new());
         let mut last = Arc::clone(&group.node);

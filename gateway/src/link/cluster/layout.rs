@@ -1,4 +1,4 @@
-//! What the nodes say about who has which slot.
+//! Parses the replies to `CLUSTER SLOTS`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,14 +7,14 @@ use redis::{Cmd, ConnectionAddr, Value, from_redis_value_ref};
 
 use super::redirection::host;
 
-/// What one node says about all.
+/// The slots of each master, as one node of the cluster reports them.
 pub(super) struct Layout {
     pub(super) ranges: Ranges,
     /// Masters and replicas.
     pub(super) known: HashSet<NodeAddress>,
 }
 
-/// The question that [`Layout::read`] reads the answer to.
+/// Returns the command whose reply [`Layout::read`] parses.
 pub(super) fn question() -> Cmd {
     let mut question = redis::cmd("CLUSTER");
     question.arg("SLOTS");
@@ -22,7 +22,8 @@ pub(super) fn question() -> Cmd {
 }
 
 impl Layout {
-    /// `None` if it is no answer, or that of a node outside of any cluster.
+    /// Parses a reply; `None` if it is malformed, or has no slots, as from a node outside of any
+    /// cluster.
     pub(super) fn read(reply: &Value, from: &ConnectionAddr) -> Option<Self> {
         let mut layout = Self { ranges: Vec::new(), known: HashSet::new() };
         let ranges: Vec<Vec<Value>> = from_redis_value_ref(reply).ok()?;
@@ -37,12 +38,13 @@ impl Layout {
             layout.known.extend(nodes.flatten());
             layout.ranges.push((first, last, master));
         }
-        // Each node tells them in an order of its own.
+        // The order of the ranges differs between nodes.
         layout.ranges.sort_unstable_by_key(|(first, ..)| *first);
         (!layout.ranges.is_empty()).then_some(layout)
     }
 
-    /// What most of the answers say about the masters.
+    /// Returns the assignment of slots that most of the replies agree on, and all nodes that those
+    /// replies name.
     pub(super) fn prevailing(answers: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut votes: HashMap<Ranges, (usize, HashSet<NodeAddress>)> = HashMap::new();
         for answer in answers {
@@ -63,7 +65,7 @@ fn address(node: &Value, from: &ConnectionAddr) -> Option<NodeAddress> {
     let [name, Value::Int(port), ..] = parts.as_slice() else { return None };
     let name: Option<String> = from_redis_value_ref(name).ok()?;
     let name = match name.as_deref() {
-        // A node that does not know its own name is where it was asked.
+        // A node that does not know its own name has the address that the reply came from.
         None | Some("") => host(from)?,
         Some("?") => return None,
         Some(name) => name,
@@ -103,7 +105,7 @@ pub(super) mod tests {
         let masters: Vec<_> = layout.ranges.iter().map(|(.., node)| node.host()).collect();
         assert_eq!(masters, ["one", "other"]);
         assert!(layout.known.contains(&NodeAddress::new("replica", 6379)));
-        // A node that does not know its own name, and one that nobody knows the name of.
+        // A node that does not know its own name, and below one with an unknown name.
         let nameless = read(&format!("*1\r\n{}", range(0, 1, &[node("", 2)]))).unwrap();
         assert_eq!(nameless.ranges[0].2, NodeAddress::new("asked", 2));
         for wire in [

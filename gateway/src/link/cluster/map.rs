@@ -1,4 +1,4 @@
-//! Who has which slot.
+//! The map from slots to masters.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use redis::{ConnectionAddr, ConnectionInfo};
 use super::layout::Layout;
 use crate::link::node::Node;
 
-/// How many slots there are.
+/// The number of slots of a cluster.
 const SLOTS: u16 = 1 << 14;
 
-/// The masters that are connected to, and the slots that they have.
+/// The connected nodes, and the slots of each master.
 pub(super) struct Map {
     slots: HashMap<Slot, Arc<Node>>,
     nodes: HashMap<NodeAddress, Arc<Node>>,
     known: HashSet<NodeAddress>,
-    /// How to log in, and whether by TLS: the same at every node.
+    /// The login and the use of TLS, which are the same for every node.
     template: ConnectionInfo,
     connections: usize,
-    /// How many checks have passed since the nodes were asked.
+    /// The number of checks since the last refresh.
     checks: u32,
 }
 
@@ -37,8 +37,8 @@ impl Map {
         }
     }
 
-    /// The master of a slot. Where nobody has it, and where there is no slot, the master of the
-    /// first that somebody has: it will say what is the matter.
+    /// Returns the master of a slot. For no slot, and for a slot without a master, it is the master
+    /// of the first assigned slot, whose reply says what is wrong.
     pub(super) fn master(&self, slot: Option<Slot>) -> Option<Arc<Node>> {
         slot.and_then(|slot| self.slots.get(&slot)).or_else(|| self.first()).cloned()
     }
@@ -61,7 +61,8 @@ impl Map {
         self.checks
     }
 
-    /// The connections to a node that the cluster knows.
+    /// Returns the connections to a node, which it creates if needed; `None` for a node that the
+    /// cluster does not name.
     pub(super) fn node(&mut self, address: &NodeAddress) -> Option<Arc<Node>> {
         if let Some(node) = self.nodes.get(address) {
             return Some(Arc::clone(node));
@@ -79,8 +80,8 @@ impl Map {
         self.slots.insert(slot, Arc::clone(node));
     }
 
-    /// Takes what a node says for true, and says whether other nodes are masters now. Who has lost
-    /// its slots is left; requests that are under way there end by themselves.
+    /// Adopts a layout, and returns whether the masters have changed. Retires the nodes that have
+    /// no slots any more; requests in flight there end by themselves.
     pub(super) fn settle(&mut self, layout: Layout) -> bool {
         self.checks = 0;
         self.known = layout.known;
@@ -91,7 +92,7 @@ impl Map {
             let Some(node) = self.node(&address) else { continue };
             let range = (first..=last).filter_map(Slot::new);
             slots.extend(range.map(|slot| (slot, Arc::clone(&node))));
-            // It was named again; should it fail again, that is asked again.
+            // The layout names it again. If it fails once more, the map is refreshed once more.
             node.trust();
             masters.insert(address);
         }
@@ -148,12 +149,12 @@ mod tests {
         assert_eq!(host(&map, 16383), "next:6379");
         assert!(!map.settle(halves("one", "next")));
         assert!(!Arc::ptr_eq(&former, &map.master(Slot::new(16383)).unwrap()));
-        // A replica is known, and connected to when it is pointed to; a stranger is not.
+        // A replica that a redirection names is connected to; a node outside of the cluster is not.
         assert!(map.node(&NodeAddress::new("stranger", 6379)).is_none());
         let replica = map.node(&NodeAddress::new("replica", 6379)).unwrap();
         map.assign(Slot::new(5).unwrap(), &replica);
         assert_eq!((host(&map, 5), host(&map, 6)), ("replica:6379".into(), "one:6379".into()));
-        // Where nobody has a slot, somebody will say so.
+        // A command for a slot without a master goes to the first master.
         let half = range(8192, 16383, &[node("one", 6379)]);
         map.settle(read(&format!("*1\r\n{half}")).unwrap());
         assert_eq!(host(&map, 5), "one:6379");

@@ -1,9 +1,10 @@
-//! Redis Cluster: each command to the node that has its slot.
+//! Redis Cluster: sends each command to the node that has its slot.
 //!
-//! The driver's own cluster client is not used, because it sends again: with attempts left, a whole
-//! pipeline when one of its replies is a redirection, and any command after a lost connection; with
-//! none left, it follows no redirection, and one of them costs a pipeline all its other replies.
-//! Nor does it lend a connection, which `WAIT` needs.
+//! The driver's own cluster client is not used, because it sends commands again. With retries
+//! enabled it repeats a whole pipeline when one reply is a redirection, and any command after a
+//! lost connection. With retries disabled it follows no redirection, and one redirection discards
+//! all other replies of a pipeline. It also provides no connection for one request, which `WAIT`
+//! needs.
 
 mod batch;
 mod layout;
@@ -30,20 +31,21 @@ use super::node::{Node, PATIENCE};
 use super::{Messages, Topic, nobody};
 use crate::policy::Lane;
 
-/// How many redirections a command follows, one after the other. Two are usual while slots move.
+/// The most redirections that a command follows, one after the other. Two are usual while slots
+/// move.
 const REDIRECTIONS: usize = 5;
-/// How many checks pass before the nodes are asked again who has which slot, without a cause.
+/// The number of checks, one per second, after which the map of slots is refreshed without a cause.
 const CHECKS: u32 = 30;
-/// How many nodes are asked that at once.
+/// The most nodes that one refresh asks.
 const WITNESSES: usize = 9;
 
-/// The nodes, and who has which slot.
+/// The nodes of a cluster, and the map from slots to masters.
 pub(crate) struct Cluster {
     gate: Gate,
     map: RwLock<Map>,
-    /// Who is asked as long as no node is known, and when none of them answers.
+    /// The nodes to ask while no node is known, and when no known node replies.
     seeds: Vec<Arc<Node>>,
-    /// Something was seen that the map does not know.
+    /// Set by a redirection and by `CLUSTERDOWN`: the next check refreshes the map.
     stale: AtomicBool,
 }
 
@@ -69,7 +71,7 @@ impl Cluster {
         }
     }
 
-    /// A transaction has one node, so its keys must be in one slot.
+    /// Runs a transaction on one node. Its keys must be in one slot, else the reply is `CROSSSLOT`.
     pub(super) async fn transaction(&self, pipe: &Pipeline) -> RedisResult<Value> {
         let mut slots = pipe.cmd_iter().filter_map(route::slot);
         let slot = slots.next();
@@ -80,10 +82,10 @@ impl Cluster {
         let mut reply = node.transaction(pipe).await?;
         let Some(slot) = slot else { return Ok(reply) };
         for _ in 0..REDIRECTIONS {
-            // That `EXEC` or one of the queued commands was redirected means that none has run.
+            // If `EXEC` or one of the queued commands was redirected, none of them has run.
             let Some(redirection) = self.redirection(&reply, slot) else { break };
             if redirection.is_ask() {
-                // There is no way to ask the next node for more than one command.
+                // `ASKING` applies to one command only.
                 return refusal(b"-TRYAGAIN The slot of this transaction is being moved\r\n");
             }
             let Some(next) = self.follow(&redirection, &node).await else { break };
@@ -93,8 +95,8 @@ impl Cluster {
         Ok(reply)
     }
 
-    /// A channel's messages reach all nodes, so any will do; a sharded one's stay on the node of
-    /// its slot.
+    /// Subscribes on the node of the channel's slot. A sharded channel's messages stay on that
+    /// node; other messages reach all nodes.
     pub(super) async fn subscribe(
         &self,
         topic: &Topic,
@@ -122,7 +124,8 @@ impl Cluster {
         self.read(Map::is_whole) && answers.into_iter().all(|is_alive| is_alive)
     }
 
-    /// Asks every node whether it lives, and who has which slot when there is a cause.
+    /// Checks the connections to every node, and refreshes the map of slots when a check fails,
+    /// when the map is stale, and every [`CHECKS`] checks.
     pub(super) async fn check(&self) -> bool {
         let nodes = self.read(Map::nodes);
         let answers = join_all(nodes.iter().map(|node| node.check())).await;
@@ -134,9 +137,10 @@ impl Cluster {
         is_alive && self.read(Map::is_whole)
     }
 
-    /// The node of a slot; without one, always the same node, so that a `SCAN` can go on.
+    /// Returns the master of a slot. Without a slot it is always the same node, so that a `SCAN`
+    /// can continue.
     ///
-    /// One that raised a doubt is asked for again first: another may have taken its place.
+    /// If the node is doubted, the map is refreshed first, since another node may have replaced it.
     async fn node(&self, slot: Option<Slot>) -> RedisResult<Arc<Node>> {
         if let Some(node) = self.read(|map| map.master(slot)).filter(|node| !node.is_doubted()) {
             return Ok(node);
@@ -145,7 +149,7 @@ impl Cluster {
         self.read(|map| map.master(slot)).ok_or_else(nobody)
     }
 
-    /// Follows redirections from `node` to where the command is run.
+    /// Follows redirections from `node` to the node that runs the command, and returns its reply.
     async fn settle(
         &self,
         command: &Cmd,
@@ -167,7 +171,7 @@ impl Cluster {
         Ok(reply)
     }
 
-    /// Where the reply points to, if it is a redirection of this slot.
+    /// Returns the redirection, if the reply is one of this slot.
     fn redirection(&self, reply: &Value, slot: Slot) -> Option<Redirection> {
         let Value::ServerError(error) = reply else { return None };
         if error.kind() == Some(ServerErrorKind::ClusterDown) {
@@ -176,8 +180,9 @@ impl Cluster {
         Redirection::read(error, slot)
     }
 
-    /// The node that `from` points to. `None` if the cluster does not know it: a script can answer
-    /// with an error of its own making, and must not send the gateway and its password anywhere.
+    /// Returns the node that the redirection names. `None` if the cluster does not name it too: a
+    /// script can reply with any error text, and must not direct the gateway and its password to
+    /// another host.
     async fn follow(&self, redirection: &Redirection, from: &Node) -> Option<Arc<Node>> {
         self.stale.store(true, Ordering::Relaxed);
         let address = redirection.address(from)?;
@@ -193,7 +198,8 @@ impl Cluster {
         })
     }
 
-    /// Asks the nodes who has which slot: those that nothing is held against, then all.
+    /// Refreshes the map of slots. Asks the nodes that are not doubted; if none replies, all nodes;
+    /// then the seeds.
     async fn refresh(&self) {
         let work = async {
             let all = self.read(Map::nodes);
@@ -219,7 +225,8 @@ impl Cluster {
     }
 }
 
-/// What most of these nodes say: one that is cut off from the others still believes what it knew.
+/// Asks up to [`WITNESSES`] nodes for the map, and returns the one that most of them report: a node
+/// that is cut off from its cluster still reports an old one.
 async fn ask(nodes: &[Arc<Node>]) -> Option<Layout> {
     let question = layout::question();
     let answers = nodes.iter().take(WITNESSES).map(|node| async {
@@ -229,7 +236,7 @@ async fn ask(nodes: &[Arc<Node>]) -> Option<Layout> {
     Layout::prevailing(join_all(answers).await.into_iter().flatten())
 }
 
-/// What Redis itself would say.
+/// Returns an error as Redis itself would reply it.
 fn refusal(line: &[u8]) -> RedisResult<Value> {
     redis::parse_redis_value(line)
 }

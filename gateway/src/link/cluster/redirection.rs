@@ -1,4 +1,4 @@
-//! `MOVED` and `ASK`.
+//! Parses the redirections `MOVED` and `ASK`.
 
 use redis::cluster::NodeAddress;
 use redis::cluster_routing::Slot;
@@ -6,18 +6,19 @@ use redis::{ConnectionAddr, ServerError, ServerErrorKind};
 
 use crate::link::node::Node;
 
-/// Redis did not run the command, and says who will.
+/// A redirection: Redis did not run the command, and names the node that will.
 pub(super) struct Redirection {
     slot: Slot,
-    /// Empty for the host of whoever said it.
+    /// The host of the named node; empty if it is that of the node that sent the redirection.
     host: String,
     port: u16,
     is_ask: bool,
 }
 
 impl Redirection {
-    /// `None` unless the error is Redis' own word about this slot: two words, and nothing after
-    /// them. When a script's own call is redirected, Redis puts the script's name there.
+    /// Parses a redirection; `None` unless Redis itself redirects this slot: then the error has two
+    /// words after its code and nothing else. When a call inside of a script is redirected, Redis
+    /// appends the name of the script, and a part of the script has run.
     pub(super) fn read(error: &ServerError, slot: Slot) -> Option<Self> {
         let is_ask = match error.kind() {
             Some(ServerErrorKind::Ask) => true,
@@ -36,7 +37,7 @@ impl Redirection {
         self.slot
     }
 
-    /// This command only: the slot stays where it is.
+    /// Whether only this command goes to the other node, and the slot stays where it is.
     pub(super) fn is_ask(&self) -> bool {
         self.is_ask
     }

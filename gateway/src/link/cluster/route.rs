@@ -1,10 +1,10 @@
-//! Where a command belongs.
+//! Finds the slot of a command.
 
 use redis::cluster_routing::Slot;
 use redis::{Arg, Cmd};
 
-/// The slot of a command's first key, or `None` if it has no key. Whether the others lie there
-/// too is for Redis to say, which answers `CROSSSLOT` before it runs anything.
+/// Returns the slot of a command's first key, or `None` if it has no key. Redis itself checks that
+/// the other keys are in the same slot: it replies `CROSSSLOT` before it runs anything.
 pub(super) fn slot(command: &Cmd) -> Option<Slot> {
     let words: Vec<&[u8]> = command
         .args_iter()
@@ -16,13 +16,13 @@ pub(super) fn slot(command: &Cmd) -> Option<Slot> {
     first_key(&words).map(Slot::for_key)
 }
 
-/// Where the first key of a command stands.
+/// The position of a command's first key.
 enum Place {
     /// After the name.
     First,
     /// After the name and a subcommand.
     Second,
-    /// After as many words and the number of keys.
+    /// After the number of keys, which is this argument, counted from 1.
     Counted(usize),
     /// After the word `STREAMS`.
     Streams,
@@ -52,8 +52,8 @@ const PLACES: &[(&[u8], Place)] = &[
     (b"ZUNION", Place::Counted(1)),
 ];
 
-/// Commands without a key, whatever stands behind their name. Those that the gateway refuses
-/// anyway are not here.
+/// Commands without a key, whatever their arguments. Commands that the gateway refuses are not
+/// listed.
 const KEYLESS: &[&[u8]] = &[
     b"COMMAND",
     b"DBSIZE",
@@ -87,7 +87,7 @@ fn first_key<'a>(words: &[&'a [u8]]) -> Option<&'a [u8]> {
         Place::Second => rest.get(1).copied(),
         Place::Counted(at) => {
             let number: u64 = str::from_utf8(rest.get(at - 1)?).ok()?.parse().ok()?;
-            // A number without keys is for Redis to refuse.
+            // Redis refuses a number that is larger than the number of keys.
             if number == 0 { None } else { rest.get(*at).copied() }
         }
         Place::Streams => {

@@ -1,4 +1,4 @@
-//! On which connection a command goes to its node.
+//! Chooses the connection on which a command goes to its node.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::policy::Lane;
 
 /// The connections that a request uses.
 pub(super) enum Way {
-    /// Its own, one to each node; what is sent to a node goes on the same connection as before.
+    /// Connections of the request's own, at most one to each node, reused for its later commands.
     Own(Vec<(Arc<Node>, MultiplexedConnection)>),
-    /// Those of all.
+    /// The connections that all requests share.
     Shared,
 }
 
@@ -27,8 +27,8 @@ impl Way {
         }
     }
 
-    /// Sends a command to a node that does not have its slot yet, in one write with the `ASKING`
-    /// that makes it take it.
+    /// Sends a command to a node that its slot is still being moved to, in one write with the
+    /// `ASKING` that makes the node accept it.
     pub(super) async fn ask(&mut self, node: &Arc<Node>, command: &Cmd) -> RedisResult<Value> {
         let mut pipe = Pipeline::with_capacity(2);
         pipe.cmd("ASKING").add_command(command.clone());

@@ -1,5 +1,5 @@
-//! Calls as words: those that the library makes, with places for the values that differ from call
-//! to call.
+//! The library's calls as lists of words, with placeholders for the values that differ between
+//! calls.
 
 use edgelatch::protocol::scope::ObjectKind;
 use edgelatch::protocol::script::{Publish, Script, scripts};
@@ -17,14 +17,14 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// As a command in JSON.
+    /// Returns the call as a command in JSON.
     pub(crate) fn command(&self) -> Vec<Value> {
         let head = ["EVALSHA", self.script.sha1(false)].map(str::to_owned);
         let words = head.into_iter().chain([self.keys.len().to_string()]);
         words.chain(self.keys.iter().chain(&self.args).cloned()).map(|word| json!(word)).collect()
     }
 
-    /// Puts one text in the place of another, wherever it stands.
+    /// Replaces a text in all keys and arguments.
     pub(crate) fn replace(&mut self, from: &str, to: &str) {
         for word in self.keys.iter_mut().chain(&mut self.args) {
             *word = word.replace(from, to);
@@ -32,7 +32,7 @@ impl Call {
     }
 }
 
-/// What a call says beside its names.
+/// The values of a call other than its names.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     /// The owner, its previous owner, and its owner on the other side of a read-write lock.
@@ -45,7 +45,7 @@ pub(crate) struct Values {
     pub(crate) peer_skew: u64,
 }
 
-/// An owner or a request that nobody has guessed.
+/// Returns a random owner.
 pub(crate) fn new_owner(rng: &mut Rng) -> String {
     let mut hex = format!("{:032x}", rng.u128(..));
     hex.replace_range(12..13, "8");
@@ -58,18 +58,18 @@ pub(crate) fn new_request(rng: &mut Rng) -> String {
     format!("{:016x}", rng.u64(..))
 }
 
-/// A call that the library makes, about some names.
+/// A call that the library makes, on some names.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
-    /// `None` for what belongs to objects of every kind.
+    /// The kind of object; `None` for a call on objects of every kind.
     pub(crate) kind: Option<ObjectKind>,
-    /// How many names it is about.
+    /// The number of names that the call uses.
     pub(crate) width: usize,
     call: Call,
 }
 
 impl Template {
-    /// Every call that the library makes about objects of the first name, and of both.
+    /// Returns every call that the library makes on objects with the first name, and with both.
     pub(crate) fn all(one: &str, two: &str) -> Vec<Self> {
         let calls = every_call::every_call(one, two, Publish::Plain).into_iter();
         let template = |known: every_call::Known| {
@@ -88,7 +88,8 @@ impl Template {
         self.call.script
     }
 
-    /// The machine of a red lock alone makes this call: it raises what an acquisition was granted.
+    /// Returns the call that raises the token of a grant, for the plain `lock_acquire`. Only the
+    /// machine of a red lock makes it.
     fn raise(&self) -> Option<Self> {
         let is_plain = *self.call.script == scripts::LOCK_ACQUIRE && self.call.args.len() == 8;
         let mut args = self.call.args.get(..5).filter(|_| is_plain)?.to_vec();
@@ -97,7 +98,7 @@ impl Template {
         Some(Self { call, ..self.clone() })
     }
 
-    /// The call with these values.
+    /// Returns the call with these values.
     pub(crate) fn fill(&self, values: &Values) -> Call {
         let mut call = self.call.clone();
         for (number, owner_text) in OWNERS.into_iter().zip(&values.owners) {
@@ -125,7 +126,7 @@ fn is_id(word: &str) -> bool {
     word.len() == 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The permit of this owner that stands for one of a template: the same one in each of them.
+/// Returns the permit id of this owner for one of a template. It is the same in every template.
 fn permit(owner: &str, template: &str) -> String {
     let digits: String = owner.chars().filter(char::is_ascii_hexdigit).take(28).collect();
     let last = match &template[28..] {

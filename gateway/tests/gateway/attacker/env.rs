@@ -1,4 +1,5 @@
-//! A gateway in front of a Redis, as one user of it or another, or of a Redis Cluster.
+//! A gateway in front of a Redis, with the default or the documented user, or in front of a Redis
+//! Cluster.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -13,12 +14,13 @@ use crate::acl::user_of_the_documentation;
 use crate::scopes::with_scopes;
 use crate::support::{Redis, TOKEN, TestClient, gateway, until};
 
-/// What is attacked.
+/// The gateway under attack, and the Redis servers behind it.
 pub(crate) struct Env {
     address: String,
-    /// Past the gateway, to each server that holds keys.
+    /// Direct connections to each server with keys.
     servers: Vec<MultiplexedConnection>,
-    /// Whether names with a hash tag can be used: a user's patterns are for names without one.
+    /// Whether names may have a hash tag. The documented user's patterns allow only names without
+    /// one.
     pub(crate) has_tags: bool,
     _gateway: Gateway,
     _redis: Option<Redis>,
@@ -32,7 +34,7 @@ impl Env {
         Self::new(redis.url(), servers, true, Some(redis), None).await
     }
 
-    /// With the user of Redis that SECURITY.md has.
+    /// Starts a Redis that the gateway uses as the user of SECURITY.md.
     pub(crate) async fn user() -> Self {
         let redis = Redis::start().await;
         let mut connection = redis.connect().await;
@@ -62,7 +64,7 @@ impl Env {
     ) -> Self {
         let gateway = gateway(url, |config| {
             with_scopes(config);
-            // What a client may send is tested elsewhere: `client_limits.rs`.
+            // `client_limits.rs` tests the limits of rates.
             (config.client_requests, config.client_commands) = (NonZeroU32::MAX, NonZeroU32::MAX);
         })
         .await;
@@ -83,7 +85,7 @@ impl Env {
         env
     }
 
-    /// A client of the gateway with this token.
+    /// Returns a client of the gateway with this token.
     pub(crate) fn client(&self, token: &str) -> TestClient {
         TestClient::new(&self.address, token)
     }
@@ -99,7 +101,7 @@ impl Env {
         self.everywhere(&["FLUSHALL"]).await;
     }
 
-    /// Everything that is stored, and Redis' clock in milliseconds.
+    /// Returns all keys and values, and Redis' clock.
     pub(crate) async fn look(&mut self) -> Snapshot {
         let (mut keys, mut now) = (Keyspace::new(), 0);
         for server in &mut self.servers {
@@ -111,10 +113,10 @@ impl Env {
     }
 }
 
-/// What is stored at one time.
+/// All keys and values at one time.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     pub(crate) keys: Keyspace,
-    /// Redis' clock in milliseconds, right after.
+    /// Redis' clock in milliseconds, read right after the keys.
     pub(crate) now: u64,
 }

@@ -1,36 +1,37 @@
-//! What a key is: read from Redisson's key layout and the documented keys beside it, not by the
-//! product's own code.
+//! Parses keys by Redisson's key layout and the documented keys of edgelatch, without the product's
+//! own code.
 
 use edgelatch::protocol::scope::ObjectKind;
 
-/// What a key is to its object.
+/// The purpose of a key of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// The key that is called like the object.
+    /// The key with the object's name.
     Bare,
-    /// The last fencing token, or that of the readers.
+    /// The last fencing token, or the readers' token.
     Token,
-    /// The list of a fair lock's waiters, and until when they are believed to live.
+    /// The list of a fair lock's waiters, and the set of their timeouts.
     Queue,
-    /// The beats and the seats of its waiters.
+    /// The heartbeats and the places of a fair lock's waiters.
     Seats,
     Watch,
-    /// A writer that waits.
+    /// The record of a waiting writer.
     Want,
     Fence,
     /// The holds of a semaphore of either kind.
     Holds,
     ReadTimeout,
-    /// What is remembered of an owner or of a request.
+    /// A latch or tombstone of an owner, or the record of a request.
     Memory,
 }
 
 impl Form {
-    /// Whether objects of this kind have such a key.
+    /// Whether objects of this kind have a key with this purpose.
     pub(crate) fn is_of(self, kind: ObjectKind) -> bool {
         use ObjectKind::{Guard, Lock, Permits, Semaphore};
         match self {
-            // A request of any object can be cancelled, and of a guard none is recorded.
+            // Requests on any object have records; only a guard has none, but its requests can be
+            // cancelled.
             Self::Bare | Self::Memory => true,
             Self::Token => matches!(kind, Lock | Semaphore | Permits),
             Self::Queue | Self::Seats | Self::Watch | Self::Want | Self::ReadTimeout => {
@@ -42,8 +43,8 @@ impl Form {
     }
 }
 
-/// Everything that a key may be, the likeliest first, and the names that it would belong to: two
-/// where the braces may be the name's own.
+/// Returns all purposes that a key may have, the most likely first, with the object names for each:
+/// two if the braces may be part of the name.
 pub(crate) fn forms(key: &str) -> Vec<(Form, Vec<String>)> {
     if let Some(rest) = key.strip_prefix("el:") {
         return ours(rest).into_iter().map(|(form, text)| (form, names(text))).collect();
@@ -58,8 +59,8 @@ pub(crate) fn forms(key: &str) -> Vec<(Form, Vec<String>)> {
         }
     }
     let mut forms = Vec::new();
-    // A name without braces gets them; so the object's own key cannot be meant unless it has braces
-    // as well.
+    // The key encloses a name without braces in braces, so a key without braces is not a timeout
+    // key.
     if let Some(rest) = key.strip_suffix(":timeout").filter(|rest| rest.contains('}')) {
         forms.push((Form::Holds, names(rest)));
     }
@@ -89,7 +90,7 @@ fn ours(rest: &str) -> Option<(Form, &str)> {
     without_owner(rest).or(record).map(|text| (Form::Memory, text))
 }
 
-/// What stands in front of `:<uuid>:<number>`.
+/// Returns the text in front of `:<uuid>:<number>`.
 fn without_owner(text: &str) -> Option<&str> {
     let (rest, _) = text.rsplit_once(':')?;
     let (rest, uuid) = rest.rsplit_once(':')?;

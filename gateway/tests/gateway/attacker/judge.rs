@@ -1,4 +1,5 @@
-//! What a scoped token must not have done, by what is stored before and after its requests.
+//! Checks that requests with a scoped token broke no rule, by the contents of Redis before and
+//! after them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,27 +14,26 @@ use super::victims::{JAVA, Victims};
 
 const SECOND: u64 = 1000;
 const DAY: u64 = 24 * 60 * 60 * SECOND;
-/// How long a request is remembered at most: the bound of a call, its window, what clocks may be
-/// apart, and the end of a waiter.
+/// The longest life of a request's record: the bound of a call, its window, the clock skew, the
+/// timeout of a waiter, and a second.
 const MEMORY: u64 = (690 + 60 + 60 + 10 + 1) * SECOND;
-/// How far ahead of Redis' clock a token may be, in microseconds, and a second for those that rise
-/// one by one.
+/// How far ahead of Redis' clock a token may be, in microseconds, with a second for tokens that
+/// rise one by one.
 const AHEAD: u64 = 61_000_000;
-/// For how long a waiter of a fair lock is believed to live that has not been heard of, and a
-/// second less.
+/// A second less than the timeout of a silent waiter of a fair lock.
 const WAITER: u64 = 9 * SECOND;
-/// The largest value of a guarded key.
+/// The largest value of a guarded key, in bytes.
 const VALUE_MAX: usize = 65_536;
 
-/// What is checked, with what is needed for it.
+/// Checks the effects of requests of one scope.
 pub(crate) struct Judge<'a> {
     pub(crate) scope: &'a Scope,
     pub(crate) victims: &'a Victims,
-    /// When they had taken everything, by Redis' clock in milliseconds.
+    /// When the other clients had acquired their objects, by Redis' clock in milliseconds.
     pub(crate) since: u64,
 }
 
-/// What became of a key.
+/// The change of one key.
 #[derive(Debug)]
 struct Change<'a> {
     key: &'a str,
@@ -42,14 +42,14 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Whether nothing differs but the remaining time.
+    /// Whether only the remaining time differs.
     fn is_passing_of_time(&self) -> bool {
         let lasting = |stored: &'_ Stored| (stored.value.clone(), stored.ends_at);
         self.old.map(lasting) == self.new.map(lasting)
     }
 }
 
-/// What a key belongs to.
+/// The object that a key belongs to, and the key's purpose.
 struct Object {
     kind: ObjectKind,
     name: String,
@@ -57,7 +57,7 @@ struct Object {
 }
 
 impl Judge<'_> {
-    /// The first rule that was broken between two looks.
+    /// Returns an error for the first rule that was broken between two snapshots.
     pub(crate) fn check(&self, before: &Snapshot, after: &Snapshot) -> Result<(), String> {
         let has_ended = |old: &Stored| old.ends_at >= 0 && old.ends_at <= millis(after.now);
         let all: BTreeSet<&String> = before.keys.keys().chain(after.keys.keys()).collect();
@@ -80,7 +80,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// No token falls, and none is forgotten too soon.
+    /// Checks that no token falls, and none expires too soon.
     fn token(&self, change: &Change<'_>, object: &Object) -> Result<(), String> {
         let (Form::Token | Form::Fence, Some(old)) = (object.form, change.old) else {
             return Ok(());
@@ -92,11 +92,12 @@ impl Judge<'_> {
         if is_kept { Ok(()) } else { Err(format!("a token fell, or ends sooner: {change:?}")) }
     }
 
-    /// What has no end is named by the token, and everything else ends in time.
+    /// Checks that a key without an expiry belongs to an object in the token's `lasting`, and that
+    /// every other key expires in time.
     fn end(&self, change: &Change<'_>, object: &Object, after: &Snapshot) -> Result<(), String> {
         let Some(new) = change.new else { return Ok(()) };
         let had = change.old.map_or(0, |old| old.ends_at);
-        // The holds of a semaphore end with it.
+        // The holds of a semaphore may live as long as the semaphore.
         let whole = after.keys.get(&object.name).filter(|_| object.form == Form::Holds);
         if self.scope.lasting.contains(&object.name) {
             return Ok(());
@@ -113,7 +114,7 @@ impl Judge<'_> {
         if is_fine { Ok(()) } else { Err(format!("it ends {late} ms too late: {change:?}")) }
     }
 
-    /// For how long a key may be there at most, in milliseconds.
+    /// Returns the longest life of a key, in milliseconds.
     fn longest(&self, object: &Object) -> u64 {
         let Scope { max_lease, peer_skew, .. } = *self.scope;
         match (object.form, object.kind) {
@@ -127,7 +128,8 @@ impl Judge<'_> {
         }
     }
 
-    /// What is there is of its kind and size, and no hold in it lasts too long.
+    /// Checks that a value has the type and size of its kind, and that no hold in it lasts too
+    /// long.
     fn content(
         &self,
         change: &Change<'_>,
@@ -168,8 +170,8 @@ impl Judge<'_> {
         late.map_or(Ok(()), |late| Err(format!("{late:?} is later than {latest}: {change:?}")))
     }
 
-    /// Latches, guarded values and the number of permits stay as they are, unless a right covers a
-    /// change.
+    /// Checks that latches, guarded values and the number of permits change only with the right for
+    /// it.
     fn count(
         &self,
         change: &Change<'_>,
@@ -193,11 +195,12 @@ impl Judge<'_> {
         if is_kept || is_covered { Ok(()) } else { Err(format!("a count changed: {change:?}")) }
     }
 
-    /// No hold of another client ended or was shortened, unless a right covers that.
+    /// Checks that no hold of another client ended or became shorter, unless the token has the
+    /// right for it.
     fn holds(&self, change: &Change<'_>, object: &Object, after: &Snapshot) -> Result<(), String> {
         let right = if object.kind == Guard { Right::Guard } else { Right::Force };
         let is_waiter = matches!(object.form, Form::Queue | Form::Seats);
-        // What is known of the head of a queue changes with each look at it.
+        // Each script that reads the head of a queue changes its watch record.
         let is_over = object.form == Form::Watch || is_waiter && after.now > self.since + WAITER;
         let Some(old) = change.old.filter(|_| !self.scope.has(right) && !is_over) else {
             return Ok(());
@@ -223,7 +226,7 @@ impl Judge<'_> {
     }
 }
 
-/// The parts of what is stored: a text, fields, elements, or members and their scores.
+/// Returns the parts of a value: a text, fields, elements, or members and their scores.
 fn parts(stored: &Stored) -> BTreeMap<String, String> {
     match &stored.value {
         Content::Text(text) => BTreeMap::from([(String::new(), text.clone())]),
@@ -235,13 +238,13 @@ fn parts(stored: &Stored) -> BTreeMap<String, String> {
     }
 }
 
-/// The token of a token key or of a fence.
+/// Returns the fencing token of a token key or of a fence.
 fn number(stored: &Stored) -> u64 {
     let Content::Text(text) = &stored.value else { return 0 };
     text.split(':').next().and_then(|number| number.parse().ok()).unwrap_or_default()
 }
 
-/// How many permits there are, available and held.
+/// Returns the number of permits, available and held.
 fn total(snapshot: &Snapshot, name: &str) -> Option<i64> {
     let Content::Text(available) = &snapshot.keys.get(name)?.value else { return None };
     let form = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };

@@ -1,5 +1,5 @@
-//! An attacker with a scoped token: random calls of all scripts, legal ones and what a mutation
-//! makes of them. After each request what is stored is compared with what was stored before.
+//! An attacker with a scoped token: sends random calls of all scripts, legal ones and mutations of
+//! them. After each request the test compares the contents of Redis with those before.
 //!
 //! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one,
 //! `EDGELATCH_ATTACKS` the number of calls.
@@ -23,19 +23,20 @@ use library::Library;
 use round::Round;
 use tally::Tally;
 
-/// The calls of a run, unless the environment says otherwise.
+/// The default number of calls of a run.
 const CALLS: u64 = 2000;
-/// How many times as many calls are made until everything has occurred: what has not by then never
-/// does.
+/// The most calls of a run, as a multiple of its number: an event that has not occurred by then
+/// never does.
 const LUCK: u64 = 20;
 
-/// How many calls or requests an attacker sends: `EDGELATCH_ATTACKS`, or `default`.
+/// Returns the number of calls or requests that an attacker sends: `EDGELATCH_ATTACKS`, or
+/// `default`.
 pub(crate) fn attacks(default: u64) -> u64 {
     given("EDGELATCH_ATTACKS").unwrap_or(default)
 }
 
-/// Attacks until as many calls are made as the environment asks for, divided by `share`, and
-/// everything has occurred.
+/// Runs rounds until their calls reach the number of [`attacks`], divided by `share`, and every
+/// expected event has occurred.
 async fn attack(mut env: Env, share: u64) {
     let (seed, calls) = (seed(), attacks(CALLS) / share);
     let (mut rng, mut tally) = (Rng::with_seed(seed), Tally::default());
@@ -52,7 +53,7 @@ async fn attack(mut env: Env, share: u64) {
     println!("{rounds} rounds, {tally}");
 }
 
-// Slow: some thousand calls, with a look at everything that is stored after each request.
+// Slow: some thousand calls, and a snapshot of all keys after each request.
 #[tokio::test]
 async fn whatever_a_scoped_token_sends_it_does_what_its_rights_cover() {
     attack(Env::redis().await, 4).await;

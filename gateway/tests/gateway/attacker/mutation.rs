@@ -1,4 +1,4 @@
-//! Legal calls, and what an attacker makes of them.
+//! Mutates legal calls.
 
 use edgelatch::protocol::script::scripts;
 use fastrand::Rng;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::victims::JAVA;
 
-/// Words that a script or a check could take for something else.
+/// Words that a script or a check could misinterpret.
 const WORDS: [&str; 42] = [
     "",
     "0",
@@ -53,18 +53,18 @@ const WORDS: [&str; 42] = [
     "é",
 ];
 
-/// What an attacker can put into a call.
+/// Names and keys that a mutation can insert into a call.
 pub(crate) struct Material<'a> {
-    /// Names of every kind, its own and foreign ones.
+    /// Names of every kind of object, below the token's prefixes and outside of them.
     pub(crate) names: &'a [String],
-    /// The keys that are there.
+    /// The keys that exist.
     pub(crate) keys: &'a [String],
 }
 
-/// Changes a call.
+/// Changes a call at random.
 pub(crate) fn mutate(call: &mut Call, material: &Material<'_>, rng: &mut Rng) {
     if *call.script == scripts::GUARD_WRITE && rng.u8(..4) == 0 {
-        // Its value, if it has one.
+        // Replaces its value, if it has one.
         call.args.get_mut(9).into_iter().for_each(|arg| *arg = "x".repeat(70_000));
         return;
     }
@@ -98,7 +98,7 @@ pub(crate) fn mutate(call: &mut Call, material: &Material<'_>, rng: &mut Rng) {
     }
 }
 
-/// Makes a number a little or a lot different.
+/// Changes a number by one, or by a factor of two.
 fn nudge(call: &mut Call, rng: &mut Rng) {
     let numbers = call.args.iter_mut().filter_map(|arg| Some((arg.parse::<u64>().ok()?, arg)));
     let mut numbers: Vec<_> = numbers.collect();
@@ -109,11 +109,11 @@ fn nudge(call: &mut Call, rng: &mut Rng) {
     }
 }
 
-/// Has the call be about another name, consistently.
+/// Replaces a name in all words of a call.
 fn rename(call: &mut Call, material: &Material<'_>, rng: &mut Rng) {
     let found =
         material.names.iter().filter(|name| call.keys.iter().any(|key| key.contains(*name)));
-    // The longest one: others may be parts of it.
+    // The longest one, since other names may be parts of it.
     if let Some(from) = found.max_by_key(|name| name.len()).cloned() {
         let to = &material.names[rng.usize(..material.names.len())];
         let form =
@@ -127,7 +127,7 @@ fn rename(call: &mut Call, material: &Material<'_>, rng: &mut Rng) {
     }
 }
 
-/// Changes one digit somewhere.
+/// Changes one random digit.
 fn digits(call: &mut Call, rng: &mut Rng) {
     let words = call.keys.iter_mut().chain(&mut call.args);
     let mut with: Vec<&mut String> =
@@ -184,7 +184,7 @@ fn swap(words: &mut [String], rng: &mut Rng) {
     }
 }
 
-/// A call as a command, in a form of its own now and then.
+/// Returns a call as a command, sometimes in an unusual form.
 pub(crate) fn command(call: &Call, rng: &mut Rng) -> Value {
     let mut words = call.command();
     match rng.u8(..40) {
@@ -195,7 +195,7 @@ pub(crate) fn command(call: &Call, rng: &mut Rng) -> Value {
         4 => words[1] = json!(call.script.sha1(false).to_uppercase()),
         5 => words[2] = Value::from(["0", "-1", "01", "1", "99999999999999999999"][rng.usize(..5)]),
         6 => {
-            // Numbers as numbers, which arrive in their spelling.
+            // Numbers as JSON numbers, which keep their spelling.
             for word in &mut words {
                 let number = word.as_str().and_then(|text| text.parse::<u64>().ok());
                 *word = number.map_or_else(|| word.take(), Value::from);

@@ -1,5 +1,5 @@
-//! One round: a scoped token, other clients that hold everything, and requests that are judged one
-//! by one.
+//! One round: a scoped token, other clients that hold objects, and requests whose effects are
+//! checked one by one.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::victims::Victims;
 use crate::scopes::KEY;
 use crate::support::{TOKEN, TestClient};
 
-/// The requests of one round, and the most calls of one request.
+/// The number of requests of one round, and the most calls of one request.
 const REQUESTS: usize = 50;
 const CALLS_MAX: usize = 16;
 
@@ -32,23 +32,23 @@ pub(crate) struct Round<'a> {
     names: Vec<String>,
     seen: Snapshot,
     since: u64,
-    /// The calls that did something, the newest last.
+    /// The calls that had an effect, the newest last.
     done: Vec<Origin>,
     sent: Vec<(Call, Origin)>,
 }
 
-/// What a call was made of.
+/// The names, script and values of a call.
 #[derive(Clone)]
 struct Origin {
-    /// The name that it is about, and that beside it.
+    /// The name of its object, and a second name for calls on two.
     names: [String; 2],
     script: &'static str,
-    /// How many names it is about.
+    /// The number of names that it uses.
     width: usize,
     values: Values,
 }
 
-/// A call on its way.
+/// A call in a request.
 struct Sent {
     script: &'static str,
     origin: Origin,
@@ -79,7 +79,8 @@ impl<'a> Round<'a> {
         &self.scope
     }
 
-    /// Sends requests; the first rule that one of them broke, with the request.
+    /// Sends requests. Returns an error for the first rule that one of them broke, with the
+    /// request.
     pub(crate) async fn play(&mut self, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
         for _ in 0..REQUESTS {
             let count = if rng.bool() { 1 } else { rng.usize(1..=CALLS_MAX) };
@@ -127,7 +128,8 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// The answer to each call, if the gateway answered as it should.
+    /// Returns the answer to each call, or an error if the response is not one that the gateway may
+    /// send.
     fn answers(
         &self,
         path: &str,
@@ -165,7 +167,7 @@ impl<'a> Round<'a> {
         Ok(answers)
     }
 
-    /// A call: a legal one, one of before, or what mutations make of one.
+    /// Returns a call: a legal one or an earlier one, with up to three mutations.
     fn any(&mut self, rng: &mut Rng, tally: &Tally) -> Sent {
         let (mut call, origin) = match rng.u8(..20) {
             0 if !self.sent.is_empty() => self.sent[rng.usize(..self.sent.len())].clone(),
@@ -186,8 +188,8 @@ impl<'a> Round<'a> {
         Sent { script: call.script.name, origin, command, right }
     }
 
-    /// A call that the library would make after one that was done: of the same owner, and often of
-    /// the same request.
+    /// Returns a call that the library makes after a successful one: of the same owner, and often
+    /// of the same request.
     fn next(&mut self, rng: &mut Rng, tally: &Tally) -> (Call, Origin) {
         let newest = self.done.len().saturating_sub(12);
         let mut origin = self.done[rng.usize(newest..self.done.len())].clone();
@@ -201,7 +203,7 @@ impl<'a> Round<'a> {
         if rng.bool() {
             origin.values.request = new_request(rng);
         }
-        // What has hardly occurred comes first.
+        // Prefers scripts that have rarely run.
         let rare = tally.rare(1);
         let is_rare = |template: &&Template| rare.contains(&template.script().name);
         let of_rare = choose(templates.iter().filter(follows).filter(is_rare), rng);
@@ -211,16 +213,16 @@ impl<'a> Round<'a> {
         (template.fill(&origin.values), origin)
     }
 
-    /// A call that the library would make.
+    /// Returns a call that the library makes.
     fn legal(&mut self, rng: &mut Rng) -> (Call, Origin) {
-        // Most scripts are those of locks.
+        // Prefers locks, which have most of the scripts.
         let is_lock = rng.u8(..3) == 0;
         let kind = if is_lock { ObjectKind::Lock } else { KINDS[rng.usize(..KINDS.len())] };
         let mut names = self.scope.names(kind);
         if names.is_empty() {
             names.clone_from(&self.names);
         }
-        // Under other names something is held.
+        // Other clients hold objects under the other names.
         let free: Vec<&String> = names.iter().filter(|name| name.contains("free")).collect();
         let name = match free.as_slice() {
             [_, ..] if rng.u8(..3) > 0 => free[rng.usize(..free.len())].clone(),
@@ -251,7 +253,7 @@ impl<'a> Round<'a> {
     }
 }
 
-/// What the scripts of one sort of object have in common.
+/// Returns the part of a script's name that all scripts of one kind of object share.
 fn family(script: &str) -> &str {
     match script.split('_').next() {
         Some("read" | "write") => "rw",
@@ -259,7 +261,7 @@ fn family(script: &str) -> &str {
     }
 }
 
-/// One of these templates: each script as often as the others.
+/// Chooses a template. Each script has the same probability.
 fn choose<'t>(
     templates: impl Iterator<Item = &'t Template>,
     rng: &mut Rng,
@@ -272,8 +274,8 @@ fn choose<'t>(
     all.get(rng.usize(..all.len())).copied()
 }
 
-/// Another name for what takes two, under which nothing is held; in the same slot where there is
-/// such.
+/// Returns a second name for a call on two names: if possible one in the same slot, and one that no
+/// other client holds.
 fn partner(name: &str, names: &[String]) -> String {
     let is_tagged = |name: &str| name.contains('{');
     let mut others: Vec<&String> = names.iter().filter(|other| *other != name).collect();

@@ -1,5 +1,5 @@
-//! Random scoped tokens, and which key belongs to them. It is computed from Redisson's key layout
-//! and not by the product's own code.
+//! Random scoped tokens, and the keys that each may change, computed from Redisson's key layout and
+//! not by the product's own code.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,24 +15,24 @@ use crate::scopes::KEY;
 
 pub(crate) const KINDS: [ObjectKind; 5] = [Lock, Semaphore, Permits, Latch, Guard];
 
-/// How prefixes look: with a separator, without one, with a hash tag, and with the beginning of a
-/// hash tag.
+/// The prefixes: with a separator, without one, with a hash tag, and with the beginning of a hash
+/// tag.
 const SHAPES: [[&str; 5]; 4] = [
     ["app:l:", "app:s:", "app:p:", "app:c:", "app:g:"],
     ["app:l", "app:s", "app:p", "app:c", "app:g"],
     ["{app:ol}:", "{app:os}:", "{app:op}:", "{app:oc}:", "{app:og}:"],
     ["app:{l", "app:{s", "app:{p", "app:{c", "app:{g"],
 ];
-/// How many of these are without a hash tag.
+/// The number of these rows without a hash tag.
 const UNTAGGED: usize = 2;
 
-/// What one scoped token allows.
+/// The claims of one scoped token.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     pub(crate) prefixes: Vec<(ObjectKind, String)>,
     pub(crate) rights: BTreeSet<Right>,
     pub(crate) lasting: Vec<String>,
-    /// In milliseconds, as the next one.
+    /// In milliseconds, as `peer_skew`.
     pub(crate) max_lease: u64,
     pub(crate) peer_skew: u64,
     /// Whether some names have a hash tag.
@@ -48,7 +48,7 @@ impl Scope {
         if prefixes.is_empty() {
             prefixes.push((Lock, shape[0].to_owned()));
         }
-        // Each lacks one in turn, so that what it allows is refused as well.
+        // Each round lacks another right, so that calls are refused for lack of it.
         let lacking = Right::ALL.get(round % (Right::ALL.len() + 2));
         let has = |right: &Right| Some(right) != lacking && rng.u8(..8) > 0;
         let mut rights: BTreeSet<Right> = Right::ALL.into_iter().filter(has).collect();
@@ -67,7 +67,7 @@ impl Scope {
         scope
     }
 
-    /// The token, signed.
+    /// Returns the signed token.
     pub(crate) fn token(&self) -> String {
         let prefix = |kind| self.prefix(kind).map(str::to_owned);
         let names = ScopedNames {
@@ -93,8 +93,8 @@ impl Scope {
         self.prefixes.iter().find(|(of, _)| *of == kind).map(|(_, prefix)| prefix.as_str())
     }
 
-    /// The names of a kind that are used: what has a sort of its own (see `victims`), free ones,
-    /// and those that look like other keys.
+    /// Returns the names in use for a kind: names of held objects (see `victims`), free ones, and
+    /// ones that look like other keys.
     pub(crate) fn names(&self, kind: ObjectKind) -> Vec<String> {
         let Some(prefix) = self.prefix(kind) else { return Vec::new() };
         let is_open = prefix.contains('{') && !prefix.contains('}');
@@ -110,14 +110,15 @@ impl Scope {
         names.filter(|name| LockName::parse(name).is_ok()).collect()
     }
 
-    /// The kind of the object that a key belongs to, its name, and what it is there. `None` for
-    /// keys out of reach.
+    /// Returns the kind and name of the object that a key belongs to, and the key's purpose. `None`
+    /// for keys that the token must not change.
     pub(crate) fn owner_of(&self, key: &str) -> Option<(ObjectKind, String, Form)> {
         let forms = forms(key);
         let covers =
             |prefix: &str, names: &[String]| names.iter().any(|name| name.starts_with(prefix));
         self.prefixes.iter().find_map(|(kind, prefix)| {
-            // A name that is spelt like a key beside another one is only reached where that one is.
+            // A name that looks like a key of another object is only covered if that object's name
+            // is.
             let is_reached = |form: Form, names: &[String]| match form {
                 Form::Bare => forms.iter().all(|(_, names)| covers(prefix, names)),
                 _ => covers(prefix, names),

@@ -1,4 +1,4 @@
-//! What has happened to the calls, so that a run in which something never happened fails.
+//! Counts the results of calls, so that a run fails if an expected result never occurred.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,31 +7,32 @@ use edgelatch::protocol::scope::Right;
 use edgelatch::protocol::script::scripts;
 use serde_json::Value;
 
-/// What became of the calls of one script.
+/// The numbers of results of one script's calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fate {
     /// The script ran.
     pub(crate) accepted: u64,
-    /// The script said that it was done.
+    /// The script reported success.
     pub(crate) done: u64,
-    /// The gateway refused it.
+    /// The gateway refused the call.
     pub(crate) refused: u64,
 }
 
-/// The calls of a run.
+/// The results of the calls of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) calls: u64,
     pub(crate) requests: u64,
     scripts: BTreeMap<&'static str, Fate>,
-    /// How often a call passed that needs the right, and how often one was refused that lacks it.
+    /// For each right, the number of allowed calls that need it, and of calls refused for lack of
+    /// it.
     rights: BTreeMap<Right, [u64; 2]>,
-    /// How often the gateway gave each reason.
+    /// The number of refusals by reason.
     reasons: BTreeMap<String, u64>,
 }
 
 impl Tally {
-    /// Notes what a call of this script was answered.
+    /// Counts the answer to a call of this script.
     pub(crate) fn note(&mut self, script: &'static str, right: Option<Right>, answer: &Value) {
         self.calls += 1;
         let fate = self.scripts.entry(script).or_default();
@@ -52,7 +53,8 @@ impl Tally {
         }
     }
 
-    /// The scripts that have not run this often, or have never been done or refused.
+    /// Returns the scripts that have run less than `least` times, or have never succeeded or been
+    /// refused.
     pub(crate) fn rare(&self, least: u64) -> Vec<&'static str> {
         let is_rare = |name: &&str| {
             let Fate { accepted, done, refused } =
@@ -62,7 +64,7 @@ impl Tally {
         scripts::ALL.into_iter().map(|script| script.name).filter(is_rare).collect()
     }
 
-    /// What is still missing for a run of this many calls.
+    /// Returns a result that a run of `calls` calls still lacks; `None` if it lacks none.
     pub(crate) fn missing(&self, calls: u64) -> Option<String> {
         let rare = self.rare(calls / 200);
         let never = Right::ALL.into_iter().find(|right| {
@@ -77,7 +79,7 @@ impl Tally {
     }
 }
 
-/// What the gateway says to calls: each reason has to occur.
+/// Parts of the gateway's reasons for refusals. Each must occur.
 const REASONS: [&str; 10] = [
     "too far into the future",
     "only such calls as edgelatch makes",

@@ -1,4 +1,5 @@
-//! Other clients: they hold objects of every kind, below the prefixes of the token and beside them.
+//! Other clients, which hold objects of every kind, below the prefixes of the token and outside of
+//! them.
 
 use edgelatch::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
 use fastrand::Rng;
@@ -11,13 +12,13 @@ use super::scope::{KINDS, Scope};
 use crate::scopes::now;
 use crate::support::TOKEN;
 
-/// An owner of Redisson's that an attacker knows: no call can be made for it, since its UUID is of
-/// version 4.
+/// An owner of Redisson that the attacker knows. The gateway allows no call for it, since its UUID
+/// has version 4.
 pub(crate) const JAVA: &str = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
-/// Longer than any test runs.
+/// A lease that is longer than any test runs, in milliseconds.
 const LEASE: u64 = 24 * 60 * 60 * 1000;
 
-/// The scripts by which something of a name is held, by the end of the name.
+/// The scripts that acquire a lock with a name, by the end of the name.
 const LOCKS: [(&str, &[&str]); 7] = [
     ("plain", &["lock_acquire"]),
     ("fair", &["fair_acquire", "fair_acquire"]),
@@ -31,14 +32,14 @@ const LOCKS: [(&str, &[&str]); 7] = [
 /// The other clients of one round.
 #[derive(Clone, Debug)]
 pub(crate) struct Victims {
-    /// How their owners and the ids of their permits begin, which the attacker does not know.
+    /// The beginning of their owners and permit ids, which the attacker does not know.
     pub(crate) mark: String,
     /// The names of their objects that the token does not cover.
     pub(crate) foreign: Vec<String>,
 }
 
 impl Victims {
-    /// Has them take everything.
+    /// Makes the other clients acquire their objects.
     pub(crate) async fn settle(
         env: &Env,
         scope: &Scope,
@@ -61,7 +62,7 @@ impl Victims {
         victims
     }
 
-    /// The commands by which something is held under a name; none under one that is left free.
+    /// Returns the commands that acquire the object with a name; none for a name that stays free.
     fn take(
         &self,
         kind: ObjectKind,
@@ -81,7 +82,7 @@ impl Victims {
             _ => &[],
         };
         let mut commands = match kind {
-            // Left to the attacker, who may make one that ends.
+            // The attacker may create this one, with an expiry.
             Semaphore if sort.ends_with(":free") || sort.ends_with("sfree") => Vec::new(),
             Semaphore | Permits => vec![json!(["SET", name, "100"])],
             Latch => vec![json!(["SET", name, "3"])],
@@ -91,7 +92,7 @@ impl Victims {
             let is_it = |template: &&Template| {
                 template.script().name == *script && template.kind == Some(kind)
             };
-            // The first one is a first try with a bound.
+            // The first match is a first attempt, with a bound.
             let call = templates.iter().find(is_it).unwrap().fill(&self.values(rng));
             commands.push(Value::from(call.command()));
         }
@@ -112,8 +113,8 @@ impl Victims {
     }
 }
 
-/// Names that no token covers, though some begin almost like its names, or have keys that are spelt
-/// like its names.
+/// Returns names that no token covers. Some begin almost like covered names, or have keys that look
+/// like covered names.
 fn foreign(kind: ObjectKind, has_tags: bool) -> Vec<String> {
     let prefix = match kind {
         Lock => "app:ol",
@@ -126,7 +127,7 @@ fn foreign(kind: ObjectKind, has_tags: bool) -> Vec<String> {
     let locks = [":plain", fair, ":read", ":write", ":group"];
     let endings = if kind == Lock { &locks[..] } else { &locks[..1] };
     let mut names: Vec<String> = endings.iter().map(|ending| format!("{prefix}{ending}")).collect();
-    // Keys beside these begin with `{app:op}:`, as names below that prefix do.
+    // Other keys of these objects begin with `{app:op}:`, as names with that prefix do.
     names.extend(matches!(kind, Permits | Lock).then(|| prefix.to_owned()));
     names
 }

@@ -1,20 +1,20 @@
-//! Reads answers strictly, as a proxy in front of the gateway would.
+//! Parses responses strictly, as a proxy in front of the gateway does.
 
 use serde_json::Value;
 
-/// One answer.
+/// One response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
-    /// Whether it may have a body: that to `HEAD` may not.
+    /// Whether it may have a body; one to `HEAD` may not.
     pub(crate) has_body: bool,
     /// Whether the body is RESP2.
     pub(crate) is_resp2: bool,
 }
 
-/// All answers in these bytes, with what is wrong with the first that is none. `has_body` says of
-/// each request whether its answer has one.
+/// Parses all responses in `bytes`, or returns why one is malformed. `has_body` says for each
+/// request whether its response has a body.
 pub(crate) fn read(bytes: &[u8], has_body: &[bool]) -> Result<Vec<Answer>, String> {
     let mut rest = bytes;
     let mut answers = Vec::new();
@@ -54,8 +54,8 @@ fn one(bytes: &[u8], has_body: bool) -> Result<(Answer, &[u8]), String> {
 }
 
 impl Answer {
-    /// Whether an error says in JSON what is wrong. Of a head that is none hyper says nothing but
-    /// its status.
+    /// Whether the response is a valid one: an error has a text in JSON, or no body if hyper itself
+    /// refused the head.
     pub(crate) fn is_fine(&self) -> bool {
         let is_empty = self.body.is_empty() && matches!(self.status, 204 | 400 | 414 | 431 | 501);
         let text = || serde_json::from_slice::<Value>(&self.body).ok();

@@ -1,4 +1,4 @@
-//! Requests as bytes: well-formed ones, and such as two readers could take for different ones.
+//! Requests as bytes: well-formed ones, and ones that two parsers could read differently.
 
 use std::sync::LazyLock;
 
@@ -10,22 +10,23 @@ use crate::client_limits::inspecting;
 use crate::scopes::scoped;
 use crate::support::TOKEN;
 
-/// What a page's visitor has.
+/// A visitor's scoped token.
 static SCOPED: LazyLock<String> = LazyLock::new(|| scoped(&Right::ALL));
 
-/// The key that no request may write: a request that does stands in the body of another one.
+/// The key that no request may write. Only requests hidden in the bodies of other ones would write
+/// it.
 pub(crate) const CANARY: &str = "canary";
 
 /// One request.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) bytes: Vec<u8>,
-    /// Whether its answer has a body, as that to `HEAD` has not.
+    /// Whether its response has a body; one to `HEAD` has none.
     pub(crate) has_body: bool,
-    /// Whether the gateway has to answer it and read on. It may close the connection after any
-    /// other one.
+    /// Whether the gateway must respond and keep the connection open. It may close the connection
+    /// after any other request.
     pub(crate) is_well_formed: bool,
-    /// Whether its end is missing: by its length, what follows on the connection belongs to it.
+    /// Whether its end is missing, so that the next bytes on the connection count as its body.
     pub(crate) is_cut: bool,
 }
 
@@ -35,7 +36,7 @@ impl Message {
         Self { bytes, has_body: !head.starts_with("HEAD "), is_well_formed, is_cut: false }
     }
 
-    /// A request after whose answer the gateway closes the connection.
+    /// Returns a request that makes the gateway close the connection after the response.
     pub(crate) fn last() -> Self {
         let head = head("POST / HTTP/1.1", "Connection: close\r\nContent-Length: 8\r\n");
         Self::new(&head, br#"["PING"]"#, true)
@@ -57,7 +58,7 @@ fn head(line: &str, headers: &str) -> String {
     format!("{line}\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n{headers}")
 }
 
-/// A whole request that writes the canary, each another value.
+/// Returns a whole request that writes a random value to the canary.
 fn smuggled(rng: &mut Rng) -> String {
     let body = format!(r#"["SET","{CANARY}","{}"]"#, rng.u64(..));
     let head = head("POST / HTTP/1.1", &format!("Content-Length: {}\r\n", body.len()));
@@ -68,7 +69,7 @@ fn any<'a>(words: &[&'a str], rng: &mut Rng) -> &'a str {
     words[rng.usize(..words.len())]
 }
 
-/// One with a length, and a body that is JSON or not.
+/// Returns a request with a right length, and a body that may be JSON.
 fn well_formed(rng: &mut Rng) -> Message {
     let body = body(rng);
     let path = any(&["/", "/pipeline", "/multi-exec", "/exists"], rng);
@@ -94,8 +95,8 @@ fn well_formed(rng: &mut Rng) -> Message {
     Message::new(&head, &body, true)
 }
 
-/// The same request of a visitor. The gateway may refuse it before it reads the body, so it may
-/// close the connection.
+/// Returns the request with a visitor's token. The gateway may refuse it before it reads the body,
+/// and then close the connection.
 fn with_scoped_token(message: Message) -> Message {
     let text = [b"Bearer ", TOKEN.as_bytes()].concat();
     let place = message.bytes.windows(text.len()).position(|part| part == text);
@@ -135,8 +136,8 @@ fn body(rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Other paths, methods, versions and credentials. The gateway does not read their bodies, so it
-/// may close the connection.
+/// Returns a request with another path, method, version or credential. The gateway does not read
+/// its body, so it may close the connection.
 fn other_request(rng: &mut Rng) -> Message {
     let line = any(
         &[
@@ -169,11 +170,11 @@ fn other_request(rng: &mut Rng) -> Message {
         1 => format!("{line}\r\nHost: x\r\n{length}"),
         _ => head(line, &length),
     };
-    // What follows CONNECT is none of HTTP's, and is never read.
+    // Bytes after `CONNECT` are not HTTP, and the gateway never reads them.
     Message::new(&head, smuggled.as_bytes(), false)
 }
 
-/// More than one length, or none that counts.
+/// Returns a request with several lengths, or with an invalid one.
 fn ambiguous_length(rng: &mut Rng) -> Message {
     let smuggled = smuggled(rng);
     let ends = format!("0\r\n\r\n{smuggled}");
@@ -207,7 +208,7 @@ fn ambiguous_length(rng: &mut Rng) -> Message {
     Message::new(&head, ends.as_bytes(), false)
 }
 
-/// Chunks that are cut, or whose sizes are none.
+/// Returns a request with truncated chunks, or with invalid sizes of chunks.
 fn bad_chunks(rng: &mut Rng) -> Message {
     let smuggled = smuggled(rng);
     let size = any(
@@ -235,11 +236,11 @@ fn bad_chunks(rng: &mut Rng) -> Message {
     Message::new(&head, body.as_bytes(), false)
 }
 
-/// A head that is none, or too large.
+/// Returns a request with a malformed or too large head.
 fn bad_head(rng: &mut Rng) -> Message {
     let case = rng.u8(..7);
-    // A changed byte may make the length another one, and then a request that stands behind it is
-    // one.
+    // A changed byte may change the length. Then a request behind it would be a legitimate one, so
+    // there is none.
     let body = if case < 2 { r#"["PING"]"#.to_owned() } else { smuggled(rng) };
     let length = format!("Content-Length: {}\r\n", body.len());
     let mut message = Message::new(&head("POST / HTTP/1.1", &length), body.as_bytes(), false);

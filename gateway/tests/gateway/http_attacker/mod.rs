@@ -1,6 +1,6 @@
-//! An attacker without a valid request: random and mutated heads, lengths, chunks and bodies on
-//! connections of its own, streams that it drops, and many connections at once. The program itself
-//! is attacked, so a panic is seen in its log.
+//! An attacker with invalid requests: sends random and mutated heads, lengths, chunks and bodies on
+//! many concurrent connections, and drops streams. It attacks the program in a process of its own,
+//! whose log shows a panic.
 //!
 //! The seed is fixed, so a failure repeats. `EDGELATCH_SEED` chooses another one,
 //! `EDGELATCH_ATTACKS` the number of requests.
@@ -24,15 +24,15 @@ use crate::support::{AT_MOST, Redis, TOKEN, TestClient, until};
 use message::{CANARY, Message};
 use test_support::random::seed;
 
-/// The requests of a run, unless the environment says otherwise.
+/// The default number of requests of a run.
 const REQUESTS: u64 = 2000;
-/// The most requests on one connection, and the connections at once.
+/// The most random requests on one connection, and the most concurrent connections.
 const PIPELINED_MAX: usize = 6;
 const AT_ONCE: usize = 16;
-/// How many requests that ask for an end come last.
+/// The number of requests with `Connection: close` at the end of each connection.
 const ENDS: usize = 16;
 
-/// The gateway's program, and somebody who uses it as one should.
+/// The gateway's program, and a client that sends valid requests.
 struct Target {
     gateway: Running,
     client: TestClient,
@@ -52,7 +52,7 @@ impl Target {
         Self { gateway, client, address }
     }
 
-    /// What the program has open: files, sockets and pipes.
+    /// Returns the number of open files, sockets and pipes of the program.
     fn open_files(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.gateway.id())).unwrap().count()
     }
@@ -62,7 +62,7 @@ impl Target {
         assert_eq!(self.client.command(r#"["PING"]"#).await, pong);
     }
 
-    /// Fails if a request was executed that stands in another one.
+    /// Fails if the gateway has executed a request inside of another one.
     async fn asserts_none_smuggled(&self, connections: &[Vec<Message>]) {
         let (_, canary) = self.client.command(&format!(r#"["GET","{CANARY}"]"#)).await;
         let value = canary.trim_start_matches(r#"{"result":""#).trim_end_matches(r#""}"#);
@@ -74,8 +74,8 @@ impl Target {
         );
     }
 
-    /// Sends requests on one connection, and reads everything that comes back. Fails unless each
-    /// well-formed one is answered.
+    /// Sends requests on one connection, and reads all responses. Fails unless each well-formed
+    /// request has one.
     async fn talk(&self, messages: &[Message]) -> usize {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let (mut reader, mut writer) = stream.split();
@@ -83,13 +83,13 @@ impl Target {
         let mut answer = Vec::new();
         let talking = async {
             let reading = async {
-                // A connection that is reset has nothing more to say.
+                // A reset connection counts as ended.
                 let mut part = [0; 4096];
                 while let Ok(length @ 1..) = reader.read(&mut part).await {
                     answer.extend_from_slice(&part[..length]);
                 }
             };
-            // The gateway may close the connection before all of it is sent.
+            // The gateway may close the connection before all bytes are sent.
             tokio::join!(reading, writer.write_all(&bytes)).1.is_ok()
         };
         timeout(AT_MOST, talking).await.unwrap();
@@ -113,7 +113,7 @@ impl Target {
     }
 }
 
-/// What is sent, as far as a failure shows it.
+/// Returns the beginning of the requests as text, for messages of failures.
 fn text(messages: &[Message]) -> String {
     let bytes: Vec<u8> = messages.iter().flat_map(|message| message.bytes.clone()).collect();
     String::from_utf8_lossy(&bytes).chars().take(4000).collect()
@@ -122,12 +122,12 @@ fn text(messages: &[Message]) -> String {
 fn messages(rng: &mut Rng) -> Vec<Message> {
     let mut messages: Vec<Message> =
         (0..rng.usize(..PIPELINED_MAX)).map(|_| Message::random(rng)).collect();
-    // Nothing that writes stands behind one that is cut: its length could end right in front of
-    // that.
+    // No request that writes follows a truncated one, whose announced length could end right in
+    // front of it.
     let cut = messages.iter().position(|message| message.is_cut);
     messages.truncate(cut.map_or(messages.len(), |place| place + 1));
-    // What was announced and did not come swallows some of those at the end, so the gateway closes
-    // every connection.
+    // A truncated body swallows some of the last requests. Enough of them remain to close every
+    // connection.
     messages.extend((0..ENDS).map(|_| Message::last()));
     messages
 }
@@ -143,7 +143,7 @@ async fn whatever_is_sent_as_http_each_request_is_one_and_others_are_served() {
     while sent < attacks(REQUESTS) {
         let connections: Vec<Vec<Message>> =
             (0..rng.usize(1..=AT_ONCE)).map(|_| messages(&mut rng)).collect();
-        // Of the ends one in each connection is answered.
+        // On each connection one of the last requests has a response.
         let ends = (ENDS - 1) * connections.len();
         let all = || connections.iter().flatten();
         sent += (all().count() - ends) as u64;
@@ -173,7 +173,7 @@ async fn streams_that_are_dropped_and_connections_that_say_nothing_leave_nothing
                 "GET /{path}/{} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n",
                 rng.u8(..8)
             );
-            // Some say nothing, some a part of it.
+            // Some connections send nothing, some a part of the head.
             let bytes =
                 &head.as_bytes()[..[0, head.len() / 2, head.len(), head.len()][rng.usize(..4)]];
             stream.write_all(bytes).await.unwrap();
@@ -190,11 +190,11 @@ async fn streams_that_are_dropped_and_connections_that_say_nothing_leave_nothing
     assert_quiet(target, redis).await;
 }
 
-/// Nothing is left of what was sent: no connection of a client or to Redis, and no panic in the
-/// log.
+/// Checks that nothing is left of the attack: no connection of a client or to Redis, and no panic
+/// in the log.
 async fn assert_quiet(target: Target, redis: Redis) {
     let mut connection = redis.connect().await;
-    // The gateway's connection, this one, and those of the client that behaves.
+    // The gateway's connection, this one, and those of the valid client.
     until(async || {
         let clients: String =
             redis::cmd("CLIENT").arg("LIST").query_async(&mut connection).await.unwrap();
