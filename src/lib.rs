@@ -35,30 +35,33 @@
 //! use std::time::Duration;
 //!
 //! use edgelatch::LockName;
-//! use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine, Output, Wake};
+//! use edgelatch::machine::{
+//!     Acquire, AcquireSpec, Entropy, Input, Machine, Output, TimeoutReason,
+//! };
 //! use edgelatch::protocol::calls::{LockCalls, Target};
-//! use edgelatch::protocol::reply::{Cell, Reply};
+//! use edgelatch::protocol::reply::{Reply, RespValue};
 //! use edgelatch::protocol::script::Publish;
 //! use edgelatch::time::Instant;
-//! use edgelatch::timing::Patience;
+//! use edgelatch::timing::WaitPolicy;
 //!
 //! let target = Target::Lock(LockCalls::new(LockName::parse("invoice:42")?, Publish::Plain));
-//! let spec = AcquireSpec::new(target, Patience::Once);
+//! let spec = AcquireSpec::new(target, WaitPolicy::Once);
 //! // 1. Time is an argument: the readings of a monotonic and a wall clock. So is entropy.
 //! let mut now = Instant::from_millis(1_000, 1_700_000_000_000);
 //! let mut acquire = Acquire::new(spec, Entropy::new([7; 32]), None, now);
 //!
-//! // 2. Poll until it returns `Wait` or `Done`.
+//! // 2. Poll until it returns `Timeout` or `Done`.
 //! let Output::Call { call, script, .. } = acquire.poll(now) else { panic!("it begins with a call") };
 //! assert_eq!(script.script().name, "lock_acquire");
-//! let Output::Wait { why, .. } = acquire.poll(now) else { panic!("then it waits") };
-//! assert_eq!(why, Wake::ReplyDue);
+//! let Output::Timeout { why, .. } = acquire.poll(now) else { panic!("then it waits") };
+//! assert_eq!(why, TimeoutReason::ReplyDue);
 //!
 //! // 3. Pass the outcome: here Redis granted the lock, 20 ms later.
 //! now = now + Duration::from_millis(20);
-//! let (token, server_ms) = (Cell::Text("1700000000000000".into()), Cell::Int(1_700_000_000_000));
-//! let echo = Cell::Text(script.args()[0].clone());
-//! let cells = [Cell::Int(1), token, Cell::Int(30_000), server_ms, echo];
+//! let token = RespValue::Text("1700000000000000".into());
+//! let server_ms = RespValue::Int(1_700_000_000_000);
+//! let echo = RespValue::Text(script.args()[0].clone());
+//! let cells = [RespValue::Int(1), token, RespValue::Int(30_000), server_ms, echo];
 //! let reply = Reply::read(&cells, script.request).expect("five elements, and the echo");
 //! acquire.handle(Input::Reply { call, reply }, now);
 //!

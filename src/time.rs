@@ -26,7 +26,7 @@ impl Instant {
     /// The largest time that may have passed since `earlier`: the larger difference of the two
     /// clocks, never negative.
     #[inline(never)]
-    pub fn since(self, earlier: Self) -> Duration {
+    pub fn max_elapsed(self, earlier: Self) -> Duration {
         let monotonic = self.monotonic_ms.saturating_sub(earlier.monotonic_ms);
         let wall = self.wall_ms.saturating_sub(earlier.wall_ms);
         Duration::from_millis(monotonic.max(wall))
@@ -34,7 +34,7 @@ impl Instant {
 
     /// The least time that has passed since `earlier`: the smaller difference of the two clocks, so
     /// that a clock that jumped ahead does not count.
-    pub(crate) fn surely_since(self, earlier: Self) -> Duration {
+    pub(crate) fn min_elapsed(self, earlier: Self) -> Duration {
         let monotonic = self.monotonic_ms.saturating_sub(earlier.monotonic_ms);
         let wall = self.wall_ms.saturating_sub(earlier.wall_ms);
         Duration::from_millis(monotonic.min(wall))
@@ -61,7 +61,7 @@ impl Instant {
 
     /// Rounds down to a multiple of `step` by the monotonic clock, so that close deadlines
     /// coincide.
-    pub(crate) fn on_the_step(self, step: Duration) -> Self {
+    pub(crate) fn align_down(self, step: Duration) -> Self {
         let over = self.monotonic_ms % millis(step).max(1);
         Self { monotonic_ms: self.monotonic_ms - over, wall_ms: self.wall_ms.saturating_sub(over) }
     }
@@ -111,7 +111,7 @@ mod tests {
     fn a_sleeping_host_is_seen_by_the_wall_clock() {
         let before = at(1_000, 50_000);
         let after = at(1_000, 650_000);
-        assert_eq!(after.since(before), Duration::from_secs(600));
+        assert_eq!(after.max_elapsed(before), Duration::from_secs(600));
         assert!(after.has_reached(before + Duration::from_secs(30)));
     }
 
@@ -120,7 +120,7 @@ mod tests {
     fn a_wall_clock_set_back_changes_nothing() {
         let before = at(1_000, 3_600_000);
         let after = at(2_000, 0);
-        assert_eq!(after.since(before), Duration::from_secs(1));
+        assert_eq!(after.max_elapsed(before), Duration::from_secs(1));
         assert_eq!(after.until(before + Duration::from_secs(3)), Duration::from_secs(2));
     }
 
@@ -134,10 +134,10 @@ mod tests {
     #[test]
     fn a_deadline_on_the_step_is_never_later() {
         let step = Duration::from_millis(2_500);
-        assert_eq!(at(12_499, 99_000).on_the_step(step), at(10_000, 96_501));
-        assert_eq!(at(12_500, 99_001).on_the_step(step), at(12_500, 99_001));
-        assert_eq!(at(12_499, 1_000).on_the_step(step), at(10_000, 0));
-        assert_eq!(at(7, 9).on_the_step(Duration::ZERO), at(7, 9));
+        assert_eq!(at(12_499, 99_000).align_down(step), at(10_000, 96_501));
+        assert_eq!(at(12_500, 99_001).align_down(step), at(12_500, 99_001));
+        assert_eq!(at(12_499, 1_000).align_down(step), at(10_000, 0));
+        assert_eq!(at(7, 9).align_down(Duration::ZERO), at(7, 9));
     }
 
     #[test]

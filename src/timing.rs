@@ -252,7 +252,7 @@ impl Replicas {
 
 /// How long an acquisition waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Patience {
+pub enum WaitPolicy {
     /// It does not wait: one request decides.
     Once,
     /// It waits at most this long.

@@ -4,9 +4,9 @@ use super::Client;
 use super::drive::drive;
 use crate::error::RequestError;
 use crate::host::Host;
-use crate::machine::{Once, Question};
+use crate::machine::{Once, Query};
 use crate::name::RequestId;
-use crate::protocol::calls::OnceCall;
+use crate::protocol::calls::IdempotentCall;
 use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
 use crate::transport::Transport;
@@ -14,28 +14,28 @@ use crate::transport::Transport;
 impl<T: Transport, H: Host> Client<T, H> {
     /// A question that changes nothing, or that knows its own copies; `None` without entropy.
     /// Whatever it is, it is of one type, so that there is one future for all of them.
-    pub(crate) fn about(&self, call: impl FnOnce(RequestId) -> ScriptCall) -> Option<Question> {
-        self.entropy().map(|entropy| Question::new(call, self.attempt(), entropy))
+    pub(crate) fn query(&self, call: impl FnOnce(RequestId) -> ScriptCall) -> Option<Query> {
+        self.entropy().map(|entropy| Query::new(call, self.attempt(), entropy))
     }
 
     /// Asks it.
-    pub(crate) async fn question(&self, about: Option<Question>) -> Result<Reply, RequestError> {
-        self.question_or_copy(about).await.map(|(reply, _)| reply)
+    pub(crate) async fn question(&self, query: Option<Query>) -> Result<Reply, RequestError> {
+        self.question_or_copy(query).await.map(|(reply, _)| reply)
     }
 
     /// The same; answers, too, whether an attempt before the one that was answered may have been
     /// done.
     pub(crate) async fn question_or_copy(
         &self,
-        about: Option<Question>,
+        query: Option<Query>,
     ) -> Result<(Reply, bool), RequestError> {
-        let mut machine = about.ok_or(RequestError::NoEntropy)?;
+        let mut machine = query.ok_or(RequestError::NoEntropy)?;
         let reply = drive(&mut machine, self.link(), self.host()).await?;
         Ok((reply, machine.is_unsure()))
     }
 
     /// Has something done once.
-    pub(crate) async fn once(&self, call: OnceCall) -> Result<Reply, RequestError> {
+    pub(crate) async fn once(&self, call: IdempotentCall) -> Result<Reply, RequestError> {
         let entropy = self.entropy().ok_or(RequestError::NoEntropy)?;
         let (attempt, clock, now) = (self.attempt(), self.link().clock(), self.host().now());
         let mut machine = Once::new(call, attempt, entropy, clock, now);

@@ -231,7 +231,7 @@ mod tests {
     use crate::client::link::Link;
     use crate::error::FailureKind;
     use crate::protocol::gateway::{Gateway, Request, Response};
-    use crate::transport::{Chunks, StreamHead, Streams, Transport};
+    use crate::transport::{ByteStream, StreamHead, StreamLimits, Transport};
 
     /// Answers what it was asked, when it is polled for the second time.
     struct Echo;
@@ -265,14 +265,14 @@ mod tests {
             Err(FailureKind::NotSent)
         }
 
-        fn streams(&self) -> Streams {
-            Streams { most: 0, shared: true }
+        fn streams(&self) -> StreamLimits {
+            StreamLimits { max: 0, shared: true }
         }
     }
 
     enum Never {}
 
-    impl Chunks for Never {
+    impl ByteStream for Never {
         fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
             match *self {}
         }

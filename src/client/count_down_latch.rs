@@ -9,7 +9,7 @@ use super::drive::drive_until;
 use super::options::{AcquireOptions, Terms};
 use crate::error::{AcquireError, RequestError};
 use crate::host::Host;
-use crate::machine::{Awaiting, number};
+use crate::machine::{AwaitLatch, number};
 use crate::name::LockName;
 use crate::protocol::calls::{CountDownLatchCalls, LatchCount};
 use crate::protocol::reply::Code;
@@ -67,8 +67,8 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn count(&self) -> Result<u64, RequestError> {
-        let about = self.client.about(|request| self.calls.inspect(request));
-        let reply = self.client.question(about).await?;
+        let query = self.client.query(|request| self.calls.inspect(request));
+        let reply = self.client.question(query).await?;
         Ok(u64::try_from(number(&reply)?).unwrap_or(0))
     }
 
@@ -118,7 +118,7 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
         let (patience, budget, now) = (terms.patience, terms.budget, client.host().now());
         let calls = self.calls.clone();
-        let mut machine = Awaiting::new(calls, patience, budget, client.attempt(), entropy, now);
+        let mut machine = AwaitLatch::new(calls, patience, budget, client.attempt(), entropy, now);
         drive_until(&mut machine, &[client.link()], client.host(), pin!(cancel)).await
     }
 }

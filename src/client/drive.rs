@@ -13,7 +13,7 @@ use super::listening::{Listener, Turn};
 use super::undo::UndoOnDrop;
 use crate::error::LossReason;
 use crate::host::Host;
-use crate::machine::{CallId, Endpoint, Input, Machine, Output, Wake};
+use crate::machine::{CallId, Endpoint, Input, Machine, Output, TimeoutReason};
 use crate::protocol::calls::Topic;
 use crate::protocol::exchange::Answer;
 use crate::time::Instant;
@@ -176,11 +176,11 @@ pub(super) async fn run<'l, T: Transport>(
                         under_way.push((endpoint, call, Box::pin(link.call(script, host))));
                     }
                 }
-                Output::Listen { to: Endpoint(endpoint), topic } => {
+                Output::Subscribe { to: Endpoint(endpoint), topic } => {
                     (listener, opening) = (None, None);
                     wanted = links.get(endpoint).map(|link| (*link, topic));
                 }
-                Output::Wait { until, why } => {
+                Output::Timeout { until, why } => {
                     listener = waiting(listener, wanted.as_ref(), why, asked_at);
                     break (until, why);
                 }
@@ -206,7 +206,7 @@ pub(super) async fn run<'l, T: Transport>(
             });
             match input {
                 Some(input) => Poll::Ready(input),
-                None => sleep.as_mut().poll(cx).map(|()| Input::Woken),
+                None => sleep.as_mut().poll(cx).map(|()| Input::Timeout),
             }
         })
         .await;
@@ -216,8 +216,14 @@ pub(super) async fn run<'l, T: Transport>(
 }
 
 /// Sleeps, together with those whose renewals are due at the same time.
-async fn sleep<T: Transport>(links: &[&Link<T>], host: &impl Host, until: Instant, why: Wake) {
-    let alarm = links.first().filter(|_| why == Wake::RenewalDue).and_then(|link| link.alarm());
+async fn sleep<T: Transport>(
+    links: &[&Link<T>],
+    host: &impl Host,
+    until: Instant,
+    why: TimeoutReason,
+) {
+    let alarm =
+        links.first().filter(|_| why == TimeoutReason::RenewalDue).and_then(|link| link.alarm());
     match alarm {
         Some(alarm) => alarm.sleep_until(until, host).await,
         None => host.sleep_until(until).await,
@@ -228,15 +234,16 @@ async fn sleep<T: Transport>(links: &[&Link<T>], host: &impl Host, until: Instan
 fn waiting<'l, T: Transport>(
     listener: Option<Listener<'l, T>>,
     wanted: Option<&(&'l Link<T>, Topic)>,
-    why: Wake,
+    why: TimeoutReason,
     asked_at: Instant,
 ) -> Option<Listener<'l, T>> {
     if let Some(listener) = &listener {
         listener.waits(why);
     }
     // Whoever has nothing left but its last try leaves what is heard to the others.
-    let listener = listener.filter(|_| why != Wake::LastTry);
-    let wanted = wanted.filter(|_| !matches!(why, Wake::ReplyDue | Wake::LastTry));
+    let listener = listener.filter(|_| why != TimeoutReason::LastTry);
+    let wanted =
+        wanted.filter(|_| !matches!(why, TimeoutReason::ReplyDue | TimeoutReason::LastTry));
     listener.or_else(|| wanted.and_then(|(link, topic)| Listener::new(link, topic, asked_at)))
 }
 

@@ -84,7 +84,7 @@ pub struct ClientEvents<T: Transport, H> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     waking: Option<Waking>,
-    set_back: u32,
+    last_rollback: u32,
 }
 
 impl<T: Transport, H> fmt::Debug for ClientEvents<T, H> {
@@ -103,13 +103,13 @@ impl<T: Transport, H> Client<T, H> {
     pub(crate) async fn event(&self, mut seen: Seen) -> (ClientEvent, Seen) {
         let link = self.link();
         let waking = link.subscriptions().waking(seen.waking);
-        let event = match first(waking, link.set_back(seen.set_back)).await {
+        let event = match first(waking, link.last_rollback(seen.last_rollback)).await {
             First::A(waking) => {
                 seen.waking = Some(waking);
                 ClientEvent::Waking(waking)
             }
             First::B((times, by)) => {
-                seen.set_back = times;
+                seen.last_rollback = times;
                 ClientEvent::ClockSetBack { by }
             }
         };

@@ -122,8 +122,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
         // Looked at when its turn has come: it may have waited for the one before.
         lease.check().map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: turn.number };
-        let about = self.client.about(|id| self.calls.write(id, bound, stamp, write));
-        let asked = self.client.question_or_copy(about).await;
+        let query = self.client.query(|id| self.calls.write(id, bound, stamp, write));
+        let asked = self.client.question_or_copy(query).await;
         let (reply, may_be_done) = asked.map_err(GuardError::Request)?;
         match reply.code {
             Code::Done | Code::AlreadyYours => Ok(()),
@@ -155,8 +155,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn newest(&self) -> Result<Option<u64>, RequestError> {
-        let about = self.client.about(|request| self.calls.newest(request));
-        let reply = self.client.question(about).await?;
+        let query = self.client.query(|request| self.calls.newest(request));
+        let reply = self.client.question(query).await?;
         Ok((reply.code == Code::Done).then(|| newest(&reply.value)))
     }
 }

@@ -14,8 +14,8 @@ use super::{Client, Clients};
 use crate::error::{InvalidOption, LossReason, ReleaseError, RequestError};
 use crate::host::Host;
 use crate::machine::{
-    Entropy, Input, Keeping, LeaseState, LockState, Machine, Output, Question, Release, ReleaseAll,
-    Released, Renew, Renewal, Together,
+    Entropy, Input, JoinAll, LeaseState, LockState, Machine, Output, Query, QuorumLease, Release,
+    ReleaseAll, Released, Renew, Renewal,
 };
 use crate::name::{FencingToken, LockName};
 use crate::time::Instant;
@@ -155,10 +155,10 @@ impl<T: Transport, H: Host> Lease<T, H> {
             let (attempt, clock) = (client.attempt(), client.link().clock());
             let (target, grant) = (&part.target, &part.grant);
             let part = Renew::new(target, grant, lease, attempt, entropy, clock, now);
-            hold.renewing(number, part.reach());
+            hold.renewing(number, part.outstanding());
             parts.push(part);
         }
-        let mut renew = Together::new(parts);
+        let mut renew = JoinAll::new(parts);
         let links = self.clients.links(hold.counting().map(|(_, part)| part.place));
         hold.renewed(drive_with(&mut renew, &links, client.host()).await)
     }
@@ -174,10 +174,10 @@ impl<T: Transport, H: Host> Lease<T, H> {
             let client = self.clients.at(part.place);
             let entropy = client.entropy().ok_or(RequestError::NoEntropy)?;
             let inspect = |request| part.target.inspect(request, Some(part.grant.owner));
-            questions.push(Question::new(inspect, client.attempt(), entropy));
+            questions.push(Query::new(inspect, client.attempt(), entropy));
         }
         let links = self.clients.links(hold.counting().map(|(_, part)| part.place));
-        let mut questions = Together::new(questions);
+        let mut questions = JoinAll::new(questions);
         let (mut held, mut unknown) = (0, None);
         for answer in drive_with(&mut questions, &links, client.host()).await {
             match answer.and_then(|reply| LockState::read(&reply)) {
@@ -219,7 +219,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
         let releases = hold.parts.iter().zip(hold.reaches()).map(|(part, reach)| {
             let client = self.clients.at(part.place);
             let target = match hold.reader() {
-                Some(reader) => part.target.clone().around(reader),
+                Some(reader) => part.target.clone().with_nested_read(reader),
                 None => part.target.clone(),
             };
             let (attempt, clock) = (client.attempt(), client.link().clock());
@@ -259,7 +259,7 @@ async fn keep<T: Transport, H: Host>(clients: &Clients<T, H>, hold: &Hold) -> Le
         let (target, grant) = (part.target.clone(), part.grant.clone());
         Renewal::new(target, grant, renews, attempt, entropy, clock).until(hold.lasts_until)
     });
-    let keeping = Keeping::new(renewals, hold.quorum);
+    let keeping = QuorumLease::new(renewals, hold.quorum);
     let mut keeping = SharedKeeping { hold, keeping };
     hold.share(&mut keeping.keeping);
     let links = clients.links(hold.counting().map(|(_, part)| part.place));
@@ -291,7 +291,7 @@ async fn lost<T: Transport, H: Host>(client: &Client<T, H>, hold: &Hold) -> Loss
 /// them.
 struct SharedKeeping<'a> {
     hold: &'a Hold,
-    keeping: Keeping,
+    keeping: QuorumLease,
 }
 
 impl Machine for SharedKeeping<'_> {

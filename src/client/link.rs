@@ -7,13 +7,13 @@ use super::alarm::Alarm;
 use super::batch::{self, Batches, Joined};
 use super::listening::Subscriptions;
 use super::notice::Notice;
-use super::regress::Regress;
+use super::rollback::RollbackDetector;
 use crate::error::FailureKind;
 use crate::host::Host;
 use crate::name::FencingToken;
 use crate::protocol::calls::Target;
 use crate::protocol::exchange::{Answer, Exchange, Step};
-use crate::protocol::gateway::{Gateway, Memory};
+use crate::protocol::gateway::{Gateway, GatewayCapabilities};
 use crate::protocol::reply::ServerClock;
 use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
@@ -37,8 +37,8 @@ pub(super) struct Link<T: Transport> {
 
 #[derive(Debug, Default)]
 pub(super) struct Learned {
-    pub(super) memory: Memory,
-    regress: Regress,
+    pub(super) memory: GatewayCapabilities,
+    rollback: RollbackDetector,
     /// It has refused what lies in two slots.
     is_cluster: bool,
     /// A request has ended otherwise than unsent or with a web page, so a gateway may have executed
@@ -67,8 +67,8 @@ impl<T: Transport> Link<T> {
     }
 
     /// Whether others are known to want this as well.
-    pub(super) fn is_crowded(&self, target: &Target, now: Instant) -> bool {
-        self.subscriptions.is_crowded(|| target.announcements(), now)
+    pub(super) fn is_contended(&self, target: &Target, now: Instant) -> bool {
+        self.subscriptions.is_contended(|| target.announcements(), now)
     }
 
     pub(super) const fn batches(&self) -> &Batches<T::Sending> {
@@ -82,23 +82,23 @@ impl<T: Transport> Link<T> {
 
     /// What is known of Redis' clock.
     pub(super) fn clock(&self) -> Option<ServerClock> {
-        self.learned(|learned| learned.regress.clock())
+        self.learned(|learned| learned.rollback.clock())
     }
 
     /// The newest fencing token that is remembered of what this takes.
     pub(super) fn newest(&self, target: &Target) -> Option<FencingToken> {
-        self.learned(|learned| learned.regress.newest(target))
+        self.learned(|learned| learned.rollback.newest(target))
     }
 
     /// Remembers that this was granted with that token.
     pub(super) fn granted(&self, target: &Target, token: FencingToken) {
-        self.learned(|learned| learned.regress.granted(target, token));
+        self.learned(|learned| learned.rollback.granted(target, token));
     }
 
     /// By how much Redis' clock was set back, and how often it was by now, once that is another
     /// number than `seen`.
-    pub(super) async fn set_back(&self, seen: u32) -> (u32, Duration) {
-        self.news.until(|| self.learned(|learned| learned.regress.set_back(seen))).await
+    pub(super) async fn last_rollback(&self, seen: u32) -> (u32, Duration) {
+        self.news.until(|| self.learned(|learned| learned.rollback.last_rollback(seen))).await
     }
 
     /// Whether it is known to be in front of a Redis Cluster.
@@ -127,7 +127,7 @@ impl<T: Transport> Link<T> {
         let mut evidence = Evidence { link: self, is_left_out: false };
         let may_share = self.gateway.may_share(&call);
         let (known_clock, (mut exchange, mut step)) = self.learned(|learned| {
-            (learned.regress.clock(), Exchange::new(&self.gateway, &call, &learned.memory))
+            (learned.rollback.clock(), Exchange::new(&self.gateway, &call, &learned.memory))
         });
         loop {
             match step {
@@ -151,7 +151,7 @@ impl<T: Transport> Link<T> {
                     );
                     if let Answer::Reply(reply) = &answer {
                         let clock = ServerClock::new(reply.server_ms, host.now());
-                        if self.learned(|learned| learned.regress.shows(clock, known_clock)) {
+                        if self.learned(|learned| learned.rollback.observe(clock, known_clock)) {
                             self.news.notify();
                         }
                     }

@@ -223,8 +223,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// [`RequestError`].
     pub async fn inspect(&self) -> Result<LockState, RequestError> {
         let (client, target) = self.single()?;
-        let about = client.about(|request| target.inspect(request, None));
-        LockState::read(&client.question(about).await?)
+        let query = client.query(|request| target.inspect(request, None));
+        LockState::read(&client.question(query).await?)
     }
 
     /// What is taken, and its client. Several locks as one are not ended by force or asked about:
@@ -292,7 +292,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
         let client = self.inner.clients.first();
         let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
         let target = match writer.and_then(|writer| writer.parts.first()) {
-            Some(part) => self.inner.plan.first.clone().inside(part.grant.owner),
+            Some(part) => self.inner.plan.first.clone().nested_in_write(part.grant.owner),
             None => self.inner.plan.first.clone(),
         };
         let now = client.host().now();
@@ -305,7 +305,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
             pacing: self.inner.plan.pacing,
             replicas: terms.replicas,
             newest: client.link().newest(&target),
-            is_crowded: client.link().is_crowded(&target, now),
+            is_contended: client.link().is_contended(&target, now),
         };
         let machine = Acquire::new(spec, entropy, client.link().clock(), now);
         let grant = drive_acquisition(machine, &self.inner.clients, [0], cancel).await?;

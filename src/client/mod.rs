@@ -21,7 +21,7 @@ mod owner;
 mod permits;
 mod plan;
 mod red_lock;
-mod regress;
+mod rollback;
 mod semaphore;
 mod undo;
 

@@ -15,7 +15,7 @@ use super::owner::{Key, Side};
 use super::plan::{Plan, Rule, Share, Term};
 use crate::error::{AcquireError, InvalidOption};
 use crate::host::Host;
-use crate::machine::{Gather, GatherSpec, Gathered, Pacing};
+use crate::machine::{AcquireAll, AcquireAllSpec, MultiGrant, Pacing};
 use crate::protocol::calls::{LockCalls, Member, Target};
 use crate::protocol::slot::slot;
 use crate::timing::LeaseTime;
@@ -182,7 +182,7 @@ impl<T: Transport, H: Host> Clients<T, H> {
             let parts = self.parts(members, by_slot);
             let places: Vec<usize> = parts.iter().map(|part| part.place).collect();
             let (client, lease, now) = (self.first(), term.lease, self.first().host().now());
-            let spec = GatherSpec {
+            let spec = AcquireAllSpec {
                 parts: parts.iter().map(|part| part.target.clone()).collect(),
                 lease,
                 patience: terms.patience,
@@ -195,13 +195,13 @@ impl<T: Transport, H: Host> Clients<T, H> {
                     .iter()
                     .map(|part| self.at(part.place).link().newest(&part.target))
                     .collect(),
-                is_crowded: parts.iter().any(|Share { place, target, .. }| {
-                    self.at(*place).link().is_crowded(target, now)
+                is_contended: parts.iter().any(|Share { place, target, .. }| {
+                    self.at(*place).link().is_contended(target, now)
                 }),
             };
             let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
             let clocks = places.iter().map(|place| self.at(*place).link().clock()).collect();
-            let machine = Gather::new(spec, entropy, clocks, now);
+            let machine = AcquireAll::new(spec, entropy, clocks, now);
             match drive_acquisition(machine, self, places.clone(), cancel.as_mut()).await {
                 Ok(gathered) => {
                     for (Share { place, target, .. }, part) in parts.iter().zip(&gathered.parts) {
@@ -235,7 +235,7 @@ enum Found<'a> {
 
 pub(super) fn held(
     parts: impl Iterator<Item = (usize, Target)>,
-    gathered: Gathered,
+    gathered: MultiGrant,
     quorum: usize,
     term: Term,
 ) -> Result<Hold, AcquireError> {

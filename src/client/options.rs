@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::error::InvalidOption;
-use crate::timing::{LeaseTime, Patience, Replicas, RequestBudget, WaitTime};
+use crate::timing::{LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime};
 
 /// How long to hold, how long to wait, and with what means. Checked when the acquisition begins,
 /// before anything is sent.
@@ -86,9 +86,9 @@ impl AcquireOptions {
 
     pub(super) fn check(self) -> Result<Terms, InvalidOption> {
         let patience = match self.wait {
-            _ if self.until_cancelled => Patience::UntilCancelled,
-            None => Patience::UpTo(WaitTime::DEFAULT),
-            Some(wait) => Patience::UpTo(WaitTime::new(wait)?),
+            _ if self.until_cancelled => WaitPolicy::UntilCancelled,
+            None => WaitPolicy::UpTo(WaitTime::DEFAULT),
+            Some(wait) => WaitPolicy::UpTo(WaitTime::new(wait)?),
         };
         let lease = self.hold()?;
         let budget = self.requests_max.map(RequestBudget::new).transpose()?;
@@ -97,7 +97,7 @@ impl AcquireOptions {
 
     pub(super) fn check_once(self) -> Result<Terms, InvalidOption> {
         let replicas = self.has_replicas()?;
-        Ok(Terms::new(self.hold()?, Patience::Once, None).replicated(replicas))
+        Ok(Terms::new(self.hold()?, WaitPolicy::Once, None).replicated(replicas))
     }
 
     fn has_replicas(self) -> Result<Option<Replicas>, InvalidOption> {
@@ -128,16 +128,16 @@ pub(crate) enum HoldTime {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(super) hold: HoldTime,
-    pub(super) patience: Patience,
+    pub(super) patience: WaitPolicy,
     pub(super) budget: Option<RequestBudget>,
     pub(super) replicas: Option<Replicas>,
 }
 
 impl Terms {
-    pub(crate) fn new(hold: HoldTime, patience: Patience, budget: Option<RequestBudget>) -> Self {
+    pub(crate) fn new(hold: HoldTime, patience: WaitPolicy, budget: Option<RequestBudget>) -> Self {
         let budget = match patience {
-            Patience::UpTo(_) => budget.or(Some(RequestBudget::DEFAULT)),
-            Patience::Once | Patience::UntilCancelled => budget,
+            WaitPolicy::UpTo(_) => budget.or(Some(RequestBudget::DEFAULT)),
+            WaitPolicy::Once | WaitPolicy::UntilCancelled => budget,
         };
         Self { hold, patience, budget, replicas: None }
     }
@@ -151,8 +151,8 @@ impl Terms {
     /// The same with what is left of the wait.
     pub(super) fn with_wait(self, left: Option<Duration>) -> Self {
         let patience = match (self.patience, left) {
-            (Patience::UpTo(_), Some(left)) => {
-                WaitTime::new(left).map_or(Patience::Once, Patience::UpTo)
+            (WaitPolicy::UpTo(_), Some(left)) => {
+                WaitTime::new(left).map_or(WaitPolicy::Once, WaitPolicy::UpTo)
             }
             (patience, _) => patience,
         };

@@ -138,8 +138,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// [`RequestError`].
     pub async fn inspect(&self, ids: &[PermitId]) -> Result<PermitsState, RequestError> {
         let calls = self.calls(1)?;
-        let about = self.client.about(|request| calls.inspect_ids(request, ids));
-        let reply = self.client.question(about).await?;
+        let query = self.client.query(|request| calls.inspect_ids(request, ids));
+        let reply = self.client.question(query).await?;
         PermitsState::read(&reply)
     }
 

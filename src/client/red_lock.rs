@@ -13,7 +13,7 @@ use super::options::Terms;
 use super::plan::{Plan, Rule, Term};
 use crate::error::{AcquireError, InvalidOption};
 use crate::host::Host;
-use crate::machine::{Majority, MajoritySpec, Pacing};
+use crate::machine::{AcquireQuorum, AcquireQuorumSpec, Pacing};
 use crate::protocol::calls::{LockCalls, Target};
 use crate::timing::RejoinDelay;
 use crate::transport::Transport;
@@ -125,7 +125,7 @@ impl<T: Transport, H: Host> Clients<T, H> {
         cancel: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Hold, AcquireError> {
         let (client, now) = (self.first(), self.first().host().now());
-        let spec = MajoritySpec {
+        let spec = AcquireQuorumSpec {
             parts: members.iter().map(|(_, calls)| calls.clone()).collect(),
             lease: term.lease,
             patience: terms.patience,
@@ -133,12 +133,12 @@ impl<T: Transport, H: Host> Clients<T, H> {
             attempt: client.attempt(),
             keeps: KEPT_MAX.min(term.lease.get() / 4),
             replicas: terms.replicas,
-            is_crowded: targets(members)
-                .any(|(place, target)| self.at(place).link().is_crowded(&target, now)),
+            is_contended: targets(members)
+                .any(|(place, target)| self.at(place).link().is_contended(&target, now)),
         };
         let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
         let clocks = members.iter().map(|(place, _)| self.at(*place).link().clock()).collect();
-        let machine = Majority::new(spec, entropy, clocks, now);
+        let machine = AcquireQuorum::new(spec, entropy, clocks, now);
         let places = members.iter().map(|(place, _)| *place);
         let gathered = drive_acquisition(machine, self, places, cancel).await?;
         held(targets(members), gathered, members.len() / 2 + 1, term)

@@ -143,7 +143,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     pub async fn inspect(&self) -> Result<SemaphoreState, RequestError> {
         let target = Target::Semaphore(self.calls(1)?);
         let ask = |request| target.inspect(request, None);
-        SemaphoreState::read(&self.client.question(self.client.about(ask)).await?)
+        SemaphoreState::read(&self.client.question(self.client.query(ask)).await?)
     }
 
     /// Gives back whatever leases of ours hold, whoever has them. Answers whether there was

@@ -13,7 +13,7 @@ use crate::error::{InvalidOption, RequestError};
 use crate::machine::{LockState, PermitsState, SemaphoreState};
 use crate::name::{PermitId, RequestId};
 use crate::protocol::calls::{
-    CountDownLatchCalls, LatchCount, OnceCall, PermitCalls, PermitCount, PermitTotal,
+    CountDownLatchCalls, IdempotentCall, LatchCount, PermitCalls, PermitCount, PermitTotal,
     SemaphoreCalls, Target,
 };
 use crate::protocol::reply::{Code, Reply};
@@ -39,7 +39,7 @@ pub(super) struct Request {
 
 /// What is sent.
 pub(super) enum Send {
-    Once(OnceCall),
+    Once(IdempotentCall),
     Question(Box<dyn FnOnce(RequestId) -> ScriptCall>),
 }
 
@@ -134,7 +134,7 @@ fn of_latch(
     })
 }
 
-const fn once(call: OnceCall, read: Read) -> Request {
+const fn once(call: IdempotentCall, read: Read) -> Request {
     Request { send: Send::Once(call), read }
 }
 

@@ -11,8 +11,8 @@ use crate::protocol::calls::FairSettings;
 use crate::protocol::gateway::{Gateway, KeyLocking};
 use crate::protocol::script::Publish;
 use crate::timing::{
-    AttemptTime, GuardMemory, LeaseTime, LifeTime, Patience, PeerSkew, RejoinDelay, Replicas,
-    RequestBudget, WaitTime, WantTime,
+    AttemptTime, GuardMemory, LeaseTime, LifeTime, PeerSkew, RejoinDelay, Replicas, RequestBudget,
+    WaitPolicy, WaitTime, WantTime,
 };
 
 /// Numbers in the order in which `pkg/options.js` gives them.
@@ -71,9 +71,9 @@ impl Numbers<'_> {
     /// Everything that what waits may be told; `once` for what does not wait.
     pub(super) fn terms(&self, once: bool) -> Result<Terms, InvalidOption> {
         let patience = match self.get(1) {
-            _ if once => Patience::Once,
-            Some(0) => Patience::UntilCancelled,
-            _ => Patience::UpTo(self.timed(1, WaitTime::new)?.unwrap_or(WaitTime::DEFAULT)),
+            _ if once => WaitPolicy::Once,
+            Some(0) => WaitPolicy::UntilCancelled,
+            _ => WaitPolicy::UpTo(self.timed(1, WaitTime::new)?.unwrap_or(WaitTime::DEFAULT)),
         };
         let budget = self.get(2).map(|_| RequestBudget::new(self.small(2))).transpose()?;
         let count = self.get(3).and_then(|count| u8::try_from(count).ok());

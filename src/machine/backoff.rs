@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::Wake;
+use super::TimeoutReason;
 use super::ids::Ids;
 use crate::error::InvalidOption;
 use crate::time::Instant;
@@ -107,9 +107,9 @@ impl Backoff {
         Self { step: FIRST_OF_UNDOING, ..Self::new(Pacing::Jittered) }
     }
 
-    /// The next pause. `stretch` is a step that must at least be taken, so that a budget lasts for
+    /// The next pause. `min_step` is a step that must at least be taken, so that a budget lasts for
     /// the whole wait.
-    pub(super) fn next(&mut self, stretch: Duration, ids: &mut Ids) -> Duration {
+    pub(super) fn next(&mut self, min_step: Duration, ids: &mut Ids) -> Duration {
         self.taken = self.taken.saturating_add(1);
         if let Pacing::Spin(policy) = self.pacing {
             let pause = self.step;
@@ -117,9 +117,9 @@ impl Backoff {
                 let by_chance = ids.jitter(ms(u64::from(self.taken - 1)));
                 self.step = pause.saturating_mul(factor).saturating_add(by_chance).min(max);
             }
-            return pause.max(stretch / 2);
+            return pause.max(min_step / 2);
         }
-        let step = self.step.max(stretch);
+        let step = self.step.max(min_step);
         self.step = (self.step * 2).min(STEP_MAX);
         ids.jitter(step).max(PAUSE_MIN)
     }
@@ -133,13 +133,13 @@ impl Backoff {
 
 /// The step whose mean makes so many tries last until the wait is over; nothing where either has no
 /// end.
-pub(super) fn stretch(over: Option<Instant>, tries: Option<u32>, now: Instant) -> Duration {
+pub(super) fn min_step(over: Option<Instant>, tries: Option<u32>, now: Instant) -> Duration {
     over.zip(tries).map_or(Duration::ZERO, |(over, tries)| now.until(over) * 2 / tries.max(1))
 }
 
 /// What a refused waiter knows of when to ask again.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct RetryHints {
     /// Its place in a queue, and when the queue wants to hear of it.
     pub(super) queue: Option<(u64, Duration)>,
     /// How long it trusts that it would hear of a release; `None` when it hears nothing.
@@ -150,27 +150,27 @@ pub(super) struct Told {
     pub(super) rest: Option<Duration>,
 }
 
-/// When to ask again, and why then. `stretch` as for [`Backoff::next`].
+/// When to ask again, and why then. `min_step` as for [`Backoff::next`].
 pub(super) fn next_try(
-    told: Told,
+    hints: RetryHints,
     backoff: &mut Backoff,
-    stretch: Duration,
+    min_step: Duration,
     ids: &mut Ids,
     over: Option<Instant>,
     now: Instant,
-) -> (Instant, Wake) {
-    let pause = match (told.queue, told.silence) {
+) -> (Instant, TimeoutReason) {
+    let pause = match (hints.queue, hints.silence) {
         // Who is next has to notice when it is; the others only have to be heard of.
-        (Some((0, queue)), None) => queue.min(backoff.next(stretch, ids)),
+        (Some((0, queue)), None) => queue.min(backoff.next(min_step, ids)),
         (Some((_, queue)), _) => Backoff::told(queue, ids),
-        (None, Some(silence)) => silence.max(stretch),
-        (None, None) => backoff.next(stretch, ids),
+        (None, Some(silence)) => silence.max(min_step),
+        (None, None) => backoff.next(min_step, ids),
     };
-    let rest = told.rest.map(|rest| rest.min(REST_MAX)).filter(|rest| *rest > pause);
-    let (until, why) = ask_again(rest.unwrap_or(pause), told.remaining, over, now);
+    let rest = hints.rest.map(|rest| rest.min(REST_MAX)).filter(|rest| *rest > pause);
+    let (until, why) = ask_again(rest.unwrap_or(pause), hints.remaining, over, now);
     let why = match why {
-        _ if rest.is_some() => Wake::RetryAfter,
-        Wake::BackOff if told.silence.is_some() => Wake::Silence,
+        _ if rest.is_some() => TimeoutReason::RetryAfter,
+        TimeoutReason::BackOff if hints.silence.is_some() => TimeoutReason::Silence,
         why => why,
     };
     (until, why)
@@ -183,12 +183,14 @@ fn ask_again(
     remaining: Option<Duration>,
     over: Option<Instant>,
     now: Instant,
-) -> (Instant, Wake) {
+) -> (Instant, TimeoutReason) {
     // One more, since Redis counts in whole milliseconds too.
     let expires = remaining.map(|remaining| remaining + ms(1)).filter(|expires| *expires < pause);
-    let next = expires
-        .map_or((now + pause, Wake::BackOff), |expires| (now + expires, Wake::HolderExpires));
-    over.filter(|over| next.0.has_reached(*over)).map_or(next, |over| (over, Wake::WaitOver))
+    let next = expires.map_or((now + pause, TimeoutReason::BackOff), |expires| {
+        (now + expires, TimeoutReason::HolderExpires)
+    });
+    over.filter(|over| next.0.has_reached(*over))
+        .map_or(next, |over| (over, TimeoutReason::WaitOver))
 }
 
 #[cfg(test)]
@@ -211,11 +213,11 @@ mod tests {
     #[test]
     fn a_stretched_step_is_filled_evenly() {
         let mut ids = Ids::new(Entropy::new([7; 32]));
-        let stretch = Duration::from_secs(100);
+        let min_step = Duration::from_secs(100);
         let pauses: Duration =
-            (0..1000).map(|_| Backoff::new(Pacing::Jittered).next(stretch, &mut ids)).sum();
+            (0..1000).map(|_| Backoff::new(Pacing::Jittered).next(min_step, &mut ids)).sum();
         let mean = pauses / 1000;
-        assert!(mean > stretch * 45 / 100 && mean < stretch * 55 / 100, "{mean:?}");
+        assert!(mean > min_step * 45 / 100 && mean < min_step * 55 / 100, "{mean:?}");
     }
 
     #[test]

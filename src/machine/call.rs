@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::backoff::{Backoff, Pacing};
 use super::ids::Ids;
-use super::{CallId, Endpoint, Input, Output, Wake};
+use super::{CallId, Endpoint, Input, Output, TimeoutReason};
 use crate::error::{FailureKind, Refusal, RefusalKind};
 use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
@@ -15,14 +15,14 @@ use crate::time::Instant;
 ///
 /// Only for idempotent scripts, as all scripts of this crate are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Errand {
+pub(super) struct RetriedCall {
     script: ScriptCall,
     attempts_left: u8,
     attempt_time: Duration,
     backoff: Backoff,
     state: State,
     /// Whether each attempt has its own request id.
-    tells_apart: bool,
+    fresh_request_ids: bool,
     /// Whether an attempt ended without a reply, so that it may have been executed.
     unsure: bool,
 }
@@ -37,7 +37,7 @@ enum State {
 
 /// The outcome of a call.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum CallOutcome {
     /// A reply, with the time at which its attempt was sent.
     Answered(Reply, Instant),
     /// The gateway or Redis refused it.
@@ -46,7 +46,7 @@ pub(super) enum Verdict {
     GaveUp(FailureKind),
 }
 
-impl Errand {
+impl RetriedCall {
     pub(super) const fn new(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
         let backoff = Backoff::new(Pacing::Jittered);
         Self {
@@ -55,7 +55,7 @@ impl Errand {
             attempt_time,
             backoff,
             state: State::Ready,
-            tells_apart: false,
+            fresh_request_ids: false,
             unsure: false,
         }
     }
@@ -64,7 +64,7 @@ impl Errand {
     /// reply, so each attempt has its own request id: a reply to an earlier attempt, which a
     /// gateway may deliver for it, does not count.
     pub(super) fn leasing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
-        Self { tells_apart: true, ..Self::new(script, attempts, attempt_time) }
+        Self { fresh_request_ids: true, ..Self::new(script, attempts, attempt_time) }
     }
 
     /// A call that ends or undoes something: its attempts are further apart.
@@ -92,19 +92,24 @@ impl Errand {
                 Output::Call { call, to: Endpoint::ONLY, script: self.script.clone() }
             }
             State::Sent { sent_at, .. } => {
-                Output::Wait { until: sent_at + self.attempt_time, why: Wake::ReplyDue }
+                Output::Timeout { until: sent_at + self.attempt_time, why: TimeoutReason::ReplyDue }
             }
-            State::Pausing { until } => Output::Wait { until, why: Wake::BackOff },
-            State::Over => Output::Wait { until: now, why: Wake::ReplyDue },
+            State::Pausing { until } => Output::Timeout { until, why: TimeoutReason::BackOff },
+            State::Over => Output::Timeout { until: now, why: TimeoutReason::ReplyDue },
         }
     }
 
     /// Handles an input, and returns the outcome if there is one.
-    pub(super) fn handle(&mut self, input: Input, now: Instant, ids: &mut Ids) -> Option<Verdict> {
+    pub(super) fn handle(
+        &mut self,
+        input: Input,
+        now: Instant,
+        ids: &mut Ids,
+    ) -> Option<CallOutcome> {
         let under_way = match self.state {
             State::Sent { call, sent_at } => Some((call, sent_at)),
             State::Pausing { until } if now.has_reached(until) => {
-                if self.tells_apart {
+                if self.fresh_request_ids {
                     self.script.rename(ids.request());
                 }
                 self.state = State::Ready;
@@ -116,7 +121,7 @@ impl Errand {
         match input {
             Input::Reply { call, reply } if call == under_way => {
                 self.state = State::Over;
-                Some(Verdict::Answered(reply, sent_at))
+                Some(CallOutcome::Answered(reply, sent_at))
             }
             Input::Refused { call, refusal } if call == under_way => {
                 self.refused(refusal, now, ids)
@@ -130,21 +135,21 @@ impl Errand {
         }
     }
 
-    fn refused(&mut self, refusal: Refusal, now: Instant, ids: &mut Ids) -> Option<Verdict> {
+    fn refused(&mut self, refusal: Refusal, now: Instant, ids: &mut Ids) -> Option<CallOutcome> {
         let passes = refusal.kind() == RefusalKind::Unavailable;
         let pauses = passes && self.pauses(None, now, ids);
-        if pauses { None } else { self.over(Verdict::Refused(refusal)) }
+        if pauses { None } else { self.over(CallOutcome::Refused(refusal)) }
     }
 
-    fn failed(&mut self, kind: FailureKind, now: Instant, ids: &mut Ids) -> Option<Verdict> {
+    fn failed(&mut self, kind: FailureKind, now: Instant, ids: &mut Ids) -> Option<CallOutcome> {
         self.unsure |= kind != FailureKind::NotSent;
         let pauses = self.pauses(kind.retry_after(), now, ids);
-        if pauses { None } else { self.over(Verdict::GaveUp(kind)) }
+        if pauses { None } else { self.over(CallOutcome::GaveUp(kind)) }
     }
 
-    fn over(&mut self, verdict: Verdict) -> Option<Verdict> {
+    fn over(&mut self, outcome: CallOutcome) -> Option<CallOutcome> {
         self.state = State::Over;
-        Some(verdict)
+        Some(outcome)
     }
 
     /// Starts the pause before the next attempt; returns `false` if there is none. `rest` is the

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::Reach;
+use super::OutstandingBound;
 use crate::error::LossReason;
 use crate::name::{FencingToken, OwnerId};
 use crate::protocol::script::Bound;
@@ -55,7 +55,7 @@ impl Lease {
     /// one client have in common, so that their renewals travel together. Once on a step a lease
     /// stays there.
     pub(super) fn renew_together_at(&self) -> Instant {
-        self.renew_at().on_the_step(self.time.renewal_interval() / 4)
+        self.renew_at().align_down(self.time.renewal_interval() / 4)
     }
 
     /// The lease of two parts that are both needed.
@@ -108,7 +108,7 @@ pub struct Grant {
 
 impl Grant {
     /// What copies of the acquisition may still do.
-    pub const fn reach(&self) -> Reach {
-        Reach::of(self.bound, self.lease.time())
+    pub const fn outstanding(&self) -> OutstandingBound {
+        OutstandingBound::of(self.bound, self.lease.time())
     }
 }

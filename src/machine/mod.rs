@@ -2,53 +2,54 @@
 //! no I/O and no randomness of their own.
 //!
 //! **The one rule:** call [`handle`](Machine::handle) once, then [`poll`](Machine::poll) until it
-//! returns [`Output::Wait`] or [`Output::Done`]; then the next `handle`. Poll a new machine first.
+//! returns [`Output::Timeout`] or [`Output::Done`]; then the next `handle`. Poll a new machine
+//! first.
 //!
-//! Early and repeated wake-ups change nothing. A `Wait` always has a reason. A [`CallId`] ties an
-//! input to its call, so that a late reply never counts for another call. The machine also decides
-//! the timeout of a call: during a call it waits for [`Wake::ReplyDue`]. Only a machine repeats a
-//! call, because only it knows that the script is idempotent.
+//! Early and repeated wake-ups change nothing. A `Timeout` always has a reason. A [`CallId`] ties
+//! an input to its call, so that a late reply never counts for another call. The machine also
+//! decides the timeout of a call: during a call it waits for [`TimeoutReason::ReplyDue`]. Only a
+//! machine repeats a call, because only it knows that the script is idempotent.
 //!
 //! A machine is a value: it can be cloned, compared and hashed at any time, so that a model checker
 //! can explore every possible next event.
 
 mod acquire;
-mod awaiting;
+mod acquire_all;
+mod acquire_quorum;
+mod await_latch;
 mod backoff;
 mod call;
-mod crowd;
-mod ear;
-mod gather;
+mod contention;
 mod ids;
-mod keeping;
+mod join_all;
 mod lease;
-mod majority;
+mod notification_state;
 mod once;
-mod question;
-mod reach;
+mod outstanding_bound;
+mod query;
+mod quorum_lease;
 mod release;
 mod renewal;
 mod replicas;
 mod state;
-mod together;
 
 pub use acquire::{Acquire, AcquireSpec};
-pub use awaiting::Awaiting;
+pub use acquire_all::{AcquireAll, AcquireAllSpec, MultiGrant, MultiGrantPart};
+pub use acquire_quorum::{AcquireQuorum, AcquireQuorumSpec};
+pub use await_latch::AwaitLatch;
 pub use backoff::{Pacing, SpinBackoff};
-pub use crowd::Crowd;
-pub use gather::{Gather, GatherSpec, Gathered, GatheredPart};
+pub use contention::ContentionEstimator;
 pub use ids::Entropy;
-pub use keeping::Keeping;
-pub(crate) use keeping::combined;
+pub use join_all::JoinAll;
 pub use lease::{Grant, Lease, LeaseState};
-pub use majority::{Majority, MajoritySpec};
 pub use once::Once;
-pub use question::{Question, Renew, Renewed};
-pub use reach::Reach;
+pub use outstanding_bound::OutstandingBound;
+pub use query::{Query, Renew, Renewed};
+pub use quorum_lease::QuorumLease;
+pub(crate) use quorum_lease::combined;
 pub use release::{Release, ReleaseAll, Released};
 pub use renewal::Renewal;
 pub use state::{LockState, PermitsState, SemaphoreState, number};
-pub use together::Together;
 
 use core::time::Duration;
 
@@ -57,7 +58,7 @@ use crate::protocol::calls::Topic;
 use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
-use crate::timing::Patience;
+use crate::timing::WaitPolicy;
 
 /// An event.
 #[derive(Clone, Debug)]
@@ -83,11 +84,12 @@ pub enum Input {
         /// The failure.
         kind: FailureKind,
     },
-    /// The subscription is confirmed. Earlier messages were missed.
-    Listening,
-    /// The subscription is confirmed, and another waiter of this client retries because of earlier
-    /// messages.
-    Hearing,
+    /// The subscription is confirmed.
+    Subscribed {
+        /// Whether the machine retries, because it may have missed earlier messages. `false` if
+        /// another waiter of this client retries because of them.
+        must_retry: bool,
+    },
     /// A message was published. It is a hint: it may be meant for another waiter, come twice, or
     /// never come.
     Notified {
@@ -96,14 +98,14 @@ pub enum Input {
         within: Duration,
     },
     /// One of the competitors has acquired it. A hint as well.
-    Taken {
+    AcquiredByOther {
         /// The lease, unless it is renewed; `None` if several clients may hold it.
         lease: Option<Duration>,
     },
     /// There is no subscription any more.
-    Deaf,
+    Unsubscribed,
     /// Time has passed. May come early.
-    Woken,
+    Timeout,
     /// The caller has cancelled the operation.
     Cancelled,
 }
@@ -124,18 +126,18 @@ pub enum Output<T> {
     },
     /// Subscribe to this topic until the end, instead of an earlier topic, and poll again. A caller
     /// without streams may ignore it: a machine without inputs about a subscription polls.
-    Listen {
+    Subscribe {
         /// The gateway.
         to: Endpoint,
         /// The topic.
         topic: Topic,
     },
     /// Nothing to do until this time, or until an event.
-    Wait {
-        /// When to pass [`Input::Woken`].
+    Timeout {
+        /// When to pass [`Input::Timeout`].
         until: Instant,
         /// The reason.
-        why: Wake,
+        why: TimeoutReason,
     },
     /// The operation is over. Calls under way may be dropped.
     Done(T),
@@ -146,8 +148,8 @@ impl<T> Output<T> {
     pub(crate) fn map<U>(self, outcome: impl FnOnce(T) -> U) -> Output<U> {
         match self {
             Self::Call { call, to, script } => Output::Call { call, to, script },
-            Self::Listen { to, topic } => Output::Listen { to, topic },
-            Self::Wait { until, why } => Output::Wait { until, why },
+            Self::Subscribe { to, topic } => Output::Subscribe { to, topic },
+            Self::Timeout { until, why } => Output::Timeout { until, why },
             Self::Done(end) => Output::Done(outcome(end)),
         }
     }
@@ -168,7 +170,7 @@ impl Endpoint {
 
 /// The reason of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wake {
+pub enum TimeoutReason {
     /// The reply to a call is due.
     ReplyDue,
     /// The pause between two tries is over.
@@ -204,15 +206,19 @@ pub trait Machine {
 }
 
 /// When a wait that begins now is over; `None` for a wait until it is cancelled.
-pub(crate) fn wait_over(patience: Patience, now: Instant) -> Option<Instant> {
+pub(crate) fn wait_over(patience: WaitPolicy, now: Instant) -> Option<Instant> {
     match patience {
-        Patience::Once => Some(now),
-        Patience::UpTo(wait) => Some(now + wait.get()),
-        Patience::UntilCancelled => None,
+        WaitPolicy::Once => Some(now),
+        WaitPolicy::UpTo(wait) => Some(now + wait.get()),
+        WaitPolicy::UntilCancelled => None,
     }
 }
 
 /// Returns the earlier of two waits.
-fn sooner(first: Option<(Instant, Wake)>, other: (Instant, Wake), now: Instant) -> (Instant, Wake) {
+fn sooner(
+    first: Option<(Instant, TimeoutReason)>,
+    other: (Instant, TimeoutReason),
+    now: Instant,
+) -> (Instant, TimeoutReason) {
     first.filter(|(until, _)| now.until(*until) <= now.until(other.0)).unwrap_or(other)
 }

@@ -13,13 +13,13 @@
 
 use core::time::Duration;
 
-use super::call::{Errand, Verdict, may_pass};
+use super::call::{CallOutcome, RetriedCall, may_pass};
 use super::ids::Ids;
-use super::question::{garbled, no_answer};
+use super::query::{garbled, no_answer};
 use super::{Entropy, Input, Machine, Output};
 use crate::error::{FailureKind, RequestError};
 use crate::name::RequestId;
-use crate::protocol::calls::OnceCall;
+use crate::protocol::calls::IdempotentCall;
 use crate::protocol::reply::{Code, Reply, ServerClock};
 use crate::protocol::script::Bound;
 use crate::time::Instant;
@@ -37,7 +37,7 @@ const SLACK: Duration = Duration::from_secs(5);
 /// The machine that has something done once. Ends with what the script answered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Once {
-    call: OnceCall,
+    call: IdempotentCall,
     attempt: AttemptTime,
     ids: Ids,
     ids_left: u8,
@@ -49,17 +49,17 @@ pub struct Once {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
-    Doing(Errand),
+    Doing(RetriedCall),
     /// Whether it was done is not known, or it may still be: why, and what is told once it is
     /// certain that it never will be.
-    Cancelling(Errand, FailureKind, RequestError),
+    Cancelling(RetriedCall, FailureKind, RequestError),
     Over(Result<Reply, RequestError>),
 }
 
 impl Once {
     /// Begins at `now`; without a `clock` the first request only learns it.
     pub fn new(
-        call: OnceCall,
+        call: IdempotentCall,
         attempt: AttemptTime,
         entropy: Entropy,
         clock: Option<ServerClock>,
@@ -67,7 +67,8 @@ impl Once {
     ) -> Self {
         let mut ids = Ids::new(entropy);
         let (request, bound) = (ids.request(), bound(attempt, clock, now));
-        let state = State::Doing(Errand::new(call.call(request, bound), ATTEMPTS, attempt.get()));
+        let state =
+            State::Doing(RetriedCall::new(call.call(request, bound), ATTEMPTS, attempt.get()));
         Self { call, attempt, ids, ids_left: IDS - 1, request, bound, state }
     }
 
@@ -77,17 +78,17 @@ impl Once {
         self.request = self.ids.request();
         self.bound = bound(self.attempt, Some(clock), now);
         let script = self.call.call(self.request, self.bound);
-        self.state = State::Doing(Errand::new(script, ATTEMPTS, self.attempt.get()));
+        self.state = State::Doing(RetriedCall::new(script, ATTEMPTS, self.attempt.get()));
     }
 
-    fn done(&mut self, verdict: Verdict, unsure: bool, now: Instant) {
-        let reply = match verdict {
-            Verdict::Answered(reply, _) => reply,
-            Verdict::GaveUp(kind) if unsure => {
+    fn done(&mut self, outcome: CallOutcome, unsure: bool, now: Instant) {
+        let reply = match outcome {
+            CallOutcome::Answered(reply, _) => reply,
+            CallOutcome::GaveUp(kind) if unsure => {
                 return self.cancel(kind, RequestError::NotExecuted(kind));
             }
             // What may pass: a copy that is still on its way would be done a little later.
-            Verdict::Refused(refusal) if unsure || may_pass(refusal.kind()) => {
+            CallOutcome::Refused(refusal) if unsure || may_pass(refusal.kind()) => {
                 let kind = FailureKind::RefusedLater(refusal.kind());
                 let never_done = if unsure {
                     RequestError::NotExecuted(kind)
@@ -114,13 +115,13 @@ impl Once {
             return self.over(Err(never_done));
         }
         let script = self.call.cancel(self.request, self.bound);
-        let errand = Errand::undoing(script, ATTEMPTS, self.attempt.get());
-        self.state = State::Cancelling(errand, cause, never_done);
+        let request = RetriedCall::undoing(script, ATTEMPTS, self.attempt.get());
+        self.state = State::Cancelling(request, cause, never_done);
     }
 
-    fn cancelled(&mut self, verdict: Verdict, cause: FailureKind, never_done: RequestError) {
-        self.over(match verdict {
-            Verdict::Answered(reply, _) => match reply.code {
+    fn cancelled(&mut self, outcome: CallOutcome, cause: FailureKind, never_done: RequestError) {
+        self.over(match outcome {
+            CallOutcome::Answered(reply, _) => match reply.code {
                 Code::Gone => Err(never_done),
                 // The last two nobody says who cancels what has a bound.
                 Code::Unknown | Code::BoundRequired | Code::Late => {
@@ -128,7 +129,9 @@ impl Once {
                 }
                 _ => Ok(reply),
             },
-            Verdict::Refused(_) | Verdict::GaveUp(_) => Err(RequestError::Unreachable(cause)),
+            CallOutcome::Refused(_) | CallOutcome::GaveUp(_) => {
+                Err(RequestError::Unreachable(cause))
+            }
         });
     }
 
@@ -143,16 +146,16 @@ impl Machine for Once {
     /// `Cancelled` changes nothing: what has begun is brought to an answer that can be told.
     fn handle(&mut self, input: Input, now: Instant) {
         match &mut self.state {
-            State::Doing(errand) => {
-                if let Some(verdict) = errand.handle(input, now, &mut self.ids) {
-                    let unsure = errand.is_unsure();
-                    self.done(verdict, unsure, now);
+            State::Doing(request) => {
+                if let Some(outcome) = request.handle(input, now, &mut self.ids) {
+                    let unsure = request.is_unsure();
+                    self.done(outcome, unsure, now);
                 }
             }
-            State::Cancelling(errand, cause, never_done) => {
-                if let Some(verdict) = errand.handle(input, now, &mut self.ids) {
+            State::Cancelling(request, cause, never_done) => {
+                if let Some(outcome) = request.handle(input, now, &mut self.ids) {
                     let (cause, never_done) = (*cause, never_done.clone());
-                    self.cancelled(verdict, cause, never_done);
+                    self.cancelled(outcome, cause, never_done);
                 }
             }
             State::Over(_) => {}
@@ -161,7 +164,9 @@ impl Machine for Once {
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         match &mut self.state {
-            State::Doing(errand) | State::Cancelling(errand, ..) => errand.poll(now, &mut self.ids),
+            State::Doing(request) | State::Cancelling(request, ..) => {
+                request.poll(now, &mut self.ids)
+            }
             State::Over(outcome) => Output::Done(outcome.clone()),
         }
     }

@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::call::{Errand, Verdict};
+use super::call::{CallOutcome, RetriedCall};
 use super::ids::Ids;
-use super::together::Together;
-use super::{Grant, Input, Machine, Output, Reach, Wake, sooner};
+use super::join_all::JoinAll;
+use super::{Grant, Input, Machine, Output, OutstandingBound, TimeoutReason, sooner};
 use crate::error::{FailureKind, ReleaseError};
 use crate::name::FencingToken;
 use crate::protocol::calls::Target;
@@ -31,10 +31,10 @@ pub enum Released {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     ids: Ids,
-    errand: Errand,
-    lingers: Duration,
+    request: RetriedCall,
+    clock_allowance: Duration,
     /// What copies of the acquisition and of its renewals may still do: extend the hold.
-    reach: Reach,
+    outstanding: OutstandingBound,
     clock: Option<ServerClock>,
     /// Whether its answer brings a token.
     hands_on: bool,
@@ -43,24 +43,24 @@ pub struct Release {
 }
 
 impl Release {
-    /// Ends the hold that was granted with `grant`. `reach`: of all that was asked for it, renewals
-    /// too. `clock` is what is known of Redis' clock.
+    /// Ends the hold that was granted with `grant`. `outstanding`: of all that was asked for it,
+    /// renewals too. `clock` is what is known of Redis' clock.
     pub fn new(
         target: &Target,
         grant: &Grant,
-        reach: Reach,
+        outstanding: OutstandingBound,
         attempt: AttemptTime,
         clock: Option<ServerClock>,
     ) -> Self {
         let mut ids = Ids::of(grant.owner);
         let script = target.release(ids.request(), grant.bound, grant.owner);
-        let errand = Errand::undoing(script, ATTEMPTS, attempt.within(grant.lease.time()));
-        let reach = reach.and(grant.reach());
+        let request = RetriedCall::undoing(script, ATTEMPTS, attempt.within(grant.lease.time()));
+        let outstanding = outstanding.and(grant.outstanding());
         Self {
             ids,
-            errand,
-            lingers: target.lingers(),
-            reach,
+            request,
+            clock_allowance: target.clock_allowance(),
+            outstanding,
             clock,
             hands_on: matches!(target, Target::Write(_)),
             handed_on: None,
@@ -84,32 +84,32 @@ impl Machine for Release {
 
     /// `Cancelled` changes nothing: a release that has begun is worth its few requests.
     fn handle(&mut self, input: Input, now: Instant) {
-        let Some(verdict) = self.errand.handle(input, now, &mut self.ids) else { return };
-        let held_at_most = self.reach.held_at_most(self.lingers, self.clock, now);
+        let Some(outcome) = self.request.handle(input, now, &mut self.ids) else { return };
+        let held_at_most = self.outstanding.held_at_most(self.clock_allowance, self.clock, now);
         let unknown = |cause| ReleaseError::Unknown { held_at_most, cause };
-        if let Verdict::Answered(reply, _) = &verdict
+        if let CallOutcome::Answered(reply, _) = &outcome
             && self.hands_on
         {
             self.handed_on = FencingToken::parse(&reply.value);
         }
-        self.outcome = Some(match verdict {
-            Verdict::Answered(reply, _) => match reply.code {
+        self.outcome = Some(match outcome {
+            CallOutcome::Answered(reply, _) => match reply.code {
                 Code::Done => Ok(Released::Released),
                 Code::No => Ok(Released::WasLost),
                 _ => Err(unknown(FailureKind::NO_ANSWER)),
             },
-            Verdict::Refused(refusal) if self.errand.is_unsure() => {
+            CallOutcome::Refused(refusal) if self.request.is_unsure() => {
                 Err(unknown(FailureKind::RefusedLater(refusal.kind())))
             }
-            Verdict::Refused(refusal) => Err(ReleaseError::Refused(refusal)),
-            Verdict::GaveUp(kind) => Err(unknown(kind)),
+            CallOutcome::Refused(refusal) => Err(ReleaseError::Refused(refusal)),
+            CallOutcome::GaveUp(kind) => Err(unknown(kind)),
         });
     }
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         match &self.outcome {
             Some(outcome) => Output::Done(outcome.clone()),
-            None => self.errand.poll(now, &mut self.ids),
+            None => self.request.poll(now, &mut self.ids),
         }
     }
 }
@@ -127,7 +127,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// minority still holds blocks nobody, and runs out by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseAll {
-    releases: Together<Release>,
+    releases: JoinAll<Release>,
     /// Which of them count.
     counts: Vec<bool>,
     quorum: usize,
@@ -140,7 +140,7 @@ impl ReleaseAll {
     /// here if `quorum` of the parts that count were.
     pub fn new(releases: impl IntoIterator<Item = (Release, bool)>, quorum: usize) -> Self {
         let (releases, counts): (Vec<_>, Vec<_>) = releases.into_iter().unzip();
-        Self { releases: Together::new(releases), counts, quorum, heard_until: None }
+        Self { releases: JoinAll::new(releases), counts, quorum, heard_until: None }
     }
 
     /// What the reads that go on have from now on, of whichever part is a write around some: see
@@ -149,7 +149,7 @@ impl ReleaseAll {
         self.releases.iter().find_map(Release::handed_on)
     }
 
-    fn verdict(
+    fn outcome(
         &self,
         outcomes: Vec<Result<Released, ReleaseError>>,
     ) -> Result<Released, ReleaseError> {
@@ -187,11 +187,12 @@ impl Machine for ReleaseAll {
             return Output::Done(Ok(Released::Released));
         }
         match (self.releases.poll(now), self.heard_until) {
-            (Output::Wait { until, why }, Some(heard)) => {
-                let (until, why) = sooner(Some((until, why)), (heard, Wake::ReplyDue), now);
-                Output::Wait { until, why }
+            (Output::Timeout { until, why }, Some(heard)) => {
+                let (until, why) =
+                    sooner(Some((until, why)), (heard, TimeoutReason::ReplyDue), now);
+                Output::Timeout { until, why }
             }
-            (output, _) => output.map(|outcomes| self.verdict(outcomes)),
+            (output, _) => output.map(|outcomes| self.outcome(outcomes)),
         }
     }
 }

@@ -3,9 +3,11 @@
 use core::time::Duration;
 
 use super::backoff::{Backoff, Pacing};
-use super::call::{Errand, Verdict};
+use super::call::{CallOutcome, RetriedCall};
 use super::ids::Ids;
-use super::{Entropy, Grant, Input, Lease, LeaseState, Machine, Output, Reach, Wake};
+use super::{
+    Entropy, Grant, Input, Lease, LeaseState, Machine, Output, OutstandingBound, TimeoutReason,
+};
 use crate::error::LossReason;
 use crate::name::FencingToken;
 use crate::protocol::calls::Target;
@@ -27,10 +29,10 @@ pub(super) fn call(
     clock: Option<ServerClock>,
     now: Instant,
     ids: &mut Ids,
-) -> (ScriptCall, Reach) {
+) -> (ScriptCall, OutstandingBound) {
     let bound = Bound::after(attempt.within(lease) + SLACK, clock, now);
     let script = target.renew(ids.request(), bound, grant.owner, lease, grant.token);
-    (script, Reach::of(bound, lease))
+    (script, OutstandingBound::of(bound, lease))
 }
 
 /// The machine that watches over a hold until it is lost or its holder has had enough.
@@ -52,7 +54,7 @@ pub struct Renewal {
     backoff: Backoff,
     /// The lease that was asked for last.
     asked: LeaseTime,
-    reach: Reach,
+    outstanding: OutstandingBound,
     lease: Lease,
     lease_state: LeaseState,
     state: State,
@@ -61,7 +63,7 @@ pub struct Renewal {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Resting { until: Instant },
-    Asking { errand: Errand },
+    Asking { request: RetriedCall },
     Over(Option<LossReason>),
 }
 
@@ -76,7 +78,7 @@ impl Renewal {
         clock: Option<ServerClock>,
     ) -> Self {
         let lease = grant.lease;
-        let reach = grant.reach();
+        let outstanding = grant.outstanding();
         let until = if renews { lease.renew_together_at() } else { lease.expires_at() };
         Self {
             target,
@@ -88,7 +90,7 @@ impl Renewal {
             clock,
             backoff: Backoff::new(Pacing::Jittered),
             asked: lease.time(),
-            reach,
+            outstanding,
             lease,
             lease_state: LeaseState::Held,
             state: State::Resting { until },
@@ -120,8 +122,8 @@ impl Renewal {
     }
 
     /// What copies of the acquisition and of its renewals may still do.
-    pub const fn reach(&self) -> Reach {
-        self.reach
+    pub const fn outstanding(&self) -> OutstandingBound {
+        self.outstanding
     }
 
     /// What is known of the hold.
@@ -143,7 +145,7 @@ impl Renewal {
     }
 
     /// Renews no more, but still watches the lease to its end.
-    pub fn only_watch(&mut self) {
+    pub fn stop_renewing(&mut self) {
         self.renews = false;
         if !matches!(self.state, State::Over(_)) {
             self.rest();
@@ -171,18 +173,18 @@ impl Renewal {
     }
 
     fn ask(&mut self, now: Instant) {
-        let Some(lease) = self.lease_to_ask(now) else { return self.only_watch() };
+        let Some(lease) = self.lease_to_ask(now) else { return self.stop_renewing() };
         self.asked = lease;
-        let (script, reach) =
+        let (script, outstanding) =
             call(&self.target, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
-        self.reach = self.reach.and(reach);
+        self.outstanding = self.outstanding.and(outstanding);
         // At most half of what is left, so that another one fits before the end.
         let attempt_time = self.attempt.within(lease).min(self.lease.remaining(now) / 2);
-        self.state = State::Asking { errand: Errand::new(script, 1, attempt_time) };
+        self.state = State::Asking { request: RetriedCall::new(script, 1, attempt_time) };
     }
 
-    fn answered(&mut self, verdict: Verdict, now: Instant) {
-        if let Verdict::Answered(reply, sent_at) = &verdict {
+    fn answered(&mut self, outcome: CallOutcome, now: Instant) {
+        if let CallOutcome::Answered(reply, sent_at) = &outcome {
             self.clock = Some(ServerClock::new(reply.server_ms, now));
             match reply.code {
                 Code::Done => {
@@ -200,9 +202,9 @@ impl Renewal {
         // Late, refused or unheard of: not lost, but not known either. Ask again, for as long as
         // the lease lasts.
         self.lease_state = LeaseState::Unknown;
-        let rest = match verdict {
-            Verdict::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
-            Verdict::Answered(..) | Verdict::Refused(_) => Duration::ZERO,
+        let rest = match outcome {
+            CallOutcome::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
+            CallOutcome::Answered(..) | CallOutcome::Refused(_) => Duration::ZERO,
         };
         // A gateway that wants to be left alone is asked all the same before the lease ends.
         let rest = rest.min(self.lease.remaining(now) / 2);
@@ -225,9 +227,9 @@ impl Machine for Renewal {
         // A reply that confirms the lease counts before the clock does: it may have been here
         // before the end.
         match &mut self.state {
-            State::Asking { errand } => {
-                if let Some(verdict) = errand.handle(input, now, &mut self.ids) {
-                    self.answered(verdict, now);
+            State::Asking { request } => {
+                if let Some(outcome) = request.handle(input, now, &mut self.ids) {
+                    self.answered(outcome, now);
                 }
             }
             State::Resting { until } if self.renews && now.has_reached(*until) => self.ask(now),
@@ -243,14 +245,16 @@ impl Machine for Renewal {
         let output = match &mut self.state {
             State::Over(outcome) => return Output::Done(*outcome),
             State::Resting { until } if self.renews => {
-                Output::Wait { until: *until, why: Wake::RenewalDue }
+                Output::Timeout { until: *until, why: TimeoutReason::RenewalDue }
             }
-            State::Resting { .. } => return Output::Wait { until: ends, why: Wake::LeaseEnds },
-            State::Asking { errand } => errand.poll(now, &mut self.ids),
+            State::Resting { .. } => {
+                return Output::Timeout { until: ends, why: TimeoutReason::LeaseEnds };
+            }
+            State::Asking { request } => request.poll(now, &mut self.ids),
         };
         match output {
-            Output::Wait { until, .. } if until.has_reached(ends) => {
-                Output::Wait { until: ends, why: Wake::LeaseEnds }
+            Output::Timeout { until, .. } if until.has_reached(ends) => {
+                Output::Timeout { until: ends, why: TimeoutReason::LeaseEnds }
             }
             output => output,
         }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::question::garbled;
+use super::query::garbled;
 use crate::error::RequestError;
 use crate::protocol::reply::{Code, Reply};
 

@@ -5,7 +5,7 @@
 //! was executed. Retries after a failure are up to the machine.
 
 use crate::error::{FailureKind, Refusal, RefusalKind};
-use crate::protocol::gateway::{Decoded, Form, Gateway, Memory, Request, Response};
+use crate::protocol::gateway::{Decoded, Form, Gateway, GatewayCapabilities, Request, Response};
 use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
 
@@ -43,10 +43,14 @@ pub struct Exchange<'a> {
 impl<'a> Exchange<'a> {
     /// Starts a call: returns the first request, or a refusal if the dialect cannot express the
     /// call.
-    pub fn new(gateway: &'a Gateway, call: &'a ScriptCall, memory: &Memory) -> (Self, Step) {
-        let exchange = Self { gateway, call, form: memory.form(gateway), has_left: false };
+    pub fn new(
+        gateway: &'a Gateway,
+        call: &'a ScriptCall,
+        capabilities: &GatewayCapabilities,
+    ) -> (Self, Step) {
+        let exchange = Self { gateway, call, form: capabilities.form(gateway), has_left: false };
         let step = if gateway.can_send(call) {
-            Step::Send(exchange.request(memory))
+            Step::Send(exchange.request(capabilities))
         } else {
             Step::Done(Answer::Refused(Refusal::new(RefusalKind::Unsupported, "")))
         };
@@ -56,7 +60,11 @@ impl<'a> Exchange<'a> {
     /// Continues with the outcome of the last request.
     ///
     /// Ends after at most three requests: each is in a form that was not sent before.
-    pub fn answered(&mut self, result: Result<Response, FailureKind>, memory: &mut Memory) -> Step {
+    pub fn answered(
+        &mut self,
+        result: Result<Response, FailureKind>,
+        capabilities: &mut GatewayCapabilities,
+    ) -> Step {
         let response = match result {
             Ok(response) => response,
             Err(FailureKind::NotSent) if self.has_left => {
@@ -64,7 +72,7 @@ impl<'a> Exchange<'a> {
             }
             Err(kind) => return Step::Done(Answer::Failed(kind)),
         };
-        memory.note(&response);
+        capabilities.note(&response);
         let status = response.status;
         let garbled = Answer::Failed(FailureKind::Garbled { status });
         match self.gateway.decode(self.call, self.form, &response) {
@@ -77,19 +85,19 @@ impl<'a> Exchange<'a> {
                 Step::Done(reply.map_or(garbled, with))
             }
             Decoded::UnknownHash if !self.form.whole => {
-                self.again(Form { whole: true, ..self.form }, memory)
+                self.again(Form { whole: true, ..self.form }, capabilities)
             }
             // The request contained no hash.
             Decoded::UnknownHash => Step::Done(garbled),
             Decoded::HashesRefused(_) if !self.form.whole => {
-                memory.refuses_hashes();
-                self.again(Form { whole: true, ..self.form }, memory)
+                capabilities.refuses_hashes();
+                self.again(Form { whole: true, ..self.form }, capabilities)
             }
             Decoded::KeyLockingRefused(_)
                 if self.form.key_locking && self.gateway.may_drop_key_locking() =>
             {
-                memory.refuses_key_locking();
-                self.again(Form { key_locking: false, ..self.form }, memory)
+                capabilities.refuses_key_locking();
+                self.again(Form { key_locking: false, ..self.form }, capabilities)
             }
             // The project's own scripts compile, so the error is in the caller's.
             Decoded::CompileError(_, diagnostic) if self.call.is_callers() => {
@@ -106,12 +114,12 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    fn again(&mut self, form: Form, memory: &Memory) -> Step {
+    fn again(&mut self, form: Form, capabilities: &GatewayCapabilities) -> Step {
         (self.form, self.has_left) = (form, true);
-        Step::Send(self.request(memory))
+        Step::Send(self.request(capabilities))
     }
 
-    fn request(&self, memory: &Memory) -> Request {
-        self.gateway.encode(self.call, self.form, memory.sync_token())
+    fn request(&self, capabilities: &GatewayCapabilities) -> Request {
+        self.gateway.encode(self.call, self.form, capabilities.sync_token())
     }
 }

@@ -8,7 +8,7 @@
 pub mod calls;
 pub mod exchange;
 pub mod gateway;
-mod highway;
+mod highwayhash;
 pub mod key;
 pub mod reply;
 pub mod scope;

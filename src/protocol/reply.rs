@@ -9,7 +9,7 @@ use crate::timing::drift;
 
 /// One element of a flat reply.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Cell {
+pub enum RespValue {
     /// A number.
     Int(i64),
     /// Text.
@@ -72,7 +72,7 @@ pub enum Code {
 impl Reply {
     /// Parses the five elements. `None` if they are no reply to `request`: another length, another
     /// kind of element, an unknown code, no echo.
-    pub fn read(cells: &[Cell], request: RequestId) -> Option<Self> {
+    pub fn read(cells: &[RespValue], request: RequestId) -> Option<Self> {
         let [code, value, ms, server_ms, echo] = cells else { return None };
         if text(echo)? != request.to_text() {
             return None;
@@ -123,17 +123,17 @@ impl Code {
 }
 
 // A gateway may send numbers as text; none sends other text as a number.
-fn int(cell: &Cell) -> Option<i64> {
+fn int(cell: &RespValue) -> Option<i64> {
     match cell {
-        Cell::Int(number) => Some(*number),
-        Cell::Text(text) => text.parse().ok(),
+        RespValue::Int(number) => Some(*number),
+        RespValue::Text(text) => text.parse().ok(),
     }
 }
 
-fn text(cell: &Cell) -> Option<&str> {
+fn text(cell: &RespValue) -> Option<&str> {
     match cell {
-        Cell::Text(text) => Some(text),
-        Cell::Int(_) => None,
+        RespValue::Text(text) => Some(text),
+        RespValue::Int(_) => None,
     }
 }
 
@@ -158,13 +158,13 @@ impl ServerClock {
     /// An estimate of Redis' clock at `later` from now, in milliseconds. It is at most the travel
     /// time of a reply too low.
     pub(crate) fn after(self, later: Duration, now: Instant) -> u64 {
-        self.server_ms.saturating_add(millis(now.since(self.seen_at).saturating_add(later)))
+        self.server_ms.saturating_add(millis(now.max_elapsed(self.seen_at).saturating_add(later)))
     }
 
     /// The longest possible time from now until Redis' clock shows `server_ms`: counts only a lower
     /// bound of the time since the last reply.
     pub(crate) fn until(self, server_ms: u64, now: Instant) -> Duration {
-        let passed = now.surely_since(self.seen_at);
+        let passed = now.min_elapsed(self.seen_at);
         let passed = passed.saturating_sub(drift(passed));
         Duration::from_millis(server_ms.saturating_sub(self.server_ms)).saturating_sub(passed)
     }
@@ -178,9 +178,15 @@ mod tests {
 
     const REQUEST: RequestId = RequestId::new(7);
 
-    fn cells(code: i64, echo: &str) -> Vec<Cell> {
-        let (value, echo) = (Cell::Text("12".into()), Cell::Text(echo.into()));
-        vec![Cell::Int(code), value, Cell::Int(-1), Cell::Int(1_700_000_000_000), echo]
+    fn cells(code: i64, echo: &str) -> Vec<RespValue> {
+        let (value, echo) = (RespValue::Text("12".into()), RespValue::Text(echo.into()));
+        vec![
+            RespValue::Int(code),
+            value,
+            RespValue::Int(-1),
+            RespValue::Int(1_700_000_000_000),
+            echo,
+        ]
     }
 
     #[test]
@@ -204,8 +210,8 @@ mod tests {
     #[test]
     fn numbers_may_come_as_text() {
         let mut text = cells(0, "0000000000000007");
-        text[0] = Cell::Text("0".into());
-        text[3] = Cell::Text("5".into());
+        text[0] = RespValue::Text("0".into());
+        text[3] = RespValue::Text("5".into());
         let reply = Reply::read(&text, REQUEST).unwrap();
         assert_eq!((reply.code, reply.server_ms, reply.remaining()), (Code::No, 5, None));
     }

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use js_sys::Function;
 
-use super::{Carried, Chunks, StreamHead, Streams, Transport};
+use super::{ByteStream, StreamHead, StreamLimits, Transport, TransportResult};
 use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
 use crate::web::{self, Awaited, Pending};
@@ -22,16 +22,16 @@ const FAILURES: [FailureKind; 5] = [
     FailureKind::TooLarge,
 ];
 
-const NO_STREAMS: Streams = Streams { most: 0, shared: true };
+const NO_STREAMS: StreamLimits = StreamLimits { max: 0, shared: true };
 
 /// The limits on streams in each kind of runtime, by its number in `web.js`.
-const STREAMS: [Streams; 4] = [
+const STREAMS: [StreamLimits; 4] = [
     // A program: Node, Deno, Bun.
-    Streams { most: 64, shared: true },
+    StreamLimits { max: 64, shared: true },
     // A Worker: each request has six connections of its own, and no other request may use them.
-    Streams { most: 4, shared: false },
+    StreamLimits { max: 4, shared: false },
     // A page: two streams for all clients and tabs together, a limit that `web.js` enforces.
-    Streams { most: 2, shared: true },
+    StreamLimits { max: 2, shared: true },
     // A page without `navigator.locks`: it cannot know how many streams other pages have open.
     NO_STREAMS,
 ];
@@ -65,7 +65,7 @@ impl HostFetch {
         Ok(answer)
     }
 
-    async fn carry(self, request: Request) -> Carried {
+    async fn carry(self, request: Request) -> TransportResult {
         let answer = self.ask(&request, None).await?;
         let retry_after = retry_after(&answer);
         let answer = answer.result();
@@ -76,7 +76,7 @@ impl HostFetch {
 }
 
 impl Transport for HostFetch {
-    type Sending = Pin<Box<dyn Future<Output = Carried>>>;
+    type Sending = Pin<Box<dyn Future<Output = TransportResult>>>;
 
     fn send(&self, request: Request) -> Self::Sending {
         Box::pin(self.clone().carry(request))
@@ -91,7 +91,7 @@ impl Transport for HostFetch {
         Ok((head, FetchStream { answer, part: None }))
     }
 
-    fn streams(&self) -> Streams {
+    fn streams(&self) -> StreamLimits {
         STREAMS.get(web::runtime() as usize).copied().unwrap_or(NO_STREAMS)
     }
 }
@@ -113,7 +113,7 @@ pub struct FetchStream {
     part: Option<Awaited>,
 }
 
-impl Chunks for FetchStream {
+impl ByteStream for FetchStream {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
         let Self { answer, part } = self;
         let next = part.get_or_insert_with(|| {

@@ -24,7 +24,7 @@ use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
 
 /// The result of a request.
-type Carried = Result<Response, FailureKind>;
+type TransportResult = Result<Response, FailureKind>;
 
 /// Sends requests.
 ///
@@ -32,7 +32,7 @@ type Carried = Result<Response, FailureKind>;
 /// JavaScript one is not.
 pub trait Transport {
     /// A request in flight. All callers of its batch share it, and any of them polls it.
-    type Sending: Future<Output = Carried> + Unpin;
+    type Sending: Future<Output = TransportResult> + Unpin;
 
     /// Sends one request: a POST to `request.url` with exactly the headers that the request names.
     ///
@@ -48,7 +48,7 @@ pub trait Transport {
     fn send(&self, request: Request) -> Self::Sending;
 
     /// The body of a long-lived response. Dropping it closes it.
-    type Stream: Chunks + Unpin;
+    type Stream: ByteStream + Unpin;
 
     /// Sends one request with `accept: text/event-stream`, whose response is long-lived: returns
     /// its head as soon as it arrives, and its body. Otherwise the rules of [`send`](Self::send)
@@ -62,7 +62,7 @@ pub trait Transport {
     ) -> impl Future<Output = Result<(StreamHead, Self::Stream), FailureKind>>;
 
     /// Returns the limits on streams.
-    fn streams(&self) -> Streams;
+    fn streams(&self) -> StreamLimits;
 }
 
 /// The head of a long-lived response.
@@ -83,17 +83,17 @@ impl StreamHead {
 
 /// Limits on streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Streams {
+pub struct StreamLimits {
     /// The largest number of streams that may be open at a time for one gateway, since requests
     /// need connections too. 0 if no stream should be open.
-    pub most: usize,
+    pub max: usize,
     /// Whether all waiters of a client may share a stream. Not if a stream belongs to the request
     /// that a program serves, as in a Worker.
     pub shared: bool,
 }
 
 /// The body of a response, chunk by chunk.
-pub trait Chunks {
+pub trait ByteStream {
     /// Returns the next chunk; `None` at the end.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>>;
 }
@@ -113,7 +113,7 @@ impl<T: Transport> Transport for &T {
         (**self).open(request)
     }
 
-    fn streams(&self) -> Streams {
+    fn streams(&self) -> StreamLimits {
         (**self).streams()
     }
 }

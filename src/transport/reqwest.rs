@@ -13,7 +13,7 @@ use reqwest::header::{
     ACCEPT, AUTHORIZATION, AsHeaderName, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER,
 };
 
-use super::{Carried, Chunks, StreamHead, Streams, Transport, platform};
+use super::{ByteStream, StreamHead, StreamLimits, Transport, TransportResult, platform};
 use crate::error::FailureKind;
 use crate::protocol::gateway::{Request, Response};
 
@@ -93,8 +93,8 @@ impl Transport for Reqwest {
         Ok((head, ReqwestStream(Box::new(Piped(Box::pin(response.bytes_stream()))))))
     }
 
-    fn streams(&self) -> Streams {
-        Streams { most: platform::STREAMS, shared: true }
+    fn streams(&self) -> StreamLimits {
+        StreamLimits { max: platform::STREAMS, shared: true }
     }
 }
 
@@ -102,7 +102,7 @@ impl Transport for Reqwest {
 pub struct ReqwestSending(Pin<Box<platform::DynSending>>);
 
 impl Future for ReqwestSending {
-    type Output = Carried;
+    type Output = TransportResult;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.as_mut().poll(cx)
@@ -110,9 +110,9 @@ impl Future for ReqwestSending {
 }
 
 /// The body of a long-lived response of `reqwest`.
-pub struct ReqwestStream(Box<platform::DynChunks>);
+pub struct ReqwestStream(Box<platform::DynByteStream>);
 
-impl Chunks for ReqwestStream {
+impl ByteStream for ReqwestStream {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
         self.0.poll_next(cx)
     }
@@ -121,7 +121,7 @@ impl Chunks for ReqwestStream {
 /// The chunks of a stream whose items are bytes.
 struct Piped<S>(Pin<Box<S>>);
 
-impl<B, E, S> Chunks for Piped<S>
+impl<B, E, S> ByteStream for Piped<S>
 where
     B: AsRef<[u8]>,
     S: Stream<Item = Result<B, E>>,

@@ -1,10 +1,10 @@
 //! The parts of the `reqwest` transport that are special outside of a JavaScript runtime.
 
-use super::{Carried, Chunks};
+use super::{ByteStream, TransportResult};
 use crate::error::FailureKind;
 
-pub(super) type DynSending = dyn Future<Output = Carried> + Send;
-pub(super) type DynChunks = dyn Chunks + Send;
+pub(super) type DynSending = dyn Future<Output = TransportResult> + Send;
+pub(super) type DynByteStream = dyn ByteStream + Send;
 
 /// A program has no limit on connections; at most this many are idle while waiters wait.
 pub(super) const STREAMS: usize = 256;

@@ -1,10 +1,10 @@
 //! The parts of the `reqwest` transport that are special inside a JavaScript runtime.
 
-use super::{Carried, Chunks};
+use super::{ByteStream, TransportResult};
 use crate::error::FailureKind;
 
-pub(super) type DynSending = dyn Future<Output = Carried>;
-pub(super) type DynChunks = dyn Chunks;
+pub(super) type DynSending = dyn Future<Output = TransportResult>;
+pub(super) type DynByteStream = dyn ByteStream;
 
 /// None: the runtime may be a browser, whose pages share six connections.
 pub(super) const STREAMS: usize = 0;

@@ -1,9 +1,9 @@
 //! Acquiring a lock: grants, waits, and the bound of each request.
 
 use edgelatch::error::AcquireError;
-use edgelatch::machine::{AcquireSpec, Wake};
+use edgelatch::machine::{AcquireSpec, TimeoutReason};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -16,7 +16,7 @@ const LAST: usize = 7;
 
 #[test]
 fn one_request_takes_a_free_lock() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE).advance(20).reply(granted(TOKEN));
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance(20).reply(granted(TOKEN));
     assert_eq!(it.expect_done().unwrap().token.to_string(), TOKEN.to_string());
     assert_eq!(it.calls().len(), 1);
 }
@@ -24,7 +24,7 @@ fn one_request_takes_a_free_lock() {
 /// S21.
 #[test]
 fn the_lease_counts_from_the_sending_less_the_drift() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE).advance(2_000).reply(granted(TOKEN));
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance(2_000).reply(granted(TOKEN));
     let lease = it.expect_done().unwrap().lease;
     assert_eq!(lease.remaining(it.now()), ms(30_000 - 300 - 2 - 2_000));
 }
@@ -33,7 +33,7 @@ fn the_lease_counts_from_the_sending_less_the_drift() {
 #[test]
 fn a_lease_counts_on_the_larger_of_two_clocks() {
     for (monotonic, wall) in [(2_000, 9_000), (9_000, 2_000), (9_000, 0), (0, 9_000)] {
-        let it = acquire(Patience::Once).expect_call(ACQUIRE).advance_clocks(monotonic, wall);
+        let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance_clocks(monotonic, wall);
         let it = it.reply(granted(42));
         let lease = it.expect_done().unwrap().lease;
         assert_eq!(lease.remaining(it.now()), ms(30_000 - 302 - 9_000), "{monotonic} {wall}");
@@ -42,7 +42,7 @@ fn a_lease_counts_on_the_larger_of_two_clocks() {
 
 #[test]
 fn a_try_that_is_refused_is_one_request_and_says_that_it_is_the_last() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE).reply(busy(12_000));
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(busy(12_000));
     assert_eq!(it.arg(LAST), "1");
     assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: Some(ms(12_000)) }));
     assert_eq!(it.calls().len(), 1);
@@ -51,7 +51,7 @@ fn a_try_that_is_refused_is_one_request_and_says_that_it_is_the_last() {
 /// S70.
 #[test]
 fn a_holder_without_an_end_has_no_remaining_time() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE).reply(busy(-1));
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(busy(-1));
     assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: None }));
 }
 
@@ -61,7 +61,7 @@ fn a_waiter_pauses_and_asks_again_under_the_same_owner_and_bound() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(20_000));
     assert_eq!(it.arg(LAST), "0");
     // A back-off step within the budget's spread.
-    let it = it.expect_timeout_within(Wake::BackOff, ..=1_600).advance_to_timeout();
+    let it = it.expect_timeout_within(TimeoutReason::BackOff, ..=1_600).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).reply(granted(TOKEN));
     it.expect_done().unwrap();
     let [first, second] = it.calls() else { panic!("two calls") };
@@ -73,13 +73,13 @@ fn a_waiter_pauses_and_asks_again_under_the_same_owner_and_bound() {
 #[test]
 fn a_waiter_wakes_when_the_holder_expires() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(3));
-    it.expect_timeout_in(Wake::HolderExpires, 4);
+    it.expect_timeout_in(TimeoutReason::HolderExpires, 4);
 }
 
 #[test]
 fn a_wait_that_is_over_ends_with_a_last_try_at_its_end() {
     let mut it = acquire(up_to(400)).expect_call(ACQUIRE).reply(busy(60_000));
-    while it.timeout_reason() != Some(Wake::WaitOver) {
+    while it.timeout_reason() != Some(TimeoutReason::WaitOver) {
         it = it.advance_to_timeout().expect_call(ACQUIRE).reply(busy(60_000));
     }
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
@@ -91,7 +91,7 @@ fn a_wait_that_is_over_ends_with_a_last_try_at_its_end() {
 #[test]
 fn a_wait_that_only_ends_by_cancelling_never_makes_a_last_try() {
     let budget = budget(1_000);
-    let spec = AcquireSpec { budget, ..acquire_spec(Patience::UntilCancelled) };
+    let spec = AcquireSpec { budget, ..acquire_spec(WaitPolicy::UntilCancelled) };
     let mut it = acquire_with(spec).expect_call(ACQUIRE);
     for _ in 0..50 {
         assert_eq!(it.arg(LAST), "0");
@@ -102,7 +102,7 @@ fn a_wait_that_only_ends_by_cancelling_never_makes_a_last_try() {
 
 #[test]
 fn a_long_wait_goes_on_under_a_new_owner_before_its_bound() {
-    let mut it = acquire(Patience::UntilCancelled);
+    let mut it = acquire(WaitPolicy::UntilCancelled);
     while it.elapsed_ms() < 600_000 {
         it = it.expect_call(ACQUIRE).reply(busy(-1)).advance_to_timeout();
     }
@@ -143,14 +143,14 @@ fn an_owner_that_has_ended_goes_on_under_another_and_leaves_nothing_to_undo() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(Code::Gone).expect_call(ACQUIRE);
     assert_ne!(it.calls()[0].arg(OWNER), it.calls()[1].arg(OWNER));
     it.reply(granted(TOKEN)).expect_done().unwrap();
-    let outcome = acquire(Patience::Once).expect_call(ACQUIRE).reply(Code::Gone).expect_done();
+    let outcome = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(Code::Gone).expect_done();
     assert_eq!(outcome, Err(AcquireError::Busy { remaining: None }));
 }
 
 /// S19.
 #[test]
 fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {
-    let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(Patience::Once) };
+    let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(WaitPolicy::Once) };
     let it = acquire_with(spec).expect_call(ACQUIRE).advance(489);
     let it = it.reply(granted(TOKEN).with_ms(1_000)).expect_call(RELEASE);
     assert_eq!(it.reply(Code::Done).expect_done(), Err(AcquireError::TooSlow));
@@ -159,7 +159,7 @@ fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {
 /// S20.
 #[test]
 fn half_of_the_lease_is_enough() {
-    let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(Patience::Once) };
+    let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(WaitPolicy::Once) };
     let it = acquire_with(spec).expect_call(ACQUIRE).advance(488);
     it.reply(granted(TOKEN).with_ms(1_000)).expect_done().unwrap();
 }
@@ -178,7 +178,7 @@ fn a_waiter_whose_grant_came_too_late_asks_again_under_a_new_owner() {
 /// S20.
 #[test]
 fn a_try_that_comes_late_is_undone_and_made_once_more_by_the_new_clock() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE).advance(500).reply(Code::Late);
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance(500).reply(Code::Late);
     let it = it.expect_call(RELEASE).reply(Code::No).expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 500 + 90_000).to_string());
     let it = it.reply(Code::Late).expect_call(RELEASE);

@@ -3,7 +3,7 @@
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::machine::{Input, Machine as _};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -14,7 +14,7 @@ const CANCELLED: AcquireError = AcquireError::Cancelled { held_at_most: None };
 /// S59.
 #[test]
 fn before_anything_was_sent_nothing_is_sent() {
-    let mut machine = acquire_machine(acquire_spec(Patience::UntilCancelled));
+    let mut machine = acquire_machine(acquire_spec(WaitPolicy::UntilCancelled));
     machine.handle(Input::Cancelled, START);
     assert_eq!(Conversation::new(machine).expect_done(), Err(CANCELLED));
 }
@@ -70,6 +70,6 @@ fn an_undoing_that_is_not_confirmed_says_for_how_long_a_hold_may_be_there() {
 /// S81.
 #[test]
 fn after_the_end_it_changes_nothing() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE).reply(granted(TOKEN)).cancel();
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(granted(TOKEN)).cancel();
     it.expect_done().unwrap();
 }

@@ -122,15 +122,15 @@ proptest! {
                     prop_assert!(!is_done, "a call after the end");
                     last = Some(Call { id: call, gateway: to.0, script });
                 }
-                Output::Listen { .. } => prop_assert!(!is_done, "it subscribes after the end"),
-                Output::Wait { .. } => prop_assert!(!is_done, "it waits after the end"),
+                Output::Subscribe { .. } => prop_assert!(!is_done, "it subscribes after the end"),
+                Output::Timeout { .. } => prop_assert!(!is_done, "it waits after the end"),
                 Output::Done(_) => is_done = true,
             }
             clocks.advance(u64::from(delay) % 2_000);
             let input = match (&last, kind) {
-                (_, 0) => Input::Woken,
+                (_, 0) => Input::Timeout,
                 (_, 1) => Input::Cancelled,
-                (None, _) => Input::Woken,
+                (None, _) => Input::Timeout,
                 (Some(call), number @ 2..=6) => {
                     let reply = ScriptReply::new(code(number - 2), TOKEN, i64::from(delay));
                     call.reply(reply, clocks.server_ms())

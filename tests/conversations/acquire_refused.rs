@@ -2,7 +2,7 @@
 
 use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -22,7 +22,7 @@ fn a_clear_no_ends_the_wait_at_once() {
 /// S67.
 #[test]
 fn a_script_that_may_have_stopped_half_way_is_undone() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE);
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
     let it = it.refuse("ERR The user executing the script can't run this command");
     let outcome = it.expect_call(RELEASE).reply(Code::Done).expect_done();
     assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
@@ -31,7 +31,7 @@ fn a_script_that_may_have_stopped_half_way_is_undone() {
 /// A full object refuses every new owner, and writes no tombstone.
 #[test]
 fn an_object_that_is_full_is_a_refusal_and_nothing_is_left_of_the_try() {
-    for patience in [Patience::Once, up_to(30_000)] {
+    for patience in [WaitPolicy::Once, up_to(30_000)] {
         let it = acquire(patience).expect_call(ACQUIRE).refuse("LIMIT the group is full");
         let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
         let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
@@ -41,7 +41,7 @@ fn an_object_that_is_full_is_a_refusal_and_nothing_is_left_of_the_try() {
 
 #[test]
 fn what_was_refused_for_now_is_undone_since_a_copy_may_be_granted_later() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE);
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
     let it = it.refuse("OOM command not allowed when used memory > 'maxmemory'.");
     let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
     let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
@@ -58,7 +58,7 @@ fn a_redis_that_is_not_ready_is_asked_again() {
 
 #[test]
 fn a_token_out_of_range_is_a_refusal() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE).reply(Code::TokenRange);
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(Code::TokenRange);
     // The script wrote no tombstone, so the release keeps a copy from being granted.
     let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
     let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
@@ -68,7 +68,7 @@ fn a_token_out_of_range_is_a_refusal() {
 #[test]
 fn a_grant_without_a_token_is_not_believed() {
     for value in ["0", "x", "", "9007199254740992"] {
-        let it = acquire(Patience::Once).expect_call(ACQUIRE);
+        let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
         let it = it.reply(ScriptReply::new(Code::Done, value, 30_000));
         let outcome = it.expect_call(RELEASE).reply(Code::Done).expect_done();
         assert!(matches!(outcome, Err(AcquireError::Unreachable(_))), "{value}: {outcome:?}");
@@ -80,7 +80,7 @@ fn an_answer_that_no_acquisition_gives_is_undone() {
     use Code::{BoundRequired, Nothing, ScriptFailed, Superseded, Unknown};
     // Redis requires a bound only of requests without one.
     for code in [Nothing, BoundRequired, Unknown, Superseded, ScriptFailed] {
-        let it = acquire(Patience::Once).expect_call(ACQUIRE).reply(code);
+        let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(code);
         let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
         assert!(matches!(outcome, Err(AcquireError::Unreachable(_))), "{code:?}: {outcome:?}");
     }

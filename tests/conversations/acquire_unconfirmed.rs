@@ -1,9 +1,9 @@
 //! Acquisitions whose reply is lost, or comes after the machine has stopped waiting for it.
 
 use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Machine as _, Wake};
+use edgelatch::machine::{Machine as _, TimeoutReason};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -15,8 +15,8 @@ const OWNER: usize = 5;
 /// S1.
 #[test]
 fn an_attempt_without_an_answer_is_repeated_for_the_same_owner() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE).fail(FailureKind::Broken);
-    let it = it.expect_timeout(Wake::BackOff).advance_to_timeout();
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).fail(FailureKind::Broken);
+    let it = it.expect_timeout(TimeoutReason::BackOff).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).advance(5).reply(already_yours(TOKEN).with_ms(29_000));
     let lease = it.expect_done().unwrap().lease;
     let [first, second] = it.calls() else { panic!("two calls") };
@@ -29,7 +29,7 @@ fn an_attempt_without_an_answer_is_repeated_for_the_same_owner() {
 /// lease.
 #[test]
 fn each_attempt_has_a_request_id_of_its_own() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE).fail(FailureKind::TimedOut);
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).fail(FailureKind::TimedOut);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     let [first, second] = it.calls() else { panic!("two calls") };
     assert_ne!(first.script.request, second.script.request);
@@ -38,15 +38,15 @@ fn each_attempt_has_a_request_id_of_its_own() {
 
 #[test]
 fn a_hanging_gateway_is_given_its_time_and_then_asked_again() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE);
-    let it = it.expect_timeout_in(Wake::ReplyDue, 5_000).advance_to_timeout();
-    it.expect_timeout(Wake::BackOff);
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
+    let it = it.expect_timeout_in(TimeoutReason::ReplyDue, 5_000).advance_to_timeout();
+    it.expect_timeout(TimeoutReason::BackOff);
 }
 
 /// S79.
 #[test]
 fn what_was_never_heard_of_is_undone_before_it_is_reported() {
-    let it = acquire(Patience::Once).fail_attempts(ACQUIRE, 2, FailureKind::Broken);
+    let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 2, FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE).fail(FailureKind::TimedOut);
     let it = it.expect_call(RELEASE).reply(Code::No);
     let outcome = it.expect_done();
@@ -58,7 +58,7 @@ fn what_was_never_heard_of_is_undone_before_it_is_reported() {
 /// S2.
 #[test]
 fn what_cannot_be_undone_is_unknown_and_has_an_end() {
-    let it = acquire(Patience::Once).fail_attempts(ACQUIRE, 3, FailureKind::Broken);
+    let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::Broken);
     let it = it.fail_attempts(RELEASE, 3, FailureKind::Broken);
     let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));
     let unknown = AcquireError::Unknown { held_at_most, cause: FailureKind::Broken };
@@ -67,7 +67,7 @@ fn what_cannot_be_undone_is_unknown_and_has_an_end() {
 
 #[test]
 fn a_request_that_never_left_needs_no_undoing() {
-    let it = acquire(Patience::Once).fail_attempts(ACQUIRE, 3, FailureKind::NotSent);
+    let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::NotSent);
     assert_eq!(it.expect_done(), Err(AcquireError::Unreachable(FailureKind::NotSent)));
 }
 
@@ -83,7 +83,7 @@ fn lost_while_unheard_of_is_abandoned_and_asked_anew() {
 
 #[test]
 fn gone_after_a_last_try_means_that_its_first_execution_was_refused() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE).fail(FailureKind::Broken);
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).fail(FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE).reply(Code::Gone);
     assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: None }));
     assert_eq!(it.calls().len(), 2, "the tombstone is there, so nothing is left to undo");
@@ -95,7 +95,7 @@ fn the_reply_to_a_call_that_another_replaced_changes_nothing() {
     let it = acquire(up_to(60_000)).expect_call(ACQUIRE);
     let first = it.newest_call().clone();
     let it = it.fail(FailureKind::Broken).advance_to_timeout().expect_call(ACQUIRE);
-    let it = it.reply_to(&first, granted(42)).expect_timeout(Wake::ReplyDue);
+    let it = it.reply_to(&first, granted(42)).expect_timeout(TimeoutReason::ReplyDue);
     assert_eq!(it.reply(already_yours(42)).expect_done().unwrap().token.as_u64(), 42);
 }
 
@@ -103,7 +103,10 @@ fn the_reply_to_a_call_that_another_replaced_changes_nothing() {
 #[test]
 fn a_reply_that_comes_when_its_attempt_was_given_up_changes_nothing() {
     let it = acquire(up_to(60_000)).expect_call(ACQUIRE).advance_to_timeout();
-    let it = it.expect_timeout(Wake::BackOff).reply(granted(42)).expect_timeout(Wake::BackOff);
+    let it = it
+        .expect_timeout(TimeoutReason::BackOff)
+        .reply(granted(42))
+        .expect_timeout(TimeoutReason::BackOff);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     assert!(it.reply(already_yours(42)).expect_done().is_ok());
 }
@@ -113,7 +116,7 @@ fn a_reply_without_a_call_changes_nothing() {
     // A machine that was not polled has made no call: this reply belongs to another machine's call.
     let other = Conversation::new(inspect_machine());
     let reply = other.newest_call().reply(granted(42), 1);
-    let mut machine = acquire_machine(acquire_spec(Patience::Once));
+    let mut machine = acquire_machine(acquire_spec(WaitPolicy::Once));
     machine.handle(reply, START);
-    Conversation::new(machine).expect_call(ACQUIRE).expect_timeout(Wake::ReplyDue);
+    Conversation::new(machine).expect_call(ACQUIRE).expect_timeout(TimeoutReason::ReplyDue);
 }

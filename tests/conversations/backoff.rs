@@ -2,8 +2,10 @@
 //! lock.
 
 use edgelatch::error::AcquireError;
-use edgelatch::machine::{Acquire, AcquireSpec, Entropy, GatherSpec, Pacing, SpinBackoff, Wake};
-use edgelatch::timing::Patience;
+use edgelatch::machine::{
+    Acquire, AcquireAllSpec, AcquireSpec, Entropy, Pacing, SpinBackoff, TimeoutReason,
+};
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -20,11 +22,11 @@ fn spin_lock(policy: SpinBackoff, wait_ms: u64) -> Conversation<Acquire> {
 fn a_release_is_found_out_within_half_a_step() {
     let (mut late, mut waited) = (0.0, 0.0);
     for seed in 0..100 {
-        let spec = acquire_spec(Patience::UntilCancelled);
+        let spec = acquire_spec(WaitPolicy::UntilCancelled);
         let machine = Acquire::new(spec, Entropy::new([seed; 32]), Some(known_clock()), START);
         let mut it = Conversation::new(machine);
         for step in [50, 100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000] {
-            it = it.expect_call(ACQUIRE).reply(busy(30_000)).expect_timeout(Wake::BackOff);
+            it = it.expect_call(ACQUIRE).reply(busy(30_000)).expect_timeout(TimeoutReason::BackOff);
             let pause = ms(it.timeout_ms()).as_secs_f64();
             // A release comes at any time of the pause with the same probability.
             late += pause * (pause / 2.0) / ms(step).as_secs_f64();
@@ -40,7 +42,7 @@ fn a_release_is_found_out_within_half_a_step() {
 fn a_spin_lock_keeps_its_own_pace_whatever_is_known_of_the_holder() {
     let mut it = spin_lock(SpinBackoff::CONSTANT, 10_000);
     for _ in 0..5 {
-        it = it.expect_call(ACQUIRE).reply(busy(3)).expect_timeout_in(Wake::BackOff, 64);
+        it = it.expect_call(ACQUIRE).reply(busy(3)).expect_timeout_in(TimeoutReason::BackOff, 64);
         it = it.advance_to_timeout();
     }
 }
@@ -48,7 +50,7 @@ fn a_spin_lock_keeps_its_own_pace_whatever_is_known_of_the_holder() {
 #[test]
 fn a_spin_lock_s_wait_is_not_overrun_by_a_pause() {
     let it = spin_lock(SpinBackoff::Constant(ms(30_000)), 2_000).expect_call(ACQUIRE);
-    let it = it.reply(busy(60_000)).expect_timeout_in(Wake::WaitOver, 2_000);
+    let it = it.reply(busy(60_000)).expect_timeout_in(TimeoutReason::WaitOver, 2_000);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(it.arg(LAST), "1", "the last try");
     let outcome = it.reply(busy(58_000)).expect_done();
@@ -85,16 +87,16 @@ fn a_spin_lock_among_several_is_waited_for_at_its_own_pace() {
     let two = || {
         let pacing = vec![Pacing::Jittered, Pacing::Spin(SpinBackoff::CONSTANT)];
         let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
-        multi_lock_with(GatherSpec { pacing, ..spec })
+        multi_lock_with(AcquireAllSpec { pacing, ..spec })
     };
     let mut it = two().reply_from(0, granted(10));
     for _ in 0..5 {
         // The refusal's remaining time does not matter.
         it = it.reply_from(1, busy(3));
-        assert_eq!((it.timeout_ms(), it.timeout_reason()), (64, Some(Wake::BackOff)));
+        assert_eq!((it.timeout_ms(), it.timeout_reason()), (64, Some(TimeoutReason::BackOff)));
         it = it.advance_to_timeout();
     }
     // The other lock uses its usual back-off.
     let it = two().reply_from(1, busy(3)).reply_from(0, busy(3));
-    assert_eq!((it.timeout_ms(), it.timeout_reason()), (4, Some(Wake::HolderExpires)));
+    assert_eq!((it.timeout_ms(), it.timeout_reason()), (4, Some(TimeoutReason::HolderExpires)));
 }

@@ -32,7 +32,7 @@ impl Hold {
     /// The time on Redis' clock when the holder's clock reads `now`, in milliseconds since the
     /// start.
     fn server_ms(&self, now: Instant) -> u64 {
-        u64::try_from(now.since(START).as_millis()).unwrap() * 100 / self.pace
+        u64::try_from(now.max_elapsed(START).as_millis()).unwrap() * 100 / self.pace
     }
 
     /// Polls once. Every fifth request and every third reply is lost; without `is_connected`, every
@@ -51,12 +51,12 @@ impl Hold {
                     }
                 }
             }
-            Output::Wait { until, .. } => {
+            Output::Timeout { until, .. } => {
                 self.now = until;
-                self.machine.handle(Input::Woken, self.now);
+                self.machine.handle(Input::Timeout, self.now);
             }
             Output::Done(reason) => return Some(reason),
-            Output::Listen { .. } => {}
+            Output::Subscribe { .. } => {}
         }
         None
     }

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use edgelatch::machine::{Acquire, CallId, Crowd, Entropy, Input, Machine as _, Output};
+use edgelatch::machine::{
+    Acquire, CallId, ContentionEstimator, Entropy, Input, Machine as _, Output,
+};
 use edgelatch::protocol::calls::{Message, Taken, Wakes};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::time::Instant;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::{acquire_spec, ms};
 
@@ -41,7 +43,7 @@ enum GrantMessage {
 struct Client {
     machine: Acquire,
     has_call: bool,
-    crowd: Crowd,
+    estimator: ContentionEstimator,
     /// The key of its pending timeout in `events`: a client has one timer, as a driver has.
     timeout: Option<(u64, u64)>,
 }
@@ -68,7 +70,7 @@ impl Simulation {
         let client = |number| Client {
             machine: acquire(number),
             has_call: false,
-            crowd: Crowd::default(),
+            estimator: ContentionEstimator::default(),
             timeout: None,
         };
         let mut simulation = Self {
@@ -85,7 +87,7 @@ impl Simulation {
         };
         for client in 0..simulation.clients.len() {
             simulation.poll(client);
-            simulation.schedule(5, client, Event::Handle(Input::Listening));
+            simulation.schedule(5, client, Event::Handle(Input::Subscribed { must_retry: true }));
         }
         simulation.schedule(1_000, 0, Event::Release);
         simulation
@@ -122,8 +124,8 @@ impl Simulation {
                     self.requests += 1;
                     self.schedule(self.now_ms + ONE_WAY_MS, client, Event::Execute(call));
                 }
-                Output::Listen { .. } => {}
-                Output::Wait { until, .. } => {
+                Output::Subscribe { .. } => {}
+                Output::Timeout { until, .. } => {
                     let due = self.now_ms + u64::try_from(now.until(until).as_millis()).unwrap();
                     return self.set_timeout(due, client);
                 }
@@ -140,15 +142,15 @@ impl Simulation {
 
     fn deliver(&mut self, client: usize, taken: Option<Taken>) {
         let now = self.now();
-        let Client { crowd, has_call, .. } = &mut self.clients[client];
+        let Client { estimator, has_call, .. } = &mut self.clients[client];
         let input = match taken {
             Some(taken) => {
-                crowd.takes(taken, *has_call, now);
-                Input::Taken { lease: taken.lease }
+                estimator.takes(taken, *has_call, now);
+                Input::AcquiredByOther { lease: taken.lease }
             }
             None => {
-                crowd.is_told(now);
-                Input::Notified { within: crowd.within() }
+                estimator.is_told(now);
+                Input::Notified { within: estimator.within() }
             }
         };
         self.handle(client, input);
@@ -196,7 +198,7 @@ impl Simulation {
                     self.handle(client, input);
                 }
                 Event::Message(taken) => self.deliver(client, taken),
-                Event::Timeout => self.handle(client, Input::Woken),
+                Event::Timeout => self.handle(client, Input::Timeout),
                 Event::Release => {
                     (self.holder, self.free_since) = (None, self.now_ms);
                     self.publish(None);
@@ -209,7 +211,7 @@ impl Simulation {
 fn acquire(number: u16) -> Acquire {
     let mut entropy = [0; 32];
     entropy.as_chunks_mut().0.fill(number.to_le_bytes());
-    let spec = acquire_spec(Patience::UntilCancelled);
+    let spec = acquire_spec(WaitPolicy::UntilCancelled);
     Acquire::new(spec, Entropy::new(entropy), None, Instant::from_millis(0, 0))
 }
 
@@ -283,12 +285,17 @@ fn what_redis_tells_of_a_grant_is_read_as_it_was_meant() {
 
 /// Returns the time within which a client retries after a message that the lock is free, if
 /// `took_ms` later one of `listeners` acquires it. `has_call`: this client had retried by then.
-fn turn(crowd: &mut Crowd, took_ms: u64, listeners: u32, has_call: bool) -> Duration {
+fn turn(
+    estimator: &mut ContentionEstimator,
+    took_ms: u64,
+    listeners: u32,
+    has_call: bool,
+) -> Duration {
     let now = Instant::from_millis(0, 0);
-    crowd.is_told(now);
+    estimator.is_told(now);
     let taken = Taken { lease: None, listeners: Some(listeners) };
-    crowd.takes(taken, has_call, now + ms(took_ms));
-    crowd.within()
+    estimator.takes(taken, has_call, now + ms(took_ms));
+    estimator.within()
 }
 
 #[test]
@@ -297,28 +304,28 @@ fn turns_are_as_far_apart_as_one_who_asks_in_vain_wants_them() {
         Duration::from_nanos(ms * 1_000_000 * spread / 1024 * competitors)
     };
     let close = |it: Duration, wanted: Duration| it.abs_diff(wanted) < Duration::from_micros(1);
-    let mut crowd = Crowd::default();
+    let mut estimator = ContentionEstimator::default();
     // The estimate starts at 3/2 of the quickest hand-off. Without a retry of this client it
     // shrinks by 4/5, divided by all five clients.
     let mut spread = 1_536 - 1_536 * 4 / 5 / 5;
-    assert!(close(turn(&mut crowd, 10, 5, false), nanos(10, spread, 4)));
+    assert!(close(turn(&mut estimator, 10, 5, false), nanos(10, spread, 4)));
     // A wasted retry widens it by half. A slower hand-off counts for 1/8 more than the quickest.
     spread += spread / 2;
     let wanted = nanos(10, spread, 4) + nanos(10, spread, 4) / 8;
-    let within = turn(&mut crowd, 100, 5, true);
+    let within = turn(&mut estimator, 100, 5, true);
     assert!(close(within, wanted), "{within:?} {wanted:?}");
     // A quicker hand-off counts at once.
     spread -= spread * 4 / 5 / 5;
-    assert!(close(turn(&mut crowd, 2, 5, false), nanos(2, spread, 4)));
+    assert!(close(turn(&mut estimator, 2, 5, false), nanos(2, spread, 4)));
 }
 
 #[test]
 fn without_published_grants_the_estimate_of_competitors_halves() {
-    let mut crowd = Crowd::default();
-    let eight = turn(&mut crowd, 10, 9, true);
+    let mut estimator = ContentionEstimator::default();
+    let eight = turn(&mut estimator, 10, 9, true);
     for part in [1, 2, 4, 8] {
-        crowd.is_told(Instant::from_millis(0, 0));
-        let within = crowd.within();
+        estimator.is_told(Instant::from_millis(0, 0));
+        let within = estimator.within();
         assert!(within.abs_diff(eight / part) < Duration::from_micros(1), "{within:?} {part}");
     }
 }

@@ -1,9 +1,9 @@
 //! Waiting in the queue of a fair lock, and handing the place over to the waiter's next owner.
 
 use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Acquire, AcquireSpec, Wake};
+use edgelatch::machine::{Acquire, AcquireSpec, TimeoutReason};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -12,7 +12,7 @@ const RELEASE: &str = "fair_release";
 /// How long a waiter uses an owner, in milliseconds.
 const ROUND_MS: u64 = 600_000;
 
-fn fair_acquire(patience: Patience) -> Conversation<Acquire> {
+fn fair_acquire(patience: WaitPolicy) -> Conversation<Acquire> {
     acquire_with(AcquireSpec::new(fair_lock("invoice:42"), patience))
 }
 
@@ -26,7 +26,9 @@ fn a_queued_waiter_retries_before_its_time_is_over() {
     let mut it = fair_acquire(up_to(60_000));
     for within in [3_333, 1_000, 40] {
         it = it.expect_call(ACQUIRE).reply(queued(2, within).with_ms(25_000));
-        it = it.expect_timeout_within(Wake::BackOff, within * 4 / 5..=within).advance_to_timeout();
+        it = it
+            .expect_timeout_within(TimeoutReason::BackOff, within * 4 / 5..=within)
+            .advance_to_timeout();
     }
     let it = it.expect_call(ACQUIRE);
     let numbers: Vec<&str> = it.calls().iter().map(|call| call.arg(10)).collect();
@@ -35,7 +37,7 @@ fn a_queued_waiter_retries_before_its_time_is_over() {
 
 #[test]
 fn a_wait_that_outlasts_its_bound_takes_its_seat_along() {
-    let mut it = fair_acquire(Patience::UntilCancelled).expect_call(ACQUIRE).reply(second());
+    let mut it = fair_acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE).reply(second());
     let first = it.newest_call().script.clone();
     while it.elapsed_ms() < ROUND_MS {
         it = it.advance_to_timeout().expect_call(ACQUIRE).reply(second());
@@ -53,7 +55,7 @@ fn a_wait_that_outlasts_its_bound_takes_its_seat_along() {
 
 #[test]
 fn while_the_seat_may_not_have_been_handed_over_both_owners_are_named() {
-    let mut it = fair_acquire(Patience::UntilCancelled).expect_call(ACQUIRE).reply(second());
+    let mut it = fair_acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE).reply(second());
     let first = it.newest_call().script.clone();
     while it.elapsed_ms() < ROUND_MS {
         it = it.advance_to_timeout().expect_call(ACQUIRE);
@@ -80,7 +82,7 @@ fn a_try_that_comes_late_goes_on_with_the_seat_under_a_new_bound() {
 
 #[test]
 fn a_place_whose_owner_is_not_known_is_given_up() {
-    let mut it = fair_acquire(Patience::UntilCancelled).expect_call(ACQUIRE).reply(second());
+    let mut it = fair_acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE).reply(second());
     let first = it.newest_call().script.keys()[0].clone();
     let mut second_owner = None;
     loop {

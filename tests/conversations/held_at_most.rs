@@ -8,7 +8,7 @@ use edgelatch::machine::{Acquire, AcquireSpec, Release, Renew};
 use edgelatch::protocol::calls::{BatchSize, GroupCalls, PermitCalls, Target};
 use edgelatch::protocol::reply::ServerClock;
 use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, PeerSkew};
+use edgelatch::timing::{AttemptTime, LeaseTime, PeerSkew, WaitPolicy};
 
 use crate::language::*;
 
@@ -30,7 +30,7 @@ fn cancelled(it: Conversation<Acquire>, release: &str) -> (Duration, Duration) {
 
 #[test]
 fn of_a_wait_without_an_end_it_reckons_with_the_end_of_its_round() {
-    let it = acquire(Patience::UntilCancelled).expect_call(ACQUIRE);
+    let it = acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE);
     let (bound, passed) = cancelled(it, RELEASE);
     assert_eq!(bound, held_at_most(600_000 + 90_000 + 30_000, passed));
 }
@@ -83,7 +83,7 @@ fn a_release_reckons_with_the_renewals() {
     let (hour, now) = (3_600_000, START + ms(3_600_000));
     let clock = Some(ServerClock::new(SERVER_START + hour, now));
     let renew = Renew::new(&target(), &grant, lease(60_000), attempt, entropy(), clock, now);
-    let release = Release::new(&target(), &grant, renew.reach(), attempt, clock);
+    let release = Release::new(&target(), &grant, renew.outstanding(), attempt, clock);
     let it = Conversation::new_after(release, hour);
     let it = it.fail_attempts(RELEASE, 5, FailureKind::Broken);
     let held_at_most = held_at_most(6_000 + 60_000, ms(it.elapsed_ms() - hour));

@@ -1,8 +1,8 @@
 //! Checks of the language itself: an unmet expectation fails, and prints the machine's timeout and
 //! its calls.
 
-use edgelatch::machine::Wake;
-use edgelatch::timing::Patience;
+use edgelatch::machine::TimeoutReason;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -12,13 +12,13 @@ const ACQUIRE: &str = "lock_acquire";
 #[should_panic(expected = "waits for ReplyDue in 5000 ms; elapsed: 0 ms; expected calls: []; \
                            new calls: [lock_acquire@0]")]
 fn a_call_of_another_script_fails_the_expectation() {
-    acquire(Patience::Once).expect_call("lock_release");
+    acquire(WaitPolicy::Once).expect_call("lock_release");
 }
 
 #[test]
 #[should_panic(expected = "expected calls: [lock_acquire@0]; new calls: []")]
 fn a_call_is_expected_only_once() {
-    acquire(Patience::Once).expect_call(ACQUIRE).expect_call(ACQUIRE);
+    acquire(WaitPolicy::Once).expect_call(ACQUIRE).expect_call(ACQUIRE);
 }
 
 #[test]
@@ -31,26 +31,26 @@ fn a_call_whose_reply_is_not_awaited_fails_the_expectation() {
 #[test]
 #[should_panic(expected = "unexpected calls: the machine waits for ReplyDue")]
 fn a_timeout_after_an_unexpected_call_fails_the_expectation() {
-    acquire(Patience::Once).expect_timeout(Wake::ReplyDue);
+    acquire(WaitPolicy::Once).expect_timeout(TimeoutReason::ReplyDue);
 }
 
 #[test]
 #[should_panic(expected = "Some(ReplyDue)")]
 fn another_timeout_fails_the_expectation() {
-    acquire(Patience::Once).expect_call(ACQUIRE).expect_timeout(Wake::BackOff);
+    acquire(WaitPolicy::Once).expect_call(ACQUIRE).expect_timeout(TimeoutReason::BackOff);
 }
 
 #[test]
 #[should_panic(expected = "not within 0..=4999: the machine waits for ReplyDue in 5000 ms")]
 fn a_timeout_out_of_its_range_fails_the_expectation() {
-    let it = acquire(Patience::Once).expect_call(ACQUIRE);
-    it.expect_timeout_within(Wake::ReplyDue, 0..=4_999);
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
+    it.expect_timeout_within(TimeoutReason::ReplyDue, 0..=4_999);
 }
 
 #[test]
 #[should_panic(expected = "the machine waits for ReplyDue")]
 fn an_outcome_before_the_end_fails_the_expectation() {
-    let _ = acquire(Patience::Once).expect_call(ACQUIRE).expect_done();
+    let _ = acquire(WaitPolicy::Once).expect_call(ACQUIRE).expect_done();
 }
 
 #[test]

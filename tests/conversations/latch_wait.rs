@@ -1,7 +1,7 @@
 //! Waiting until a count-down latch opens.
 
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{Awaiting, Wake};
+use edgelatch::machine::{AwaitLatch, TimeoutReason};
 use edgelatch::protocol::reply::Code;
 
 use crate::language::*;
@@ -11,7 +11,7 @@ const CLOSED: Code = Code::Done;
 const OPEN: Code = Code::No;
 
 /// Advances to the last query; every reply before it says that the latch is closed.
-fn last_query(wait_ms: u64) -> Conversation<Awaiting> {
+fn last_query(wait_ms: u64) -> Conversation<AwaitLatch> {
     let mut it = latch_wait(wait_ms, None).expect_call(INSPECT);
     for _ in 0..1_000 {
         it = it.reply(CLOSED).advance_to_timeout().expect_call(INSPECT);
@@ -23,7 +23,7 @@ fn last_query(wait_ms: u64) -> Conversation<Awaiting> {
 }
 
 /// A waiter whose subscription was confirmed after one reply that the latch is closed.
-fn subscribed(wait_ms: u64, queries: Option<u32>) -> Conversation<Awaiting> {
+fn subscribed(wait_ms: u64, queries: Option<u32>) -> Conversation<AwaitLatch> {
     let it = latch_wait(wait_ms, queries).expect_call(INSPECT).reply(CLOSED);
     it.confirm_subscription()
 }
@@ -37,9 +37,9 @@ fn a_wait_that_is_over_ends_with_what_its_last_question_says() {
 
 #[test]
 fn the_last_question_is_worth_three_attempts_and_the_others_one() {
-    let broken = |it: Conversation<Awaiting>| it.fail(FailureKind::Broken);
-    let retried = |it: Conversation<Awaiting>| {
-        broken(it.expect_timeout(Wake::BackOff).advance_to_timeout().expect_call(INSPECT))
+    let broken = |it: Conversation<AwaitLatch>| it.fail(FailureKind::Broken);
+    let retried = |it: Conversation<AwaitLatch>| {
+        broken(it.expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(INSPECT))
     };
     let it = retried(retried(broken(last_query(20_000))));
     assert_eq!(it.expect_done(), Err(AcquireError::Unreachable(FailureKind::Broken)));
@@ -47,9 +47,11 @@ fn the_last_question_is_worth_three_attempts_and_the_others_one() {
     let it = broken(latch_wait(60_000, Some(4)).expect_call(INSPECT));
     let it = broken(it.advance_to_timeout().expect_call(INSPECT));
     let it = broken(it.advance_to_timeout().expect_call(INSPECT));
-    let it = it.expect_timeout(Wake::LastTry).advance_to_timeout().expect_call(INSPECT);
-    let it = broken(it).expect_timeout(Wake::BackOff).advance_to_timeout().expect_call(INSPECT);
-    let it = broken(it).expect_timeout(Wake::BackOff).advance_to_timeout().expect_call(INSPECT);
+    let it = it.expect_timeout(TimeoutReason::LastTry).advance_to_timeout().expect_call(INSPECT);
+    let it =
+        broken(it).expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(INSPECT);
+    let it =
+        broken(it).expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(INSPECT);
     assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
 }
 
@@ -66,14 +68,14 @@ fn a_budget_lasts_for_the_whole_wait() {
 
 #[test]
 fn a_refusal_that_lasts_ends_it_and_one_that_may_pass_does_not() {
-    let refused = |it: Conversation<Awaiting>| match it.expect_done() {
+    let refused = |it: Conversation<AwaitLatch>| match it.expect_done() {
         Err(AcquireError::Refused(refusal)) => refusal.kind(),
         other => panic!("{other:?}"),
     };
     let it = latch_wait(20_000, None).expect_call(INSPECT).refuse("WRONGPASS no");
     assert_eq!(refused(it), RefusalKind::Unauthorized);
     let it = latch_wait(20_000, None).expect_call(INSPECT).refuse("LOADING not yet");
-    let it = it.expect_timeout(Wake::BackOff).advance_to_timeout().expect_call(INSPECT);
+    let it = it.expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(INSPECT);
     assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
     // The refusal of the last query is the outcome.
     let mut it = last_query(20_000).refuse("LOADING not yet");
@@ -97,11 +99,11 @@ fn a_latch_is_listened_to_as_well() {
     let it = latch_wait(60_000, None).expect_call(INSPECT).reply(CLOSED);
     let it = it.expect_subscribe(0, "redisson_countdownlatch__channel__{job}");
     let it = it.confirm_subscription().expect_call(INSPECT).reply(CLOSED);
-    let it = it.expect_timeout(Wake::Silence).notify().expect_call(INSPECT);
+    let it = it.expect_timeout(TimeoutReason::Silence).notify().expect_call(INSPECT);
     assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
     // The last query stays at the end of the wait.
     let it = subscribed(60_000, Some(3)).expect_call(INSPECT).reply(CLOSED);
-    it.notify().expect_timeout_in(Wake::LastTry, 60_000);
+    it.notify().expect_timeout_in(TimeoutReason::LastTry, 60_000);
 }
 
 #[test]
@@ -109,7 +111,7 @@ fn a_short_wait_for_a_latch_follows_notifications_too() {
     // These waits are shorter than the time for which a waiter trusts a silent subscription.
     for wait in [500, 7_000] {
         let it = subscribed(wait, None).expect_call(INSPECT).reply(CLOSED);
-        let it = it.expect_timeout(Wake::WaitOver).notify().expect_call(INSPECT);
+        let it = it.expect_timeout(TimeoutReason::WaitOver).notify().expect_call(INSPECT);
         assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
     }
 }
@@ -121,6 +123,6 @@ fn a_latch_is_asked_no_more_often_than_a_lock() {
     for _ in 0..20 {
         it = it.notify().expect_call(INSPECT).reply(CLOSED);
     }
-    let it = it.notify().expect_timeout_in(Wake::Turn, 50).advance_to_timeout();
+    let it = it.notify().expect_timeout_in(TimeoutReason::Turn, 50).advance_to_timeout();
     it.expect_call(INSPECT).reply(OPEN).expect_done().unwrap();
 }

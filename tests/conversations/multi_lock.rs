@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{Gather, GatherSpec, Gathered, Wake};
+use edgelatch::machine::{AcquireAll, AcquireAllSpec, MultiGrant, TimeoutReason};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -19,7 +19,7 @@ const TWO: [(usize, &str); 2] = [(0, ACQUIRE), (1, ACQUIRE)];
 const THREE: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
 
 /// The first and the second member are granted; the third is refused.
-fn keeps_two(patience: Patience) -> Conversation<Gather> {
+fn keeps_two(patience: WaitPolicy) -> Conversation<AcquireAll> {
     multi_lock(3, patience)
         .expect_calls(&THREE)
         .reply_from(0, granted(10))
@@ -28,28 +28,28 @@ fn keeps_two(patience: Patience) -> Conversation<Gather> {
 }
 
 /// Returns the tokens of all members, each of which counts.
-pub(crate) fn tokens(gathered: &Gathered) -> Vec<u64> {
-    assert!(gathered.parts.iter().all(|part| part.counts));
-    gathered.parts.iter().map(|part| part.grant.token.as_u64()).collect()
+pub(crate) fn tokens(multi_grant: &MultiGrant) -> Vec<u64> {
+    assert!(multi_grant.parts.iter().all(|part| part.counts));
+    multi_grant.parts.iter().map(|part| part.grant.token.as_u64()).collect()
 }
 
 #[test]
 fn free_parts_are_taken_by_one_request_each_side_by_side() {
-    let gathered = multi_lock(3, Patience::Once)
+    let multi_grant = multi_lock(3, WaitPolicy::Once)
         .expect_calls(&THREE)
         .reply_from(2, granted(12))
         .reply_from(0, granted(10))
         .reply_from(1, granted(11))
         .expect_done()
         .unwrap();
-    assert_eq!((tokens(&gathered), gathered.token.as_u64()), (vec![10, 11, 12], 10));
-    let owners: BTreeSet<_> = gathered.parts.iter().map(|part| part.grant.owner).collect();
+    assert_eq!((tokens(&multi_grant), multi_grant.token.as_u64()), (vec![10, 11, 12], 10));
+    let owners: BTreeSet<_> = multi_grant.parts.iter().map(|part| part.grant.owner).collect();
     assert_eq!(owners.len(), 3, "a Redis behind two gateways must not count twice");
 }
 
 #[test]
 fn each_lease_counts_from_its_own_request() {
-    let it = multi_lock(2, Patience::Once).reply_from(0, granted(10)).advance(2_000);
+    let it = multi_lock(2, WaitPolicy::Once).reply_from(0, granted(10)).advance(2_000);
     let it = it.reply_from(1, granted(11));
     for part in &it.expect_outcome().unwrap().parts {
         assert_eq!(part.grant.lease.remaining(it.now()), ms(30_000 - 302 - 2_000));
@@ -58,7 +58,7 @@ fn each_lease_counts_from_its_own_request() {
 
 #[test]
 fn a_refused_try_releases_what_it_got_and_tells_when_the_first_refused_is_free() {
-    let it = multi_lock(3, Patience::Once)
+    let it = multi_lock(3, WaitPolicy::Once)
         .reply_from(0, granted(10))
         .reply_from(1, busy(7_000))
         .reply_from(2, busy(9_000))
@@ -78,13 +78,13 @@ fn what_comes_before_the_first_refused_part_is_kept_and_what_comes_after_is_let_
         .reply_from(2, granted(12))
         .expect_calls(&[(2, RELEASE)])
         .reply_from(2, Code::Done)
-        .expect_timeout(Wake::BackOff)
+        .expect_timeout(TimeoutReason::BackOff)
         .advance_to_timeout();
     // The machine retries only the first refused member until it is granted.
     let it = it.expect_calls(&[(1, ACQUIRE)]).reply_from(1, busy(19_000)).advance_to_timeout();
     let it = it.expect_calls(&[(1, ACQUIRE)]).reply_from(1, granted(11));
-    let gathered = it.expect_calls(&[(2, ACQUIRE)]).reply_from(2, granted(14)).expect_done();
-    assert_eq!(tokens(&gathered.unwrap()), [10, 11, 14]);
+    let multi_grant = it.expect_calls(&[(2, ACQUIRE)]).reply_from(2, granted(14)).expect_done();
+    assert_eq!(tokens(&multi_grant.unwrap()), [10, 11, 14]);
 }
 
 #[test]
@@ -118,7 +118,8 @@ fn a_part_without_an_answer_is_undone_before_it_is_asked_again() {
     assert_eq!(it.arg_of(1, OWNER), first);
     // The pause ends before the release is confirmed: the machine makes no other call to that
     // gateway.
-    let it = it.advance_and_wake(60).expect_timeout(Wake::ReplyDue).reply_from(1, Code::No);
+    let it =
+        it.advance_and_wake(60).expect_timeout(TimeoutReason::ReplyDue).reply_from(1, Code::No);
     let it = it.expect_calls(&[(1, ACQUIRE)]);
     assert_ne!(it.arg_of(1, OWNER), first);
     assert_eq!(tokens(&it.reply_from(1, granted(11)).expect_done().unwrap()), [10, 11]);
@@ -143,7 +144,7 @@ fn what_was_kept_for_too_long_is_let_go_and_the_wait_goes_on_with_empty_hands() 
 #[test]
 fn parts_that_are_kept_for_long_are_extended_and_a_loss_among_them_is_waited_for() {
     let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
-    let mut it = multi_lock_with(GatherSpec { keeps: ms(60_000), ..spec })
+    let mut it = multi_lock_with(AcquireAllSpec { keeps: ms(60_000), ..spec })
         .reply_from(0, granted(10))
         .reply_from(1, busy(-1));
     while it.elapsed_ms() < 10_000 {
@@ -169,7 +170,7 @@ fn a_wait_that_is_over_ends_with_one_last_try_at_all_that_is_missing() {
         .reply_from(1, busy(60_000))
         .reply_from(2, busy(60_000))
         .expect_calls(&THREE);
-    while it.timeout_reason() != Some(Wake::WaitOver) {
+    while it.timeout_reason() != Some(TimeoutReason::WaitOver) {
         it = it.advance_to_timeout().expect_calls(&[(1, ACQUIRE)]).reply_from(1, busy(60_000));
     }
     let it = it.advance_to_timeout().expect_calls(&[(1, ACQUIRE), (2, ACQUIRE)]);
@@ -192,7 +193,7 @@ fn a_cancelled_wait_lets_everything_go_also_what_is_under_way() {
 
 #[test]
 fn an_undoing_that_is_not_confirmed_is_told_with_its_end() {
-    let it = keeps_two(Patience::Once).reply_from(1, Code::Done);
+    let it = keeps_two(WaitPolicy::Once).reply_from(1, Code::Done);
     let it = it.fail_until_done(&[0], FailureKind::Broken);
     let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));
     let unknown = AcquireError::Unknown { held_at_most, cause: FailureKind::Broken };
@@ -201,23 +202,23 @@ fn an_undoing_that_is_not_confirmed_is_told_with_its_end() {
 
 #[test]
 fn a_part_whose_clock_is_not_known_is_not_bounded_and_the_others_are() {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], Patience::Once);
+    let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
     let clocks = vec![None, Some(known_clock())];
-    let it = Conversation::new(Gather::new(spec, entropy(), clocks, START));
+    let it = Conversation::new(AcquireAll::new(spec, entropy(), clocks, START));
     assert_eq!((it.arg_of(0, NOT_AFTER), it.arg_of(0, KEEP)), ("", "600000"));
     assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + 90_000).to_string());
 }
 
 #[test]
 fn a_part_that_comes_late_or_needs_a_bound_is_asked_once_more_at_once() {
-    let it = multi_lock(2, Patience::Once).reply_from(0, granted(10)).advance_and_wake(500);
+    let it = multi_lock(2, WaitPolicy::Once).reply_from(0, granted(10)).advance_and_wake(500);
     let it = it.reply_from(1, Code::Late).reply_from(1, Code::No);
     assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + 500 + 90_000).to_string());
     let it = it.reply_from(1, granted(11));
     assert_eq!(tokens(&it.expect_outcome().unwrap()), [10, 11]);
 
-    let spec = multi_lock_spec(vec![plain(0)], Patience::Once);
-    let it = Conversation::new(Gather::new(spec, entropy(), vec![], START));
+    let spec = multi_lock_spec(vec![plain(0)], WaitPolicy::Once);
+    let it = Conversation::new(AcquireAll::new(spec, entropy(), vec![], START));
     let it = it.expect_call(ACQUIRE).reply(Code::BoundRequired).expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 90_000).to_string());
 }
@@ -243,7 +244,7 @@ fn a_redis_that_is_not_ready_is_waited_for() {
 
 #[test]
 fn a_part_whose_token_is_out_of_range_is_undone() {
-    let it = multi_lock(2, Patience::Once).expect_calls(&TWO);
+    let it = multi_lock(2, WaitPolicy::Once).expect_calls(&TWO);
     let it = it.reply_from(1, Code::TokenRange).reply_from(0, granted(42));
     // The script wrote no tombstone, so the release keeps a copy from being granted.
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);

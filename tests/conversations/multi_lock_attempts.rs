@@ -1,9 +1,9 @@
 //! How many attempts a multi-lock and a redLock spend on their calls, and what a budget changes.
 
 use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Gather, GatherSpec, Machine, MajoritySpec};
+use edgelatch::machine::{AcquireAll, AcquireAllSpec, AcquireQuorumSpec, Machine};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -13,8 +13,8 @@ const RELEASE: &str = "lock_release";
 /// Returns the number of attempts to acquire a part whose calls all fail, and the number of
 /// attempts to release it, with this budget.
 fn spent(requests: Option<u32>) -> (usize, usize) {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], Patience::Once);
-    let it = multi_lock_with(GatherSpec { budget: requests.and_then(budget), ..spec });
+    let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
+    let it = multi_lock_with(AcquireAllSpec { budget: requests.and_then(budget), ..spec });
     let it = it.reply_from(0, busy(4_000)).fail_until_done(&[1], FailureKind::Broken);
     let outcome = it.expect_outcome();
     assert!(matches!(outcome, Err(AcquireError::Unknown { .. })), "{outcome:?}");
@@ -62,23 +62,23 @@ fn a_budget_lasts_for_the_whole_wait() {
     }
     let budget = budget(60);
     let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
-    let elapsed = tenth_retry(multi_lock_with(GatherSpec { budget, ..spec }), 2);
+    let elapsed = tenth_retry(multi_lock_with(AcquireAllSpec { budget, ..spec }), 2);
     assert!((15_000..50_000).contains(&elapsed), "{elapsed} ms");
     let spec = red_lock_spec(3, up_to(60_000));
-    let elapsed = tenth_retry(red_lock_with(MajoritySpec { budget, ..spec }), 3);
+    let elapsed = tenth_retry(red_lock_with(AcquireQuorumSpec { budget, ..spec }), 3);
     assert!((15_000..50_000).contains(&elapsed), "{elapsed} ms");
 }
 
 #[test]
 fn one_that_has_lost_its_hold_was_too_slow() {
-    let it = multi_lock(2, Patience::Once).reply_from(1, busy(4_000));
+    let it = multi_lock(2, WaitPolicy::Once).reply_from(1, busy(4_000));
     let it = it.reply_from(0, Code::Lost).reply_from(0, Code::No);
     assert_eq!(it.expect_outcome(), Err(AcquireError::TooSlow));
 }
 
 #[test]
 fn an_owner_that_has_ended_is_busy_for_an_unknown_time() {
-    let it = multi_lock(1, Patience::Once).reply_from(0, ScriptReply::new(Code::Gone, 1, 5_000));
+    let it = multi_lock(1, WaitPolicy::Once).reply_from(0, ScriptReply::new(Code::Gone, 1, 5_000));
     assert_eq!(it.expect_outcome(), Err(AcquireError::Busy { remaining: None }));
 }
 
@@ -86,11 +86,11 @@ fn an_owner_that_has_ended_is_busy_for_an_unknown_time() {
 fn a_bound_that_is_asked_for_again_although_it_was_given_is_no_answer() {
     let garbled = Err(AcquireError::Unreachable(FailureKind::Garbled { status: 200 }));
     // A part that has a bound from the beginning.
-    let it = multi_lock(1, Patience::Once).expect_call(ACQUIRE).reply(Code::BoundRequired);
+    let it = multi_lock(1, WaitPolicy::Once).expect_call(ACQUIRE).reply(Code::BoundRequired);
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), garbled);
     // A part that got a bound when Redis required it.
-    let spec = multi_lock_spec(vec![plain(0)], Patience::Once);
-    let it = Conversation::new(Gather::new(spec, entropy(), vec![], START));
+    let spec = multi_lock_spec(vec![plain(0)], WaitPolicy::Once);
+    let it = Conversation::new(AcquireAll::new(spec, entropy(), vec![], START));
     let it = it.expect_call(ACQUIRE).reply(Code::BoundRequired);
     let it = it.expect_call(ACQUIRE).reply(Code::BoundRequired);
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), garbled);
@@ -98,7 +98,7 @@ fn a_bound_that_is_asked_for_again_although_it_was_given_is_no_answer() {
 
 #[test]
 fn cancelled_while_it_lets_everything_go_it_says_so() {
-    let it = multi_lock(2, Patience::Once).reply_from(0, granted(10)).reply_from(1, busy(900));
+    let it = multi_lock(2, WaitPolicy::Once).reply_from(0, granted(10)).reply_from(1, busy(900));
     let it = it.cancel().reply_from(0, Code::Done);
     assert_eq!(it.expect_outcome(), Err(AcquireError::Cancelled { held_at_most: None }));
 }

@@ -2,9 +2,9 @@
 //! extended.
 
 use edgelatch::error::AcquireError;
-use edgelatch::machine::{Gather, GatherSpec, MajoritySpec};
+use edgelatch::machine::{AcquireAll, AcquireAllSpec, AcquireQuorumSpec};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 use crate::multi_lock::tokens;
@@ -13,9 +13,9 @@ const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 
 /// A hold whose second part is granted after more than half of the first part's lease.
-fn granted_apart() -> Conversation<Gather> {
+fn granted_apart() -> Conversation<AcquireAll> {
     let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
-    let it = multi_lock_with(GatherSpec { lease: lease(2_000), keeps: ms(2_000), ..spec })
+    let it = multi_lock_with(AcquireAllSpec { lease: lease(2_000), keeps: ms(2_000), ..spec })
         .expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)])
         .reply_from(0, granted(10))
         .reply_from(1, busy(3_000));
@@ -29,8 +29,8 @@ fn granted_apart() -> Conversation<Gather> {
 
 #[test]
 fn a_hold_of_which_too_little_is_left_is_extended_once_before_it_is_handed_out() {
-    let gathered = granted_apart().reply_from(0, already_yours(10)).expect_done().unwrap();
-    assert_eq!(tokens(&gathered), [10, 11]);
+    let multi_grant = granted_apart().reply_from(0, already_yours(10)).expect_done().unwrap();
+    assert_eq!(tokens(&multi_grant), [10, 11]);
     // The extension takes so long that too little of the other lease is left: the machine starts
     // again.
     let it = granted_apart().advance(100).reply_from(0, already_yours(10));
@@ -39,8 +39,8 @@ fn a_hold_of_which_too_little_is_left_is_extended_once_before_it_is_handed_out()
 
 #[test]
 fn a_gateway_that_is_too_slow_for_the_lease_holds_nothing() {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], Patience::Once);
-    let it = multi_lock_with(GatherSpec { lease: lease(1_000), ..spec });
+    let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
+    let it = multi_lock_with(AcquireAllSpec { lease: lease(1_000), ..spec });
     // The second attempt at one part gets its reply after half of the other part's lease; extending
     // that lease takes too long for this part.
     let it = it.reply_from(0, granted(10)).advance_to_timeout().advance_to_timeout();
@@ -53,15 +53,15 @@ fn a_gateway_that_is_too_slow_for_the_lease_holds_nothing() {
 #[test]
 fn a_majority_of_which_too_little_is_left_is_extended_before_it_is_handed_out() {
     let spec = red_lock_spec(3, up_to(30_000));
-    let it = red_lock_with(MajoritySpec { lease: lease(2_000), keeps: ms(2_000), ..spec });
+    let it = red_lock_with(AcquireQuorumSpec { lease: lease(2_000), keeps: ms(2_000), ..spec });
     let it = it.reply_from(0, granted(5)).reply_from(1, busy(-1)).reply_from(2, busy(-1));
     // A majority is held, but less than half of the leases is left.
     let it = it.advance_to_timeout().advance(1_000);
     let it = it.reply_from(1, granted(5)).reply_from(2, busy(-1));
     assert!(!it.is_done());
     let it = it.reply_from(0, already_yours(5)).reply_from(1, already_yours(5));
-    let gathered = it.expect_outcome().unwrap();
-    for part in gathered.parts.iter().filter(|part| part.counts) {
+    let multi_grant = it.expect_outcome().unwrap();
+    for part in multi_grant.parts.iter().filter(|part| part.counts) {
         assert!(part.grant.lease.remaining(it.now()) >= ms(1_000));
     }
 }

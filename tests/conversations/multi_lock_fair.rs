@@ -2,10 +2,10 @@
 //! its place.
 
 use edgelatch::error::FailureKind;
-use edgelatch::machine::Gather;
+use edgelatch::machine::AcquireAll;
 use edgelatch::protocol::calls::Target;
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -16,7 +16,7 @@ const PREVIOUS_OWNER: usize = 15;
 const ACQUIRE: &str = "fair_acquire";
 const RELEASE: &str = "fair_release";
 
-fn multi_lock_of(parts: Vec<Target>, patience: Patience) -> Conversation<Gather> {
+fn multi_lock_of(parts: Vec<Target>, patience: WaitPolicy) -> Conversation<AcquireAll> {
     multi_lock_with(multi_lock_spec(parts, patience))
 }
 
@@ -65,7 +65,7 @@ fn a_place_in_a_queue_is_kept_when_a_poll_is_not_answered() {
 
 #[test]
 fn a_long_wait_in_a_queue_goes_on_under_a_new_owner_who_takes_over_the_seat() {
-    let mut it = multi_lock_of(vec![fair(0), plain(1)], Patience::UntilCancelled)
+    let mut it = multi_lock_of(vec![fair(0), plain(1)], WaitPolicy::UntilCancelled)
         .reply_from(0, queued(0, 60_000))
         .reply_from(1, busy(50));
     let owner = it.arg_of(0, OWNER).to_owned();
@@ -90,6 +90,6 @@ fn in_a_queue_a_late_waiter_keeps_its_place_and_no_more_than_once() {
     // After a second late reply the machine releases both owners.
     it.reply(Code::Late).expect_calls(&[(0, RELEASE)]);
     // The last try has no place in the queue: the machine undoes it first.
-    let it = multi_lock_of(vec![fair(0)], Patience::Once).expect_call(ACQUIRE);
+    let it = multi_lock_of(vec![fair(0)], WaitPolicy::Once).expect_call(ACQUIRE);
     it.reply(Code::Late).expect_call(RELEASE);
 }

@@ -1,6 +1,6 @@
 //! How the waiter of a multi-lock or redLock uses its subscription and the messages.
 
-use edgelatch::machine::{Machine, Wake};
+use edgelatch::machine::{Machine, TimeoutReason};
 
 use crate::language::*;
 
@@ -12,17 +12,17 @@ const ACQUIRE: &str = "lock_acquire";
 fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
     let waiting = || {
         let it = refused().confirm_subscription().expect_calls(&[(0, ACQUIRE)]);
-        it.advance(10).reply_from(0, busy(50_000)).expect_timeout(Wake::Silence)
+        it.advance(10).reply_from(0, busy(50_000)).expect_timeout(TimeoutReason::Silence)
     };
-    let it = waiting().notify_within(20).expect_timeout_within(Wake::Turn, ..=20);
+    let it = waiting().notify_within(20).expect_timeout_within(TimeoutReason::Turn, ..=20);
     let it = it.advance_to_timeout().expect_calls(&[(0, ACQUIRE)]);
     assert_eq!(it.arg_of(0, 12), CHANNEL);
     // A message while a try is in flight starts a turn as well.
-    it.notify_within(20).reply_from(0, busy(50_000)).expect_timeout(Wake::Turn);
+    it.notify_within(20).reply_from(0, busy(50_000)).expect_timeout(TimeoutReason::Turn);
     let it = waiting().notify_within(20).notify_acquired(Some(ms(300)));
-    it.expect_timeout_in(Wake::Silence, 300);
+    it.expect_timeout_in(TimeoutReason::Silence, 300);
     let it = waiting().notify_within(20).notify_acquired(None);
-    let it = it.expect_timeout_within(Wake::Silence, 7_000..);
+    let it = it.expect_timeout_within(TimeoutReason::Silence, 7_000..);
     it.notify().expect_calls(&[(0, ACQUIRE)]);
 }
 

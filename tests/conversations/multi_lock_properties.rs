@@ -2,7 +2,7 @@
 //! it keeps to its budget, and needless wake-ups change nothing.
 
 use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{GatherSpec, Gathered, Machine, MajoritySpec};
+use edgelatch::machine::{AcquireAllSpec, AcquireQuorumSpec, Machine, MultiGrant};
 use edgelatch::protocol::reply::Code;
 use proptest::prelude::*;
 use test_support::random::cases;
@@ -13,7 +13,7 @@ use crate::properties::{ends, event, ignores_needless_wakeups, patience};
 /// Returns how many calls the machine makes. `answers` select the replies to them, in turn.
 fn spend<M>(machine: M, answers: &[u8]) -> usize
 where
-    M: Machine<Outcome = Result<Gathered, AcquireError>>,
+    M: Machine<Outcome = Result<MultiGrant, AcquireError>>,
 {
     let mut answers = answers.iter().cycle();
     let run = run(machine, |call, _| {
@@ -43,12 +43,12 @@ proptest! {
     ) {
         let (budget, max) = (budget(requests), requests as usize);
         let spec = multi_lock_spec((0..parts).map(plain).collect(), up_to(wait));
-        let made = spend(multi_lock_machine(GatherSpec { budget, ..spec }), &answers);
+        let made = spend(multi_lock_machine(AcquireAllSpec { budget, ..spec }), &answers);
         prop_assert!(made <= max.max(6 * parts), "{made} of {requests}");
 
         let nodes = if parts < 3 { 3 } else { 5 };
         let spec = red_lock_spec(nodes, up_to(wait));
-        let made = spend(red_lock_machine(MajoritySpec { budget, ..spec }), &answers);
+        let made = spend(red_lock_machine(AcquireQuorumSpec { budget, ..spec }), &answers);
         prop_assert!(made <= max.max(8 * nodes), "{made} of {requests}");
     }
 
@@ -60,12 +60,12 @@ proptest! {
     ) {
         let budget = budget(40);
         let spec = multi_lock_spec(vec![fair(0), plain(1), plain(2)], patience);
-        let machine = multi_lock_machine(GatherSpec { budget, ..spec });
+        let machine = multi_lock_machine(AcquireAllSpec { budget, ..spec });
         ends(machine.clone(), &events, 300)?;
         ignores_needless_wakeups(machine, &events, &extra)?;
 
         let spec = red_lock_spec(3, patience);
-        let machine = red_lock_machine(MajoritySpec { budget, ..spec });
+        let machine = red_lock_machine(AcquireQuorumSpec { budget, ..spec });
         ends(machine.clone(), &events, 400)?;
         ignores_needless_wakeups(machine, &events, &extra)?;
     }

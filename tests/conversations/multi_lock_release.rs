@@ -1,7 +1,7 @@
 //! Releasing a hold of several parts: a multi-lock or a redLock.
 
 use edgelatch::error::{FailureKind, ReleaseError};
-use edgelatch::machine::{Release, ReleaseAll, Released, Wake};
+use edgelatch::machine::{Release, ReleaseAll, Released, TimeoutReason};
 use edgelatch::protocol::calls::{ReadCalls, Target, WriteCalls};
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
@@ -26,7 +26,7 @@ fn release_parts(counts: [bool; 3], quorum: usize) -> Conversation<ReleaseAll> {
 #[test]
 fn a_majority_that_has_let_go_waits_half_a_second_for_a_silent_node() {
     let it = release_three(2).reply_from(0, Code::Done).reply_from(2, Code::Done);
-    let it = it.expect_timeout_in(Wake::ReplyDue, 500).advance_to_timeout();
+    let it = it.expect_timeout_in(TimeoutReason::ReplyDue, 500).advance_to_timeout();
     assert_eq!(it.expect_done(), Ok(Released::Released));
     // Later inputs change nothing, and cause no call.
     let it = it.advance_and_wake(60_000).wake();
@@ -104,7 +104,7 @@ fn the_token_of_a_write_is_handed_on_to_the_reads_that_it_was_around() {
     let (attempt, grant) = (AttemptTime::DEFAULT, grant(LeaseTime::DEFAULT));
     for (target, token) in [(write, Some(77)), (read, None), (target(), None)] {
         let clock = Some(known_clock());
-        let part = Release::new(&target, &grant, grant.reach(), attempt, clock);
+        let part = Release::new(&target, &grant, grant.outstanding(), attempt, clock);
         let it = Conversation::new(ReleaseAll::new([(part, true)], 1));
         assert_eq!(it.machine().handed_on(), None);
         let it = it.reply(ScriptReply::new(Code::Done, 77, 0));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use edgelatch::error::FailureKind;
-use edgelatch::machine::{Acquire, AcquireSpec, Pacing, SpinBackoff, Wake};
+use edgelatch::machine::{Acquire, AcquireSpec, Pacing, SpinBackoff, TimeoutReason};
 use edgelatch::protocol::calls::{LockCalls, Member, Target};
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::Publish;
@@ -29,20 +29,20 @@ fn subscribed(wait_ms: u64) -> Conversation<Acquire> {
 
 /// A subscribed waiter, refused again 10 ms after its retry.
 fn waiting() -> Conversation<Acquire> {
-    subscribed(60_000).advance(10).reply(busy(50_000)).expect_timeout(Wake::Silence)
+    subscribed(60_000).advance(10).reply(busy(50_000)).expect_timeout(TimeoutReason::Silence)
 }
 
 /// S72, S74, S75.
 #[test]
 fn a_refused_waiter_subscribes_and_polls_until_a_message_comes() {
     let it = refused(60_000).expect_subscribe(0, CHANNEL);
-    let it = it.expect_timeout_within(Wake::BackOff, ..=50);
+    let it = it.expect_timeout_within(TimeoutReason::BackOff, ..=50);
     // The waiter may have missed messages before the confirmation.
     let it = it.confirm_subscription().expect_call(ACQUIRE).reply(busy(50_000));
-    let it = it.expect_timeout_within(Wake::Silence, 7_500..=10_000);
+    let it = it.expect_timeout_within(TimeoutReason::Silence, 7_500..=10_000);
     let it = it.notify().expect_call(ACQUIRE).reply(busy(3_000));
-    let it = it.expect_timeout_in(Wake::HolderExpires, 3_001).advance_to_timeout();
-    let it = it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(Wake::Silence);
+    let it = it.expect_timeout_in(TimeoutReason::HolderExpires, 3_001).advance_to_timeout();
+    let it = it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);
     assert!(it.notify().expect_call(ACQUIRE).reply(granted(5)).expect_done().is_ok());
 }
 
@@ -51,54 +51,55 @@ fn a_refused_waiter_subscribes_and_polls_until_a_message_comes() {
 fn what_is_published_while_a_try_is_under_way_is_followed_by_another() {
     let it = subscribed(60_000).notify().notify().reply(busy(50_000)).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).reply(busy(50_000));
-    it.expect_timeout_within(Wake::Silence, 7_500..);
+    it.expect_timeout_within(TimeoutReason::Silence, 7_500..);
 }
 
 #[test]
 fn a_short_wait_for_a_lock_follows_notifications_too() {
     // These waits are shorter than the time for which a waiter trusts a silent subscription.
     for wait in [500, 7_000] {
-        let waiting = || subscribed(wait).reply(busy(50_000)).expect_timeout(Wake::WaitOver);
+        let waiting =
+            || subscribed(wait).reply(busy(50_000)).expect_timeout(TimeoutReason::WaitOver);
         let it = waiting().notify().expect_call(ACQUIRE).reply(granted(5));
         assert!(it.expect_done().is_ok());
-        waiting().notify_within(5).expect_timeout_within(Wake::Turn, ..=5);
+        waiting().notify_within(5).expect_timeout_within(TimeoutReason::Turn, ..=5);
         let it = waiting().notify_acquired(Some(ms(200)));
-        it.expect_timeout_in(Wake::HolderExpires, 201);
-        waiting().end_subscription().expect_timeout_within(Wake::BackOff, ..=100);
+        it.expect_timeout_in(TimeoutReason::HolderExpires, 201);
+        waiting().end_subscription().expect_timeout_within(TimeoutReason::BackOff, ..=100);
     }
 }
 
 /// S27.
 #[test]
 fn a_waiter_whose_subscription_ends_polls_in_its_own_time() {
-    let it = subscribed(60_000).reply(busy(50_000)).expect_timeout(Wake::Silence);
-    let it = it.end_subscription().expect_timeout_within(Wake::BackOff, ..=2_000);
+    let it = subscribed(60_000).reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);
+    let it = it.end_subscription().expect_timeout_within(TimeoutReason::BackOff, ..=2_000);
     // A second end changes nothing.
     let pause = it.timeout_ms();
-    let it = it.end_subscription().expect_timeout_in(Wake::BackOff, pause);
+    let it = it.end_subscription().expect_timeout_in(TimeoutReason::BackOff, pause);
     let it = it.advance_to_timeout().expect_call(ACQUIRE).reply(busy(50_000));
-    it.expect_timeout(Wake::BackOff);
+    it.expect_timeout(TimeoutReason::BackOff);
 }
 
 #[test]
 fn a_waiter_that_joins_a_subscription_makes_no_call() {
-    let it = refused(60_000).expect_timeout(Wake::BackOff).advance_and_wake(5);
-    it.join_subscription().expect_timeout_within(Wake::Silence, 7_500..=10_000);
+    let it = refused(60_000).expect_timeout(TimeoutReason::BackOff).advance_and_wake(5);
+    it.join_subscription().expect_timeout_within(TimeoutReason::Silence, 7_500..=10_000);
     let it = acquire_with(job(60_000)).expect_call(ACQUIRE).reply(busy(3_000));
-    let it = it.expect_timeout(Wake::BackOff).advance_and_wake(5);
-    let it = it.join_subscription().expect_timeout_in(Wake::HolderExpires, 2_996);
+    let it = it.expect_timeout(TimeoutReason::BackOff).advance_and_wake(5);
+    let it = it.join_subscription().expect_timeout_in(TimeoutReason::HolderExpires, 2_996);
     // Joining again changes nothing.
-    let it = it.join_subscription().expect_timeout(Wake::HolderExpires);
+    let it = it.join_subscription().expect_timeout(TimeoutReason::HolderExpires);
     it.notify().expect_call(ACQUIRE);
 }
 
 #[test]
 fn of_many_who_are_woken_each_waits_for_its_turn() {
     for ms in [1, 20, 500] {
-        let it = waiting().notify_within(ms).expect_timeout_within(Wake::Turn, ..=ms);
+        let it = waiting().notify_within(ms).expect_timeout_within(TimeoutReason::Turn, ..=ms);
         let turn = it.timeout_ms();
         // A second message leaves the turn as it is.
-        let it = it.notify_within(ms).expect_timeout_in(Wake::Turn, turn);
+        let it = it.notify_within(ms).expect_timeout_in(TimeoutReason::Turn, turn);
         it.advance_to_timeout().expect_call(ACQUIRE);
     }
     // A waiter without competitors retries at once.
@@ -108,13 +109,13 @@ fn of_many_who_are_woken_each_waits_for_its_turn() {
 /// S75.
 #[test]
 fn a_waiter_skips_its_turn_when_another_client_acquires() {
-    let it = waiting().notify_within(180).expect_timeout(Wake::Turn);
+    let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Turn);
     let it = it.notify_acquired(Some(Duration::from_secs(3)));
     // The waiter waits for the end of the new lease.
-    let it = it.expect_timeout_in(Wake::HolderExpires, 3_001);
+    let it = it.expect_timeout_in(TimeoutReason::HolderExpires, 3_001);
     let it = it.notify_within(180).notify_acquired(Some(Duration::from_secs(600)));
     // The next message has the same effect as the first.
-    it.expect_timeout(Wake::Silence).notify().expect_call(ACQUIRE);
+    it.expect_timeout(TimeoutReason::Silence).notify().expect_call(ACQUIRE);
 }
 
 /// S75.
@@ -145,26 +146,28 @@ fn messages_without_end_cause_no_tries_without_end() {
 fn what_is_taken_while_a_try_is_under_way_is_not_asked_for_again() {
     let it = waiting().notify().expect_call(ACQUIRE);
     let it = it.notify_within(60).notify_acquired(Some(Duration::from_secs(600)));
-    it.reply(busy(50_000)).expect_timeout(Wake::Silence);
+    it.reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);
     let it = waiting().notify().expect_call(ACQUIRE).notify_within(60);
-    it.reply(busy(50_000)).expect_timeout(Wake::Turn);
+    it.reply(busy(50_000)).expect_timeout(TimeoutReason::Turn);
 }
 
 #[test]
 fn a_turn_is_kept_whatever_becomes_of_the_stream_and_not_beyond_the_wait() {
-    let it = waiting().notify_within(180).expect_timeout(Wake::Turn);
+    let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Turn);
     let turn = it.timeout_ms();
-    let it = it.end_subscription().expect_timeout_in(Wake::Turn, turn).advance_to_timeout();
-    it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(Wake::BackOff);
-    let it = subscribed(1_000).advance(998).reply(busy(50_000)).expect_timeout(Wake::WaitOver);
-    it.notify_within(18_000).expect_timeout_in(Wake::Turn, 2);
+    let it =
+        it.end_subscription().expect_timeout_in(TimeoutReason::Turn, turn).advance_to_timeout();
+    it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::BackOff);
+    let it =
+        subscribed(1_000).advance(998).reply(busy(50_000)).expect_timeout(TimeoutReason::WaitOver);
+    it.notify_within(18_000).expect_timeout_in(TimeoutReason::Turn, 2);
 }
 
 #[test]
 fn a_waiter_that_keeps_polling_ignores_the_grants_of_other_clients() {
-    let it = refused(60_000).expect_timeout(Wake::BackOff);
+    let it = refused(60_000).expect_timeout(TimeoutReason::BackOff);
     let pause = it.timeout_ms();
-    it.notify_acquired(Some(ms(1))).expect_timeout_in(Wake::BackOff, pause);
+    it.notify_acquired(Some(ms(1))).expect_timeout_in(TimeoutReason::BackOff, pause);
 }
 
 #[test]
@@ -179,14 +182,14 @@ fn a_grant_is_published_for_other_clients_once_its_client_has_waited() {
 #[test]
 fn a_gateway_that_fails_is_asked_again_soon_despite_the_subscription() {
     let it = subscribed(60_000).fail(FailureKind::Broken);
-    it.expect_timeout_within(Wake::BackOff, ..=2_000);
+    it.expect_timeout_within(TimeoutReason::BackOff, ..=2_000);
 }
 
 #[test]
 fn the_last_try_stays_at_the_end_of_the_wait() {
     let it = acquire_with(AcquireSpec { budget: budget(3), ..job(20_000) });
-    let it = it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(Wake::LastTry);
-    let it = it.confirm_subscription().notify().expect_timeout_in(Wake::LastTry, 20_000);
+    let it = it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::LastTry);
+    let it = it.confirm_subscription().notify().expect_timeout_in(TimeoutReason::LastTry, 20_000);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(it.arg(7), "1", "the last");
 }
@@ -210,9 +213,9 @@ fn a_fair_waiter_is_heard_of_as_often_as_its_queue_wants() {
     let it = acquire_with(AcquireSpec::new(fair_lock("job"), up_to(60_000)));
     let it = it.expect_call("fair_acquire").reply(queued());
     // The first in the queue retries soon.
-    let it = it.expect_timeout_within(Wake::BackOff, ..=50);
+    let it = it.expect_timeout_within(TimeoutReason::BackOff, ..=50);
     let it = it.confirm_subscription().expect_call("fair_acquire").reply(queued());
-    it.expect_timeout_within(Wake::Silence, 2_400..=3_000);
+    it.expect_timeout_within(TimeoutReason::Silence, 2_400..=3_000);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use edgelatch::error::FailureKind;
 use edgelatch::machine::{Acquire, AcquireSpec, Machine};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{LeaseTime, Patience};
+use edgelatch::timing::{LeaseTime, WaitPolicy};
 use proptest::prelude::*;
 use test_support::random::cases;
 
@@ -145,13 +145,13 @@ where
     Ok(())
 }
 
-pub(crate) fn patience() -> impl Strategy<Value = Patience> {
+pub(crate) fn patience() -> impl Strategy<Value = WaitPolicy> {
     let waits = (1_u64..60_000).prop_map(up_to);
-    prop_oneof![Just(Patience::Once), waits, Just(Patience::UntilCancelled)]
+    prop_oneof![Just(WaitPolicy::Once), waits, Just(WaitPolicy::UntilCancelled)]
 }
 
 /// An acquisition that ends by its budget, even without a wait that ends.
-fn budgeted_acquire(patience: Patience) -> Acquire {
+fn budgeted_acquire(patience: WaitPolicy) -> Acquire {
     acquire_machine(AcquireSpec { budget: budget(30), ..acquire_spec(patience) })
 }
 

@@ -1,14 +1,14 @@
 //! Queries of an object's state.
 
 use edgelatch::error::{FailureKind, RefusalKind, RequestError};
-use edgelatch::machine::{LockState, PermitsState, Question, SemaphoreState, number};
+use edgelatch::machine::{LockState, PermitsState, Query, SemaphoreState, number};
 use edgelatch::protocol::reply::{Code, Reply};
 
 use crate::language::*;
 
 const INSPECT: &str = "lock_inspect";
 
-fn inspect() -> Conversation<Question> {
+fn inspect() -> Conversation<Query> {
     Conversation::new(inspect_machine())
 }
 

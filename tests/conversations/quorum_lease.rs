@@ -1,7 +1,7 @@
 //! Keeping a hold of several parts, which lasts while a quorum of them does.
 
 use edgelatch::error::{FailureKind, LossReason};
-use edgelatch::machine::{Keeping, LeaseState, Wake};
+use edgelatch::machine::{LeaseState, QuorumLease, TimeoutReason};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::LeaseTime;
 
@@ -12,9 +12,9 @@ const EXPIRED: LeaseState = LeaseState::Lost(LossReason::Expired);
 const GONE: LeaseState = LeaseState::Lost(LossReason::Gone);
 
 /// A hold of parts with leases of `seconds`.
-fn keeping(seconds: &[u64], renews: bool, quorum: usize) -> Conversation<Keeping> {
+fn keeping(seconds: &[u64], renews: bool, quorum: usize) -> Conversation<QuorumLease> {
     let part = |seconds: &u64| renewal_machine(lease(seconds * 1_000), renews);
-    Conversation::new(Keeping::new(seconds.iter().map(part), quorum))
+    Conversation::new(QuorumLease::new(seconds.iter().map(part), quorum))
 }
 
 #[test]
@@ -22,10 +22,10 @@ fn it_is_lost_with_the_part_by_which_fewer_than_the_quorum_are_left() {
     for (quorum, seconds) in [(3, 10), (2, 20), (1, 40)] {
         let mut it = keeping(&[20, 40, 10], false, quorum);
         for part in 0..3 - quorum {
-            it = it.expect_timeout(Wake::LeaseEnds).advance_to_timeout();
+            it = it.expect_timeout(TimeoutReason::LeaseEnds).advance_to_timeout();
             assert_eq!(it.machine().state(), LeaseState::Held, "{part} of {quorum}");
         }
-        let it = it.expect_timeout(Wake::LeaseEnds).advance_to_timeout();
+        let it = it.expect_timeout(TimeoutReason::LeaseEnds).advance_to_timeout();
         assert_eq!(it.machine().state(), EXPIRED);
         assert!((seconds * 980..seconds * 1_000).contains(&it.elapsed_ms()), "{quorum}");
         assert_eq!(it.expect_done(), Some(LossReason::Expired));
@@ -61,7 +61,7 @@ fn the_reason_is_that_of_the_parts_and_later_news_change_nothing() {
 #[test]
 fn the_reason_of_a_loss_stays_whatever_becomes_of_the_other_parts() {
     let part = || renewal_machine(LeaseTime::DEFAULT, true);
-    let it = Conversation::new(Keeping::new([part(), part()], 2)).advance_to_timeout();
+    let it = Conversation::new(QuorumLease::new([part(), part()], 2)).advance_to_timeout();
     assert_eq!(it.elapsed_ms(), 10_000);
     let it = it.expect_calls(&[(0, RENEW), (1, RENEW)]).reply_from(0, Code::Lost);
     assert_eq!(it.machine().state(), GONE);

@@ -1,9 +1,9 @@
 //! Acquiring a redLock: a majority of nodes that store one token.
 
 use edgelatch::error::AcquireError;
-use edgelatch::machine::{Gathered, Majority, MajoritySpec, Wake};
+use edgelatch::machine::{AcquireQuorum, AcquireQuorumSpec, MultiGrant, TimeoutReason};
 use edgelatch::protocol::reply::{Code, ServerClock};
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -17,16 +17,16 @@ const RELEASE: &str = "lock_release";
 const ALL: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
 
 /// A redLock of three nodes; the machine has called each.
-pub(crate) fn three(patience: Patience) -> Conversation<Majority> {
+pub(crate) fn three(patience: WaitPolicy) -> Conversation<AcquireQuorum> {
     red_lock(3, patience).expect_calls(&ALL)
 }
 
 /// Returns the nodes that count. Each must store the token.
-pub(crate) fn voters(gathered: &Gathered) -> Vec<usize> {
-    let voters = gathered.parts.iter().enumerate().filter(|(_, part)| part.counts);
+pub(crate) fn voters(multi_grant: &MultiGrant) -> Vec<usize> {
+    let voters = multi_grant.parts.iter().enumerate().filter(|(_, part)| part.counts);
     voters
         .map(|(node, part)| {
-            assert_eq!(part.grant.token, gathered.token, "of a node that counts");
+            assert_eq!(part.grant.token, multi_grant.token, "of a node that counts");
             node
         })
         .collect()
@@ -34,22 +34,22 @@ pub(crate) fn voters(gathered: &Gathered) -> Vec<usize> {
 
 #[test]
 fn a_majority_that_stores_the_proposed_token_is_a_hold_in_one_round_trip() {
-    let it = three(Patience::Once);
+    let it = three(WaitPolicy::Once);
     let proposal = it.arg_of(0, PROPOSAL).to_owned();
     assert_eq!(proposal, ((SERVER_START + 1) * 1000).to_string());
     assert_eq!((it.arg_of(1, PROPOSAL), it.arg_of(2, PROPOSAL)), (&*proposal, &*proposal));
     let token = proposal.parse().unwrap();
     let it = it.reply_from(2, granted(token)).reply_from(0, granted(token));
-    let gathered = it.expect_done().unwrap();
-    assert_eq!((gathered.token.as_u64(), voters(&gathered)), (token, vec![0, 2]));
+    let multi_grant = it.expect_done().unwrap();
+    assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (token, vec![0, 2]));
     // The silent node may still grant, so its part has the data for a release.
-    assert_eq!(gathered.parts.len(), 3);
+    assert_eq!(multi_grant.parts.len(), 3);
 }
 
 #[test]
 fn half_of_an_even_number_is_no_majority() {
     let four = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE), (3, ACQUIRE)];
-    let it = red_lock(4, Patience::Once).expect_calls(&four);
+    let it = red_lock(4, WaitPolicy::Once).expect_calls(&four);
     let it = it.reply_from(0, granted(5)).reply_from(1, granted(5));
     assert!(!it.is_done());
     let it = it.reply_from(2, busy(4_000)).reply_from(3, busy(4_000));
@@ -61,7 +61,8 @@ fn half_of_an_even_number_is_no_majority() {
 #[test]
 fn the_proposal_is_of_the_clock_that_is_ahead_and_there_is_none_without_a_clock() {
     let proposal = |clocks| {
-        let machine = Majority::new(red_lock_spec(3, Patience::Once), entropy(), clocks, START);
+        let machine =
+            AcquireQuorum::new(red_lock_spec(3, WaitPolicy::Once), entropy(), clocks, START);
         Conversation::new(machine).arg_of(0, PROPOSAL).to_owned()
     };
     let ahead = ServerClock::new(SERVER_START + 700, START);
@@ -72,31 +73,31 @@ fn the_proposal_is_of_the_clock_that_is_ahead_and_there_is_none_without_a_clock(
 
 #[test]
 fn owners_of_different_nodes_are_different() {
-    let it = three(Patience::Once);
+    let it = three(WaitPolicy::Once);
     assert_ne!(it.arg_of(0, OWNER), it.arg_of(1, OWNER));
     assert_ne!(it.arg_of(1, OWNER), it.arg_of(2, OWNER));
 }
 
 #[test]
 fn a_node_gets_a_tenth_of_the_lease_and_a_second_at_the_most() {
-    assert_eq!(three(Patience::Once).timeout_ms(), 1_000);
-    let spec = red_lock_spec(3, Patience::Once);
-    let it = red_lock_with(MajoritySpec { lease: lease(2_000), ..spec });
+    assert_eq!(three(WaitPolicy::Once).timeout_ms(), 1_000);
+    let spec = red_lock_spec(3, WaitPolicy::Once);
+    let it = red_lock_with(AcquireQuorumSpec { lease: lease(2_000), ..spec });
     assert_eq!(it.timeout_ms(), 200);
 }
 
 #[test]
 fn where_tokens_differ_the_largest_is_stored_before_it_is_handed_out() {
-    let it = three(Patience::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
+    let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.expect_calls(&[(0, RAISE)]);
     assert_eq!(it.arg_of(0, RAISED_TO), "9");
-    let gathered = it.reply_from(0, granted(9)).expect_done().unwrap();
-    assert_eq!((gathered.token.as_u64(), voters(&gathered)), (9, vec![0, 1]));
+    let multi_grant = it.reply_from(0, granted(9)).expect_done().unwrap();
+    assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (9, vec![0, 1]));
 }
 
 #[test]
 fn a_larger_token_that_is_stored_is_no_confirmation_but_a_new_aim() {
-    let it = three(Patience::Once)
+    let it = three(WaitPolicy::Once)
         .reply_from(0, granted(5))
         .reply_from(1, granted(9))
         .expect_calls(&[(0, RAISE)])
@@ -108,14 +109,14 @@ fn a_larger_token_that_is_stored_is_no_confirmation_but_a_new_aim() {
 
 #[test]
 fn a_node_that_answers_while_others_are_raised_may_confirm() {
-    let it = three(Patience::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
+    let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.reply_from(2, granted(9));
     assert_eq!(voters(&it.expect_outcome().unwrap()), [1, 2]);
 }
 
 #[test]
 fn a_node_that_was_lost_when_it_was_to_be_raised_does_not_count() {
-    let it = three(Patience::Once)
+    let it = three(WaitPolicy::Once)
         .reply_from(0, granted(5))
         .reply_from(1, granted(9))
         .expect_calls(&[(0, RAISE)])
@@ -129,7 +130,7 @@ fn a_node_that_was_lost_when_it_was_to_be_raised_does_not_count() {
 
 #[test]
 fn a_token_that_comes_with_a_loss_was_not_stored() {
-    let it = three(Patience::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
+    let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.expect_calls(&[(0, RAISE)]);
     let it = it.reply_from(0, ScriptReply::new(Code::Lost, 9, 30_000));
     assert!(!it.is_done());
@@ -142,7 +143,7 @@ fn the_holder_of_the_lowest_node_keeps_it_and_asks_for_the_others_again() {
         .reply_from(0, granted(5))
         .reply_from(1, busy(20_000))
         .reply_from(2, busy(20_000))
-        .expect_timeout(Wake::BackOff)
+        .expect_timeout(TimeoutReason::BackOff)
         .advance_to_timeout()
         .expect_calls(&[(1, ACQUIRE), (2, ACQUIRE)])
         .reply_from(1, granted(5));

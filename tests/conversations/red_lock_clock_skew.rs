@@ -1,9 +1,9 @@
 //! A redLock whose nodes' clocks, or last tokens, differ by more than a node accepts.
 
 use edgelatch::error::{AcquireError, RefusalKind};
-use edgelatch::machine::{Gathered, Majority};
+use edgelatch::machine::{AcquireQuorum, MultiGrant};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 use crate::red_lock::{three, voters};
@@ -18,20 +18,20 @@ const NOW: u64 = SERVER_START * 1000;
 const AHEAD: u64 = NOW + 30_000_000;
 const FAR_AHEAD: u64 = NOW + 3_600_000_000;
 
-fn assert_cannot_agree(outcome: Result<Gathered, AcquireError>) {
+fn assert_cannot_agree(outcome: Result<MultiGrant, AcquireError>) {
     let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(refusal.kind(), RefusalKind::TokenRange);
 }
 
 /// Checks that every node is released, whatever its reply was.
-fn expect_all_released(it: Conversation<Majority>) -> Conversation<Majority> {
+fn expect_all_released(it: Conversation<AcquireQuorum>) -> Conversation<AcquireQuorum> {
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)]);
     (0..3).fold(it, |it, node| it.reply_from(node, Code::Done))
 }
 
 #[test]
 fn a_node_that_does_not_believe_a_token_does_not_agree() {
-    let it = three(Patience::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it = three(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     assert!(!it.is_done());
     assert_eq!(voters(&it.reply_from(2, granted(AHEAD)).expect_outcome().unwrap()), [1, 2]);
@@ -39,7 +39,7 @@ fn a_node_that_does_not_believe_a_token_does_not_agree() {
 
 #[test]
 fn a_node_that_did_not_believe_a_token_is_released_and_not_raised_again() {
-    let it = three(Patience::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it = three(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     let it = it.reply_from(2, busy(4_000)).expect_calls(&[(0, RELEASE), (1, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
@@ -58,30 +58,30 @@ fn a_majority_that_does_not_believe_a_token_ends_the_wait() {
 
 #[test]
 fn a_node_whose_token_is_far_ahead_is_outvoted_by_those_that_agree() {
-    let it = three(Patience::Once).reply_from(0, granted(FAR_AHEAD)).reply_from(1, granted(NOW));
+    let it = three(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD)).reply_from(1, granted(NOW));
     assert!(!it.is_done() && it.count(RAISE) == 0, "{it}");
-    let gathered = it.reply_from(2, granted(NOW)).expect_done().unwrap();
-    assert_eq!((gathered.token.as_u64(), voters(&gathered)), (NOW, vec![1, 2]));
+    let multi_grant = it.reply_from(2, granted(NOW)).expect_done().unwrap();
+    assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (NOW, vec![1, 2]));
 }
 
 #[test]
 fn the_largest_token_that_a_majority_believes_is_stored() {
-    let it = three(Patience::Once)
+    let it = three(WaitPolicy::Once)
         .reply_from(0, granted(NOW))
         .reply_from(1, granted(FAR_AHEAD))
         .reply_from(2, granted(AHEAD))
         .expect_calls(&[(0, RAISE)]);
     assert_eq!(it.arg_of(0, RAISED_TO), AHEAD.to_string());
-    let gathered = it.reply_from(0, granted(AHEAD)).expect_done().unwrap();
-    assert_eq!((gathered.token.as_u64(), voters(&gathered)), (AHEAD, vec![0, 2]));
+    let multi_grant = it.reply_from(0, granted(AHEAD)).expect_done().unwrap();
+    assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (AHEAD, vec![0, 2]));
 }
 
 /// After clocks were set back, tokens continue above the last ones.
 #[test]
 fn a_token_far_ahead_that_a_majority_stores_already_is_a_hold() {
-    let it = three(Patience::Once).reply_from(0, granted(FAR_AHEAD));
-    let gathered = it.reply_from(2, granted(FAR_AHEAD)).expect_done().unwrap();
-    assert_eq!((gathered.token.as_u64(), voters(&gathered)), (FAR_AHEAD, vec![0, 2]));
+    let it = three(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD));
+    let multi_grant = it.reply_from(2, granted(FAR_AHEAD)).expect_done().unwrap();
+    assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (FAR_AHEAD, vec![0, 2]));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! A redLock with nodes that are silent, refuse, or are too young to vote.
 
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{Majority, Wake};
+use edgelatch::machine::{AcquireQuorum, TimeoutReason};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use crate::language::*;
 use crate::red_lock::{three, voters};
@@ -13,7 +13,7 @@ const RELEASE: &str = "lock_release";
 /// A refusal that lasts.
 const UNAUTHORIZED: &str = "WRONGPASS no";
 
-fn five(patience: Patience) -> Conversation<Majority> {
+fn five(patience: WaitPolicy) -> Conversation<AcquireQuorum> {
     let all = [0, 1, 2, 3, 4].map(|node| (node, ACQUIRE));
     red_lock(5, patience).expect_calls(&all)
 }
@@ -37,14 +37,14 @@ fn where_the_lowest_node_is_silent_the_next_one_decides() {
 
 #[test]
 fn too_many_silent_nodes_are_no_busy_lock() {
-    let it = three(Patience::Once).reply_from(2, busy(900));
+    let it = three(WaitPolicy::Once).reply_from(2, busy(900));
     let it = it.fail_until_done(&[0, 1], FailureKind::NotSent);
     assert_eq!(it.expect_outcome(), Err(AcquireError::Unreachable(FailureKind::NotSent)));
 }
 
 #[test]
 fn two_that_are_busy_outweigh_one_that_is_silent() {
-    let it = three(Patience::Once).reply_from(0, busy(900)).reply_from(1, busy(4_000));
+    let it = three(WaitPolicy::Once).reply_from(0, busy(900)).reply_from(1, busy(4_000));
     let it = it.fail_until_done(&[2], FailureKind::NotSent);
     assert_eq!(it.expect_outcome(), Err(AcquireError::Busy { remaining: Some(ms(4_000)) }));
 }
@@ -65,7 +65,7 @@ fn everything_that_was_asked_is_undone_and_one_silent_node_does_not_make_the_end
 
 #[test]
 fn a_minority_that_says_no_for_good_is_borne_and_a_majority_is_not() {
-    let it = three(Patience::Once).refuse_from(1, "WRONGTYPE other").reply_from(0, granted(5));
+    let it = three(WaitPolicy::Once).refuse_from(1, "WRONGTYPE other").reply_from(0, granted(5));
     assert_eq!(voters(&it.reply_from(2, granted(5)).expect_done().unwrap()), [0, 2]);
     let it = three(up_to(30_000))
         .refuse_from(1, "WRONGTYPE other")
@@ -84,19 +84,23 @@ fn two_of_five_may_refuse_for_good_and_a_third_ends_it() {
         |patience| five(patience).refuse_from(0, UNAUTHORIZED).refuse_from(1, UNAUTHORIZED);
     let it = two_refuse(up_to(30_000)).reply_from(2, busy(9_000));
     let it = it.reply_from(3, busy(9_000)).reply_from(4, busy(9_000));
-    assert!(!it.is_done() && it.timeout_reason() != Some(Wake::ReplyDue), "the machine {it}");
+    assert!(
+        !it.is_done() && it.timeout_reason() != Some(TimeoutReason::ReplyDue),
+        "the machine {it}"
+    );
     let it = two_refuse(up_to(30_000)).refuse_from(2, UNAUTHORIZED);
     let outcome = it.reply_from(3, busy(9_000)).reply_from(4, busy(9_000)).expect_outcome();
     assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
     // In a single try the replies of the other nodes count while they may be a majority.
-    let it = two_refuse(Patience::Once).reply_from(2, busy(7_000));
+    let it = two_refuse(WaitPolicy::Once).reply_from(2, busy(7_000));
     let it = it.reply_from(3, busy(8_000)).reply_from(4, busy(9_000));
     assert_eq!(it.expect_outcome(), Err(AcquireError::Busy { remaining: Some(ms(9_000)) }));
 }
 
 #[test]
 fn a_node_that_is_too_young_counts_as_refused() {
-    let it = three(Patience::Once).reply_from(0, too_young(3_000)).reply_from(1, too_young(3_000));
+    let it =
+        three(WaitPolicy::Once).reply_from(0, too_young(3_000)).reply_from(1, too_young(3_000));
     let it = it.reply_from(2, granted(5)).reply_from(2, Code::Done);
     assert_eq!(it.expect_outcome(), Err(AcquireError::Busy { remaining: Some(ms(3_000)) }));
 }

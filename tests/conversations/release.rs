@@ -12,8 +12,8 @@ const RELEASE: &str = "lock_release";
 /// Releases a hold with a lease of 30 s whose renewal to `longest` was requested.
 fn release(longest: LeaseTime) -> Conversation<Release> {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
-    let reach = renew_machine(longest).reach();
-    Conversation::new(Release::new(&target(), &grant, reach, attempt, Some(known_clock())))
+    let outstanding = renew_machine(longest).outstanding();
+    Conversation::new(Release::new(&target(), &grant, outstanding, attempt, Some(known_clock())))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Losing a hold, and ending its renewals.
 
 use edgelatch::error::{FailureKind, LossReason};
-use edgelatch::machine::{Lease, LeaseState, Renewal, Wake};
+use edgelatch::machine::{Lease, LeaseState, Renewal, TimeoutReason};
 use edgelatch::protocol::reply::Code;
 use edgelatch::timing::LeaseTime;
 
@@ -14,7 +14,8 @@ const TRUSTED: u64 = 30_000 - 302;
 
 #[test]
 fn a_lease_for_a_fixed_time_is_only_watched() {
-    let it = renewal(false).expect_timeout_in(Wake::LeaseEnds, TRUSTED).advance_to_timeout();
+    let it =
+        renewal(false).expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
 }
 
@@ -72,19 +73,19 @@ fn a_release_ends_it_at_once() {
 
 #[test]
 fn one_that_only_watches_asks_no_more() {
-    let it = renewal(true).update(Renewal::only_watch);
-    let it = it.expect_timeout_in(Wake::LeaseEnds, TRUSTED).advance_to_timeout();
+    let it = renewal(true).update(Renewal::stop_renewing);
+    let it = it.expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
     assert!(it.calls().is_empty());
 }
 
 #[test]
 fn a_stopped_renewal_gives_up_its_call_and_keeps_what_is_known() {
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW).update(Renewal::only_watch);
-    let it = it.expect_timeout(Wake::LeaseEnds).advance_to_timeout();
+    let it = renewal(true).advance_to_timeout().expect_call(RENEW).update(Renewal::stop_renewing);
+    let it = it.expect_timeout(TimeoutReason::LeaseEnds).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
     // A lost hold has no lease to watch.
     let it = renewal(true).advance_to_timeout().expect_call(RENEW).reply(Code::Lost);
-    let it = it.update(Renewal::only_watch);
+    let it = it.update(Renewal::stop_renewing);
     assert_eq!(it.expect_done(), Some(LossReason::Gone));
 }

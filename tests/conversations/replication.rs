@@ -2,10 +2,11 @@
 
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, Gather, GatherSpec, Gathered, Machine, Majority, MajoritySpec, Wake,
+    Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, Machine,
+    MultiGrant, TimeoutReason,
 };
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{AttemptTime, Patience, Replicas};
+use edgelatch::timing::{AttemptTime, Replicas, WaitPolicy};
 
 use crate::language::*;
 
@@ -18,11 +19,11 @@ fn replicas(number: u8) -> Option<Replicas> {
 }
 
 /// An acquisition that two replicas must acknowledge.
-fn spec(patience: Patience) -> AcquireSpec {
+fn spec(patience: WaitPolicy) -> AcquireSpec {
     AcquireSpec { replicas: replicas(2), ..acquire_spec(patience) }
 }
 
-fn acquiring(patience: Patience) -> Conversation<Acquire> {
+fn acquiring(patience: WaitPolicy) -> Conversation<Acquire> {
     acquire_with(spec(patience)).expect_call(ACQUIRE)
 }
 
@@ -36,14 +37,14 @@ fn awaited<M: Machine>(it: &Conversation<M>) -> Vec<Option<(u8, u128)>> {
 }
 
 /// Returns which parts count.
-fn counts(gathered: &Gathered) -> Vec<bool> {
-    gathered.parts.iter().map(|part| part.counts).collect()
+fn counts(multi_grant: &MultiGrant) -> Vec<bool> {
+    multi_grant.parts.iter().map(|part| part.counts).collect()
 }
 
 #[test]
 fn a_grant_counts_when_as_many_replicas_have_it_as_were_asked_for() {
     for acknowledged in [2, 3] {
-        let it = acquiring(Patience::Once);
+        let it = acquiring(WaitPolicy::Once);
         assert_eq!(awaited(&it), [Some((2, 1_000))]);
         let grant = it.reply(granted(42).acknowledged_by(acknowledged)).expect_done().unwrap();
         assert_eq!(grant.token.as_u64(), 42);
@@ -52,7 +53,7 @@ fn a_grant_counts_when_as_many_replicas_have_it_as_were_asked_for() {
 
 #[test]
 fn a_grant_that_too_few_replicas_have_is_undone_and_reported_within_any_wait() {
-    for patience in [Patience::Once, up_to(60_000), Patience::UntilCancelled] {
+    for patience in [WaitPolicy::Once, up_to(60_000), WaitPolicy::UntilCancelled] {
         for acknowledged in [0, 1] {
             let it = acquiring(patience).reply(granted(42).acknowledged_by(acknowledged));
             let it = it.expect_call(RELEASE);
@@ -66,7 +67,7 @@ fn a_grant_that_too_few_replicas_have_is_undone_and_reported_within_any_wait() {
 
 #[test]
 fn a_grant_that_could_not_be_undone_may_still_be_there() {
-    let it = acquiring(Patience::Once).reply(granted(42).acknowledged_by(0));
+    let it = acquiring(WaitPolicy::Once).reply(granted(42).acknowledged_by(0));
     let outcome = it.fail_attempts(RELEASE, 3, FailureKind::Broken).expect_done();
     assert!(matches!(outcome, Err(AcquireError::Unknown { .. })), "{outcome:?}");
 }
@@ -82,17 +83,17 @@ fn a_gateway_that_will_not_wait_is_told_of_and_nothing_is_held() {
 #[test]
 fn what_is_no_grant_does_not_look_at_replicas() {
     let it = acquiring(up_to(60_000)).reply(busy(30_000).acknowledged_by(0));
-    let it = it.expect_timeout(Wake::BackOff).advance_to_timeout().expect_call(ACQUIRE);
+    let it = it.expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(awaited(&it), [Some((2, 1_000)); 2]);
     it.reply(granted(42).acknowledged_by(2)).expect_done().unwrap();
-    let outcome = acquiring(Patience::Once).reply(busy(7_000)).expect_done();
+    let outcome = acquiring(WaitPolicy::Once).reply(busy(7_000)).expect_done();
     assert_eq!(outcome, Err(AcquireError::Busy { remaining: Some(ms(7_000)) }));
 }
 
 #[test]
 fn a_grant_whose_answer_was_lost_counts_by_the_replicas_of_its_repetition() {
     let repeated = || {
-        let it = acquiring(Patience::Once).fail(FailureKind::Broken);
+        let it = acquiring(WaitPolicy::Once).fail(FailureKind::Broken);
         it.advance_to_timeout().expect_call(ACQUIRE)
     };
     repeated().reply(already_yours(42).acknowledged_by(2)).expect_done().unwrap();
@@ -107,15 +108,15 @@ fn redis_waits_for_half_of_an_attempt_at_the_most() {
         [(60_000, 30_000, 1_000), (700, 30_000, 350), (5_000, 300, 50)]
     {
         let (attempt, lease) = (AttemptTime::new(ms(attempt)).unwrap(), lease(lease_ms));
-        let it = acquire_with(AcquireSpec { attempt, lease, ..spec(Patience::Once) });
+        let it = acquire_with(AcquireSpec { attempt, lease, ..spec(WaitPolicy::Once) });
         assert_eq!(awaited(&it.expect_call(ACQUIRE)), [Some((2, within))]);
     }
 }
 
 /// A multi-lock with one replica to acknowledge each member; the first two members are granted.
-fn multi_lock_of_three(patience: Patience) -> Conversation<Gather> {
+fn multi_lock_of_three(patience: WaitPolicy) -> Conversation<AcquireAll> {
     let spec = multi_lock_spec(vec![plain(0), plain(1), plain(2)], patience);
-    multi_lock_with(GatherSpec { replicas: replicas(1), ..spec })
+    multi_lock_with(AcquireAllSpec { replicas: replicas(1), ..spec })
         .expect_calls(&ALL)
         .reply_from(0, granted(1).acknowledged_by(1))
         .reply_from(1, granted(2).acknowledged_by(1))
@@ -123,10 +124,10 @@ fn multi_lock_of_three(patience: Patience) -> Conversation<Gather> {
 
 #[test]
 fn of_several_parts_each_has_to_be_with_replicas() {
-    let it = multi_lock_of_three(Patience::Once);
+    let it = multi_lock_of_three(WaitPolicy::Once);
     assert_eq!(awaited(&it), [Some((1, 1_000)); 3]);
     it.reply_from(2, granted(3).acknowledged_by(1)).expect_done().unwrap();
-    for patience in [Patience::Once, up_to(60_000)] {
+    for patience in [WaitPolicy::Once, up_to(60_000)] {
         let it = multi_lock_of_three(patience).reply_from(2, granted(3).acknowledged_by(0));
         let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)]);
         assert_eq!(awaited(&it)[3..], [None; 3]);
@@ -136,17 +137,17 @@ fn of_several_parts_each_has_to_be_with_replicas() {
 }
 
 /// A redLock with one replica to acknowledge each node's grant.
-fn red_lock_of_three() -> Conversation<Majority> {
-    let spec = red_lock_spec(3, Patience::Once);
-    red_lock_with(MajoritySpec { replicas: replicas(1), ..spec }).expect_calls(&ALL)
+fn red_lock_of_three() -> Conversation<AcquireQuorum> {
+    let spec = red_lock_spec(3, WaitPolicy::Once);
+    red_lock_with(AcquireQuorumSpec { replicas: replicas(1), ..spec }).expect_calls(&ALL)
 }
 
 #[test]
 fn a_node_whose_grant_is_not_with_its_replicas_has_no_vote() {
     let first_not = || red_lock_of_three().reply_from(0, granted(5).acknowledged_by(0));
     let it = first_not().reply_from(1, granted(5).acknowledged_by(1));
-    let gathered = it.reply_from(2, granted(5).acknowledged_by(1)).expect_done().unwrap();
-    assert_eq!(counts(&gathered), [false, true, true]);
+    let multi_grant = it.reply_from(2, granted(5).acknowledged_by(1)).expect_done().unwrap();
+    assert_eq!(counts(&multi_grant), [false, true, true]);
     let it = first_not().reply_from(1, granted(5).acknowledged_by(0));
     let it = it.reply_from(2, granted(5).acknowledged_by(1));
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)]);
@@ -166,8 +167,8 @@ fn a_raised_token_counts_when_it_is_with_the_replicas_too() {
     };
     let it = raising();
     assert_eq!(awaited(&it)[3], Some((1, 500)));
-    let gathered = it.reply_from(0, granted(9).acknowledged_by(1)).expect_done().unwrap();
-    assert_eq!(gathered.token.as_u64(), 9);
+    let multi_grant = it.reply_from(0, granted(9).acknowledged_by(1)).expect_done().unwrap();
+    assert_eq!(multi_grant.token.as_u64(), 9);
 
     let it = raising().reply_from(0, granted(9).acknowledged_by(0));
     let it = it.reply_from(2, granted(9).acknowledged_by(1));

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use edgelatch::error::{AcquireError, FailureKind, LossReason};
-use edgelatch::machine::{LeaseState, Wake};
+use edgelatch::machine::{LeaseState, TimeoutReason};
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{LeaseTime, Patience};
+use edgelatch::timing::{LeaseTime, WaitPolicy};
 
 use crate::language::*;
 
@@ -26,13 +26,13 @@ const FOREVER: u64 = u64::MAX;
 #[test]
 fn a_wait_leaves_a_gateway_alone_for_as_long_as_it_wants() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).fail(rejected(5));
-    let it = it.expect_timeout_in(Wake::RetryAfter, 5_000).advance_to_timeout();
+    let it = it.expect_timeout_in(TimeoutReason::RetryAfter, 5_000).advance_to_timeout();
     // With `Retry-After: 0` the machine uses its usual back-off.
     let it = it.expect_call(ACQUIRE).fail(rejected(0));
-    it.expect_timeout_within(Wake::BackOff, ..=100);
+    it.expect_timeout_within(TimeoutReason::BackOff, ..=100);
 
     let it = latch_wait(30_000, None).expect_call("latch_inspect").fail(rejected(5));
-    it.expect_timeout_in(Wake::RetryAfter, 5_000);
+    it.expect_timeout_in(TimeoutReason::RetryAfter, 5_000);
 }
 
 /// S47.
@@ -43,24 +43,24 @@ fn of_several_the_one_that_is_waited_for_is_left_alone() {
     // Both calls may have been granted all the same.
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
-    it.expect_timeout_in(Wake::RetryAfter, 7_000);
+    it.expect_timeout_in(TimeoutReason::RetryAfter, 7_000);
 }
 
 /// S47.
 #[test]
 fn a_wait_that_ends_first_has_its_last_try_then() {
     let it = acquire(up_to(3_000)).expect_call(ACQUIRE).fail(rejected(FOREVER));
-    let it = it.expect_timeout_in(Wake::RetryAfter, 3_000).advance_to_timeout();
+    let it = it.expect_timeout_in(TimeoutReason::RetryAfter, 3_000).advance_to_timeout();
     assert!(it.expect_call(ACQUIRE).reply(granted(TOKEN)).expect_done().is_ok());
 }
 
 /// S47.
 #[test]
 fn a_wait_without_an_end_asks_once_a_minute_at_the_least() {
-    let mut it = acquire(Patience::UntilCancelled);
+    let mut it = acquire(WaitPolicy::UntilCancelled);
     for _ in 0..3 {
         it = it.expect_call(ACQUIRE).fail(rejected(FOREVER));
-        it = it.expect_timeout_in(Wake::RetryAfter, 60_000).advance_to_timeout();
+        it = it.expect_timeout_in(TimeoutReason::RetryAfter, 60_000).advance_to_timeout();
     }
 }
 
@@ -69,9 +69,9 @@ fn a_wait_without_an_end_asks_once_a_minute_at_the_least() {
 fn nothing_that_is_heard_makes_it_ask_sooner() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(20_000));
     let it = it.advance_to_timeout().expect_call(ACQUIRE).fail(rejected(5));
-    let it = it.confirm_subscription().expect_timeout_in(Wake::RetryAfter, 5_000);
-    let it = it.notify().expect_timeout_in(Wake::RetryAfter, 5_000);
-    let it = it.end_subscription().expect_timeout_in(Wake::RetryAfter, 5_000);
+    let it = it.confirm_subscription().expect_timeout_in(TimeoutReason::RetryAfter, 5_000);
+    let it = it.notify().expect_timeout_in(TimeoutReason::RetryAfter, 5_000);
+    let it = it.end_subscription().expect_timeout_in(TimeoutReason::RetryAfter, 5_000);
     it.cancel().expect_call(RELEASE);
 }
 
@@ -79,24 +79,24 @@ fn nothing_that_is_heard_makes_it_ask_sooner() {
 #[test]
 fn what_everything_hangs_on_waits_no_longer_than_for_an_answer() {
     let attempt = 5_000;
-    let mut it = acquire(Patience::Once);
+    let mut it = acquire(WaitPolicy::Once);
     for _ in 0..2 {
         it = it.expect_call(ACQUIRE).fail(rejected(FOREVER));
-        it = it.expect_timeout_in(Wake::BackOff, attempt).advance_to_timeout();
+        it = it.expect_timeout_in(TimeoutReason::BackOff, attempt).advance_to_timeout();
     }
     let it = it.expect_call(ACQUIRE).fail(rejected(FOREVER)).expect_call(RELEASE);
     let outcome = it.reply(Code::Done).expect_done();
     assert_eq!(outcome, Err(AcquireError::Unreachable(rejected(FOREVER))));
 
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT)).expect_call(RELEASE);
-    it.fail(rejected(FOREVER)).expect_timeout_in(Wake::BackOff, attempt);
+    it.fail(rejected(FOREVER)).expect_timeout_in(TimeoutReason::BackOff, attempt);
 }
 
 /// S47.
 #[test]
 fn a_renewal_is_asked_for_again_in_half_of_what_is_left() {
     let it = renewal(true).advance_to_timeout().expect_call(RENEW).fail(rejected(5));
-    let mut it = it.expect_timeout_in(Wake::RenewalDue, 5_000).advance_to_timeout();
+    let mut it = it.expect_timeout_in(TimeoutReason::RenewalDue, 5_000).advance_to_timeout();
     let mut renewals = 0;
     while it.machine().state() != LeaseState::Lost(LossReason::Expired) {
         let left = it.machine().lease().remaining(it.now());

@@ -1,10 +1,10 @@
 //! Grants with an older fencing token than an earlier grant.
 
 use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Acquire, AcquireSpec, GatherSpec};
+use edgelatch::machine::{Acquire, AcquireAllSpec, AcquireSpec};
 use edgelatch::name::FencingToken;
 use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{LeaseTime, Patience};
+use edgelatch::timing::{LeaseTime, WaitPolicy};
 
 use crate::language::*;
 
@@ -13,7 +13,12 @@ const RELEASE: &str = "lock_release";
 
 /// Returns a token of a grant: only machines create values of this type.
 fn token(number: u64) -> FencingToken {
-    acquire(Patience::Once).expect_call(ACQUIRE).reply(granted(number)).expect_done().unwrap().token
+    acquire(WaitPolicy::Once)
+        .expect_call(ACQUIRE)
+        .reply(granted(number))
+        .expect_done()
+        .unwrap()
+        .token
 }
 
 /// S57.
@@ -39,7 +44,7 @@ fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
 #[test]
 fn a_part_with_an_older_token_than_was_granted_before_is_given_back_with_all_others() {
     let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
-    let it = multi_lock_with(GatherSpec { newest: vec![None, Some(token(11))], ..spec });
+    let it = multi_lock_with(AcquireAllSpec { newest: vec![None, Some(token(11))], ..spec });
     let it = it.expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);
     let it = it.reply_from(0, granted(5)).reply_from(1, granted(10));
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
@@ -55,7 +60,7 @@ fn the_token_that_was_granted_before_may_be_granted_again() {
     let it = it.expect_call(ACQUIRE).reply(granted(10));
     assert_eq!(it.expect_done().unwrap().token.as_u64(), 10);
     let spec = multi_lock_spec(vec![plain(0)], up_to(30_000));
-    let it = multi_lock_with(GatherSpec { newest: vec![newest], ..spec });
+    let it = multi_lock_with(AcquireAllSpec { newest: vec![newest], ..spec });
     let it = it.expect_calls(&[(0, ACQUIRE)]).reply_from(0, granted(10));
     assert_eq!(it.expect_outcome().unwrap().token.as_u64(), 10);
 }

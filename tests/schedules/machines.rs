@@ -8,11 +8,11 @@ use edgelatch::error::{AcquireError, FailureKind, RequestError};
 use edgelatch::machine::{
     Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Once, Output, Release, Renewal,
 };
-use edgelatch::protocol::calls::{OnceCall, Target};
+use edgelatch::protocol::calls::{IdempotentCall, Target};
 use edgelatch::protocol::reply::{Reply, ServerClock};
 use edgelatch::protocol::script::ScriptCall;
 use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, WaitTime};
+use edgelatch::timing::{AttemptTime, LeaseTime, WaitPolicy, WaitTime};
 
 use super::runner::{Env, Request, START};
 use test_support::calls::request;
@@ -102,10 +102,10 @@ impl Machines {
     /// crashes.
     pub(crate) fn acquire(&mut self, client: usize, target: Target, lease: LeaseTime) {
         let patience = match self.env.rng.u8(0..3) {
-            0 => Patience::Once,
+            0 => WaitPolicy::Once,
             _ => {
                 let wait = Duration::from_millis(self.env.rng.u64(200..20_000));
-                Patience::UpTo(WaitTime::new(wait).unwrap())
+                WaitPolicy::UpTo(WaitTime::new(wait).unwrap())
             }
         };
         self.clients[client].target = Some(target.clone());
@@ -115,7 +115,7 @@ impl Machines {
         self.begin(client, Job::Acquire(machine));
     }
 
-    pub(crate) fn call_once(&mut self, client: usize, call: OnceCall) {
+    pub(crate) fn call_once(&mut self, client: usize, call: IdempotentCall) {
         let (entropy, now) = (self.draw_entropy(), self.instant());
         let clock = self.clients[client].clock;
         let machine = Once::new(call, AttemptTime::DEFAULT, entropy, clock, now);
@@ -137,7 +137,7 @@ impl Machines {
     pub(crate) fn on_timer(&mut self, timer: Timer) -> Option<Progress> {
         match timer {
             Timer::Idle(client) => self.env.is_open().then_some(Progress::Idle(client)),
-            Timer::Machine(client) => self.step(client, Input::Woken),
+            Timer::Machine(client) => self.step(client, Input::Timeout),
             Timer::Work(client) => {
                 self.end_work(client);
                 None
@@ -200,8 +200,13 @@ impl Machines {
 
     fn release(&mut self, client: usize, grant: &Grant) {
         let (one, attempt) = (&self.clients[client], AttemptTime::DEFAULT);
-        let machine =
-            Release::new(one.target.as_ref().unwrap(), grant, grant.reach(), attempt, one.clock);
+        let machine = Release::new(
+            one.target.as_ref().unwrap(),
+            grant,
+            grant.outstanding(),
+            attempt,
+            one.clock,
+        );
         self.begin(client, Job::Release(machine));
     }
 
@@ -306,8 +311,8 @@ fn drive<M: Machine>(
     loop {
         match machine.poll(now) {
             Output::Call { call, script, .. } => calls.push((call, script)),
-            Output::Listen { .. } => {}
-            Output::Wait { until, .. } => return Err(until),
+            Output::Subscribe { .. } => {}
+            Output::Timeout { until, .. } => return Err(until),
             Output::Done(outcome) => return Ok(outcome),
         }
     }

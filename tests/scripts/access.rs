@@ -1,12 +1,12 @@
 //! The rights that a user of Redis needs: to the declared keys, and no more.
 
-use edgelatch::protocol::reply::{Cell, Code, Reply};
+use edgelatch::protocol::reply::{Code, Reply, RespValue};
 use edgelatch::protocol::script::ScriptCall;
 
 use test_support::calls::{UNBOUND, bound, lease, lock, owner, request, token};
 use test_support::redis::{Redis, rights, run_on};
 
-fn code(call: &ScriptCall, cells: &[Cell]) -> Code {
+fn code(call: &ScriptCall, cells: &[RespValue]) -> Code {
     Reply::read(cells, call.request).unwrap().code
 }
 

@@ -4,12 +4,14 @@
 use std::time::Duration;
 
 use edgelatch::LockName;
-use edgelatch::machine::{CallId, Entropy, Input, Machine as _, Majority, MajoritySpec, Output};
+use edgelatch::machine::{
+    AcquireQuorum, AcquireQuorumSpec, CallId, Entropy, Input, Machine as _, Output,
+};
 use edgelatch::protocol::calls::{LockCalls, Member};
 use edgelatch::protocol::reply::{Code, Reply, ServerClock};
 use edgelatch::protocol::script::{Publish, ScriptCall};
 use edgelatch::time::Instant;
-use edgelatch::timing::{Patience, RejoinDelay};
+use edgelatch::timing::{RejoinDelay, WaitPolicy};
 
 use super::differential::pair::Pair;
 use test_support::calls::{UNBOUND, lease, lock, owner, request};
@@ -26,10 +28,14 @@ fn node() -> LockCalls {
 
 /// A vote of three nodes and its first calls. Each vote by `who` has the same owners; its proposal
 /// comes from the clock `clock_ms`.
-fn vote(who: u8, node: LockCalls, clock_ms: Option<u64>) -> (Majority, Vec<(CallId, ScriptCall)>) {
-    let spec = MajoritySpec::new(vec![node; 3], Patience::Once);
+fn vote(
+    who: u8,
+    node: LockCalls,
+    clock_ms: Option<u64>,
+) -> (AcquireQuorum, Vec<(CallId, ScriptCall)>) {
+    let spec = AcquireQuorumSpec::new(vec![node; 3], WaitPolicy::Once);
     let clocks = vec![clock_ms.map(|ms| ServerClock::new(ms, START)); 3];
-    let mut vote = Majority::new(spec, Entropy::new([who; 32]), clocks, START);
+    let mut vote = AcquireQuorum::new(spec, Entropy::new([who; 32]), clocks, START);
     let mut calls = Vec::new();
     while let Output::Call { call, script, .. } = vote.poll(START) {
         calls.push((call, script));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use edgelatch::protocol::gateway::Request;
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::reply::RespValue;
 use edgelatch::protocol::script::{Script, scripts};
 
 use super::engine::Sim;
@@ -138,15 +138,15 @@ impl Sim {
     }
 }
 
-fn write_cells(body: &mut Vec<u8>, cells: &[Cell]) {
+fn write_cells(body: &mut Vec<u8>, cells: &[RespValue]) {
     body.extend(br#"{"result":["#);
     for (place, cell) in cells.iter().enumerate() {
         if place > 0 {
             body.push(b',');
         }
         match cell {
-            Cell::Int(number) => body.extend(number.to_string().as_bytes()),
-            Cell::Text(text) => {
+            RespValue::Int(number) => body.extend(number.to_string().as_bytes()),
+            RespValue::Text(text) => {
                 body.push(b'"');
                 body.extend(text.as_bytes());
                 body.push(b'"');

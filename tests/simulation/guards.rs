@@ -6,7 +6,7 @@ use std::time::Duration;
 use edgelatch::Lease;
 use edgelatch::error::{EvalError, GuardError, RequestError};
 use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::reply::RespValue;
 use edgelatch::timing::GuardMemory;
 
 use super::engine::Sim;
@@ -174,11 +174,11 @@ impl Writes {
         sim: &Sim,
         node: &Node,
         run: &Run<'_>,
-        cells: &[Cell],
+        cells: &[RespValue],
         stood: bool,
     ) -> Option<String> {
         // A repeated result is not a second run.
-        let [Cell::Int(1), _, Cell::Int(0), ..] = cells else { return None };
+        let [RespValue::Int(1), _, RespValue::Int(0), ..] = cells else { return None };
         sim.seen.count(Sight::Ran, 1);
         let number = run.keys.last()?.rsplit(':').next()?;
         let done = self.is_done(sim, number);

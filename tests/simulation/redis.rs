@@ -3,7 +3,7 @@
 use std::mem;
 use std::rc::Rc;
 
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::reply::RespValue;
 use fastrand::Rng;
 
 use super::engine::Sim;
@@ -94,7 +94,7 @@ impl Node {
 
     /// Runs a script. Without free memory, rejects a script whose first write needs memory; the
     /// script then changes nothing.
-    fn run(&mut self, run: &Run<'_>, now: u64) -> Result<Vec<Cell>, &'static str> {
+    fn run(&mut self, run: &Run<'_>, now: u64) -> Result<Vec<RespValue>, &'static str> {
         let (name, micros) = (run.script.script().name, self.micros(now));
         let kept = (now < self.full_until && takes_memory(name)).then(|| self.model.clone());
         let tooth = self.tooth;
@@ -108,8 +108,8 @@ impl Node {
         if let Some(kept) = kept {
             let last =
                 name.ends_with("_acquire") && run.args.get(6).is_some_and(|last| last == "1");
-            if cells[0] == Cell::Int(1)
-                || cells[0] == Cell::Int(0) && (last || name == "fair_acquire")
+            if cells[0] == RespValue::Int(1)
+                || cells[0] == RespValue::Int(0) && (last || name == "fair_acquire")
             {
                 self.model = kept;
                 return Err("OOM command not allowed when used memory > 'maxmemory'.");
@@ -132,7 +132,7 @@ impl Sim {
         letter: &Letter,
         run: &Run<'_>,
         whole: bool,
-    ) -> Result<Vec<Cell>, &'static str> {
+    ) -> Result<Vec<RespValue>, &'static str> {
         let (now, place) = (self.now(), letter.node);
         let mut nodes = self.nodes.borrow_mut();
         let node = &mut nodes[place];

@@ -1,6 +1,6 @@
 //! Deliberate faults: a simulation that does not find them would not find real ones.
 
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::reply::RespValue;
 
 use super::explore::explore;
 use super::gateway::Run;
@@ -96,7 +96,7 @@ impl Tooth {
         model: &mut ScriptModel,
         run: &Run<'_>,
         now: u64,
-    ) -> Option<Vec<Cell>> {
+    ) -> Option<Vec<RespValue>> {
         match (self, run.script.script().name) {
             (Self::BlindGrant, "lock_acquire") | (Self::BlindRelease, "lock_release") => {
                 model.delete(&run.keys[1]);
@@ -117,9 +117,9 @@ impl Tooth {
     }
 
     /// Changes the data after a script that replied with this code.
-    pub(crate) fn after(self, model: &mut ScriptModel, run: &Run<'_>, code: &Cell, now: u64) {
+    pub(crate) fn after(self, model: &mut ScriptModel, run: &Run<'_>, code: &RespValue, now: u64) {
         match (self, run.script.script().name) {
-            (Self::EndlessLease, "lock_acquire") if *code == Cell::Int(1) => {
+            (Self::EndlessLease, "lock_acquire") if *code == RespValue::Int(1) => {
                 let lock = &run.keys[1];
                 if let Some(entry) = model.dump(now).remove(lock) {
                     model.put(lock, entry.value, None);
@@ -131,14 +131,14 @@ impl Tooth {
     }
 }
 
-fn answer(code: i64, value: &str, now: u64, run: &Run<'_>) -> Vec<Cell> {
+fn answer(code: i64, value: &str, now: u64, run: &Run<'_>) -> Vec<RespValue> {
     let echo = run.args[0].clone();
     [
-        Cell::Int(code),
-        Cell::Text(value.into()),
-        Cell::Int(0),
-        Cell::Int(now as i64),
-        Cell::Text(echo),
+        RespValue::Int(code),
+        RespValue::Text(value.into()),
+        RespValue::Int(0),
+        RespValue::Int(now as i64),
+        RespValue::Text(echo),
     ]
     .into()
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{Chunks, StreamHead, Streams, Transport};
+use edgelatch::transport::{ByteStream, StreamHead, StreamLimits, Transport};
 
 use super::engine::{Sim, What};
 use super::fate::{Fate, Instead};
@@ -132,7 +132,7 @@ pub(crate) struct Stream {
     feed: Rc<Feed>,
 }
 
-impl Chunks for Stream {
+impl ByteStream for Stream {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
         if let Some(bytes) = self.feed.bytes.borrow_mut().pop_front() {
             return Poll::Ready(bytes.map(Ok));
@@ -180,8 +180,8 @@ impl Transport for Wire {
         Ok((head, Stream { sim: Rc::clone(&self.sim), feed }))
     }
 
-    fn streams(&self) -> Streams {
-        Streams { most: if self.sim.plan.streams { 4 } else { 0 }, shared: true }
+    fn streams(&self) -> StreamLimits {
+        StreamLimits { max: if self.sim.plan.streams { 4 } else { 0 }, shared: true }
     }
 }
 

@@ -1,7 +1,7 @@
 //! An observer of all scripts: records the grants and ends of owners, and checks the promises about
 //! them.
 
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::reply::RespValue;
 
 use super::beliefs::Belief;
 use super::engine::Sim;
@@ -132,10 +132,12 @@ impl Witness {
         place: usize,
         node: &mut Node,
         run: &Run<'_>,
-        cells: &[Cell],
+        cells: &[RespValue],
         before: Before,
     ) {
-        let (Some(Cell::Int(code)), Some(Cell::Text(value))) = (cells.first(), cells.get(1)) else {
+        let (Some(RespValue::Int(code)), Some(RespValue::Text(value))) =
+            (cells.first(), cells.get(1))
+        else {
             return;
         };
         match code {

@@ -4,11 +4,11 @@ use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine as
 use edgelatch::name::{FencingToken, LockName, OwnerId, RequestId};
 use edgelatch::protocol::calls::{LockCalls, Target, Try};
 use edgelatch::protocol::exchange::{Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, Memory, Request};
+use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, Request};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
 use edgelatch::time::Instant;
-use edgelatch::timing::{LeaseTime, Patience, Replicas};
+use edgelatch::timing::{LeaseTime, Replicas, WaitPolicy};
 use std::time::Duration;
 
 /// The bound of a client that has not seen Redis' clock; its results are kept for 90 s.
@@ -18,9 +18,9 @@ pub const UNBOUND: Bound = Bound { not_after: None, keep: Duration::from_secs(90
 pub fn begun<'a>(
     gateway: &'a Gateway,
     call: &'a ScriptCall,
-    memory: &Memory,
+    capabilities: &GatewayCapabilities,
 ) -> (Exchange<'a>, Request) {
-    match Exchange::new(gateway, call, memory) {
+    match Exchange::new(gateway, call, capabilities) {
         (exchange, Step::Send(request)) => (exchange, request),
         (_, Step::Done(answer)) => panic!("nothing is sent: {answer:?}"),
     }
@@ -126,7 +126,7 @@ pub fn replicated(number: u64, name: &str, replicas: u8) -> ScriptCall {
     let mut bytes = [1; 32];
     bytes[16..24].copy_from_slice(&number.wrapping_sub(1).to_le_bytes());
     let (now, replicas) = (Instant::from_millis(0, 0), Replicas::new(replicas).ok());
-    let spec = AcquireSpec::new(lock(name).0, Patience::UntilCancelled);
+    let spec = AcquireSpec::new(lock(name).0, WaitPolicy::UntilCancelled);
     let spec = AcquireSpec { replicas, ..spec };
     match Acquire::new(spec, Entropy::new(bytes), None, now).poll(now) {
         Output::Call { script, .. } => script,
@@ -148,7 +148,7 @@ pub fn bound(not_after: u64, keep_ms: u64) -> Bound {
 /// Runs an acquisition until it is granted; returns its call and the grant.
 fn granted(entropy: [u8; 32], value: &str) -> (ScriptCall, Grant) {
     let now = Instant::from_millis(0, 0);
-    let spec = AcquireSpec::new(lock("x").0, Patience::Once);
+    let spec = AcquireSpec::new(lock("x").0, WaitPolicy::Once);
     let mut machine = Acquire::new(spec, Entropy::new(entropy), None, now);
     let Output::Call { call, script, .. } = machine.poll(now) else {
         panic!("an acquisition begins with a call")

@@ -5,8 +5,8 @@ use std::time::Duration;
 use edgelatch::name::{GuardKey, LockName, OwnerId, PermitId};
 use edgelatch::protocol::calls::{
     BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, GuardCalls, GuardedWrite,
-    LatchCount, LockCalls, Member, OnceCall, PermitCalls, PermitCount, PermitTotal, ReadCalls,
-    SemaphoreCalls, Stamp, Target, Try, WriteCalls,
+    IdempotentCall, LatchCount, LockCalls, Member, PermitCalls, PermitCount, PermitTotal,
+    ReadCalls, SemaphoreCalls, Stamp, Target, Try, WriteCalls,
 };
 use edgelatch::protocol::scope::{ObjectKind, Right};
 use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
@@ -146,7 +146,7 @@ fn once(name: &str, change: &Change) -> Vec<Known> {
 
 /// A call that changes an object.
 struct Change {
-    call: OnceCall,
+    call: IdempotentCall,
     kind: ObjectKind,
     right: Right,
     lease: Option<LeaseTime>,
@@ -172,12 +172,12 @@ pub fn targets(one: &str, two: &str, publish: Publish) -> Vec<Target> {
         Target::Semaphore(SemaphoreCalls::new(name(one), publish, PermitCount::new(4).unwrap())),
         Target::Permits(PermitCalls::new(name(one), publish, permits, peer_skew())),
         Target::Read(ReadCalls::new(name(one), publish)),
-        Target::Read(ReadCalls::new(name(one), publish).inside(other_side())),
+        Target::Read(ReadCalls::new(name(one), publish).nested_in_write(other_side())),
         Target::Write(WriteCalls::new(name(one), publish)),
         Target::Write(
             WriteCalls::new(name(one), publish)
                 .prefers_writers(WantTime::DEFAULT)
-                .around(other_side()),
+                .with_nested_read(other_side()),
         ),
     ]
 }
@@ -210,7 +210,7 @@ fn of_objects(one: &str, publish: Publish) -> Vec<Known> {
     calls
 }
 
-fn change(call: OnceCall, kind: ObjectKind, right: Right, lasts: bool) -> Change {
+fn change(call: IdempotentCall, kind: ObjectKind, right: Right, lasts: bool) -> Change {
     Change { call, kind, right, lease: None, lasts }
 }
 

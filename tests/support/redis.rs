@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::sync::{Arc, Mutex};
 
-use edgelatch::protocol::reply::{Cell, Reply};
+use edgelatch::protocol::reply::{Reply, RespValue};
 use edgelatch::protocol::script::{ScriptCall, scripts};
 use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
 use redis::aio::MultiplexedConnection;
@@ -40,7 +40,7 @@ pub struct Watched {
     /// Redis' clock in milliseconds, right before and right after it.
     pub began: u64,
     pub ended: u64,
-    pub cells: Vec<Cell>,
+    pub cells: Vec<RespValue>,
     pub keys: Keyspace,
     /// The messages that it published, as far as this connection is subscribed to them.
     pub published: Vec<Message>,
@@ -220,7 +220,7 @@ impl Redis {
     }
 
     /// Runs a call that may fail.
-    pub async fn cells(&self, call: &ScriptCall) -> RedisResult<Vec<Cell>> {
+    pub async fn cells(&self, call: &ScriptCall) -> RedisResult<Vec<RespValue>> {
         run_on(&mut self.connection.clone(), call).await
     }
 
@@ -297,7 +297,7 @@ fn command(words: &[&str]) -> redis::Cmd {
 pub async fn run_on(
     connection: &mut MultiplexedConnection,
     call: &ScriptCall,
-) -> RedisResult<Vec<Cell>> {
+) -> RedisResult<Vec<RespValue>> {
     let values: Vec<Value> = evaluation(call, false).query_async(connection).await?;
     values.into_iter().map(cell).collect()
 }
@@ -337,9 +337,9 @@ fn stored(entry: Vec<Value>) -> (String, Stored) {
     (key, Stored { value, ttl, ends_at })
 }
 
-fn cell(value: Value) -> Result<Cell, RedisError> {
+fn cell(value: Value) -> Result<RespValue, RedisError> {
     match value {
-        Value::Int(number) => Ok(Cell::Int(number)),
-        other => Ok(Cell::Text(String::from_redis_value(other)?)),
+        Value::Int(number) => Ok(RespValue::Int(number)),
+        other => Ok(RespValue::Text(String::from_redis_value(other)?)),
     }
 }

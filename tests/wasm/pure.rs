@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use edgelatch::LockName;
 use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine as _, Output, Wake};
+use edgelatch::machine::{
+    Acquire, AcquireSpec, Entropy, Input, Machine as _, Output, TimeoutReason,
+};
 use edgelatch::protocol::calls::{LockCalls, Target};
-use edgelatch::protocol::reply::{Cell, Reply};
+use edgelatch::protocol::reply::{Reply, RespValue};
 use edgelatch::protocol::script::{Publish, ScriptCall};
 use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
+use edgelatch::timing::{AttemptTime, LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 use wasm_bindgen_test::wasm_bindgen_test;
 
 const START: Instant = Instant::from_millis(1_000, 1_795_268_812_119);
@@ -42,7 +44,7 @@ fn names_and_times_have_the_same_ranges_everywhere() {
 #[wasm_bindgen_test]
 fn time_is_counted_in_64_bits() {
     let month = ms(31 * 24 * 3_600_000);
-    assert_eq!((START + month).since(START), month);
+    assert_eq!((START + month).max_elapsed(START), month);
     assert_eq!(START.until(START + month), month);
     assert!((START + Duration::MAX).has_reached(START + month));
 }
@@ -51,17 +53,17 @@ fn time_is_counted_in_64_bits() {
 fn a_machine_asks_waits_asks_again_and_has_the_lock() {
     let mut now = START;
     let mut machine =
-        Acquire::new(spec(Patience::UpTo(WaitTime::DEFAULT)), Entropy::new([7; 32]), None, now);
+        Acquire::new(spec(WaitPolicy::UpTo(WaitTime::DEFAULT)), Entropy::new([7; 32]), None, now);
 
     let (call, script) = asks(&mut machine, now);
     now = now + ms(20);
     machine.handle(Input::Reply { call, reply: reply(&script, 0, "1", 25_000) }, now);
-    let Output::Listen { topic, .. } = machine.poll(now) else { panic!("it listens") };
+    let Output::Subscribe { topic, .. } = machine.poll(now) else { panic!("it listens") };
     assert!(topic.channel().starts_with("redisson_lock__channel:"));
-    let Output::Wait { until, why } = machine.poll(now) else { panic!("it waits") };
-    assert_eq!(why, Wake::BackOff);
+    let Output::Timeout { until, why } = machine.poll(now) else { panic!("it waits") };
+    assert_eq!(why, TimeoutReason::BackOff);
 
-    machine.handle(Input::Woken, until);
+    machine.handle(Input::Timeout, until);
     let (call, script) = asks(&mut machine, until);
     let token = "9007199254740991";
     machine.handle(Input::Reply { call, reply: reply(&script, 1, token, 30_000) }, until + ms(5));
@@ -74,15 +76,15 @@ fn a_machine_asks_waits_asks_again_and_has_the_lock() {
 #[wasm_bindgen_test]
 fn a_machine_that_hears_nothing_undoes_what_it_asked_for() {
     let mut now = START;
-    let mut machine = Acquire::new(spec(Patience::Once), Entropy::new([7; 32]), None, now);
+    let mut machine = Acquire::new(spec(WaitPolicy::Once), Entropy::new([7; 32]), None, now);
     let mut asked = Vec::new();
     let outcome = loop {
         match machine.poll(now) {
             Output::Call { script, .. } => asked.push(script.script().name),
-            Output::Listen { .. } => {}
-            Output::Wait { until, .. } => {
+            Output::Subscribe { .. } => {}
+            Output::Timeout { until, .. } => {
                 now = until;
-                machine.handle(Input::Woken, now);
+                machine.handle(Input::Timeout, now);
             }
             Output::Done(outcome) => break outcome,
         }
@@ -103,7 +105,7 @@ fn a_machine_that_hears_nothing_undoes_what_it_asked_for() {
     assert!(held_at_most >= LeaseTime::DEFAULT.get());
 }
 
-fn spec(patience: Patience) -> AcquireSpec {
+fn spec(patience: WaitPolicy) -> AcquireSpec {
     let name = LockName::parse("invoice:42").unwrap();
     AcquireSpec::new(Target::Lock(LockCalls::new(name, Publish::Plain)), patience)
 }
@@ -111,15 +113,16 @@ fn spec(patience: Patience) -> AcquireSpec {
 fn asks(machine: &mut Acquire, now: Instant) -> (edgelatch::machine::CallId, ScriptCall) {
     let Output::Call { call, script, .. } = machine.poll(now) else { panic!("it asks") };
     assert_eq!(script.script().name, "lock_acquire");
-    let Output::Wait { why: Wake::ReplyDue, .. } = machine.poll(now) else {
+    let Output::Timeout { why: TimeoutReason::ReplyDue, .. } = machine.poll(now) else {
         panic!("then it waits")
     };
     (call, script)
 }
 
 fn reply(script: &ScriptCall, code: i64, value: &str, ms: i64) -> Reply {
-    let echo = Cell::Text(script.args()[0].clone());
-    let server_ms = Cell::Int(1_795_268_812_119);
-    let cells = [Cell::Int(code), Cell::Text(value.into()), Cell::Int(ms), server_ms, echo];
+    let echo = RespValue::Text(script.args()[0].clone());
+    let server_ms = RespValue::Int(1_795_268_812_119);
+    let cells =
+        [RespValue::Int(code), RespValue::Text(value.into()), RespValue::Int(ms), server_ms, echo];
     Reply::read(&cells, script.request).unwrap()
 }

@@ -1,8 +1,8 @@
 //! Arbitrary responses: no panic, no reply without the echo, and at most three requests for a call.
 
 use edgelatch::protocol::exchange::Answer;
-use edgelatch::protocol::gateway::Memory;
-use edgelatch::protocol::reply::{Cell, Reply};
+use edgelatch::protocol::gateway::GatewayCapabilities;
+use edgelatch::protocol::reply::{Reply, RespValue};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn shuffled() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 /// The only answer in a body, as `serde_json` reads it: cells, or an error's text.
-fn reference(pieces: &[&str]) -> Option<Result<Vec<Cell>, String>> {
+fn reference(pieces: &[&str]) -> Option<Result<Vec<RespValue>, String>> {
     let body: Value = serde_json::from_str(&whole(pieces)).ok()?;
     // `serde_json` takes the last of two fields with the same name, without an error.
     if answers_in(pieces) != 1 {
@@ -72,10 +72,10 @@ fn reference(pieces: &[&str]) -> Option<Result<Vec<Cell>, String>> {
         return error.as_str().map(|text| Err(text.to_owned()));
     }
     let cell = |value: &Value| match value {
-        Value::String(text) => Some(Cell::Text(text.clone())),
-        number => number.as_i64().map(Cell::Int),
+        Value::String(text) => Some(RespValue::Text(text.clone())),
+        number => number.as_i64().map(RespValue::Int),
     };
-    let cells: Option<Vec<Cell>> = body.get("result")?.as_array()?.iter().map(cell).collect();
+    let cells: Option<Vec<RespValue>> = body.get("result")?.as_array()?.iter().map(cell).collect();
     cells.map(Ok)
 }
 
@@ -120,7 +120,7 @@ proptest! {
         let gateway = gateway(&json!({ "key_locking": key_locking }));
         let call = call_of(&asked_for);
         let mut asked = 0;
-        let end = converse(&gateway, &call, &mut Memory::default(), |_| {
+        let end = converse(&gateway, &call, &mut GatewayCapabilities::default(), |_| {
             let (status, body) = answers[asked].clone();
             asked += 1;
             Ok(response(status, body))
@@ -141,7 +141,7 @@ proptest! {
         // With this status an error is a refusal, whatever its text.
         let at = |status: u16| {
             let said = whole(&pieces);
-            converse(&gateway, &call, &mut Memory::default(), |_| {
+            converse(&gateway, &call, &mut GatewayCapabilities::default(), |_| {
                 Ok(response(status, said.clone()))
             })
         };

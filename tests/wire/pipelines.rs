@@ -4,7 +4,7 @@
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::calls::OwnScript;
 use edgelatch::protocol::exchange::{Exchange, Step};
-use edgelatch::protocol::gateway::{Answers, Gateway, Memory, Request};
+use edgelatch::protocol::gateway::{Answers, Gateway, GatewayCapabilities, Request};
 use edgelatch::protocol::script::ScriptCall;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -26,9 +26,9 @@ fn echo(number: u64) -> String {
 fn begun<'a>(
     gateway: &'a Gateway,
     calls: &'a [ScriptCall],
-    memory: &Memory,
+    capabilities: &GatewayCapabilities,
 ) -> (Vec<Exchange<'a>>, Vec<Request>, Request) {
-    let begin = |call| match Exchange::new(gateway, call, memory) {
+    let begin = |call| match Exchange::new(gateway, call, capabilities) {
         (exchange, Step::Send(request)) => (exchange, request),
         (_, done) => panic!("{done:?}"),
     };
@@ -43,8 +43,8 @@ fn verb(request: &Request) -> Value {
 }
 
 /// How many calls in a row are sent singly from now on, at most a hundred.
-fn singly(memory: &mut Memory) -> usize {
-    (0..100).take_while(|_| !memory.shares()).count()
+fn singly(capabilities: &mut GatewayCapabilities) -> usize {
+    (0..100).take_while(|_| !capabilities.shares()).count()
 }
 
 /// S15.
@@ -52,14 +52,15 @@ fn singly(memory: &mut Memory) -> usize {
 fn every_answer_to_several_says_of_each_what_its_vector_says() {
     for vector in vectors("pipelines") {
         let name = vector["name"].as_str().unwrap();
-        let (gateway, calls, mut memory) = (gateway(&Value::Null), three(), Memory::default());
-        let (mut exchanges, requests, _) = begun(&gateway, &calls, &memory);
+        let (gateway, calls, mut capabilities) =
+            (gateway(&Value::Null), three(), GatewayCapabilities::default());
+        let (mut exchanges, requests, _) = begun(&gateway, &calls, &capabilities);
         let mut body = vector["body"].as_str().unwrap().to_owned();
         for number in 1..=3 {
             body = body.replace(&format!("${number}"), &echo(number));
         }
         let status = u16::try_from(vector["status"].as_u64().unwrap()).unwrap();
-        let answers = match memory.answers(Ok(response(status, body)), 3) {
+        let answers = match capabilities.answers(Ok(response(status, body)), 3) {
             Answers::Each(each) => each.into_iter().map(Ok).collect(),
             Answers::All(answer) => vec![answer; 3],
             Answers::NotTaken => Vec::new(),
@@ -69,7 +70,7 @@ fn every_answer_to_several_says_of_each_what_its_vector_says() {
         } else {
             let pairs = exchanges.iter_mut().zip(answers);
             let end = |(exchange, answer): (&mut Exchange<'_>, _)| match exchange
-                .answered(answer, &mut memory)
+                .answered(answer, &mut capabilities)
             {
                 Step::Done(end) => tell(&end),
                 Step::Send(next) => verb(&next),
@@ -77,7 +78,7 @@ fn every_answer_to_several_says_of_each_what_its_vector_says() {
             pairs.map(end).collect()
         };
         assert_eq!(Value::from(ends), vector["ends"], "{name}");
-        let next = match singly(&mut memory) {
+        let next = match singly(&mut capabilities) {
             0 => "together",
             64 => "singly for a while",
             _ => "singly",
@@ -89,9 +90,10 @@ fn every_answer_to_several_says_of_each_what_its_vector_says() {
 #[test]
 fn several_calls_are_sent_as_a_list_of_their_commands() {
     let told = json!({ "url": "https://gateway.example/redis" });
-    let (gateway, calls, mut memory) = (gateway(&told), three(), Memory::default());
-    memory.answers(Ok(response(404, "")), 3);
-    let (_, requests, joined) = begun(&gateway, &calls, &memory);
+    let (gateway, calls, mut capabilities) =
+        (gateway(&told), three(), GatewayCapabilities::default());
+    capabilities.answers(Ok(response(404, "")), 3);
+    let (_, requests, joined) = begun(&gateway, &calls, &capabilities);
     assert_eq!(joined.url, "https://gateway.example/redis/pipeline");
     assert_eq!(joined.authorization.as_deref(), Some("Bearer tok"));
     assert_eq!(joined.content_type, "application/json");
@@ -101,19 +103,20 @@ fn several_calls_are_sent_as_a_list_of_their_commands() {
 
 #[test]
 fn the_newest_sync_token_goes_with_several_and_theirs_is_kept() {
-    let (gateway, calls, mut memory) = (gateway(&Value::Null), three(), Memory::default());
-    let (mut exchanges, mut requests, _) = begun(&gateway, &calls, &memory);
+    let (gateway, calls, mut capabilities) =
+        (gateway(&Value::Null), three(), GatewayCapabilities::default());
+    let (mut exchanges, mut requests, _) = begun(&gateway, &calls, &capabilities);
     requests[0].sync_token = Some("old".into());
     requests[2].sync_token = Some("new".into());
     let joined = Request::several(&requests[0], requests[1..].iter());
     assert_eq!(joined.sync_token.as_deref(), Some("new"));
     let mut answer = response(200, r#"[{"error":"ERR"},{"error":"ERR"},{"error":"ERR"}]"#);
     answer.sync_token = Some("newest".into());
-    let Answers::Each(answers) = memory.answers(Ok(answer), 3) else { panic!() };
+    let Answers::Each(answers) = capabilities.answers(Ok(answer), 3) else { panic!() };
     for (exchange, answer) in exchanges.iter_mut().zip(answers) {
-        assert!(matches!(exchange.answered(Ok(answer), &mut memory), Step::Done(_)));
+        assert!(matches!(exchange.answered(Ok(answer), &mut capabilities), Step::Done(_)));
     }
-    let (_, _, next) = begun(&gateway, &calls, &memory);
+    let (_, _, next) = begun(&gateway, &calls, &capabilities);
     assert_eq!(next.sync_token.as_deref(), Some("newest"));
 }
 
@@ -138,30 +141,34 @@ fn what_the_transport_says_is_the_same_for_each_and_a_doubt_where_nothing_is_kno
         (FailureKind::Redirected, true),
         (FailureKind::TooLarge, true),
     ] {
-        let mut memory = Memory::default();
-        let Answers::All(Err(told)) = memory.answers(Err(kind), 2) else { panic!("{kind}") };
-        assert_eq!((told, singly(&mut memory) > 0), (kind, doubts));
+        let mut capabilities = GatewayCapabilities::default();
+        let Answers::All(Err(told)) = capabilities.answers(Err(kind), 2) else { panic!("{kind}") };
+        assert_eq!((told, singly(&mut capabilities) > 0), (kind, doubts));
         let good = || Ok(response(200, "[{},{}]"));
-        let mut memory = Memory::default();
-        assert!(matches!(memory.answers(good(), 2), Answers::Each(_)));
-        memory.answers(Err(kind), 2);
-        memory.unanswered();
+        let mut capabilities = GatewayCapabilities::default();
+        assert!(matches!(capabilities.answers(good(), 2), Answers::Each(_)));
+        capabilities.answers(Err(kind), 2);
+        capabilities.unanswered();
         let too_large = kind == FailureKind::TooLarge;
-        assert_eq!(singly(&mut memory), if too_large { 64 } else { 0 }, "it has worked: {kind}");
+        assert_eq!(
+            singly(&mut capabilities),
+            if too_large { 64 } else { 0 },
+            "it has worked: {kind}"
+        );
     }
 }
 
 #[test]
 fn what_fails_twice_is_not_tried_a_third_time() {
-    let mut memory = Memory::default();
-    memory.unanswered();
+    let mut capabilities = GatewayCapabilities::default();
+    capabilities.unanswered();
     // Other requests that were in flight at the same time do not count again.
-    memory.unanswered();
-    assert_eq!(singly(&mut memory), 64);
-    memory.unanswered();
-    assert_eq!(singly(&mut memory), 100);
-    memory.answers(Ok(response(200, "[{},{}]")), 2);
-    assert_eq!(singly(&mut memory), 0, "one that was under way has worked after all");
+    capabilities.unanswered();
+    assert_eq!(singly(&mut capabilities), 64);
+    capabilities.unanswered();
+    assert_eq!(singly(&mut capabilities), 100);
+    capabilities.answers(Ok(response(200, "[{},{}]")), 2);
+    assert_eq!(singly(&mut capabilities), 0, "one that was under way has worked after all");
 }
 
 proptest! {
@@ -174,9 +181,9 @@ proptest! {
         body in "[\\[\\]{}\":,a-z0-9 \\\\-]{0,60}",
         count in 2..5_usize,
     ) {
-        let mut memory = Memory::default();
+        let mut capabilities = GatewayCapabilities::default();
         let reads = serde_json::from_str::<Vec<Value>>(&body).is_ok_and(|all| all.len() == count);
-        match memory.answers(Ok(response(status, body)), count) {
+        match capabilities.answers(Ok(response(status, body)), count) {
             Answers::Each(each) => {
                 prop_assert!(reads && each.len() == count);
                 for answer in each {

@@ -2,7 +2,7 @@
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::exchange::Answer;
-use edgelatch::protocol::gateway::Memory;
+use edgelatch::protocol::gateway::GatewayCapabilities;
 use serde_json::Value;
 
 use super::vectors::{ECHO, call_of, converse, form, gateway, inspect, response, tell, vectors};
@@ -16,9 +16,9 @@ fn every_conversation_goes_as_its_vector_says() {
     for vector in vectors("conversations") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, call) = (gateway(&vector["gateway"]), call_of(&vector));
-        let mut memory = Memory::default();
+        let mut capabilities = GatewayCapabilities::default();
         let mut answers = vector["answers"].as_array().unwrap().iter();
-        let end = converse(&gateway, &call, &mut memory, |request| {
+        let end = converse(&gateway, &call, &mut capabilities, |request| {
             let answer = answers.next().unwrap_or_else(|| panic!("{name}: asks once more"));
             assert_eq!(form(request, &call), answer["sent"].as_str().unwrap(), "{name}");
             let status = u16::try_from(answer["status"].as_u64().unwrap()).unwrap();
@@ -26,7 +26,7 @@ fn every_conversation_goes_as_its_vector_says() {
         });
         assert_eq!(tell(&end), vector["ends"], "{name}");
         assert_eq!(answers.count(), 0, "{name}: ends too early");
-        let (_, next) = calls::begun(&gateway, &call, &memory);
+        let (_, next) = calls::begun(&gateway, &call, &capabilities);
         assert_eq!(form(&next, &call), vector["next"].as_str().unwrap(), "{name}");
     }
 }
@@ -34,7 +34,7 @@ fn every_conversation_goes_as_its_vector_says() {
 /// The result of one answer.
 fn answer(status: u16, body: impl Into<Vec<u8>>) -> Answer {
     let body = body.into();
-    converse(&gateway(&Value::Null), &inspect(), &mut Memory::default(), |_| {
+    converse(&gateway(&Value::Null), &inspect(), &mut GatewayCapabilities::default(), |_| {
         Ok(response(status, body.clone()))
     })
 }
@@ -44,13 +44,14 @@ fn answer(status: u16, body: impl Into<Vec<u8>>) -> Answer {
 #[test]
 fn a_second_form_that_does_not_leave_leaves_the_first_behind() {
     let mut asked = 0;
-    let end = converse(&gateway(&Value::Null), &inspect(), &mut Memory::default(), |_| {
-        asked += 1;
-        match asked {
-            1 => Ok(response(400, r#"{"error":"NOSCRIPT No matching script."}"#)),
-            _ => Err(FailureKind::NotSent),
-        }
-    });
+    let end =
+        converse(&gateway(&Value::Null), &inspect(), &mut GatewayCapabilities::default(), |_| {
+            asked += 1;
+            match asked {
+                1 => Ok(response(400, r#"{"error":"NOSCRIPT No matching script."}"#)),
+                _ => Err(FailureKind::NotSent),
+            }
+        });
     assert_eq!((asked, end), (2, Answer::Failed(FailureKind::Broken)));
 }
 
@@ -111,8 +112,12 @@ fn what_the_transport_says_is_passed_on() {
         FailureKind::TooLarge,
         FailureKind::TimedOut,
     ] {
-        let end =
-            converse(&gateway(&Value::Null), &inspect(), &mut Memory::default(), |_| Err(kind));
+        let end = converse(
+            &gateway(&Value::Null),
+            &inspect(),
+            &mut GatewayCapabilities::default(),
+            |_| Err(kind),
+        );
         assert_eq!(end, Answer::Failed(kind));
     }
 }

@@ -1,6 +1,6 @@
 //! The requests that a client sends.
 
-use edgelatch::protocol::gateway::{Memory, Request};
+use edgelatch::protocol::gateway::{GatewayCapabilities, Request};
 use serde_json::Value;
 
 use super::vectors::{call, call_of, converse, gateway, inspect, publish, response, vectors};
@@ -12,12 +12,12 @@ fn every_request_is_sent_as_its_vector_says() {
         let name = vector["name"].as_str().unwrap();
         let gateway = gateway(&vector["gateway"]);
         let call = call_of(&vector);
-        let mut memory = Memory::default();
+        let mut capabilities = GatewayCapabilities::default();
         if vector["form"] == "EVAL" {
             let unknown = r#"{"error":"ERR unknown command 'EVALSHA'"}"#;
-            converse(&gateway, &inspect(), &mut memory, |_| Ok(response(400, unknown)));
+            converse(&gateway, &inspect(), &mut capabilities, |_| Ok(response(400, unknown)));
         }
-        let (_, request) = calls::begun(&gateway, &call, &memory);
+        let (_, request) = calls::begun(&gateway, &call, &capabilities);
         let to = vector["to"].as_str().unwrap_or("https://gateway.example/");
         assert_eq!(request.url, to, "{name}");
         assert_eq!(request.authorization.as_deref(), Some("Bearer tok"), "{name}");
@@ -43,7 +43,8 @@ fn every_request_is_sent_as_its_vector_says() {
 fn every_element_of_a_request_is_a_string() {
     for name in ["acquire", "last try", "renew", "release", "force release", "inspect"] {
         let call = call(name, "a\u{2028}\u{1f512}\"\\", publish(&Value::Null));
-        let (_, request) = calls::begun(&gateway(&Value::Null), &call, &Memory::default());
+        let (_, request) =
+            calls::begun(&gateway(&Value::Null), &call, &GatewayCapabilities::default());
         let words: Vec<String> = serde_json::from_str(&request.body).unwrap();
         assert_eq!(words.len(), 3 + call.keys().len() + call.args().len(), "{name}");
         assert_eq!(words[3..3 + call.keys().len()], *call.keys(), "{name}");
@@ -54,7 +55,7 @@ fn every_element_of_a_request_is_a_string() {
 #[test]
 fn the_newest_sync_token_goes_with_the_next_request() {
     let (gateway, call) = (gateway(&Value::Null), inspect());
-    let mut memory = Memory::default();
+    let mut capabilities = GatewayCapabilities::default();
     let mut sent = Vec::new();
     let unknown = r#"{"error":"NOSCRIPT"}"#;
     for (token, body) in [
@@ -65,7 +66,7 @@ fn the_newest_sync_token_goes_with_the_next_request() {
         (None, ""),
     ] {
         let mut first = true;
-        converse(&gateway, &call, &mut memory, |request: &Request| {
+        converse(&gateway, &call, &mut capabilities, |request: &Request| {
             sent.push(request.sync_token.clone());
             let mut answer = response(200, body);
             // An answer to another form of the same call has no sync token.
@@ -82,7 +83,7 @@ fn the_newest_sync_token_goes_with_the_next_request() {
 fn neither_token_nor_body_is_shown() {
     let gateway = edgelatch::protocol::gateway::Gateway::upstash("https://x.example", "canary");
     let (gateway, call) = (gateway.unwrap(), call("acquire", "invoice:42", publish(&Value::Null)));
-    let (exchange, request) = calls::begun(&gateway, &call, &Memory::default());
+    let (exchange, request) = calls::begun(&gateway, &call, &GatewayCapabilities::default());
     let text = format!("{gateway:?} {exchange:?} {request:?} {call:?}");
     for secret in ["canary", "Bearer", "EVALSHA", "0101-", "redis.call"] {
         assert!(!text.contains(secret), "{text}");

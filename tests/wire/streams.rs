@@ -11,7 +11,7 @@ use edgelatch::protocol::gateway::{Frames, Gateway, Heard, Request};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::Publish;
 use edgelatch::time::Instant;
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 use proptest::prelude::*;
 use test_support::random::cases;
 
@@ -20,14 +20,14 @@ const NAME: &str = "a, \"b\" [é]";
 /// The topic that a refused waiter subscribes to.
 fn topic(target: Target) -> Topic {
     let now = Instant::from_millis(0, 0);
-    let spec = AcquireSpec::new(target, Patience::UntilCancelled);
+    let spec = AcquireSpec::new(target, WaitPolicy::UntilCancelled);
     let mut machine = Acquire::new(spec, Entropy::new([1; 32]), None, now);
     let Output::Call { call, .. } = machine.poll(now) else { panic!("it asks") };
     let value = "1".to_owned();
     let reply = Reply { code: Code::No, value, ms: 9_000, server_ms: 1, acknowledged: None };
     machine.handle(Input::Reply { call, reply }, now);
     match machine.poll(now) {
-        Output::Listen { topic, .. } => topic,
+        Output::Subscribe { topic, .. } => topic,
         other => panic!("{other:?}"),
     }
 }

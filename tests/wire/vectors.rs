@@ -2,7 +2,7 @@
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, KeyLocking, Memory, Request, Response};
+use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, KeyLocking, Request, Response};
 use edgelatch::protocol::script::{Publish, ScriptCall};
 use serde_json::{Value, json};
 
@@ -119,13 +119,13 @@ pub(crate) fn tell(answer: &Answer) -> Value {
 pub(crate) fn converse(
     gateway: &Gateway,
     call: &ScriptCall,
-    memory: &mut Memory,
+    capabilities: &mut GatewayCapabilities,
     mut answer: impl FnMut(&Request) -> Result<Response, FailureKind>,
 ) -> Answer {
-    let (mut exchange, mut step) = Exchange::new(gateway, call, memory);
+    let (mut exchange, mut step) = Exchange::new(gateway, call, capabilities);
     loop {
         match step {
-            Step::Send(request) => step = exchange.answered(answer(&request), memory),
+            Step::Send(request) => step = exchange.answered(answer(&request), capabilities),
             Step::Done(answer) => return answer,
         }
     }

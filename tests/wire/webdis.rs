@@ -3,7 +3,7 @@
 use edgelatch::error::RefusalKind;
 use edgelatch::protocol::calls::OwnScript;
 use edgelatch::protocol::exchange::Answer;
-use edgelatch::protocol::gateway::{Gateway, Memory, Request};
+use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, Request};
 use edgelatch::protocol::script::ScriptCall;
 use serde_json::Value;
 
@@ -43,12 +43,12 @@ fn every_request_is_sent_as_its_vector_says() {
     for vector in vectors("requests") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, call) = (gateway(&vector["gateway"]), call_of(&vector));
-        let mut memory = Memory::default();
+        let mut capabilities = GatewayCapabilities::default();
         if vector["form"] == "EVAL" {
             let unknown = r#"{"EVALSHA":[false,"ERR unknown command 'EVALSHA'"]}"#;
-            converse(&gateway, &call, &mut memory, |_| Ok(response(200, unknown)));
+            converse(&gateway, &call, &mut capabilities, |_| Ok(response(200, unknown)));
         }
-        let (_, request) = calls::begun(&gateway, &call, &memory);
+        let (_, request) = calls::begun(&gateway, &call, &capabilities);
         let to = vector["to"].as_str().unwrap_or("https://gateway.example/");
         // `user:pa:ss`, as the shell's `base64` encodes it.
         let basic = vector.get("authorization").is_none().then_some("Basic dXNlcjpwYTpzcw==");
@@ -67,10 +67,10 @@ fn every_request_is_sent_as_its_vector_says() {
 fn every_conversation_ends_as_its_vector_says() {
     for vector in vectors("conversations") {
         let name = vector["name"].as_str().unwrap();
-        let (gateway, call, mut memory) =
-            (gateway(&Value::Null), call_of(&vector), Memory::default());
+        let (gateway, call, mut capabilities) =
+            (gateway(&Value::Null), call_of(&vector), GatewayCapabilities::default());
         let mut answers = vector["answers"].as_array().unwrap().iter();
-        let end = converse(&gateway, &call, &mut memory, |request| {
+        let end = converse(&gateway, &call, &mut capabilities, |request| {
             let answer = answers.next().unwrap_or_else(|| panic!("{name}: asks once more"));
             assert_eq!(form(request), answer["sent"].as_str().unwrap(), "{name}");
             let status = u16::try_from(answer["status"].as_u64().unwrap()).unwrap();
@@ -78,7 +78,7 @@ fn every_conversation_ends_as_its_vector_says() {
         });
         assert_eq!(tell(&end), vector["ends"], "{name}");
         assert_eq!(answers.count(), 0, "{name}: ends too early");
-        let (_, next) = calls::begun(&gateway, &call, &memory);
+        let (_, next) = calls::begun(&gateway, &call, &capabilities);
         assert_eq!(form(&next), vector["next"].as_str().unwrap(), "{name}");
     }
 }
@@ -93,9 +93,10 @@ fn what_it_has_no_words_for_is_refused_before_anything_is_sent() {
         once.call(calls::request(9), calls::bound(1, 0))
     };
     for call in [calls::replicated(7, "job", 1), eval(&with_zero), eval(&zero_inside)] {
-        let end = converse(&gateway(&Value::Null), &call, &mut Memory::default(), |_| {
-            panic!("nothing may be sent")
-        });
+        let end =
+            converse(&gateway(&Value::Null), &call, &mut GatewayCapabilities::default(), |_| {
+                panic!("nothing may be sent")
+            });
         let Answer::Refused(refusal) = end else { panic!("{end:?}") };
         assert_eq!(refusal.kind(), RefusalKind::Unsupported);
     }

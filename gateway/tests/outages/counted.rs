@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use edgelatch::error::FailureKind;
 use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, Streams, Transport};
+use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, StreamLimits, Transport};
 
 /// The usual transport, with a count of its requests in flight. Clones share the count.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl Transport for CountedTransport {
         self.transport.open(request).await
     }
 
-    fn streams(&self) -> Streams {
+    fn streams(&self) -> StreamLimits {
         self.transport.streams()
     }
 }

@@ -12,7 +12,9 @@ use failures::taken_together;
 use super::notice::Notice;
 use super::plan::Term;
 use crate::error::{AcquireError, FailureKind, LossReason, RequestError};
-use crate::machine::{Grant, Keeping, Lease, LeaseState, Reach, Released, Renewed, combined};
+use crate::machine::{
+    Grant, Lease, LeaseState, OutstandingBound, QuorumLease, Released, Renewed, combined,
+};
 use crate::name::{FencingToken, GuardKey, LockName, OwnerId};
 use crate::protocol::calls::Target;
 use crate::time::Instant;
@@ -77,7 +79,7 @@ struct Record {
     state: LeaseState,
     /// What may still be done of what was asked for each part: noted before it is asked, since the
     /// answer may be lost.
-    reaches: Vec<Reach>,
+    reaches: Vec<OutstandingBound>,
     /// How many leases share the hold.
     count: u32,
     /// The reader of the same owner that was let in because of this hold.
@@ -111,7 +113,7 @@ impl Hold {
             parts: parts.iter().map(|part| (part.grant.lease, part.grant.token)).collect(),
             lease,
             state: LeaseState::Held,
-            reaches: parts.iter().map(|part| part.grant.reach()).collect(),
+            reaches: parts.iter().map(|part| part.grant.outstanding()).collect(),
             count: 1,
             reader: None,
             handed_on: None,
@@ -265,12 +267,12 @@ impl Hold {
     }
 
     /// What may still be done of all that was asked for each part.
-    pub(super) fn reaches(&self) -> Vec<Reach> {
+    pub(super) fn reaches(&self) -> Vec<OutstandingBound> {
         self.record(|record| record.reaches.clone())
     }
 
     /// Says that a renewal on demand is to be asked for, of the part in this place.
-    pub(super) fn renewing(&self, place: usize, reach: Reach) {
+    pub(super) fn renewing(&self, place: usize, reach: OutstandingBound) {
         self.record(|record| record.reaches(place, reach));
     }
 
@@ -316,17 +318,17 @@ impl Hold {
     }
 
     /// Both ways: what a renewal besides the machine has confirmed, and what the machine knows.
-    pub(super) fn share(&self, keeping: &mut Keeping) {
+    pub(super) fn share(&self, keeping: &mut QuorumLease) {
         let changed = self.record(|record| {
             let before = (record.lease, record.state);
             let over = record.is_over();
             for ((place, _), renewal) in self.counting().zip(keeping.parts_mut()) {
-                record.reaches(place, renewal.reach());
+                record.reaches(place, renewal.outstanding());
                 let Some((lease, token)) = record.parts.get_mut(place) else { continue };
                 renewal.adopt(*lease);
                 if record.count == 0 {
                     // All its leases were dropped. Who still heeds the signal is told of the end.
-                    renewal.only_watch();
+                    renewal.stop_renewing();
                 }
                 if !over {
                     *lease = lease.extended_by(&renewal.lease());
@@ -375,7 +377,7 @@ impl Record {
         matches!(self.state, LeaseState::Lost(_)) || !matches!(self.release, ReleaseState::NotYet)
     }
 
-    fn reaches(&mut self, place: usize, reach: Reach) {
+    fn reaches(&mut self, place: usize, reach: OutstandingBound) {
         if let Some(known) = self.reaches.get_mut(place) {
             *known = known.and(reach);
         }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
-use crate::machine::Crowd;
+use crate::machine::ContentionEstimator;
 use crate::time::Instant;
 
 /// After so long without a word of it nobody is taken to wait.
@@ -17,17 +17,17 @@ const CHANNELS_MAX: usize = 16;
 
 /// Those who wait at one channel, here and elsewhere.
 #[derive(Debug, Default)]
-pub(super) struct Shared(Mutex<Crowd>);
+pub(super) struct Shared(Mutex<ContentionEstimator>);
 
 impl Shared {
     /// Looks at what is known, or changes it.
-    pub(super) fn with<R>(&self, access: impl FnOnce(&mut Crowd) -> R) -> R {
+    pub(super) fn with<R>(&self, access: impl FnOnce(&mut ContentionEstimator) -> R) -> R {
         access(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn is_over(&self, now: Instant) -> bool {
         let heard_at = self.with(|crowd| crowd.heard_at());
-        heard_at.is_none_or(|at| now.since(at) >= REMEMBERED)
+        heard_at.is_none_or(|at| now.max_elapsed(at) >= REMEMBERED)
     }
 }
 

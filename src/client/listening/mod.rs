@@ -17,10 +17,10 @@ use core::task::{Context, Poll};
 use std::sync::{Mutex, PoisonError};
 
 use super::link::Link;
-use crate::machine::{Input, Wake};
+use crate::machine::{Input, TimeoutReason};
 use crate::protocol::calls::Topic;
 use crate::time::Instant;
-use crate::transport::{Streams, Transport};
+use crate::transport::{StreamLimits, Transport};
 use crowd::{Crowds, Shared};
 use health::{Health, SharedHealth};
 use subscription::{Open, Opening, Subscription};
@@ -65,7 +65,11 @@ impl<S> Subscriptions<S> {
     }
 
     /// Whether somebody of this client waits at one of these channels, or has waited a moment ago.
-    pub(super) fn is_crowded(&self, channels: impl FnOnce() -> Vec<String>, now: Instant) -> bool {
+    pub(super) fn is_contended(
+        &self,
+        channels: impl FnOnce() -> Vec<String>,
+        now: Instant,
+    ) -> bool {
         self.crowds(|crowds| crowds.is_at(channels, now))
     }
 
@@ -73,7 +77,7 @@ impl<S> Subscriptions<S> {
     fn find(
         &self,
         key: &str,
-        Streams { most, shared }: Streams,
+        StreamLimits { max: most, shared }: StreamLimits,
         now: Instant,
         crowd: impl FnOnce() -> Arc<Shared>,
     ) -> Option<Arc<Subscription<S>>> {
@@ -139,7 +143,7 @@ impl<'a, T: Transport> Listener<'a, T> {
     }
 
     /// Its machine waits for this, whatever it was told.
-    pub(super) fn waits(&self, why: Wake) {
+    pub(super) fn waits(&self, why: TimeoutReason) {
         self.subscription.waiters(|waiters| waiters.waits(self.place, why));
     }
 
@@ -199,14 +203,14 @@ mod tests {
     use super::Subscriptions;
     use crate::protocol::calls::Wakes;
     use crate::time::Instant;
-    use crate::transport::Streams;
+    use crate::transport::StreamLimits;
 
     #[test]
     fn a_request_that_was_ended_without_a_word_keeps_no_place() {
         let subscriptions = Subscriptions::<()>::default();
         let at = |seconds: u64| Instant::from_millis(seconds * 1000, seconds * 1000);
         let enter = |seconds| {
-            let streams = Streams { most: 1, shared: false };
+            let streams = StreamLimits { max: 1, shared: false };
             let found = subscriptions.find("SUBSCRIBE a", streams, at(seconds), Arc::default)?;
             found.enter(Wakes::One, at(seconds));
             Some(found)

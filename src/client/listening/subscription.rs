@@ -13,7 +13,7 @@ use super::waiters::Waiters;
 use crate::protocol::calls::Wakes;
 use crate::protocol::gateway::{Frames, Heard};
 use crate::time::Instant;
-use crate::transport::Chunks;
+use crate::transport::ByteStream;
 
 /// How long the acknowledgement may take.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);
@@ -62,7 +62,7 @@ impl<S> Subscription<S> {
     /// nothing.
     pub(super) fn is_abandoned(&self, now: Instant) -> bool {
         let attended_at = self.change(|inner| inner.attended_at);
-        attended_at.is_some_and(|at| now.since(at) > ABANDONED_AFTER)
+        attended_at.is_some_and(|at| now.max_elapsed(at) > ABANDONED_AFTER)
     }
 
     pub(super) fn key(&self) -> &str {
@@ -105,7 +105,7 @@ impl<S> Subscription<S> {
     }
 }
 
-impl<S: Chunks> Subscription<S> {
+impl<S: ByteStream> Subscription<S> {
     /// Reads what has come, for all, and answers what this waiter has to know.
     pub(super) fn poll(
         &self,
@@ -138,11 +138,11 @@ impl<S> Inner<S> {
     }
 }
 
-impl<S: Chunks> Inner<S> {
+impl<S: ByteStream> Inner<S> {
     fn read(&mut self, cx: &mut Context<'_>, now: Instant, health: &SharedHealth) {
         loop {
             let State::Open(open) = &mut self.stream else { return };
-            if open.stands.is_none() && now.since(open.since) >= ACKNOWLEDGED_WITHIN {
+            if open.stands.is_none() && now.max_elapsed(open.since) >= ACKNOWLEDGED_WITHIN {
                 health.with(|health| health.hung(now));
                 return self.closed();
             }
@@ -154,7 +154,7 @@ impl<S: Chunks> Inner<S> {
             }
             match open.stream.poll_next(cx) {
                 Poll::Pending => {
-                    let silent = now.since(open.heard_at);
+                    let silent = now.max_elapsed(open.heard_at);
                     if !health.with(|health| health.is_dead(silent)) {
                         return;
                     }
@@ -172,7 +172,7 @@ impl<S: Chunks> Inner<S> {
 
     fn heard(&mut self, bytes: &[u8], now: Instant, health: &SharedHealth) {
         let State::Open(open) = &mut self.stream else { return };
-        let silent = now.since(core::mem::replace(&mut open.heard_at, now));
+        let silent = now.max_elapsed(core::mem::replace(&mut open.heard_at, now));
         let (mut rest, mut says_something) = (bytes, false);
         while let Some((heard, after)) = open.frames.next(rest) {
             (rest, says_something) = (after, true);
@@ -236,7 +236,7 @@ mod tests {
     #[derive(Clone, Default)]
     struct Fed(Arc<Mutex<VecDeque<&'static str>>>);
 
-    impl Chunks for Fed {
+    impl ByteStream for Fed {
         fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
             let piece = self.0.lock().unwrap().pop_front();
             piece.map_or(Poll::Pending, |piece| Poll::Ready(Some(Ok(piece.into()))))
@@ -264,10 +264,12 @@ mod tests {
             match self.subscription.poll(place, cx, at(seconds), &self.health) {
                 Poll::Pending => None,
                 Poll::Ready(Turn::Open) => Some("open"),
-                Poll::Ready(Turn::Tell(Input::Listening)) => Some("listening"),
-                Poll::Ready(Turn::Tell(Input::Hearing)) => Some("hearing"),
+                Poll::Ready(Turn::Tell(Input::Subscribed { must_retry: true })) => {
+                    Some("listening")
+                }
+                Poll::Ready(Turn::Tell(Input::Subscribed { must_retry: false })) => Some("hearing"),
                 Poll::Ready(Turn::Tell(Input::Notified { .. })) => Some("notified"),
-                Poll::Ready(Turn::Tell(Input::Deaf)) => Some("deaf"),
+                Poll::Ready(Turn::Tell(Input::Unsubscribed)) => Some("deaf"),
                 Poll::Ready(Turn::Tell(other)) => panic!("{other:?}"),
             }
         }

@@ -9,7 +9,7 @@ use core::task::Waker;
 use core::time::Duration;
 
 use super::crowd::Shared;
-use crate::machine::{Input, Wake};
+use crate::machine::{Input, TimeoutReason};
 use crate::protocol::calls::{Message, Taken, Wakes};
 use crate::time::Instant;
 
@@ -113,12 +113,12 @@ impl Waiters {
     }
 
     /// A waiter's machine waits for this, whatever it was told.
-    pub(super) fn waits(&mut self, place: u64, why: Wake) {
+    pub(super) fn waits(&mut self, place: u64, why: TimeoutReason) {
         match why {
             // What it asks has not been answered yet, or it leaves what it was told to somebody
             // else.
-            Wake::ReplyDue | Wake::LastTry => {}
-            Wake::Turn => {
+            TimeoutReason::ReplyDue | TimeoutReason::LastTry => {}
+            TimeoutReason::Turn => {
                 if let Some(waiter) = self.get(place).filter(|waiter| waiter.tries == Tries::Now) {
                     waiter.tries = Tries::InTurn;
                 }
@@ -159,8 +159,8 @@ impl Waiters {
         // Whoever is served with all others needs no turn.
         let takes_turns = waiter.wakes != Wakes::All;
         Some(match news {
-            News::Listening => Input::Listening,
-            News::Hearing => Input::Hearing,
+            News::Listening => Input::Subscribed { must_retry: true },
+            News::Hearing => Input::Subscribed { must_retry: false },
             News::Notified if takes_turns => {
                 Input::Notified { within: self.crowd.with(|crowd| crowd.within()) }
             }
@@ -168,9 +168,9 @@ impl Waiters {
             News::Taken(lease) => {
                 // It asks no more, and what it asks is no matter of the others.
                 waiter.tries = Tries::Not;
-                Input::Taken { lease }
+                Input::AcquiredByOther { lease }
             }
-            News::Deaf => Input::Deaf,
+            News::Deaf => Input::Unsubscribed,
         })
     }
 

@@ -22,11 +22,11 @@ use core::time::Duration;
 use round::Round;
 
 use super::backoff::Backoff;
-use super::call::{Errand, Verdict, may_pass};
-use super::ear::Ear;
+use super::call::{CallOutcome, RetriedCall, may_pass};
 use super::ids::Ids;
+use super::notification_state::NotificationState;
 use super::replicas;
-use super::{Entropy, Grant, Input, Lease, Machine, Output, Wake, wait_over};
+use super::{Entropy, Grant, Input, Lease, Machine, Output, TimeoutReason, wait_over};
 use crate::error::{AcquireError, FailureKind, Refusal, RefusalKind};
 use crate::name::FencingToken;
 use crate::protocol::calls::Try;
@@ -48,7 +48,7 @@ pub struct Acquire {
     /// When the wait is over; `None` for a wait that only ends by cancelling.
     wait_over: Option<Instant>,
     backoff: Backoff,
-    ear: Ear,
+    notifications: NotificationState,
     /// When the hold that is in the way ends, as far as that is known and counts.
     holder_ends: Option<Instant>,
     round: Round,
@@ -57,9 +57,9 @@ pub struct Acquire {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
-    Asking { errand: Errand, last: bool },
-    Pausing { until: Instant, why: Wake },
-    Abandoning { errand: Errand, then: Then },
+    Asking { request: RetriedCall, last: bool },
+    Pausing { until: Instant, why: TimeoutReason },
+    Abandoning { request: RetriedCall, then: Then },
     Over(Result<Grant, AcquireError>),
 }
 
@@ -89,10 +89,10 @@ impl Acquire {
             clock,
             wait_over,
             backoff,
-            ear: Ear::default(),
+            notifications: NotificationState::default(),
             holder_ends: None,
             round,
-            state: State::Pausing { until: now, why: Wake::BackOff },
+            state: State::Pausing { until: now, why: TimeoutReason::BackOff },
         };
         machine.ask(now);
         machine
@@ -101,7 +101,7 @@ impl Acquire {
     fn ask(&mut self, now: Instant) {
         let last = self.is_wait_over(now) || !self.affords_another();
         self.round.tries += 1;
-        self.ear.asks(now);
+        self.notifications.asks(now);
         let lease = self.spec.lease;
         let script = self.spec.target.acquire(&Try {
             request: self.ids.request(),
@@ -111,7 +111,7 @@ impl Acquire {
             last,
             number: self.round.tries,
             previous: self.round.previous.map(|(owner, _)| owner),
-            announces: self.spec.is_crowded || self.ear.listens(),
+            announces: self.spec.is_contended || self.notifications.listens(),
         });
         // A try that is not the last one is itself repeated by the wait.
         let attempts = if last { Self::attempts(self.budget_left()) } else { 1 };
@@ -122,7 +122,7 @@ impl Acquire {
         }
         let script = replicas::awaiting(script, self.spec.replicas, attempt_time);
         self.state =
-            State::Asking { errand: Errand::leasing(script, attempts, attempt_time), last };
+            State::Asking { request: RetriedCall::leasing(script, attempts, attempt_time), last };
     }
 
     /// What may still be asked, after keeping back what an abandon needs.
@@ -136,27 +136,27 @@ impl Acquire {
             .map_or(ATTEMPTS, |left| left.clamp(1, ATTEMPTS))
     }
 
-    fn asked(&mut self, verdict: Verdict, unsure: bool, last: bool, now: Instant) {
+    fn asked(&mut self, outcome: CallOutcome, unsure: bool, last: bool, now: Instant) {
         self.round.open |= unsure;
-        if let Verdict::Refused(refusal) = &verdict {
+        if let CallOutcome::Refused(refusal) = &outcome {
             self.round.open |= may_pass(refusal.kind());
         }
-        match verdict {
-            Verdict::Answered(reply, sent_at) => self.answered(&reply, sent_at, last, now),
-            Verdict::Refused(refusal) if refusal.kind().is_transient() && !last => {
+        match outcome {
+            CallOutcome::Answered(reply, sent_at) => self.answered(&reply, sent_at, last, now),
+            CallOutcome::Refused(refusal) if refusal.kind().is_transient() && !last => {
                 self.pause_unheard(None, now);
             }
-            Verdict::Refused(refusal) => {
+            CallOutcome::Refused(refusal) => {
                 // A script that stops half-way (a command that the user may not run) is refused
                 // too.
                 self.round.open |=
                     matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported);
                 self.end(AcquireError::Refused(refusal), now);
             }
-            Verdict::GaveUp(kind) if !last && !self.is_wait_over(now) => {
+            CallOutcome::GaveUp(kind) if !last && !self.is_wait_over(now) => {
                 self.pause_unheard(kind.retry_after(), now);
             }
-            Verdict::GaveUp(kind) => self.end(AcquireError::Unreachable(kind), now),
+            CallOutcome::GaveUp(kind) => self.end(AcquireError::Unreachable(kind), now),
         }
     }
 
@@ -268,12 +268,12 @@ impl Acquire {
             Then::End(_) => left + 1,
             Then::AskAnew => left.saturating_sub(1),
         });
-        let errand = Errand::undoing(
+        let request = RetriedCall::undoing(
             script,
             Self::attempts(left),
             self.spec.attempt.within(self.spec.lease),
         );
-        self.state = State::Abandoning { errand, then };
+        self.state = State::Abandoning { request, then };
     }
 
     fn abandoned(&mut self, then: Then, now: Instant) {
@@ -288,8 +288,9 @@ impl Acquire {
     }
 
     fn abandon_failed(&mut self, then: Then, cause: FailureKind, now: Instant) {
-        let reach = self.round.reach(self.spec.lease);
-        let held_at_most = reach.held_at_most(self.spec.target.lingers(), self.clock, now);
+        let outstanding = self.round.outstanding(self.spec.lease);
+        let held_at_most =
+            outstanding.held_at_most(self.spec.target.clock_allowance(), self.clock, now);
         let error = match then {
             Then::End(AcquireError::Cancelled { .. }) => {
                 AcquireError::Cancelled { held_at_most: Some(held_at_most) }
@@ -321,7 +322,7 @@ impl Acquire {
     /// Asks under a new owner who takes over the seat of the last one, so that nothing is
     /// abandoned.
     fn go_on(&mut self, now: Instant) {
-        let seated = (self.round.owner, self.round.reach(self.spec.lease));
+        let seated = (self.round.owner, self.round.outstanding(self.spec.lease));
         self.round = Round::new(self.round.number + 1, &self.ids, self.clock, self.wait_over, now);
         (self.round.previous, self.round.open) = (Some(seated), true);
         self.ask(now);
@@ -330,8 +331,8 @@ impl Acquire {
     fn cancelled(&mut self, now: Instant) {
         let error = AcquireError::Cancelled { held_at_most: None };
         match &mut self.state {
-            State::Asking { errand, .. } => {
-                self.round.open |= errand.was_sent();
+            State::Asking { request, .. } => {
+                self.round.open |= request.was_sent();
                 self.end(error, now);
             }
             State::Pausing { .. } => self.end(error, now),
@@ -348,13 +349,13 @@ impl Machine for Acquire {
         if matches!(input, Input::Cancelled) {
             return self.cancelled(now);
         }
-        self.ear.takes(&input);
+        self.notifications.takes(&input);
         match &mut self.state {
-            State::Asking { errand, last } => {
+            State::Asking { request, last } => {
                 let last = *last;
-                if let Some(verdict) = errand.handle(input, now, &mut self.ids) {
-                    let unsure = errand.is_unsure();
-                    self.asked(verdict, unsure, last, now);
+                if let Some(outcome) = request.handle(input, now, &mut self.ids) {
+                    let unsure = request.is_unsure();
+                    self.asked(outcome, unsure, last, now);
                 }
             }
             State::Pausing { until, .. } if now.has_reached(*until) => self.woken(now),
@@ -363,34 +364,34 @@ impl Machine for Acquire {
                 self.hears(&input, why, now);
             }
             State::Over(_) => {}
-            State::Abandoning { errand, .. } => {
-                let Some(verdict) = errand.handle(input, now, &mut self.ids) else { return };
+            State::Abandoning { request, .. } => {
+                let Some(outcome) = request.handle(input, now, &mut self.ids) else { return };
                 let State::Abandoning { then, .. } = core::mem::replace(
                     &mut self.state,
-                    State::Pausing { until: now, why: Wake::BackOff },
+                    State::Pausing { until: now, why: TimeoutReason::BackOff },
                 ) else {
                     return;
                 };
-                match verdict {
-                    Verdict::Answered(..) => self.abandoned(then, now),
-                    Verdict::Refused(refusal) => {
+                match outcome {
+                    CallOutcome::Answered(..) => self.abandoned(then, now),
+                    CallOutcome::Refused(refusal) => {
                         self.abandon_failed(then, FailureKind::RefusedLater(refusal.kind()), now)
                     }
-                    Verdict::GaveUp(kind) => self.abandon_failed(then, kind, now),
+                    CallOutcome::GaveUp(kind) => self.abandon_failed(then, kind, now),
                 }
             }
         }
     }
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
-        if let (State::Pausing { .. }, Some(listen)) = (&self.state, self.ear.poll()) {
+        if let (State::Pausing { .. }, Some(listen)) = (&self.state, self.notifications.poll()) {
             return listen;
         }
         match &mut self.state {
-            State::Asking { errand, .. } | State::Abandoning { errand, .. } => {
-                errand.poll(now, &mut self.ids)
+            State::Asking { request, .. } | State::Abandoning { request, .. } => {
+                request.poll(now, &mut self.ids)
             }
-            State::Pausing { until, why } => Output::Wait { until: *until, why: *why },
+            State::Pausing { until, why } => Output::Timeout { until: *until, why: *why },
             State::Over(outcome) => Output::Done(outcome.clone()),
         }
     }

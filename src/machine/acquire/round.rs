@@ -1,6 +1,6 @@
 //! Everything that is asked under one owner.
 
-use crate::machine::Reach;
+use crate::machine::OutstandingBound;
 use crate::machine::ids::Ids;
 use crate::name::OwnerId;
 use crate::protocol::reply::ServerClock;
@@ -15,7 +15,7 @@ pub(super) struct Round {
     pub(super) owner: OwnerId,
     /// The owner of the round before and what was asked under it, until an answer has told that
     /// this one has taken over its seat in the queue.
-    pub(super) previous: Option<(OwnerId, Reach)>,
+    pub(super) previous: Option<(OwnerId, OutstandingBound)>,
     /// How often was asked under it.
     pub(super) tries: u32,
     pub(super) bound: Bound,
@@ -48,8 +48,8 @@ impl Round {
     }
 
     /// What may still be done of what was asked.
-    pub(super) fn reach(&self, lease: LeaseTime) -> Reach {
-        let own = Reach::of(self.bound, lease);
+    pub(super) fn outstanding(&self, lease: LeaseTime) -> OutstandingBound {
+        let own = OutstandingBound::of(self.bound, lease);
         self.previous.map_or(own, |(_, before)| own.and(before))
     }
 }

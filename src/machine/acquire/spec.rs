@@ -3,7 +3,7 @@
 use crate::machine::Pacing;
 use crate::name::FencingToken;
 use crate::protocol::calls::Target;
-use crate::timing::{AttemptTime, LeaseTime, Patience, Replicas, RequestBudget};
+use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy};
 
 /// What to acquire, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub struct AcquireSpec {
     /// How long the hold is to last.
     pub lease: LeaseTime,
     /// How long to wait for it.
-    pub patience: Patience,
+    pub patience: WaitPolicy,
     /// How many requests may be spent; `None` for no limit.
     pub budget: Option<RequestBudget>,
     /// How long one attempt may take.
@@ -27,14 +27,14 @@ pub struct AcquireSpec {
     pub newest: Option<FencingToken>,
     /// Whether others are known to want it as well: its grant is told to them even if it is had at
     /// once.
-    pub is_crowded: bool,
+    pub is_contended: bool,
 }
 
 impl AcquireSpec {
     /// To take this, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`],
     /// [`AttemptTime::DEFAULT`], the pace of what is taken ([`Pacing::Queue`] for what has a queue,
     /// else [`Pacing::Jittered`]), no budget, no replicas, nothing known of others.
-    pub const fn new(target: Target, patience: Patience) -> Self {
+    pub const fn new(target: Target, patience: WaitPolicy) -> Self {
         let pacing = if target.has_queue() { Pacing::Queue } else { Pacing::Jittered };
         Self {
             target,
@@ -45,7 +45,7 @@ impl AcquireSpec {
             pacing,
             replicas: None,
             newest: None,
-            is_crowded: false,
+            is_contended: false,
         }
     }
 }

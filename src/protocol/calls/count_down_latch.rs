@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec;
 
-use super::{LatchCount, OnceCall, Topic, Wakes};
+use super::{IdempotentCall, LatchCount, Topic, Wakes};
 use crate::name::{LockName, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
@@ -27,18 +27,18 @@ impl CountDownLatchCalls {
     }
 
     /// Counts down by one; the reply has the remaining count. Does nothing on an open latch.
-    pub fn count_down(&self) -> OnceCall {
+    pub fn count_down(&self) -> IdempotentCall {
         self.change("down", String::new())
     }
 
     /// Closes an open latch with this count, and is refused by a closed one. The reply has the
     /// count in both cases.
-    pub fn try_set(&self, count: LatchCount) -> OnceCall {
+    pub fn try_set(&self, count: LatchCount) -> IdempotentCall {
         self.change("set", count.get().to_string())
     }
 
     /// Opens a closed latch; the reply has its last count. Is refused by an open one.
-    pub fn delete(&self) -> OnceCall {
+    pub fn delete(&self) -> IdempotentCall {
         self.change("delete", String::new())
     }
 
@@ -54,9 +54,9 @@ impl CountDownLatchCalls {
         Topic::new(key::count_down_channel(&self.name), self.publish, Wakes::All)
     }
 
-    fn change(&self, what: &str, count: String) -> OnceCall {
+    fn change(&self, what: &str, count: String) -> IdempotentCall {
         let keys = vec![key::number(&self.name)];
-        OnceCall::new(&scripts::LATCH_CHANGE, self.name.clone(), self.publish, keys)
+        IdempotentCall::new(&scripts::LATCH_CHANGE, self.name.clone(), self.publish, keys)
             .arg(what)
             .arg(count)
             .arg(key::count_down_channel(&self.name))

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{OnceCall, Target};
+use super::{IdempotentCall, Target};
 use crate::error::InvalidOption;
 use crate::name::{FencingToken, OwnerId};
 use crate::protocol::key;
@@ -83,7 +83,7 @@ impl Target {
         owner: OwnerId,
         token: FencingToken,
         script: &OwnScript,
-    ) -> Result<OnceCall, InvalidOption> {
+    ) -> Result<IdempotentCall, InvalidOption> {
         let Some(hold) = self.hold(owner) else {
             return Err(InvalidOption::new("lease", "one of a lock"));
         };
@@ -107,15 +107,16 @@ impl Target {
         let mut keys = vec![key::latch(self.name(), owner)];
         keys.extend_from_slice(&hold.keys);
         keys.extend_from_slice(&script.keys);
-        let call = OnceCall::new(&scripts::EVAL, self.name().clone(), Publish::default(), keys)
-            .with_own(Arc::clone(&script.text))
-            .arg(token.to_text())
-            .arg(if script.once { "1" } else { "0" })
-            .arg(OwnScript::RESULT_MAX.to_string())
-            .arg(hold.value)
-            .arg(hold.keys.len().to_string())
-            .arg(hold.fields.len().to_string());
-        Ok(hold.fields.iter().chain(&script.args).fold(call, OnceCall::arg))
+        let call =
+            IdempotentCall::new(&scripts::EVAL, self.name().clone(), Publish::default(), keys)
+                .with_own(Arc::clone(&script.text))
+                .arg(token.to_text())
+                .arg(if script.once { "1" } else { "0" })
+                .arg(OwnScript::RESULT_MAX.to_string())
+                .arg(hold.value)
+                .arg(hold.keys.len().to_string())
+                .arg(hold.fields.len().to_string());
+        Ok(hold.fields.iter().chain(&script.args).fold(call, IdempotentCall::arg))
     }
 
     /// The fields in Redis that prove that `owner` holds this; `None` for permits.
@@ -152,7 +153,7 @@ mod tests {
     use crate::protocol::calls::LockCalls;
     use alloc::format;
 
-    fn eval(lock: &str, keys: &[&str]) -> Result<OnceCall, InvalidOption> {
+    fn eval(lock: &str, keys: &[&str]) -> Result<IdempotentCall, InvalidOption> {
         let target = Target::Lock(LockCalls::new(LockName::parse(lock).unwrap(), Publish::Plain));
         let keys = keys.iter().map(ToString::to_string).collect();
         let script = OwnScript::new("return 1", keys, Vec::new()).unwrap();

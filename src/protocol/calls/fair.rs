@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{LockCalls, OnceCall, Topic, Try, Wakes};
+use super::{IdempotentCall, LockCalls, Topic, Try, Wakes};
 use crate::error::InvalidOption;
 use crate::name::{FencingToken, LockName, OwnerId, RequestId};
 use crate::protocol::key;
@@ -191,10 +191,11 @@ impl FairCalls {
             .ms(PREVIOUS_KEPT)
     }
 
-    pub(super) fn force_release(&self) -> OnceCall {
+    pub(super) fn force_release(&self) -> IdempotentCall {
         let name = self.name.clone();
-        let call = OnceCall::new(&scripts::FAIR_FORCE_RELEASE, name, self.publish, self.state());
-        self.times(call, OnceCall::arg)
+        let call =
+            IdempotentCall::new(&scripts::FAIR_FORCE_RELEASE, name, self.publish, self.state());
+        self.times(call, IdempotentCall::arg)
     }
 
     pub(super) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {

@@ -6,11 +6,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{OnceCall, Topic, Try, Wakes};
+use super::{IdempotentCall, Topic, Try, Wakes};
 use crate::error::InvalidOption;
 use crate::name::{FencingToken, LockName, OwnerId, RequestId};
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
-use crate::protocol::{highway, key};
+use crate::protocol::{highwayhash, key};
 use crate::timing::{LeaseTime, PeerSkew, TOKEN_KEPT};
 
 /// The calls of a set of values of one group, which are held all or none.
@@ -42,7 +42,7 @@ impl GroupCalls {
         publish: Publish,
     ) -> Result<Self, InvalidOption> {
         let mut fields: Vec<String> =
-            values.into_iter().map(|value| highway::field(value.as_ref())).collect();
+            values.into_iter().map(|value| highwayhash::field(value.as_ref())).collect();
         fields.sort_unstable();
         fields.dedup();
         if (1..=Self::VALUES_MAX).contains(&fields.len()) {
@@ -65,7 +65,7 @@ impl GroupCalls {
     /// The number by which a refusal or a loss names this value, from 1; `None` if it is not in the
     /// set.
     pub fn number_of(&self, value: impl AsRef<[u8]>) -> Option<usize> {
-        self.fields.binary_search(&highway::field(value.as_ref())).ok().map(|place| place + 1)
+        self.fields.binary_search(&highwayhash::field(value.as_ref())).ok().map(|place| place + 1)
     }
 
     pub(crate) fn fields(&self) -> &[String] {
@@ -119,11 +119,15 @@ impl GroupCalls {
         self.with_fields(call)
     }
 
-    pub(super) fn force_release(&self) -> OnceCall {
+    pub(super) fn force_release(&self) -> IdempotentCall {
         let keys = vec![key::lock(&self.group), key::channel(&self.group)];
-        let call =
-            OnceCall::new(&scripts::GROUP_FORCE_RELEASE, self.group.clone(), self.publish, keys);
-        self.fields.iter().fold(call, OnceCall::arg)
+        let call = IdempotentCall::new(
+            &scripts::GROUP_FORCE_RELEASE,
+            self.group.clone(),
+            self.publish,
+            keys,
+        );
+        self.fields.iter().fold(call, IdempotentCall::arg)
     }
 
     pub(super) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{OnceCall, Topic, Try, Wakes};
+use super::{IdempotentCall, Topic, Try, Wakes};
 use crate::name::{FencingToken, LockName, OwnerId, RequestId};
 use crate::protocol::key;
 use crate::protocol::reply::Reply;
@@ -188,10 +188,10 @@ impl LockCalls {
         Topic::new(key::channel(&member.name), self.publish, Wakes::One)
     }
 
-    pub(super) fn force_release(&self) -> OnceCall {
+    pub(super) fn force_release(&self) -> IdempotentCall {
         let name = self.name();
         let keys = vec![key::lock(name), key::channel(name)];
-        OnceCall::new(&scripts::LOCK_FORCE_RELEASE, name.clone(), self.publish, keys)
+        IdempotentCall::new(&scripts::LOCK_FORCE_RELEASE, name.clone(), self.publish, keys)
     }
 
     pub(super) fn inspect(&self, request: RequestId, owner: Option<OwnerId>) -> ScriptCall {

@@ -1,7 +1,8 @@
 //! The calls of each object: the script, its keys and its arguments.
 //!
 //! A [`Target`] is any object that can be held for a time, so one machine acquires, one renews and
-//! one releases all kinds. A [`OnceCall`] is an idempotent request whose reply Redis records.
+//! one releases all kinds. An [`IdempotentCall`] is an idempotent request whose reply Redis
+//! records.
 
 mod amounts;
 mod count_down_latch;
@@ -9,8 +10,8 @@ mod eval;
 mod fair;
 mod group;
 mod guard;
+mod idempotent;
 mod lock;
-mod once;
 mod permits;
 mod read_write;
 mod semaphore;
@@ -22,8 +23,8 @@ pub use eval::OwnScript;
 pub use fair::{FairCalls, FairSettings};
 pub use group::GroupCalls;
 pub use guard::{GuardCalls, GuardedWrite, Stamp};
+pub use idempotent::IdempotentCall;
 pub use lock::{LockCalls, Member};
-pub use once::OnceCall;
 pub use permits::PermitCalls;
 pub use read_write::{ReadCalls, WriteCalls};
 pub use semaphore::SemaphoreCalls;
@@ -142,7 +143,7 @@ impl Target {
 
     /// How much longer than its lease an abandoned hold may exist: the tolerated error of the
     /// clocks of Redisson's clients, once in each direction.
-    pub(crate) fn lingers(&self) -> Duration {
+    pub(crate) fn clock_allowance(&self) -> Duration {
         match self {
             Self::Group(calls) => calls.skew() * 2,
             Self::Permits(calls) => calls.skew() * 2,
@@ -153,9 +154,9 @@ impl Target {
     /// Nests a read hold in the write hold of the same owner, `writer`. Other kinds stay as they
     /// are.
     #[must_use]
-    pub fn inside(self, writer: OwnerId) -> Self {
+    pub fn nested_in_write(self, writer: OwnerId) -> Self {
         match self {
-            Self::Read(calls) => Self::Read(calls.inside(writer)),
+            Self::Read(calls) => Self::Read(calls.nested_in_write(writer)),
             other => other,
         }
     }
@@ -163,9 +164,9 @@ impl Target {
     /// Makes the release of a write hold raise the token of the read hold inside it, `reader`.
     /// Other kinds stay as they are.
     #[must_use]
-    pub fn around(self, reader: OwnerId) -> Self {
+    pub fn with_nested_read(self, reader: OwnerId) -> Self {
         match self {
-            Self::Write(calls) => Self::Write(calls.around(reader)),
+            Self::Write(calls) => Self::Write(calls.with_nested_read(reader)),
             other => other,
         }
     }
@@ -253,7 +254,7 @@ impl Target {
     }
 
     /// Builds the request that ends the object's holds, whichever owners have them.
-    pub fn force_release(&self) -> OnceCall {
+    pub fn force_release(&self) -> IdempotentCall {
         match self {
             Self::Lock(calls) => calls.force_release(),
             Self::Read(calls) => calls.force_release(),

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::semaphore::lease_text;
-use super::{BatchSize, OnceCall, PermitTotal, Topic, Try, Wakes};
+use super::{BatchSize, IdempotentCall, PermitTotal, Topic, Try, Wakes};
 use crate::name::{FencingToken, LockName, OwnerId, PermitId, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
@@ -47,31 +47,31 @@ impl PermitCalls {
 
     /// Adds available permits, or removes them if `permits` is negative; creates the semaphore if
     /// there is none. The reply has the new number.
-    pub fn add(&self, permits: i32) -> OnceCall {
+    pub fn add(&self, permits: i32) -> IdempotentCall {
         self.change("add", permits.to_string(), String::new(), &[])
     }
 
     /// Sets the total number of permits, held ones included; creates the semaphore if there is
     /// none. The reply has the number of available permits, which is negative while more are held.
-    pub fn set(&self, permits: PermitTotal) -> OnceCall {
+    pub fn set(&self, permits: PermitTotal) -> IdempotentCall {
         self.change("set", permits.get().to_string(), String::new(), &[])
     }
 
     /// Creates the semaphore, and is refused if there is one. The reply has the number of available
     /// permits in both cases.
-    pub fn try_set(&self, permits: PermitTotal) -> OnceCall {
+    pub fn try_set(&self, permits: PermitTotal) -> IdempotentCall {
         self.change("new", permits.get().to_string(), String::new(), &[])
     }
 
     /// Gives permits back by their ids, whichever owner acquired them. The reply has the number
     /// that was held, and says whether all were.
-    pub fn release_ids(&self, ids: &[PermitId]) -> OnceCall {
+    pub fn release_ids(&self, ids: &[PermitId]) -> IdempotentCall {
         self.change("free", "0".into(), String::new(), ids)
     }
 
     /// Sets a new lease of these permits from now on, longer or shorter, whichever owner acquired
     /// them. The reply has the number that is held, and says whether all are.
-    pub fn update_lease(&self, ids: &[PermitId], lease: LeaseTime) -> OnceCall {
+    pub fn update_lease(&self, ids: &[PermitId], lease: LeaseTime) -> IdempotentCall {
         let lease = lease_text(lease);
         let lease = if lease.is_empty() { "-1".into() } else { lease };
         self.change("lease", lease, millis(self.skew.get()).to_string(), ids)
@@ -87,12 +87,19 @@ impl PermitCalls {
         with_ids(call, ids.iter().copied())
     }
 
-    fn change(&self, what: &str, first: String, second: String, ids: &[PermitId]) -> OnceCall {
+    fn change(
+        &self,
+        what: &str,
+        first: String,
+        second: String,
+        ids: &[PermitId],
+    ) -> IdempotentCall {
         let keys = self.keys();
-        let call = OnceCall::new(&scripts::PERMITS_CHANGE, self.name.clone(), self.publish, keys)
-            .arg(what)
-            .arg(first)
-            .arg(second);
+        let call =
+            IdempotentCall::new(&scripts::PERMITS_CHANGE, self.name.clone(), self.publish, keys)
+                .arg(what)
+                .arg(first)
+                .arg(second);
         ids.iter().fold(call, |call, id| call.arg(id.to_text()))
     }
 
@@ -154,7 +161,7 @@ impl PermitCalls {
     }
 
     /// Builds the request that gives back all permits, whichever clients hold them.
-    pub(super) fn force_release(&self) -> OnceCall {
+    pub(super) fn force_release(&self) -> IdempotentCall {
         self.change("clear", "0".into(), String::new(), &[])
     }
 

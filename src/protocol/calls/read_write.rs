@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{OnceCall, Topic, Try, Wakes};
+use super::{IdempotentCall, Topic, Try, Wakes};
 use crate::name::{FencingToken, LockName, OwnerId, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
@@ -43,7 +43,7 @@ impl ReadCalls {
 
     /// Sets the write hold of the same owner, `parent`, inside which the read is acquired.
     #[must_use]
-    pub const fn inside(mut self, parent: OwnerId) -> Self {
+    pub const fn nested_in_write(mut self, parent: OwnerId) -> Self {
         self.parent = Some(parent);
         self
     }
@@ -101,7 +101,7 @@ impl ReadCalls {
             .arg(key::read_timeouts(&self.name))
     }
 
-    pub(super) fn force_release(&self) -> OnceCall {
+    pub(super) fn force_release(&self) -> IdempotentCall {
         force_release(&self.name, self.publish, READ)
     }
 
@@ -135,7 +135,7 @@ impl WriteCalls {
     /// Sets the read hold of the same owner inside this write, `inner`, for the release: its latch
     /// gets the new token at once, instead of at its next renewal.
     #[must_use]
-    pub const fn around(mut self, inner: OwnerId) -> Self {
+    pub const fn with_nested_read(mut self, inner: OwnerId) -> Self {
         self.inner = Some(inner);
         self
     }
@@ -210,7 +210,7 @@ impl WriteCalls {
             .ms(TOKEN_KEPT)
     }
 
-    pub(super) fn force_release(&self) -> OnceCall {
+    pub(super) fn force_release(&self) -> IdempotentCall {
         force_release(&self.name, self.publish, WRITE)
     }
 
@@ -222,7 +222,7 @@ impl WriteCalls {
     }
 }
 
-fn force_release(name: &LockName, publish: Publish, side: &str) -> OnceCall {
+fn force_release(name: &LockName, publish: Publish, side: &str) -> IdempotentCall {
     let keys = vec![key::lock(name), key::rw_channel(name)];
-    OnceCall::new(&scripts::RW_FORCE_RELEASE, name.clone(), publish, keys).arg(side)
+    IdempotentCall::new(&scripts::RW_FORCE_RELEASE, name.clone(), publish, keys).arg(side)
 }

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{OnceCall, PermitCount, PermitTotal, Topic, Try, Wakes};
+use super::{IdempotentCall, PermitCount, PermitTotal, Topic, Try, Wakes};
 use crate::name::{FencingToken, LockName, OwnerId, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
@@ -35,32 +35,33 @@ impl SemaphoreCalls {
     /// there is none. The reply has the new number.
     ///
     /// This is also Redisson's `release`, for permits that no client of ours holds.
-    pub fn add(&self, permits: i32) -> OnceCall {
+    pub fn add(&self, permits: i32) -> IdempotentCall {
         self.change("add").arg(permits.to_string())
     }
 
     /// Adds available permits if the semaphore exists, and is refused otherwise. Redisson's
     /// `releaseIfExists`.
-    pub fn add_if_exists(&self, permits: PermitCount) -> OnceCall {
+    pub fn add_if_exists(&self, permits: PermitCount) -> IdempotentCall {
         self.change("addx").arg(permits.get().to_string())
     }
 
     /// Takes all available permits for good; the reply has their number. A negative number becomes
     /// 0.
-    pub fn drain(&self) -> OnceCall {
+    pub fn drain(&self) -> IdempotentCall {
         self.change("drain").arg("0")
     }
 
     /// Creates the semaphore, for a time or for ever, and is refused if there is one. The reply has
     /// the number of available permits in both cases.
-    pub fn try_set(&self, permits: PermitTotal, life: Option<LifeTime>) -> OnceCall {
+    pub fn try_set(&self, permits: PermitTotal, life: Option<LifeTime>) -> IdempotentCall {
         let life = life.map_or_else(String::new, |life| millis(life.get()).to_string());
         self.change("set").arg(permits.get().to_string()).arg(life)
     }
 
-    fn change(&self, what: &str) -> OnceCall {
+    fn change(&self, what: &str) -> IdempotentCall {
         let keys = self.keys();
-        OnceCall::new(&scripts::SEMAPHORE_CHANGE, self.name.clone(), self.publish, keys).arg(what)
+        IdempotentCall::new(&scripts::SEMAPHORE_CHANGE, self.name.clone(), self.publish, keys)
+            .arg(what)
     }
 
     /// All keys but the first, which is a latch or a record.
@@ -122,7 +123,7 @@ impl SemaphoreCalls {
 
     /// Builds the request that gives back all holds of ours. Redis has no record of the permits
     /// that Java holds.
-    pub(super) fn force_release(&self) -> OnceCall {
+    pub(super) fn force_release(&self) -> IdempotentCall {
         self.change("clear")
     }
 

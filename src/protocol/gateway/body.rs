@@ -9,11 +9,11 @@ use hifijson::str::LexAlloc as _;
 use hifijson::token::Lex as _;
 use hifijson::{Error, Expect, SliceLexer};
 
-use crate::protocol::reply::Cell;
+use crate::protocol::reply::RespValue;
 
 /// `{"result": [flat]}`, `{"result": one}` or `{"error": text}`; further fields are ignored.
 pub(super) enum Body {
-    Result(Vec<Cell>),
+    Result(Vec<RespValue>),
     Error(String),
 }
 
@@ -98,7 +98,7 @@ fn fields(
     })
 }
 
-fn cells(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Vec<Cell>, Error> {
+fn cells(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Vec<RespValue>, Error> {
     let mut cells = Vec::new();
     if lexer.expect(|_| Some(next), b'[').is_none() {
         cells.push(cell(next, lexer)?);
@@ -132,15 +132,15 @@ fn marked(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Body, Error> {
         return Ok(Body::Result(cells));
     }
     match cells.pop() {
-        Some(Cell::Text(text)) if cells.is_empty() => Ok(Body::Error(text)),
+        Some(RespValue::Text(text)) if cells.is_empty() => Ok(Body::Error(text)),
         _ => Err(Expect::Value.into()),
     }
 }
 
-fn cell(next: u8, lexer: &mut SliceLexer<'_>) -> Result<Cell, Error> {
+fn cell(next: u8, lexer: &mut SliceLexer<'_>) -> Result<RespValue, Error> {
     Ok(match next {
-        b'"' => Cell::Text(text(next, lexer)?.into()),
-        _ => Cell::Int(integer(lexer)?),
+        b'"' => RespValue::Text(text(next, lexer)?.into()),
+        _ => RespValue::Int(integer(lexer)?),
     })
 }
 
@@ -178,7 +178,7 @@ mod tests {
             |body: &str| Body::read_of("EVAL", [r#"{"EVAL":"#, body, "}"].concat().as_bytes());
         for result in [r#"[true,1,"a"]"#, r#"[1,"a"]"#] {
             let Some(Body::Result(cells)) = read(result) else { panic!("{result}") };
-            assert_eq!(cells, [Cell::Int(1), Cell::Text("a".into())]);
+            assert_eq!(cells, [RespValue::Int(1), RespValue::Text("a".into())]);
         }
         let Some(Body::Error(text)) = read(r#"[false,"ERR no"]"#) else { panic!("an error") };
         assert_eq!(text, "ERR no");

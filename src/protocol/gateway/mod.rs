@@ -2,14 +2,14 @@
 
 mod address;
 mod body;
-mod memory;
+mod capabilities;
 mod pipeline;
 mod stream;
 mod upstash;
 mod verdict;
 mod webdis;
 
-pub use memory::{Form, Memory};
+pub use capabilities::{Form, GatewayCapabilities};
 pub use pipeline::Answers;
 pub(crate) use stream::Opened;
 pub use stream::{Frames, Heard};
@@ -23,7 +23,7 @@ use base64ct::{Base64, Encoding as _};
 
 use crate::error::{FailureKind, InvalidOption, Refusal, RefusalKind};
 use crate::protocol::calls::Topic;
-use crate::protocol::reply::Cell;
+use crate::protocol::reply::RespValue;
 use crate::protocol::script::{Publish, ScriptCall};
 use crate::timing::AttemptTime;
 
@@ -368,7 +368,7 @@ impl Response {
 pub(crate) enum Decoded {
     /// Redis executed the script.
     Cells {
-        cells: Vec<Cell>,
+        cells: Vec<RespValue>,
         /// The number of replicas that acknowledged it; `None` if none was required, or `WAIT` was
         /// refused.
         acknowledged: Option<u32>,

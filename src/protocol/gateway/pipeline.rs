@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use super::body::Body;
 use super::verdict::{failure, is_page, is_unknown_command};
-use super::{Dialect, Gateway, Memory, Request, Response};
+use super::{Dialect, Gateway, GatewayCapabilities, Request, Response};
 use crate::error::FailureKind;
 use crate::protocol::script::ScriptCall;
 
@@ -78,7 +78,7 @@ impl Request {
     }
 }
 
-impl Memory {
+impl GatewayCapabilities {
     /// Whether the next call is to share a request, if it [may](Gateway::may_share). Counts down
     /// the calls that are sent singly.
     pub const fn shares(&mut self) -> bool {

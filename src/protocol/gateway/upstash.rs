@@ -11,7 +11,7 @@ use super::body::Body;
 use super::verdict::{UNKNOWN_COMMAND, code, error, failure, holds, is_about_path, unreadable};
 use super::{Decoded, Form};
 use crate::error::{Refusal, RefusalKind};
-use crate::protocol::reply::Cell;
+use crate::protocol::reply::RespValue;
 use crate::protocol::script::ScriptCall;
 use crate::time::millis;
 
@@ -87,8 +87,8 @@ fn acknowledged(replicas: &Body) -> Option<u32> {
     match replicas {
         Body::Error(text) => (!matches!(code(text), "ERR" | "NOPERM")).then_some(0),
         Body::Result(cells) => match cells.as_slice() {
-            [Cell::Int(count)] => u32::try_from(*count).ok(),
-            [Cell::Text(count)] => count.parse().ok(),
+            [RespValue::Int(count)] => u32::try_from(*count).ok(),
+            [RespValue::Text(count)] => count.parse().ok(),
             _ => None,
         },
     }

@@ -18,7 +18,7 @@
 use std::time::Duration;
 
 use edgelatch::error::FailureKind;
-use edgelatch::machine::{Endpoint, Input, Machine, Output, Wake};
+use edgelatch::machine::{Endpoint, Input, Machine, Output, TimeoutReason};
 use edgelatch::protocol::calls::Topic;
 use edgelatch::time::Instant;
 
@@ -32,7 +32,7 @@ pub(crate) struct Conversation<M: Machine> {
     pub(super) calls: Vec<Call>,
     /// How many of `calls` an expectation has covered.
     pub(super) expected: usize,
-    pub(super) timeout: Option<(Instant, Wake)>,
+    pub(super) timeout: Option<(Instant, TimeoutReason)>,
     pub(super) subscription: Option<(usize, Topic)>,
     pub(super) outcome: Option<M::Outcome>,
 }
@@ -122,18 +122,18 @@ impl<M: Machine> Conversation<M> {
 
     /// The subscription is confirmed. The machine may have missed earlier messages.
     pub(crate) fn confirm_subscription(self) -> Self {
-        self.handle(Input::Listening)
+        self.handle(Input::Subscribed { must_retry: true })
     }
 
     /// The machine joins a subscription of this client whose other waiters have handled the earlier
     /// messages.
     pub(crate) fn join_subscription(self) -> Self {
-        self.handle(Input::Hearing)
+        self.handle(Input::Subscribed { must_retry: false })
     }
 
     /// The subscription has ended.
     pub(crate) fn end_subscription(self) -> Self {
-        self.handle(Input::Deaf)
+        self.handle(Input::Unsubscribed)
     }
 
     /// A message says that the object may be free. No other client competes for it.
@@ -149,7 +149,7 @@ impl<M: Machine> Conversation<M> {
 
     /// A message says that another client has acquired the lock for `lease`, or permits (`None`).
     pub(crate) fn notify_acquired(self, lease: Option<Duration>) -> Self {
-        self.handle(Input::Taken { lease })
+        self.handle(Input::AcquiredByOther { lease })
     }
 
     /// The caller cancels.
@@ -172,7 +172,7 @@ impl<M: Machine> Conversation<M> {
 
     /// Wakes the machine, whether or not its timeout has come.
     pub(crate) fn wake(self) -> Self {
-        self.handle(Input::Woken)
+        self.handle(Input::Timeout)
     }
 
     /// Advances all clocks and wakes the machine.
@@ -208,10 +208,10 @@ impl<M: Machine> Conversation<M> {
                 Output::Call { call: id, to: Endpoint(gateway), script } => {
                     self.calls.push(Call { id, gateway, script });
                 }
-                Output::Listen { to: Endpoint(gateway), topic } => {
+                Output::Subscribe { to: Endpoint(gateway), topic } => {
                     self.subscription = Some((gateway, topic));
                 }
-                Output::Wait { until, why } => {
+                Output::Timeout { until, why } => {
                     self.timeout = Some((until, why));
                     return self;
                 }
@@ -288,7 +288,7 @@ impl<M: Machine> Conversation<M> {
     }
 
     /// The reason of the machine's timeout; `None` once the machine is done.
-    pub(crate) fn timeout_reason(&self) -> Option<Wake> {
+    pub(crate) fn timeout_reason(&self) -> Option<TimeoutReason> {
         self.timeout.map(|(_, reason)| reason)
     }
 

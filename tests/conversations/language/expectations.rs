@@ -3,7 +3,7 @@
 use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::RangeBounds;
 
-use edgelatch::machine::{Machine, Wake};
+use edgelatch::machine::{Machine, TimeoutReason};
 
 use super::conversation::Conversation;
 
@@ -14,7 +14,7 @@ impl<M: Machine> Conversation<M> {
     pub(crate) fn expect_call(mut self, script: &str) -> Self {
         let new: Vec<_> = self.calls[self.expected..].iter().map(|call| call.name()).collect();
         assert_eq!(new, [script], "the machine {self}");
-        let waits_for_reply = [Some(Wake::ReplyDue), Some(Wake::LeaseEnds)];
+        let waits_for_reply = [Some(TimeoutReason::ReplyDue), Some(TimeoutReason::LeaseEnds)];
         let reason = self.timeout_reason();
         assert!(waits_for_reply.contains(&reason), "it awaits no reply: the machine {self}");
         self.expected = self.calls.len();
@@ -34,7 +34,7 @@ impl<M: Machine> Conversation<M> {
 
     /// Expects no call since the last expectation, and that the machine waits for this timeout.
     #[track_caller]
-    pub(crate) fn expect_timeout(self, reason: Wake) -> Self {
+    pub(crate) fn expect_timeout(self, reason: TimeoutReason) -> Self {
         self.expect_no_calls();
         assert_eq!(self.timeout_reason(), Some(reason), "the machine {self}");
         self
@@ -42,7 +42,7 @@ impl<M: Machine> Conversation<M> {
 
     /// Expects no call since the last expectation, and this timeout in exactly `ms`.
     #[track_caller]
-    pub(crate) fn expect_timeout_in(self, reason: Wake, ms: u64) -> Self {
+    pub(crate) fn expect_timeout_in(self, reason: TimeoutReason, ms: u64) -> Self {
         self.expect_timeout_within(reason, ms..=ms)
     }
 
@@ -51,7 +51,7 @@ impl<M: Machine> Conversation<M> {
     #[track_caller]
     pub(crate) fn expect_timeout_within(
         self,
-        reason: Wake,
+        reason: TimeoutReason,
         range: impl RangeBounds<u64> + Debug,
     ) -> Self {
         let it = self.expect_timeout(reason);

@@ -2,12 +2,12 @@
 
 use edgelatch::LockName;
 use edgelatch::machine::{
-    Acquire, AcquireSpec, Awaiting, Entropy, Gather, GatherSpec, Grant, Majority, MajoritySpec,
-    Once, Question, Release, Renew, Renewal,
+    Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AwaitLatch,
+    Entropy, Grant, Once, Query, Release, Renew, Renewal,
 };
 use edgelatch::protocol::calls::{CountDownLatchCalls, FairCalls, FairSettings, LockCalls, Target};
 use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, RequestBudget, WaitTime};
+use edgelatch::timing::{AttemptTime, LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 
 use super::clock::{START, known_clock, ms};
 use super::conversation::Conversation;
@@ -43,8 +43,8 @@ pub(crate) fn lease(millis: u64) -> LeaseTime {
     LeaseTime::new(ms(millis)).unwrap()
 }
 
-pub(crate) fn up_to(wait_ms: u64) -> Patience {
-    Patience::UpTo(WaitTime::new(ms(wait_ms)).unwrap())
+pub(crate) fn up_to(wait_ms: u64) -> WaitPolicy {
+    WaitPolicy::UpTo(WaitTime::new(ms(wait_ms)).unwrap())
 }
 
 pub(crate) fn budget(requests: u32) -> Option<RequestBudget> {
@@ -52,7 +52,7 @@ pub(crate) fn budget(requests: u32) -> Option<RequestBudget> {
 }
 
 /// An acquisition of a 30 s lease without a budget.
-pub(crate) fn acquire_spec(patience: Patience) -> AcquireSpec {
+pub(crate) fn acquire_spec(patience: WaitPolicy) -> AcquireSpec {
     AcquireSpec::new(target(), patience)
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn acquire_machine(spec: AcquireSpec) -> Acquire {
     Acquire::new(spec, entropy(), Some(known_clock()), START)
 }
 
-pub(crate) fn acquire(patience: Patience) -> Conversation<Acquire> {
+pub(crate) fn acquire(patience: WaitPolicy) -> Conversation<Acquire> {
     acquire_with(acquire_spec(patience))
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn acquire_without_clock(spec: AcquireSpec) -> Conversation<Acquire> 
 
 /// A grant that was requested at the start; its reply came 10 ms later.
 pub(crate) fn grant(lease: LeaseTime) -> Grant {
-    let acquire = acquire_with(AcquireSpec { lease, ..acquire_spec(Patience::Once) });
+    let acquire = acquire_with(AcquireSpec { lease, ..acquire_spec(WaitPolicy::Once) });
     acquire.expect_call("lock_acquire").advance(10).reply(granted(TOKEN)).expect_done().unwrap()
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn renew_machine(lease: LeaseTime) -> Renew {
 /// The release of a hold with this lease that was never renewed.
 pub(crate) fn release_machine(lease: LeaseTime) -> Release {
     let (grant, attempt) = (grant(lease), AttemptTime::DEFAULT);
-    Release::new(&target(), &grant, grant.reach(), attempt, Some(known_clock()))
+    Release::new(&target(), &grant, grant.outstanding(), attempt, Some(known_clock()))
 }
 
 /// An idempotent call: the forced release of a lock.
@@ -109,15 +109,15 @@ pub(crate) fn force_release_machine(knows_clock: bool) -> Once {
 }
 
 /// The query of a lock's state.
-pub(crate) fn inspect_machine() -> Question {
-    Question::new(|request| target().inspect(request, None), AttemptTime::DEFAULT, entropy())
+pub(crate) fn inspect_machine() -> Query {
+    Query::new(|request| target().inspect(request, None), AttemptTime::DEFAULT, entropy())
 }
 
 /// The wait for a latch, with at most this number of queries.
-pub(crate) fn latch_wait(wait_ms: u64, queries: Option<u32>) -> Conversation<Awaiting> {
+pub(crate) fn latch_wait(wait_ms: u64, queries: Option<u32>) -> Conversation<AwaitLatch> {
     let calls = CountDownLatchCalls::new(lock_name("job"), Publish::Plain);
     let (budget, attempt) = (queries.and_then(budget), AttemptTime::DEFAULT);
-    Conversation::new(Awaiting::new(calls, up_to(wait_ms), budget, attempt, entropy(), START))
+    Conversation::new(AwaitLatch::new(calls, up_to(wait_ms), budget, attempt, entropy(), START))
 }
 
 /// The member of a multi-lock at this gateway.
@@ -132,40 +132,40 @@ pub(crate) fn fair(gateway: usize) -> Target {
 
 const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
 
-pub(crate) fn multi_lock_spec(parts: Vec<Target>, patience: Patience) -> GatherSpec {
-    GatherSpec::new(parts, patience)
+pub(crate) fn multi_lock_spec(parts: Vec<Target>, patience: WaitPolicy) -> AcquireAllSpec {
+    AcquireAllSpec::new(parts, patience)
 }
 
 /// The acquisition of a multi-lock by a client that knows the clock of every Redis.
-pub(crate) fn multi_lock_machine(spec: GatherSpec) -> Gather {
+pub(crate) fn multi_lock_machine(spec: AcquireAllSpec) -> AcquireAll {
     let clocks = vec![Some(known_clock()); spec.parts.len()];
-    Gather::new(spec, entropy(), clocks, START)
+    AcquireAll::new(spec, entropy(), clocks, START)
 }
 
-pub(crate) fn multi_lock_with(spec: GatherSpec) -> Conversation<Gather> {
+pub(crate) fn multi_lock_with(spec: AcquireAllSpec) -> Conversation<AcquireAll> {
     Conversation::new(multi_lock_machine(spec))
 }
 
 /// A multi-lock of `count` plain members.
-pub(crate) fn multi_lock(count: usize, patience: Patience) -> Conversation<Gather> {
+pub(crate) fn multi_lock(count: usize, patience: WaitPolicy) -> Conversation<AcquireAll> {
     multi_lock_with(multi_lock_spec((0..count).map(plain).collect(), patience))
 }
 
-pub(crate) fn red_lock_spec(nodes: usize, patience: Patience) -> MajoritySpec {
+pub(crate) fn red_lock_spec(nodes: usize, patience: WaitPolicy) -> AcquireQuorumSpec {
     let node = LockCalls::new(lock_name("job"), Publish::Plain);
-    MajoritySpec::new(vec![node; nodes], patience)
+    AcquireQuorumSpec::new(vec![node; nodes], patience)
 }
 
 /// The acquisition of a redLock by a client that knows the clock of every node.
-pub(crate) fn red_lock_machine(spec: MajoritySpec) -> Majority {
+pub(crate) fn red_lock_machine(spec: AcquireQuorumSpec) -> AcquireQuorum {
     let clocks = vec![Some(known_clock()); spec.parts.len()];
-    Majority::new(spec, entropy(), clocks, START)
+    AcquireQuorum::new(spec, entropy(), clocks, START)
 }
 
-pub(crate) fn red_lock_with(spec: MajoritySpec) -> Conversation<Majority> {
+pub(crate) fn red_lock_with(spec: AcquireQuorumSpec) -> Conversation<AcquireQuorum> {
     Conversation::new(red_lock_machine(spec))
 }
 
-pub(crate) fn red_lock(nodes: usize, patience: Patience) -> Conversation<Majority> {
+pub(crate) fn red_lock(nodes: usize, patience: WaitPolicy) -> Conversation<AcquireQuorum> {
     red_lock_with(red_lock_spec(nodes, patience))
 }

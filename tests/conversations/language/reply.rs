@@ -3,8 +3,8 @@
 use edgelatch::error::{FailureKind, Refusal};
 use edgelatch::machine::{CallId, Input};
 use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, Memory, Response};
-use edgelatch::protocol::reply::{Cell, Code, Reply};
+use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, Response};
+use edgelatch::protocol::reply::{Code, Reply, RespValue};
 use edgelatch::protocol::script::ScriptCall;
 
 /// One call that a machine has made.
@@ -31,11 +31,11 @@ impl Call {
     pub(crate) fn reply(&self, reply: impl Into<ScriptReply>, server_ms: u64) -> Input {
         let ScriptReply { code, value, ms, acknowledged } = reply.into();
         let cells = [
-            Cell::Int(code as i64),
-            Cell::Text(value),
-            Cell::Int(ms),
-            Cell::Int(i64::try_from(server_ms).unwrap()),
-            Cell::Text(self.arg(1).to_owned()),
+            RespValue::Int(code as i64),
+            RespValue::Text(value),
+            RespValue::Int(ms),
+            RespValue::Int(i64::try_from(server_ms).unwrap()),
+            RespValue::Text(self.arg(1).to_owned()),
         ];
         let reply = Reply::read(&cells, self.script.request).expect("a reply of five elements");
         Input::Reply { call: self.id, reply: Reply { acknowledged, ..reply } }
@@ -49,10 +49,10 @@ impl Call {
     /// The input for a call that a gateway refused with `error`.
     pub(crate) fn refuse(&self, error: &str) -> Input {
         let gateway = Gateway::upstash("https://gateway.invalid", "token").unwrap();
-        let mut memory = Memory::default();
-        let (mut exchange, _) = Exchange::new(&gateway, &self.script, &memory);
+        let mut capabilities = GatewayCapabilities::default();
+        let (mut exchange, _) = Exchange::new(&gateway, &self.script, &capabilities);
         let body = format!("{{\"error\":\"{error}\"}}").into_bytes();
-        match exchange.answered(Ok(Response::new(400, body)), &mut memory) {
+        match exchange.answered(Ok(Response::new(400, body)), &mut capabilities) {
             Step::Done(Answer::Refused(refusal)) => self.refused(refusal),
             other => panic!("`{error}` is not a refusal: {other:?}"),
         }

@@ -26,7 +26,7 @@ pub(crate) fn run_with_needless_wakeups<M: Machine>(
     machine: M,
     respond: impl FnMut(&Call, &mut Clocks) -> Option<Input>,
 ) -> Run<M::Outcome> {
-    run_with(machine, |machine, clocks| machine.handle(Input::Woken, clocks.now()), respond)
+    run_with(machine, |machine, clocks| machine.handle(Input::Timeout, clocks.now()), respond)
 }
 
 fn run_with<M: Machine>(
@@ -45,10 +45,10 @@ fn run_with<M: Machine>(
                 }
                 calls.push(call);
             }
-            Output::Listen { .. } => {}
-            Output::Wait { until, .. } => {
+            Output::Subscribe { .. } => {}
+            Output::Timeout { until, .. } => {
                 clocks.advance_to(until);
-                machine.handle(Input::Woken, clocks.now());
+                machine.handle(Input::Timeout, clocks.now());
             }
             Output::Done(outcome) => {
                 return Run { calls, elapsed_ms: clocks.elapsed_ms(), outcome };

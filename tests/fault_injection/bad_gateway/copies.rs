@@ -8,7 +8,7 @@ use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::host::TokioHost;
 use edgelatch::machine::Released;
 use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, Streams, Transport};
+use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, StreamLimits, Transport};
 
 use test_support::misbehaviour::{Fault, Said};
 use test_support::stand::Stand;
@@ -146,7 +146,7 @@ impl Transport for Hashes {
         self.0.open(request).await
     }
 
-    fn streams(&self) -> Streams {
+    fn streams(&self) -> StreamLimits {
         self.0.streams()
     }
 }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use edgelatch::protocol::calls::{GroupCalls, Target};
 use edgelatch::protocol::exchange::{Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, Memory};
+use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities};
 use edgelatch::protocol::script::Publish;
 use edgelatch::time::Instant;
 use edgelatch::timing::{LeaseTime, PeerSkew};
@@ -35,7 +35,9 @@ fn password(text: &str) {
         return;
     };
     assert!(fits || told.is_empty(), "{text:?} is accepted");
-    let Step::Send(request) = Exchange::new(&gateway, &inspect(1), &Memory::default()).1 else {
+    let Step::Send(request) =
+        Exchange::new(&gateway, &inspect(1), &GatewayCapabilities::default()).1
+    else {
         panic!("nothing is sent")
     };
     let sent = request.authorization.map(|header| {

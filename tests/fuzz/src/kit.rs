@@ -4,16 +4,16 @@ use arbitrary::Unstructured;
 use edgelatch::LockName;
 use edgelatch::error::{FailureKind, Refusal};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output, Question,
+    Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output, Query,
 };
 use edgelatch::name::{OwnerId, RequestId};
 use edgelatch::protocol::calls::{LockCalls, Target};
 use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, Memory, Request, Response};
+use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, Request, Response};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Publish, ScriptCall};
 use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, Replicas};
+use edgelatch::timing::{AttemptTime, LeaseTime, Replicas, WaitPolicy};
 use serde_json::Value;
 
 /// The echo of the first request of [`inspect`], as in `tests/vectors`.
@@ -46,7 +46,7 @@ pub(crate) fn inspect(request: u64) -> ScriptCall {
 
 /// The call that `call` makes with the request id of this number.
 pub(crate) fn asked(number: u64, call: impl FnOnce(RequestId) -> ScriptCall) -> ScriptCall {
-    let mut question = Question::new(call, AttemptTime::DEFAULT, entropy(number));
+    let mut question = Query::new(call, AttemptTime::DEFAULT, entropy(number));
     match question.poll(Instant::from_millis(0, 0)) {
         Output::Call { script, .. } => script,
         other => panic!("a question begins with a call: {other:?}"),
@@ -66,7 +66,7 @@ pub(crate) fn field(owner: OwnerId) -> String {
 
 /// An acquisition that does not wait.
 pub(crate) fn acquisition(target: Target, lease: LeaseTime) -> AcquireSpec {
-    AcquireSpec { lease, ..AcquireSpec::new(target, Patience::Once) }
+    AcquireSpec { lease, ..AcquireSpec::new(target, WaitPolicy::Once) }
 }
 
 /// A try for a lock that waits for one replica.
@@ -102,15 +102,15 @@ pub(crate) fn converse(
     response: &Response,
     mut sees: impl FnMut(&Request),
 ) -> (Answer, usize) {
-    let mut memory = Memory::default();
-    let (mut exchange, mut step) = Exchange::new(gateway, call, &memory);
+    let mut capabilities = GatewayCapabilities::default();
+    let (mut exchange, mut step) = Exchange::new(gateway, call, &capabilities);
     let mut requests = 0;
     loop {
         match step {
             Step::Send(request) => {
                 sees(&request);
                 requests += 1;
-                step = exchange.answered(Ok(response.clone()), &mut memory);
+                step = exchange.answered(Ok(response.clone()), &mut capabilities);
             }
             Step::Done(answer) => return (answer, requests),
         }

@@ -5,8 +5,8 @@
 
 use edgelatch::error::{FailureKind, RefusalKind};
 use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Answers, Memory, Request, Response};
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::gateway::{Answers, GatewayCapabilities, Request, Response};
+use edgelatch::protocol::reply::RespValue;
 
 use crate::kit::{ECHO, converse, echo, gateway, inspect, recorded, replicated, response};
 use crate::strict;
@@ -22,11 +22,12 @@ pub(crate) fn run(input: &[u8]) {
 fn several(response: &Response) {
     let gateway = gateway(false);
     let calls = [inspect(254), inspect(255)];
-    let mut memory = Memory::default();
-    let requests = calls.each_ref().map(|call| match Exchange::new(&gateway, call, &memory).1 {
-        Step::Send(request) => request,
-        Step::Done(answer) => panic!("nothing is sent: {answer:?}"),
-    });
+    let mut capabilities = GatewayCapabilities::default();
+    let requests =
+        calls.each_ref().map(|call| match Exchange::new(&gateway, call, &capabilities).1 {
+            Step::Send(request) => request,
+            Step::Done(answer) => panic!("nothing is sent: {answer:?}"),
+        });
     let joined = Request::several(&requests[0], requests[1..].iter());
     assert!(joined.url.ends_with("example/pipeline"));
     let commands = strict::elements(&joined.body).expect("a list");
@@ -34,7 +35,7 @@ fn several(response: &Response) {
 
     let text = std::str::from_utf8(&response.body).ok();
     let each = text.and_then(strict::elements).filter(|bodies| bodies.len() == calls.len());
-    match memory.answers(Ok(response.clone()), calls.len()) {
+    match capabilities.answers(Ok(response.clone()), calls.len()) {
         Answers::Each(answers) => {
             let each = each.expect("a list of as many answers");
             assert_eq!(answers.len(), each.len());
@@ -42,7 +43,7 @@ fn several(response: &Response) {
                 assert_eq!((answer.status, &answer.body[..]), (response.status, body.as_bytes()));
                 own_answer(answer, call);
             }
-            assert!(memory.shares(), "what works is used");
+            assert!(capabilities.shares(), "what works is used");
         }
         other => {
             assert_eq!(each, None, "{other:?}");
@@ -57,7 +58,7 @@ fn own_answer(answer: &Response, call: &edgelatch::protocol::script::ScriptCall)
     if let Answer::Reply(reply) = end {
         let text = std::str::from_utf8(&answer.body).unwrap();
         let Some(Ok(cells)) = strict::upstash(text) else { panic!("{reply:?} out of {text}") };
-        assert_eq!(cells.last(), Some(&Cell::Text(echo(call).to_owned())));
+        assert_eq!(cells.last(), Some(&RespValue::Text(echo(call).to_owned())));
         assert!((200..300).contains(&answer.status));
     }
 }
@@ -104,12 +105,12 @@ fn with_replicas(response: &Response) {
     match (answer, two) {
         (Answer::Reply(reply), Some((Ok(cells), replicas))) => {
             assert!((200..300).contains(&response.status));
-            assert_eq!(cells.last(), Some(&Cell::Text(echo(&call).to_owned())));
+            assert_eq!(cells.last(), Some(&RespValue::Text(echo(&call).to_owned())));
             // A cell that is no number is not a count; and no replica is counted that did not
             // acknowledge.
             let count = match replicas.as_deref() {
-                Ok([Cell::Int(count)]) => u32::try_from(*count).ok(),
-                Ok([Cell::Text(count)]) => count.parse().ok(),
+                Ok([RespValue::Int(count)]) => u32::try_from(*count).ok(),
+                Ok([RespValue::Text(count)]) => count.parse().ok(),
                 _ => reply.acknowledged.filter(|count| *count == 0),
             };
             assert_eq!(reply.acknowledged, count);

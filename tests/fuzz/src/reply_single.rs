@@ -4,7 +4,7 @@
 //! The first byte selects the dialect and the status.
 
 use edgelatch::protocol::exchange::Answer;
-use edgelatch::protocol::reply::{Cell, Reply};
+use edgelatch::protocol::reply::{Reply, RespValue};
 
 use crate::kit::{converse, echo, gateway, inspect, recorded, response};
 use crate::strict;
@@ -48,8 +48,8 @@ pub(crate) fn run(input: &[u8]) {
 }
 
 /// The frame of `src/protocol/README.md`, implemented again.
-fn assert_told(reply: &Reply, cells: &[Cell], echo: &str) {
-    let [code, Cell::Text(value), ms, server_ms, Cell::Text(echoed)] = cells else {
+fn assert_told(reply: &Reply, cells: &[RespValue], echo: &str) {
+    let [code, RespValue::Text(value), ms, server_ms, RespValue::Text(echoed)] = cells else {
         panic!("{cells:?} is a reply")
     };
     assert_eq!(echoed, echo);
@@ -63,7 +63,8 @@ fn is_reply(body: &[u8], webdis: bool, echo: &str) -> bool {
     let Ok(text) = std::str::from_utf8(body) else { return false };
     let said = if webdis { strict::webdis("EVALSHA", text) } else { strict::upstash(text) };
     let Some(Ok(cells)) = said else { return false };
-    let [code, Cell::Text(_), ms, server_ms, Cell::Text(echoed)] = cells.as_slice() else {
+    let [code, RespValue::Text(_), ms, server_ms, RespValue::Text(echoed)] = cells.as_slice()
+    else {
         return false;
     };
     echoed == echo
@@ -72,10 +73,10 @@ fn is_reply(body: &[u8], webdis: bool, echo: &str) -> bool {
         && number(server_ms).is_some_and(|ms| ms >= 0)
 }
 
-fn number(cell: &Cell) -> Option<i64> {
+fn number(cell: &RespValue) -> Option<i64> {
     match cell {
-        Cell::Int(number) => Some(*number),
-        Cell::Text(text) => text.parse().ok(),
+        RespValue::Int(number) => Some(*number),
+        RespValue::Text(text) => text.parse().ok(),
     }
 }
 

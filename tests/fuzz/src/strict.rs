@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::reply::RespValue;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::from_str;
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ impl<'de> Visitor<'de> for Collect {
 }
 
 /// The content of one response: cells, or the text of an error.
-pub(crate) type Said = Result<Vec<Cell>, String>;
+pub(crate) type Said = Result<Vec<RespValue>, String>;
 
 /// A response in Upstash's form: exactly one of the two known fields, once; others are skipped.
 pub(crate) fn upstash(body: &str) -> Option<Said> {
@@ -83,7 +83,7 @@ pub(crate) fn elements(body: &str) -> Option<Vec<&str>> {
     texts.iter().all(|text| is_json(text, DEPTH_MAX)).then_some(texts)
 }
 
-fn cells(raw: &str) -> Option<Vec<Cell>> {
+fn cells(raw: &str) -> Option<Vec<RespValue>> {
     match from_str::<Vec<&RawValue>>(raw) {
         Ok(elements) => elements.into_iter().map(|element| cell(element.get())).collect(),
         Err(_) => Some(vec![cell(raw)?]),
@@ -91,11 +91,11 @@ fn cells(raw: &str) -> Option<Vec<Cell>> {
 }
 
 /// A text or a whole number that fits; null, booleans and fractions are rejected.
-fn cell(raw: &str) -> Option<Cell> {
+fn cell(raw: &str) -> Option<RespValue> {
     if raw.starts_with('"') {
-        from_str(raw).ok().map(Cell::Text)
+        from_str(raw).ok().map(RespValue::Text)
     } else {
-        raw.parse().ok().map(Cell::Int)
+        raw.parse().ok().map(RespValue::Int)
     }
 }
 

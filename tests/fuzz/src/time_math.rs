@@ -9,7 +9,7 @@ use edgelatch::machine::{Acquire, Input, Lease, Machine, Output, Renewal};
 use edgelatch::protocol::reply::ServerClock;
 use edgelatch::time::Instant;
 use edgelatch::timing::{
-    AttemptTime, GuardMemory, LeaseTime, LifeTime, Patience, PeerSkew, WaitTime, WantTime,
+    AttemptTime, GuardMemory, LeaseTime, LifeTime, PeerSkew, WaitPolicy, WaitTime, WantTime,
 };
 
 use crate::kit::{FAILURES, acquisition, entropy, granted, lock, one_of, up_to};
@@ -50,13 +50,15 @@ fn duration(input: &mut Unstructured<'_>) -> Duration {
 
 fn instants((sent, shown): Clocks, (now, shows): Clocks, later: Duration) {
     let passed = [0, 1].map(|clock| shows[clock].saturating_sub(shown[clock]));
-    assert_eq!(now.since(sent), Duration::from_millis(passed[0].max(passed[1])));
+    assert_eq!(now.max_elapsed(sent), Duration::from_millis(passed[0].max(passed[1])));
     assert_eq!(sent.until(now), Duration::from_millis(passed[0].min(passed[1])));
     assert_eq!(now.has_reached(sent), (0..2).any(|clock| shows[clock] >= shown[clock]));
     assert_eq!(sent.sooner(now), now.sooner(sent));
-    assert!(sent.sooner(now).since(now).is_zero() && sent.sooner(now).since(sent).is_zero());
+    assert!(
+        sent.sooner(now).max_elapsed(now).is_zero() && sent.sooner(now).max_elapsed(sent).is_zero()
+    );
     let end = sent + later;
-    assert!(end.has_reached(sent) && end.since(sent) <= later && sent.until(end) <= later);
+    assert!(end.has_reached(sent) && end.max_elapsed(sent) <= later && sent.until(end) <= later);
     let at_the_end = Instant::from_millis(u64::MAX, u64::MAX);
     assert_eq!(at_the_end + later, at_the_end);
 }
@@ -91,7 +93,7 @@ fn leases(
     let left = lease.remaining(now);
     // A wall clock that goes back is overruled by the monotonic one.
     if shows[0] >= shown[0] {
-        assert!(left <= trusted(time).saturating_sub(now.since(sent)), "{left:?} are left");
+        assert!(left <= trusted(time).saturating_sub(now.max_elapsed(sent)), "{left:?} are left");
     }
     assert_eq!(left.is_zero(), now.has_reached(lease.expires_at()));
     let again = clocks(input).0;
@@ -106,7 +108,9 @@ fn leases(
 /// A renewal is due while there is time for it, and the end is the lease's.
 fn renewals(time: LeaseTime, sent: Instant) {
     // If time itself ends before the lease does, nothing is granted.
-    if (sent + time.get()).since(sent) < time.get() || sent.until(sent + time.get()) < time.get() {
+    if (sent + time.get()).max_elapsed(sent) < time.get()
+        || sent.until(sent + time.get()) < time.get()
+    {
         return;
     }
     let target = lock("x");
@@ -115,10 +119,10 @@ fn renewals(time: LeaseTime, sent: Instant) {
     for renews in [true, false] {
         let (grant, attempt) = (grant.clone(), AttemptTime::DEFAULT);
         let mut machine = Renewal::new(target.clone(), grant, renews, attempt, entropy(2), None);
-        let Output::Wait { until, .. } = machine.poll(sent) else { panic!("it waits first") };
+        let Output::Timeout { until, .. } = machine.poll(sent) else { panic!("it waits first") };
         assert_eq!(until.sooner(expires), until, "nothing is due when the lease has ended");
         assert!(renews || until == expires);
-        machine.handle(Input::Woken, expires);
+        machine.handle(Input::Timeout, expires);
         assert!(matches!(machine.poll(expires), Output::Done(Some(_))), "it ends with the lease");
     }
 }
@@ -134,7 +138,7 @@ fn bounds(lease: LeaseTime, seen: Instant, (now, shows): Clocks, input: &mut Uns
     let clock = bool::arbitrary(input).unwrap_or(true).then(|| ServerClock::new(server_ms, seen));
     let wait_ms = up_to(input, 86_400_000);
     let patience =
-        WaitTime::new(Duration::from_millis(wait_ms)).map_or(Patience::Once, Patience::UpTo);
+        WaitTime::new(Duration::from_millis(wait_ms)).map_or(WaitPolicy::Once, WaitPolicy::UpTo);
     let mut spec = acquisition(lock("x"), lease);
     spec.patience = patience;
     let mut machine = Acquire::new(spec, entropy(3), clock, now);
@@ -143,7 +147,7 @@ fn bounds(lease: LeaseTime, seen: Instant, (now, shows): Clocks, input: &mut Uns
     assert_eq!(not_after.is_some(), clock.is_some());
     if let Some(not_after) = not_after {
         let most = u128::from(server_ms)
-            + now.since(seen).as_millis()
+            + now.max_elapsed(seen).as_millis()
             + u128::from(wait_ms).min(ROUND_MAX)
             + HORIZON;
         assert!(not_after <= most, "{not_after} is later than {most}");
@@ -154,7 +158,7 @@ fn bounds(lease: LeaseTime, seen: Instant, (now, shows): Clocks, input: &mut Uns
     }
     let Some(held) = unheard(&mut machine, now) else { return };
     assert!(held >= lease.get(), "a copy may still be granted for {lease:?}");
-    let passed = now.since(seen);
+    let passed = now.max_elapsed(seen);
     // If the clocks disagree, the bound follows the faster one and the rest the slower one, so the
     // total is longer.
     if clock.is_none() || seen.until(now) == passed {
@@ -175,11 +179,11 @@ fn unheard(machine: &mut Acquire, begun: Instant) -> Option<Duration> {
             Output::Call { call, .. } => {
                 machine.handle(Input::Failed { call, kind: FAILURES[1] }, now);
             }
-            Output::Wait { until, .. } => {
+            Output::Timeout { until, .. } => {
                 now = now + now.until(until);
-                machine.handle(Input::Woken, now);
+                machine.handle(Input::Timeout, now);
             }
-            Output::Listen { .. } => {}
+            Output::Subscribe { .. } => {}
             Output::Done(Err(AcquireError::Cancelled { held_at_most })) => return held_at_most,
             Output::Done(other) => panic!("{other:?} of what nothing was heard of"),
         }

@@ -7,7 +7,7 @@
 use edgelatch::LockName;
 use edgelatch::protocol::calls::{LockCalls, Target};
 use edgelatch::protocol::exchange::{Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, Memory, Request};
+use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, Request};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::Publish;
 use edgelatch::time::Instant;
@@ -50,13 +50,15 @@ pub(crate) fn run(input: &[u8]) {
         if flags & 4 == 0 { Publish::Plain } else { Publish::Sharded },
     ));
     let question = asked(1, |request| target.inspect(request, None));
-    let Step::Send(single) = Exchange::new(&gateway, &question, &Memory::default()).1 else {
+    let Step::Send(single) = Exchange::new(&gateway, &question, &GatewayCapabilities::default()).1
+    else {
         return;
     };
     assert_goes(&single, base, &origin, "");
     if !webdis {
         assert_goes(&Request::several(&single, [&single].into_iter()), base, &origin, "pipeline");
-        let Step::Send(waits) = Exchange::new(&gateway, &replicated(1), &Memory::default()).1
+        let Step::Send(waits) =
+            Exchange::new(&gateway, &replicated(1), &GatewayCapabilities::default()).1
         else {
             panic!("nothing is sent")
         };

@@ -11,7 +11,7 @@ use edgelatch::protocol::calls::{
     FairCalls, FairSettings, GuardedWrite, LockCalls, OwnScript, Target,
 };
 use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, Memory};
+use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Publish, ScriptCall, scripts};
 use edgelatch::timing::GuardMemory;
@@ -70,7 +70,8 @@ async fn ask(stand: &Stand, noted: &Noted, name: &str) {
 }
 
 async fn send(stand: &Stand, noted: &Noted, call: &ScriptCall) -> Reply {
-    let (gateway, mut memory) = (Gateway::upstash(&stand.url(), TOKEN).unwrap(), Memory::default());
+    let (gateway, mut memory) =
+        (Gateway::upstash(&stand.url(), TOKEN).unwrap(), GatewayCapabilities::default());
     let (mut exchange, mut step) = Exchange::new(&gateway, call, &memory);
     loop {
         match step {

@@ -11,7 +11,7 @@ use edgelatch::host::TokioHost;
 use edgelatch::protocol::gateway::{Gateway, Request, Response};
 use edgelatch::protocol::script::{Publish, scripts};
 use edgelatch::timing::AttemptTime;
-use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, Streams, Transport};
+use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, StreamLimits, Transport};
 use edgelatch_gateway::{Config, Gateway as Door, RedisSource, Tokens};
 use serde_json::Value;
 
@@ -124,7 +124,7 @@ impl Transport for Noted {
         self.transport.open(request).await
     }
 
-    fn streams(&self) -> Streams {
+    fn streams(&self) -> StreamLimits {
         self.transport.streams()
     }
 

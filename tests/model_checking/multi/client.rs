@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use edgelatch::error::{AcquireError, FailureKind, ReleaseError};
 use edgelatch::machine::{
-    CallId, Endpoint, Entropy, Gather, GatherSpec, Gathered, Input, Keeping, Lease, LeaseState,
-    Machine, Majority, MajoritySpec, Output, Release, ReleaseAll, Renewal,
+    AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, CallId, Endpoint, Entropy, Input,
+    Lease, LeaseState, Machine, MultiGrant, Output, QuorumLease, Release, ReleaseAll, Renewal,
 };
 use edgelatch::name::RequestId;
 use edgelatch::protocol::reply::{Reply, ServerClock};
@@ -32,10 +32,10 @@ pub(crate) struct Client {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Idle,
-    Gathering(Gather),
-    Voting(Majority),
-    Holding(Gathered),
-    Keeping(Gathered, Keeping),
+    Gathering(AcquireAll),
+    Voting(AcquireQuorum),
+    Holding(MultiGrant),
+    Keeping(MultiGrant, QuorumLease),
     Releasing(ReleaseAll),
     Over(Told),
 }
@@ -89,21 +89,21 @@ impl Client {
         matches!(self.stage, Stage::Gathering(_) | Stage::Voting(_))
     }
 
-    pub(crate) const fn gathered(&self) -> Option<&Gathered> {
+    pub(crate) const fn multi_grant(&self) -> Option<&MultiGrant> {
         match &self.stage {
-            Stage::Holding(gathered) | Stage::Keeping(gathered, _) => Some(gathered),
+            Stage::Holding(multi_grant) | Stage::Keeping(multi_grant, _) => Some(multi_grant),
             _ => None,
         }
     }
 
-    pub(crate) const fn keeping(&self) -> Option<&Keeping> {
+    pub(crate) const fn keeping(&self) -> Option<&QuorumLease> {
         if let Stage::Keeping(_, keeping) = &self.stage { Some(keeping) } else { None }
     }
 
     /// The renewed parts of its hold, each with its index.
     pub(crate) fn kept(&self) -> impl Iterator<Item = (usize, &Renewal)> {
-        let counting = self.gathered().map_or_else(Vec::new, counting);
-        counting.into_iter().zip(self.keeping().into_iter().flat_map(Keeping::parts))
+        let counting = self.multi_grant().map_or_else(Vec::new, counting);
+        counting.into_iter().zip(self.keeping().into_iter().flat_map(QuorumLease::parts))
     }
 
     pub(crate) const fn told(&self) -> Option<Told> {
@@ -117,8 +117,8 @@ impl Client {
                 let stands = |part: &&Renewal| !matches!(part.state(), LeaseState::Lost(_));
                 keeping.parts().filter(stands).map(Renewal::lease).collect()
             }
-            Stage::Holding(gathered) => {
-                let counting = gathered.parts.iter().filter(|part| part.counts);
+            Stage::Holding(multi_grant) => {
+                let counting = multi_grant.parts.iter().filter(|part| part.counts);
                 counting.map(|part| part.grant.lease).collect()
             }
             _ => Vec::new(),
@@ -138,14 +138,15 @@ impl Client {
     }
 
     pub(crate) fn release(&mut self, plan: &Plan, now: Instant) -> Outbox {
-        let Some(gathered) = self.gathered() else { return Outbox::new() };
+        let Some(multi_grant) = self.multi_grant() else { return Outbox::new() };
         let targets = plan.targets();
-        let parts = targets.iter().zip(&gathered.parts).enumerate();
+        let parts = targets.iter().zip(&multi_grant.parts).enumerate();
         let releases = parts.map(|(place, (target, part))| {
             let (grant, attempt) = (&part.grant, AttemptTime::DEFAULT);
             let renewed = self.kept().find(|(kept, _)| *kept == place);
-            let reach = renewed.map_or_else(|| grant.reach(), |(_, renewal)| renewal.reach());
-            (Release::new(target, grant, reach, attempt, self.clock), part.counts)
+            let outstanding =
+                renewed.map_or_else(|| grant.outstanding(), |(_, renewal)| renewal.outstanding());
+            (Release::new(target, grant, outstanding, attempt, self.clock), part.counts)
         });
         let releases = ReleaseAll::new(releases, plan.quorum());
         self.go(Stage::Releasing(releases));
@@ -163,7 +164,7 @@ impl Client {
     }
 
     pub(crate) fn woken(&mut self, plan: &Plan, now: Instant) -> Outbox {
-        self.tell(plan, Input::Woken, now)
+        self.tell(plan, Input::Timeout, now)
     }
 
     pub(crate) fn cancelled(&mut self, plan: &Plan, now: Instant) -> Outbox {
@@ -198,10 +199,10 @@ impl Client {
         let next = match &mut self.stage {
             Stage::Gathering(machine) => drain(machine, now, &mut outbox).map(acquired(now)),
             Stage::Voting(machine) => drain(machine, now, &mut outbox).map(acquired(now)),
-            Stage::Keeping(gathered, machine) => {
+            Stage::Keeping(multi_grant, machine) => {
                 let outcome = drain(machine, now, &mut outbox);
-                // `Keeping` numbers only the parts that count.
-                let places = counting(gathered);
+                // `QuorumLease` numbers only the parts that count.
+                let places = counting(multi_grant);
                 outbox.iter_mut().for_each(|(place, ..)| *place = places[*place]);
                 // A lost hold stays in this stage until the client releases it.
                 outcome.map(|_| self.stage.clone())
@@ -250,18 +251,18 @@ impl Client {
 
     /// Starts to renew a new hold.
     fn keep(&mut self, plan: &Plan, now: Instant) {
-        let Stage::Holding(gathered) = &self.stage else { return };
+        let Stage::Holding(multi_grant) = &self.stage else { return };
         if plan.renewals == 0 {
             return;
         }
         let targets = plan.targets();
-        let renewals = counting(gathered).into_iter().map(|place| {
-            let (target, grant) = (targets[place].clone(), gathered.parts[place].grant.clone());
+        let renewals = counting(multi_grant).into_iter().map(|place| {
+            let (target, grant) = (targets[place].clone(), multi_grant.parts[place].grant.clone());
             let entropy = self.entropy(2 + u8::try_from(place).unwrap());
             Renewal::new(target, grant, true, AttemptTime::DEFAULT, entropy, self.clock)
         });
-        let keeping = Keeping::new(renewals, plan.quorum());
-        self.go(Stage::Keeping(gathered.clone(), keeping));
+        let keeping = QuorumLease::new(renewals, plan.quorum());
+        self.go(Stage::Keeping(multi_grant.clone(), keeping));
         let outbox = self.drain(plan, now);
         assert!(outbox.is_empty(), "nothing is renewed at once");
     }
@@ -277,13 +278,13 @@ fn taking(plan: &Plan, entropy: Entropy, clock: ServerClock, now: Instant) -> St
     let clocks = vec![Some(clock); plan.nodes.len()];
     match plan.rule {
         Rule::All => {
-            let spec = GatherSpec { lease, ..GatherSpec::new(plan.targets(), patience) };
-            Stage::Gathering(Gather::new(spec, entropy, clocks, now))
+            let spec = AcquireAllSpec { lease, ..AcquireAllSpec::new(plan.targets(), patience) };
+            Stage::Gathering(AcquireAll::new(spec, entropy, clocks, now))
         }
         Rule::Majority => {
             let nodes = plan.nodes.iter().map(|node| Plan::calls_of(*node)).collect();
-            let spec = MajoritySpec { lease, ..MajoritySpec::new(nodes, patience) };
-            Stage::Voting(Majority::new(spec, entropy, clocks, now))
+            let spec = AcquireQuorumSpec { lease, ..AcquireQuorumSpec::new(nodes, patience) };
+            Stage::Voting(AcquireQuorum::new(spec, entropy, clocks, now))
         }
     }
 }
@@ -294,14 +295,14 @@ pub(crate) fn owner_prefix(number: u8) -> String {
 }
 
 /// The indices of the parts that count.
-fn counting(gathered: &Gathered) -> Vec<usize> {
-    let parts = gathered.parts.iter().enumerate();
+fn counting(multi_grant: &MultiGrant) -> Vec<usize> {
+    let parts = multi_grant.parts.iter().enumerate();
     parts.filter(|(_, part)| part.counts).map(|(place, _)| place).collect()
 }
 
-fn acquired(now: Instant) -> impl FnOnce(Result<Gathered, AcquireError>) -> Stage {
+fn acquired(now: Instant) -> impl FnOnce(Result<MultiGrant, AcquireError>) -> Stage {
     move |outcome| match outcome {
-        Ok(gathered) => Stage::Holding(gathered),
+        Ok(multi_grant) => Stage::Holding(multi_grant),
         Err(AcquireError::Busy { .. }) => Stage::Over(Told::Busy),
         Err(
             AcquireError::Unknown { held_at_most, .. }
@@ -322,8 +323,8 @@ fn drain<M: Machine>(
             Output::Call { call, to: Endpoint(place), script } => {
                 outbox.push((place, call, Arc::new(script)));
             }
-            Output::Listen { .. } => {}
-            Output::Wait { until, .. } => return Err(until),
+            Output::Subscribe { .. } => {}
+            Output::Timeout { until, .. } => return Err(until),
             Output::Done(outcome) => return Ok(outcome),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use edgelatch::timing::{LeaseTime, Patience, WaitTime};
+use edgelatch::timing::{LeaseTime, WaitPolicy, WaitTime};
 use stateright::{Checker as _, HasDiscoveries, Model as _};
 
 use super::plan::{Plan, Rule};
@@ -21,7 +21,7 @@ const ONCE: Plan = Plan {
     rule: Rule::All,
     nodes: &[0, 1],
     lease: LeaseTime::DEFAULT,
-    patience: Patience::Once,
+    patience: WaitPolicy::Once,
     cancels: false,
     calls: [8, 4],
     renewals: 0,
@@ -32,7 +32,7 @@ const VOTE: Plan = Plan { rule: Rule::Majority, nodes: &[0, 1, 2], calls: [9, 3]
 
 fn waits(plan: Plan) -> Plan {
     let wait = WaitTime::new(Duration::from_secs(15)).unwrap();
-    Plan { patience: Patience::UpTo(wait), ..plan }
+    Plan { patience: WaitPolicy::UpTo(wait), ..plan }
 }
 
 fn world(plans: impl Into<Vec<Plan>>) -> World {

@@ -1,4 +1,4 @@
-//! Why `Gather` acquires parts as it does: it keeps the parts before the first refused one, and
+//! Why `AcquireAll` acquires parts as it does: it keeps the parts before the first refused one, and
 //! waits for that one alone.
 //!
 //! Redis executes requests and releases one by one in any order, a waiter retries at any time, and

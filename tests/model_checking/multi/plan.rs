@@ -3,7 +3,7 @@
 use edgelatch::LockName;
 use edgelatch::protocol::calls::{LockCalls, Target};
 use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{LeaseTime, Patience};
+use edgelatch::timing::{LeaseTime, WaitPolicy};
 
 /// How many parts make a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub(crate) struct Plan {
     /// The nodes that it acquires, in this order. Each node is a Redis of its own.
     pub(crate) nodes: &'static [usize],
     pub(crate) lease: LeaseTime,
-    pub(crate) patience: Patience,
+    pub(crate) patience: WaitPolicy,
     /// Whether it may be cancelled while it waits.
     pub(crate) cancels: bool,
     /// The largest numbers of calls to acquire and to release.

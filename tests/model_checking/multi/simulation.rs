@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use edgelatch::machine::CallId;
-use edgelatch::protocol::reply::{Cell, Reply, ServerClock};
+use edgelatch::protocol::reply::{Reply, RespValue, ServerClock};
 use edgelatch::protocol::script::ScriptCall;
 use edgelatch::time::Instant;
-use edgelatch::timing::{LeaseTime, Patience, WaitTime};
+use edgelatch::timing::{LeaseTime, WaitPolicy, WaitTime};
 
 use super::client::{Client, Outbox, Told, owner_prefix};
 use super::plan::{Plan, Rule, name};
@@ -81,7 +81,7 @@ impl Schedule {
             rule,
             nodes: if rule == Rule::All { SETS[rng.usize(..SETS.len())] } else { SETS[6] },
             lease: LeaseTime::new(Duration::from_millis(LEASE_MS)).unwrap(),
-            patience: Patience::UpTo(WaitTime::new(Duration::from_secs(40)).unwrap()),
+            patience: WaitPolicy::UpTo(WaitTime::new(Duration::from_secs(40)).unwrap()),
             cancels: faults.cancels > 0,
             calls: [u8::MAX; 2],
             renewals: 0,
@@ -182,7 +182,7 @@ impl Schedule {
         let was_acquiring = client.is_acquiring() || client.is_idle();
         let outbox = act(client, plan, now);
         let wake = client.deadline().map(|until| now.until(until));
-        let token = client.gathered().filter(|_| was_acquiring).map(|held| held.token.as_u64());
+        let token = client.multi_grant().filter(|_| was_acquiring).map(|held| held.token.as_u64());
         if let Some(wake) = wake {
             self.after(u64::try_from(wake.as_millis()).unwrap(), Event::Wake(number));
         }
@@ -224,11 +224,11 @@ impl Schedule {
         &mut self,
         node: usize,
         script: &ScriptCall,
-        cells: &[Cell],
+        cells: &[RespValue],
         awaited: bool,
         seen: &mut Seen,
     ) {
-        let [Cell::Int(code), Cell::Text(value), ..] = cells else {
+        let [RespValue::Int(code), RespValue::Text(value), ..] = cells else {
             panic!("a reply begins with a number and a text")
         };
         match (script.script().name, code) {
@@ -250,7 +250,7 @@ impl Schedule {
     fn check(&mut self, seen: &mut Seen) {
         let mut taken = BTreeSet::new();
         for (number, (client, plan)) in self.clients.iter().zip(&self.plans).enumerate() {
-            if client.gathered().is_none() {
+            if client.multi_grant().is_none() {
                 continue;
             }
             if !client.believes(plan, self.local(number)) {

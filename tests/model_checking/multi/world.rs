@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use edgelatch::error::LossReason;
 use edgelatch::machine::{CallId, LeaseState};
-use edgelatch::protocol::reply::{Cell, Reply, ServerClock};
+use edgelatch::protocol::reply::{Reply, RespValue, ServerClock};
 use edgelatch::protocol::script::ScriptCall;
 use edgelatch::time::Instant;
 use stateright::{Model, Property};
@@ -129,7 +129,7 @@ impl Model for World {
             if client.is_acquiring() && self.plans[number].cancels {
                 actions.push(Action::Cancel(number));
             }
-            if client.gathered().is_some() {
+            if client.multi_grant().is_some() {
                 actions.push(Action::Release(number));
             }
         }
@@ -313,8 +313,8 @@ impl World {
             return None;
         }
         let from = u8::try_from(number).unwrap();
-        if let Some(gathered) = client.gathered().filter(|_| was_acquiring) {
-            state.handed.push((from, gathered.token.as_u64()));
+        if let Some(multi_grant) = client.multi_grant().filter(|_| was_acquiring) {
+            state.handed.push((from, multi_grant.token.as_u64()));
         }
         self.sights.of(client);
         let letters = outbox.into_iter().map(|(place, call, script)| Letter {
@@ -355,8 +355,8 @@ impl World {
         })
     }
 
-    fn saw(&self, state: &mut State, node: usize, script: &ScriptCall, cells: &[Cell]) {
-        let [Cell::Int(code), Cell::Text(value), ..] = cells else {
+    fn saw(&self, state: &mut State, node: usize, script: &ScriptCall, cells: &[RespValue]) {
+        let [RespValue::Int(code), RespValue::Text(value), ..] = cells else {
             panic!("a reply begins with a number and a text")
         };
         match (script.script().name, code) {

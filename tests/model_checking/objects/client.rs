@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use edgelatch::error::{AcquireError, FailureKind, RequestError};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, Awaiting, CallId, Entropy, Grant, Input, LeaseState, Once, Reach,
-    Release, Renew, Renewal, Renewed,
+    Acquire, AcquireSpec, AwaitLatch, CallId, Entropy, Grant, Input, LeaseState, Once,
+    OutstandingBound, Release, Renew, Renewal, Renewed,
 };
 use edgelatch::name::{FencingToken, OwnerId};
 use edgelatch::protocol::reply::{Reply, ServerClock};
@@ -39,7 +39,7 @@ pub(crate) struct Client {
     deadlines: Vec<(Leg, Instant)>,
     sent: [u8; Leg::COUNT],
     /// Bounds the requests for its hold that may still be executed.
-    reach: Option<Reach>,
+    outstanding: Option<OutstandingBound>,
 }
 
 impl Client {
@@ -55,7 +55,7 @@ impl Client {
             under_way: Vec::new(),
             deadlines: Vec::new(),
             sent: [0; Leg::COUNT],
-            reach: None,
+            outstanding: None,
         }
     }
 
@@ -135,12 +135,13 @@ impl Client {
         }
         if self.does == Does::Await {
             let entropy = self.entropy(Leg::Await);
-            let machine = Awaiting::new(latch(), plan.patience, budget, attempt, entropy, now);
-            self.stage = Stage::Awaiting(machine);
+            let machine = AwaitLatch::new(latch(), plan.patience, budget, attempt, entropy, now);
+            self.stage = Stage::AwaitLatch(machine);
             return self.drain(Leg::Await, now);
         }
         let target = self.does.target();
-        let target = around.into_iter().fold(target, |target, writer| target.inside(writer));
+        let target =
+            around.into_iter().fold(target, |target, writer| target.nested_in_write(writer));
         let spec = AcquireSpec {
             lease: plan.lease,
             budget,
@@ -160,9 +161,9 @@ impl Client {
         };
         let target = self.does.target();
         let machine = Release::new(
-            &inside.into_iter().fold(target, |target, reader| target.around(reader)),
+            &inside.into_iter().fold(target, |target, reader| target.with_nested_read(reader)),
             &grant,
-            self.reach.unwrap_or_else(|| grant.reach()),
+            self.outstanding.unwrap_or_else(|| grant.outstanding()),
             self.does.attempt_time(),
             self.clock,
         );
@@ -199,7 +200,7 @@ impl Client {
     }
 
     pub(crate) fn woken(&mut self, leg: Leg, now: Instant) -> Outbox {
-        self.tell(leg, Input::Woken, now)
+        self.tell(leg, Input::Timeout, now)
     }
 
     pub(crate) fn cancelled(&mut self, now: Instant) -> Outbox {
@@ -218,7 +219,7 @@ impl Client {
 
     fn go(&mut self, stage: Stage) {
         if matches!(stage, Stage::Over(_)) {
-            (self.owner, self.reach) = (None, None);
+            (self.owner, self.outstanding) = (None, None);
         }
         self.stage = stage;
         self.under_way.clear();
@@ -229,7 +230,7 @@ impl Client {
     /// follows.
     fn drain(&mut self, leg: Leg, now: Instant) -> Outbox {
         let mut outbox = Outbox::new();
-        self.reach = self.stage.reach(self.reach);
+        self.outstanding = self.stage.outstanding(self.outstanding);
         let Some(polled) = self.stage.poll(leg, now, &mut outbox) else { return outbox };
         self.note(leg, polled.as_ref().err(), &outbox);
         match polled {

@@ -1,7 +1,7 @@
 //! The fair lock: clients that queue, leave, die and change their owner. A Java thread holds it at
 //! the start, so that two clients are enough for a queue.
 
-use edgelatch::timing::Patience;
+use edgelatch::timing::WaitPolicy;
 
 use super::plan::{Does, Plan, seconds};
 use super::properties;
@@ -15,7 +15,7 @@ use test_support::script_model::fair_head::Rule;
 
 const FAIR: Plan = does(Does::Fair);
 /// Waits without a limit: after 600 s it continues under another owner.
-const STAYS: Plan = Plan { patience: Patience::UntilCancelled, budget: 5, ..FAIR };
+const STAYS: Plan = Plan { patience: WaitPolicy::UntilCancelled, budget: 5, ..FAIR };
 
 fn fair(plans: impl Into<Vec<Plan>>) -> World {
     World { laws: properties::of_a_queue, ..world(plans) }

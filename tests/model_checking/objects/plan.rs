@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use edgelatch::name::LockName;
 use edgelatch::protocol::calls::{
-    BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, LatchCount, LockCalls,
-    OnceCall, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Target, WriteCalls,
+    BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, IdempotentCall,
+    LatchCount, LockCalls, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Target, WriteCalls,
 };
 use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, PeerSkew};
+use edgelatch::timing::{AttemptTime, LeaseTime, PeerSkew, WaitPolicy};
 
 /// The name of the one object that all clients use.
 pub(crate) const NAME: &str = "lock";
@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     /// Whether the client does anything.
     pub(crate) takes_part: bool,
     pub(crate) does: Does,
-    pub(crate) patience: Patience,
+    pub(crate) patience: WaitPolicy,
     /// The largest number of requests of its acquisition.
     pub(crate) budget: u32,
     pub(crate) lease: LeaseTime,
@@ -89,7 +89,7 @@ impl Does {
     }
 
     /// The client's idempotent call, if it makes one.
-    pub(crate) fn once(self) -> Option<OnceCall> {
+    pub(crate) fn once(self) -> Option<IdempotentCall> {
         let (name, publish) = (name(), Publish::Plain);
         match self {
             Self::CountDown => Some(latch().count_down()),

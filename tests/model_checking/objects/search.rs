@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use edgelatch::timing::{LeaseTime, Patience, WaitTime};
+use edgelatch::timing::{LeaseTime, WaitPolicy, WaitTime};
 use stateright::{Checker as _, HasDiscoveries, Model as _};
 
 use super::network::Travel;
@@ -18,7 +18,7 @@ use test_support::script_model::Latches;
 pub(crate) const PLAN: Plan = Plan {
     takes_part: true,
     does: Does::Lock,
-    patience: Patience::Once,
+    patience: WaitPolicy::Once,
     // The smallest budget: two tries, and one request to undo them.
     budget: 3,
     lease: LeaseTime::DEFAULT,
@@ -37,7 +37,7 @@ pub(crate) const fn does(does: Does) -> Plan {
 
 /// Waits for `time` seconds.
 pub(crate) fn waits(plan: Plan, time: u64) -> Plan {
-    Plan { patience: Patience::UpTo(WaitTime::new(seconds(time)).unwrap()), ..plan }
+    Plan { patience: WaitPolicy::UpTo(WaitTime::new(seconds(time)).unwrap()), ..plan }
 }
 
 /// A world without copies and broken connections in which the first client in the list begins

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::reply::RespValue;
 use edgelatch::protocol::script::ScriptCall;
 
 use super::plan::{NAME, latch_of, owner_of};
@@ -74,11 +74,11 @@ impl<'a> Executed<'a> {
     pub(crate) fn new(
         number: u8,
         script: &'a ScriptCall,
-        cells: &'a [Cell],
+        cells: &'a [RespValue],
         [before, after]: [&'a ScriptModel; 2],
         now: u64,
     ) -> Self {
-        let [Cell::Int(code), Cell::Text(value), Cell::Int(ms), ..] = cells else {
+        let [RespValue::Int(code), RespValue::Text(value), RespValue::Int(ms), ..] = cells else {
             panic!("a reply begins with a number, a text and a number")
         };
         let name = script.script().name;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use edgelatch::error::{AcquireError, ReleaseError, RequestError};
 use edgelatch::machine::{
-    Acquire, Awaiting, CallId, Grant, Input, Machine, Once, Output, Reach, Release, Released,
-    Renew, Renewal, Renewed,
+    Acquire, AwaitLatch, CallId, Grant, Input, Machine, Once, Output, OutstandingBound, Release,
+    Released, Renew, Renewal, Renewed,
 };
 use edgelatch::name::FencingToken;
 use edgelatch::protocol::reply::Reply;
@@ -40,7 +40,7 @@ pub(crate) enum Stage {
     },
     Releasing(Release),
     Doing(Once),
-    Awaiting(Awaiting),
+    AwaitLatch(AwaitLatch),
     Over(Told),
 }
 
@@ -91,7 +91,7 @@ impl Stage {
             (Self::Holding { renew: Some(machine), .. }, Leg::Renew) => machine.handle(input, now),
             (Self::Releasing(machine), Leg::Release) => machine.handle(input, now),
             (Self::Doing(machine), Leg::Once) => machine.handle(input, now),
-            (Self::Awaiting(machine), Leg::Await) => machine.handle(input, now),
+            (Self::AwaitLatch(machine), Leg::Await) => machine.handle(input, now),
             _ => return false,
         }
         true
@@ -99,12 +99,14 @@ impl Stage {
 
     /// Bounds the requests for a hold that may still be executed, combined with `known`; `None`
     /// when the stage has no hold.
-    pub(crate) fn reach(&self, known: Option<Reach>) -> Option<Reach> {
-        let and = |one: Option<Reach>, other: Reach| Some(one.map_or(other, |one| one.and(other)));
+    pub(crate) fn outstanding(&self, known: Option<OutstandingBound>) -> Option<OutstandingBound> {
+        let and = |one: Option<OutstandingBound>, other: OutstandingBound| {
+            Some(one.map_or(other, |one| one.and(other)))
+        };
         match self {
             Self::Holding { renewal, renew, .. } => {
-                let known = and(known, renewal.reach());
-                renew.as_ref().map_or(known, |renew| and(known, renew.reach()))
+                let known = and(known, renewal.outstanding());
+                renew.as_ref().map_or(known, |renew| and(known, renew.outstanding()))
             }
             Self::Lost { .. } => known,
             _ => None,
@@ -136,7 +138,7 @@ impl Stage {
             }
             (Self::Doing(machine), Leg::Once) => drain(machine, leg, now, outbox)
                 .map(|outcome| Ended::Over(Told::of_what_is_done_once(outcome))),
-            (Self::Awaiting(machine), Leg::Await) => drain(machine, leg, now, outbox)
+            (Self::AwaitLatch(machine), Leg::Await) => drain(machine, leg, now, outbox)
                 .map(|outcome| Ended::Over(outcome.map_or(Told::Busy, |()| Told::Open))),
             _ => return None,
         })
@@ -184,8 +186,8 @@ fn drain<M: Machine>(
     loop {
         match machine.poll(now) {
             Output::Call { call, script, .. } => outbox.push((leg, call, Arc::new(script))),
-            Output::Listen { .. } => {}
-            Output::Wait { until, .. } => return Err(until),
+            Output::Subscribe { .. } => {}
+            Output::Timeout { until, .. } => return Err(until),
             Output::Done(outcome) => return Ok(outcome),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use edgelatch::timing::{LeaseTime, Patience};
+use edgelatch::timing::{LeaseTime, WaitPolicy};
 
 use super::network::Travel;
 use super::plan::{Does, Plan, seconds};
@@ -66,7 +66,7 @@ mod large {
     fn what_was_asked_for_without_an_end_is_held_a_lease_after_its_bound_at_most() {
         // The bound is at 690 s.
         for kind in KINDS {
-            let plan = Plan { patience: Patience::UntilCancelled, ..does(kind) };
+            let plan = Plan { patience: WaitPolicy::UntilCancelled, ..does(kind) };
             let world = || unheard(plan, &[0, 1, 122, 690, 719, 730]);
             holds(world(), &[Unknown, Ghost]);
             finds(World { held_at_most: HORIZON_AND_LEASE, ..world() }, properties::HELD_AT_MOST);

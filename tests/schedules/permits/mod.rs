@@ -6,7 +6,7 @@ mod rules;
 
 use edgelatch::name::LockName;
 use edgelatch::protocol::calls::{
-    BatchSize, OnceCall, PermitCalls, PermitCount, SemaphoreCalls, Target,
+    BatchSize, IdempotentCall, PermitCalls, PermitCount, SemaphoreCalls, Target,
 };
 use edgelatch::protocol::reply::Reply;
 use edgelatch::protocol::script::Publish;
@@ -198,7 +198,7 @@ fn permits(count: u16, skew: u64) -> PermitCalls {
 }
 
 /// Draws a call that changes the number of permits.
-fn draw_change(kind: Kind, rng: &mut Rng) -> OnceCall {
+fn draw_change(kind: Kind, rng: &mut Rng) -> IdempotentCall {
     let semaphore = semaphore(1);
     match (kind, rng.u8(0..5)) {
         (Kind::Permits, 0..2) => permits(1, 0).add(1),

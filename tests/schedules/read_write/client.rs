@@ -103,7 +103,7 @@ impl ReadWrite {
         Calls(if client.writes {
             let calls = write_calls();
             let calls = match owner(client.inner) {
-                Some(inner) => calls.around(inner),
+                Some(inner) => calls.with_nested_read(inner),
                 None => calls,
             };
             let want = WantTime::new(Duration::from_secs(1)).unwrap();
@@ -111,7 +111,7 @@ impl ReadWrite {
         } else {
             let calls = read_calls();
             Target::Read(match owner(client.parent) {
-                Some(parent) => calls.inside(parent),
+                Some(parent) => calls.nested_in_write(parent),
                 None => calls,
             })
         })

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use edgelatch::protocol::reply::{Cell, Code, Reply};
+use edgelatch::protocol::reply::{Code, Reply, RespValue};
 use edgelatch::protocol::script::ScriptCall;
 use redis::RedisError;
 
@@ -60,7 +60,7 @@ impl<'a> Pair<'a> {
             Ok(watched) => watched,
             Err(error) => {
                 let modelled = self.model.run_at(call, self.redis.now_ms().await * 1000);
-                let [Cell::Text(text)] = &*modelled else {
+                let [RespValue::Text(text)] = &*modelled else {
                     panic!("{what}: {error}: {modelled:?}")
                 };
                 // An error of a command inside a transaction has no code of its own.
@@ -79,11 +79,11 @@ impl<'a> Pair<'a> {
         assert_eq!(cells.len(), modelled.len(), "{what}");
         for (place, (real, model)) in cells.iter().zip(&modelled).enumerate() {
             match (place, real, model) {
-                (1, Cell::Text(real), Cell::Text(model)) => {
+                (1, RespValue::Text(real), RespValue::Text(model)) => {
                     let same = (self.says_the_same)(real, model, allowance);
                     assert!(same, "{what}: {real} {model}");
                 }
-                (2, Cell::Int(real), Cell::Int(model)) => {
+                (2, RespValue::Int(real), RespValue::Int(model)) => {
                     assert!(real.abs_diff(*model) <= allowance, "{what}: {real} {model}");
                 }
                 _ => assert_eq!(real, model, "{what}: element {place}"),

@@ -112,7 +112,7 @@ impl World<'_> {
         };
         match call {
             Call::Read { owner: who, parent, lease, last } => {
-                let inside = |parent| reads.clone().inside(owner(parent));
+                let inside = |parent| reads.clone().nested_in_write(owner(parent));
                 let side = parent.map_or_else(|| reads.clone(), inside);
                 take(read(side), *who, *lease, *last)
             }
@@ -129,7 +129,7 @@ impl World<'_> {
                 of(&Side::Write).renew(id, bound, &owner(*who), lease(*ms), grant(*who))
             }
             Call::EndWrite { owner: who, inner } => {
-                let around = |inner| writes.clone().around(owner(inner));
+                let around = |inner| writes.clone().with_nested_read(owner(inner));
                 write(inner.map_or_else(|| writes.clone(), around)).release(id, bound, &owner(*who))
             }
             Call::Force { side } => of(side).force_release(id, bound),

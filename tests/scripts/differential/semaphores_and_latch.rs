@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use edgelatch::protocol::calls::{LatchCount, OnceCall, PermitCount, PermitTotal, Target};
+use edgelatch::protocol::calls::{IdempotentCall, LatchCount, PermitCount, PermitTotal, Target};
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::{Publish, ScriptCall};
 use edgelatch::timing::{LeaseTime, LifeTime};
@@ -65,7 +65,7 @@ fn target(kind: Kind, publish: Publish) -> Calls {
 }
 
 /// All idempotent calls with this number.
-fn changes(number: u32, publish: Publish) -> Vec<OnceCall> {
+fn changes(number: u32, publish: Publish) -> Vec<IdempotentCall> {
     let (s, l) = (semaphore_that_says(SEM, 2, publish), latch_that_says(GATE, publish));
     let p = permits_that_say(PERM, 2, SKEW, publish);
     let total = PermitTotal::new(number).unwrap();

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use edgelatch::name::LockName;
 use edgelatch::protocol::calls::{
-    FairCalls, FairSettings, LockCalls, Member, OnceCall, OwnScript, ReadCalls, Target, WriteCalls,
+    FairCalls, FairSettings, IdempotentCall, LockCalls, Member, OwnScript, ReadCalls, Target,
+    WriteCalls,
 };
 use edgelatch::protocol::reply::Code;
 use edgelatch::protocol::script::{Bound, Publish};
@@ -59,7 +60,7 @@ async fn a_script_runs_while_a_lease_of_any_kind_is_held_and_not_after() {
         let take = calls.acquire(request(1), bound, &owner(1), lease(60_000), true);
         let what = take.script().name;
         let grant = redis.run(&take).await.value.parse().unwrap();
-        let eval = |who: u8, grant: u64| -> OnceCall {
+        let eval = |who: u8, grant: u64| -> IdempotentCall {
             calls.0.eval(owner(who), token(grant), &count(9)).unwrap()
         };
         let ran = redis.run(&eval(1, grant).call(request(2), bound)).await;

@@ -1,7 +1,7 @@
 //! The data that a caller's script can access, and the encoding of its result.
 
 use edgelatch::protocol::calls::OwnScript;
-use edgelatch::protocol::gateway::{Gateway, Memory};
+use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities};
 use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::Bound;
 use serde_json::{Value, json};
@@ -165,7 +165,7 @@ async fn a_caller_s_text_is_always_sent_whole_behind_the_key_locking_line() {
     assert!(call.source(false).starts_with("local function own(KEYS,ARGV) return 'mine'\nend\n"));
     for (url, begins) in [("https://a.example", ""), ("https://a.upstash.io", line)] {
         let gateway = Gateway::upstash(url, "token").unwrap();
-        let (_, request) = begun(&gateway, &call, &Memory::default());
+        let (_, request) = begun(&gateway, &call, &GatewayCapabilities::default());
         let words: Vec<String> = serde_json::from_str(&request.body).unwrap();
         assert_eq!(words[0], "EVAL");
         assert_eq!(words[1], begins.to_owned() + &call.source(false));

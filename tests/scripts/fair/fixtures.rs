@@ -1,7 +1,7 @@
 //! The calls about one fair lock, Redisson's scripts for it, and a script that lets time pass.
 
 use edgelatch::name::{LockName, OwnerId};
-use edgelatch::protocol::calls::{FairCalls, FairSettings, OnceCall, Target, Try};
+use edgelatch::protocol::calls::{FairCalls, FairSettings, IdempotentCall, Target, Try};
 use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
 use redis::Value as Raw;
 
@@ -102,7 +102,7 @@ impl Fair {
         self.target().renew(request(998), UNBOUND, owner, lease, token(grant))
     }
 
-    pub(crate) fn force_release(&self) -> OnceCall {
+    pub(crate) fn force_release(&self) -> IdempotentCall {
         self.target().force_release()
     }
 

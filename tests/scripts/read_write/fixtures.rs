@@ -40,7 +40,7 @@ pub(crate) fn reads(lock: &str) -> Calls {
 
 /// The read side inside the write hold of `parent`.
 pub(crate) fn reads_inside(lock: &str, parent: OwnerId) -> Calls {
-    Calls(Target::Read(read_calls(lock).inside(parent)))
+    Calls(Target::Read(read_calls(lock).nested_in_write(parent)))
 }
 
 /// The write side of the lock of this name.
@@ -50,7 +50,7 @@ pub(crate) fn writes(lock: &str) -> Calls {
 
 /// The write side with a read of `inner` inside.
 pub(crate) fn writes_around(lock: &str, inner: OwnerId) -> Calls {
-    Calls(Target::Write(write_calls(lock).around(inner)))
+    Calls(Target::Write(write_calls(lock).with_nested_read(inner)))
 }
 
 /// The write side that keeps readers out for `want_ms` milliseconds.

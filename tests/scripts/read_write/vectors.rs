@@ -20,13 +20,13 @@ fn target(step: &Value) -> Calls {
         "read" => {
             let calls = read_calls("myLock");
             Target::Read(match named("parent") {
-                Some(parent) => calls.inside(parent),
+                Some(parent) => calls.nested_in_write(parent),
                 None => calls,
             })
         }
         _ => {
             let calls = match named("inner") {
-                Some(inner) => write_calls("myLock").around(inner),
+                Some(inner) => write_calls("myLock").with_nested_read(inner),
                 None => write_calls("myLock"),
             };
             Target::Write(match step["want"].as_u64() {

@@ -1,6 +1,6 @@
 //! A repeated request, and one after its bound, leave what one execution leaves.
 
-use edgelatch::protocol::calls::{LatchCount, OnceCall, PermitTotal};
+use edgelatch::protocol::calls::{IdempotentCall, LatchCount, PermitTotal};
 use edgelatch::protocol::script::ScriptCall;
 use edgelatch::timing::LeaseTime;
 
@@ -131,7 +131,7 @@ async fn holding(redis: &Redis) -> Vec<(&'static str, Before, Make)> {
 }
 
 /// The idempotent calls.
-fn changes() -> Vec<OnceCall> {
+fn changes() -> Vec<IdempotentCall> {
     let (s, p, l) = (semaphore("sem", 3), permits("perm", 3, 0), latch("gate"));
     let total = |number| PermitTotal::new(number).unwrap();
     let ids = [id(owner(1), 0), id(owner(9), 1)];

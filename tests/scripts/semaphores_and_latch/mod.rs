@@ -12,7 +12,7 @@ use edgelatch::name::{LockName, OwnerId, PermitId};
 use edgelatch::protocol::calls::{
     BatchSize, CountDownLatchCalls, PermitCalls, PermitCount, SemaphoreCalls, Target,
 };
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::reply::RespValue;
 use edgelatch::protocol::script::Publish;
 use edgelatch::timing::PeerSkew;
 use std::time::Duration;
@@ -68,9 +68,11 @@ pub(super) fn id(owner: OwnerId, index: usize) -> PermitId {
 }
 
 /// Code, value and milliseconds of a reply.
-fn verdict(cells: &[Cell]) -> (i64, String, i64) {
+fn verdict(cells: &[RespValue]) -> (i64, String, i64) {
     match cells {
-        [Cell::Int(code), Cell::Text(value), Cell::Int(ms), ..] => (*code, value.clone(), *ms),
+        [RespValue::Int(code), RespValue::Text(value), RespValue::Int(ms), ..] => {
+            (*code, value.clone(), *ms)
+        }
         other => panic!("no reply: {other:?}"),
     }
 }

@@ -1,8 +1,8 @@
 //! Runs the steps of a vector: Redisson's calls, edgelatch's calls, and plain commands.
 
 use edgelatch::name::{OwnerId, PermitId};
-use edgelatch::protocol::calls::{LatchCount, OnceCall, PermitCount, PermitTotal};
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::calls::{IdempotentCall, LatchCount, PermitCount, PermitTotal};
+use edgelatch::protocol::reply::RespValue;
 use edgelatch::protocol::script::{Bound, ScriptCall};
 use edgelatch::timing::{LeaseTime, LifeTime};
 use redis::Value as Raw;
@@ -82,8 +82,8 @@ impl Bench {
         } else if let Some(name) = step["ours"].as_str() {
             let call = self.call(name, step).await;
             let cells = self.redis.cells(&call).await.unwrap();
-            if name.ends_with(".acquire") && cells[0] == Cell::Int(1) {
-                let Cell::Text(token) = &cells[1] else { panic!("no token: {cells:?}") };
+            if name.ends_with(".acquire") && cells[0] == RespValue::Int(1) {
+                let RespValue::Text(token) = &cells[1] else { panic!("no token: {cells:?}") };
                 self.words.mean("$T", token.clone());
             }
             cells.iter().take(4).map(told).collect()
@@ -105,7 +105,7 @@ impl Bench {
         let s = semaphore(key, u32::try_from(number("permits")).unwrap());
         let skew = step["skew"].as_u64().unwrap_or(1000);
         let p = permits(key, u16::try_from(number("permits")).unwrap(), skew);
-        let once = |call: OnceCall| call.call(request, bound);
+        let once = |call: IdempotentCall| call.call(request, bound);
         let total = || PermitTotal::new(u32::try_from(step["total"].as_u64().unwrap()).unwrap());
         let more = || i32::try_from(step["more"].as_i64().unwrap()).unwrap();
         if let Some((kind, verb)) = name.split_once('.').filter(|(kind, _)| *kind != "l") {
@@ -171,9 +171,9 @@ fn life(step: &Value) -> Option<LifeTime> {
     step["life"].as_u64().map(|ms| LifeTime::new(Duration::from_millis(ms)).unwrap())
 }
 
-fn told(cell: &Cell) -> Value {
+fn told(cell: &RespValue) -> Value {
     match cell {
-        Cell::Int(number) => json!(number),
-        Cell::Text(text) => json!(text),
+        RespValue::Int(number) => json!(number),
+        RespValue::Text(text) => json!(text),
     }
 }

@@ -28,7 +28,7 @@ mod write_side;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use edgelatch::protocol::reply::Cell;
+use edgelatch::protocol::reply::RespValue;
 use edgelatch::protocol::script::ScriptCall;
 
 use audience::{Audience, Message};
@@ -117,7 +117,7 @@ impl ScriptModel {
     ///
     /// A real server's clock has microseconds too, and a fencing token may be made of them: see
     /// [`run_at`](Self::run_at).
-    pub fn run(&mut self, call: &ScriptCall, server_ms: u64) -> Vec<Cell> {
+    pub fn run(&mut self, call: &ScriptCall, server_ms: u64) -> Vec<RespValue> {
         let cells = self.run_at(call, server_ms * 1000);
         self.published.clear();
         cells
@@ -128,7 +128,7 @@ impl ScriptModel {
     /// To follow a real server: its reply has the millisecond. If it grants with a token of that
     /// millisecond, the token is the microsecond; in all other cases the microseconds change
     /// nothing.
-    pub fn run_at(&mut self, call: &ScriptCall, micros: u64) -> Vec<Cell> {
+    pub fn run_at(&mut self, call: &ScriptCall, micros: u64) -> Vec<RespValue> {
         self.run_until(call, call.args()[1].parse().ok(), micros)
     }
 
@@ -139,7 +139,7 @@ impl ScriptModel {
         call: &ScriptCall,
         not_after: Option<u64>,
         micros: u64,
-    ) -> Vec<Cell> {
+    ) -> Vec<RespValue> {
         self.run_script(call.script().name, call.keys(), call.args(), not_after, micros)
     }
 
@@ -151,7 +151,7 @@ impl ScriptModel {
         args: &[String],
         not_after: Option<u64>,
         micros: u64,
-    ) -> Vec<Cell> {
+    ) -> Vec<RespValue> {
         let (now, keep) = (micros / 1000, args[2].parse().unwrap());
         let run = Run { keys, args, micros, now, not_after, keep };
         self.expire(now);
@@ -184,15 +184,15 @@ impl ScriptModel {
             other => panic!("the model does not know `{other}`"),
         };
         if code == ERROR {
-            return vec![Cell::Text(value)];
+            return vec![RespValue::Text(value)];
         }
         let server_ms = i64::try_from(now).unwrap();
         vec![
-            Cell::Int(code),
-            Cell::Text(value),
-            Cell::Int(ms),
-            Cell::Int(server_ms),
-            Cell::Text(args[0].clone()),
+            RespValue::Int(code),
+            RespValue::Text(value),
+            RespValue::Int(ms),
+            RespValue::Int(server_ms),
+            RespValue::Text(args[0].clone()),
         ]
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use edgelatch::error::{FailureKind, Refusal};
-use edgelatch::machine::{CallId, Endpoint, Input, Machine, Output, Wake};
+use edgelatch::machine::{CallId, Endpoint, Input, Machine, Output, TimeoutReason};
 use edgelatch::protocol::reply::{Reply, ServerClock};
 use edgelatch::protocol::script::ScriptCall;
 use edgelatch::time::Instant;
@@ -83,7 +83,7 @@ impl Log {
 pub(super) struct Talk<M: Machine> {
     pub(super) machine: M,
     pub(super) log: Log,
-    pub(super) wait: Option<(Instant, Wake)>,
+    pub(super) wait: Option<(Instant, TimeoutReason)>,
     pub(super) outcome: Option<M::Outcome>,
     ids: BTreeSet<CallId>,
 }
@@ -139,7 +139,7 @@ where
             return self.tell(input);
         }
         let mut woken = self.machine.clone();
-        woken.handle(Input::Woken, self.log.now);
+        woken.handle(Input::Timeout, self.log.now);
         self.machine.handle(input, self.log.now);
         // After the end only the outcome matters.
         let is_same = self.outcome.is_some() || self.machine == woken;
@@ -159,7 +159,7 @@ where
             if !self.log.now.has_reached(until) {
                 return self.sleeps_well();
             }
-            self.machine.handle(Input::Woken, self.log.now);
+            self.machine.handle(Input::Timeout, self.log.now);
             self.poll();
         }
         panic!("it waits for what is over: {:?}", self.wait);
@@ -168,7 +168,7 @@ where
     /// An early wake-up changes nothing.
     fn sleeps_well(&mut self) {
         let mut woken = self.machine.clone();
-        woken.handle(Input::Woken, self.log.now);
+        woken.handle(Input::Timeout, self.log.now);
         assert!(woken == self.machine, "woken early it changes:\n{woken:?}\n{:?}", self.machine);
     }
 
@@ -181,10 +181,10 @@ where
                     let (sent_at, heard) = (self.log.now, None);
                     self.log.calls.push(Called { id: call, place, script, sent_at, heard });
                 }
-                Output::Listen { .. } => {
+                Output::Subscribe { .. } => {
                     assert!(self.outcome.is_none(), "it listens after the end")
                 }
-                Output::Wait { until, why } => {
+                Output::Timeout { until, why } => {
                     assert!(self.outcome.is_none(), "a wait after the end");
                     self.wait = Some((until, why));
                     return;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use arbitrary::{Arbitrary as _, Unstructured};
 use edgelatch::error::{LossReason, ReleaseError, RequestError};
 use edgelatch::machine::{
-    Acquire, AcquireSpec, Awaiting, Entropy, Gather, GatherSpec, Grant, Keeping, LeaseState,
-    Majority, MajoritySpec, Once, Pacing, Question, Release, ReleaseAll, Released, Renew, Renewal,
-    SpinBackoff,
+    Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AwaitLatch,
+    Entropy, Grant, LeaseState, Once, Pacing, Query, QuorumLease, Release, ReleaseAll, Released,
+    Renew, Renewal, SpinBackoff,
 };
 use edgelatch::protocol::calls::{CountDownLatchCalls, LockCalls, Target};
 use edgelatch::protocol::reply::{Code, ServerClock};
 use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime, Patience, Replicas, RequestBudget, WaitTime};
+use edgelatch::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime};
 
 use super::log::Log;
 use super::{play, promises};
@@ -25,12 +25,12 @@ pub(super) const KINDS: u8 = 11;
 /// The parameters that all acquisitions have in common.
 struct Terms {
     lease: LeaseTime,
-    patience: Patience,
+    patience: WaitPolicy,
     budget: Option<RequestBudget>,
     attempt: AttemptTime,
     replicas: Option<Replicas>,
     clock: Option<ServerClock>,
-    is_crowded: bool,
+    is_contended: bool,
     entropy: Entropy,
 }
 
@@ -39,12 +39,15 @@ fn terms(input: &mut Unstructured<'_>, log: &Log) -> Terms {
     let wait = WaitTime::new(ms(1 + up_to(input, 60_000))).unwrap();
     Terms {
         lease: LeaseTime::new(ms(one_of(input, &[30_000, 100, 700, 1_800_000]))).unwrap(),
-        patience: one_of(input, &[Patience::Once, Patience::UpTo(wait), Patience::UntilCancelled]),
+        patience: one_of(
+            input,
+            &[WaitPolicy::Once, WaitPolicy::UpTo(wait), WaitPolicy::UntilCancelled],
+        ),
         budget: RequestBudget::new(u32::try_from(up_to(input, 40)).unwrap()).ok(),
         attempt: AttemptTime::new(ms(one_of(input, &[5_000, 50, 60_000]))).unwrap(),
         replicas: one_of(input, &[None, None, Replicas::new(1).ok()]),
         clock: bool::arbitrary(input).unwrap_or(true).then(|| log.clock()),
-        is_crowded: bool::arbitrary(input).unwrap_or(false),
+        is_contended: bool::arbitrary(input).unwrap_or(false),
         entropy: entropy(up_to(input, 255) + 1),
     }
 }
@@ -87,7 +90,7 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     } else {
         one_of(input, &[Pacing::Jittered, Pacing::Spin(spins)])
     };
-    let Terms { lease, patience, budget, attempt, replicas, clock, is_crowded, entropy } = terms;
+    let Terms { lease, patience, budget, attempt, replicas, clock, is_contended, entropy } = terms;
     let has_queue = target.has_queue();
     let spec = AcquireSpec {
         target,
@@ -98,7 +101,7 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
         pacing,
         replicas,
         newest: None,
-        is_crowded,
+        is_contended,
     };
     let machine = Acquire::new(spec, entropy, clock, log.now);
     play(
@@ -121,14 +124,14 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 
 fn gather(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let parts: Vec<Target> = (0..=up_to(input, 2)).map(|_| target(input)).collect();
-    let Terms { lease, patience, budget, attempt, replicas, clock, is_crowded, entropy } = terms;
+    let Terms { lease, patience, budget, attempt, replicas, clock, is_contended, entropy } = terms;
     let pacing = parts
         .iter()
         .map(|part| if part.has_queue() { Pacing::Queue } else { Pacing::Jittered })
         .collect();
     let (count, queues) = (parts.len(), parts.iter().any(Target::has_queue));
     let keeps = Duration::from_millis(one_of(input, &[0, 1_500, 100_000]));
-    let spec = GatherSpec {
+    let spec = AcquireAllSpec {
         parts,
         lease,
         patience,
@@ -138,23 +141,23 @@ fn gather(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
         replicas,
         pacing,
         newest: Vec::new(),
-        is_crowded,
+        is_contended,
     };
-    let machine = Gather::new(spec, entropy, vec![clock; count], log.now);
+    let machine = AcquireAll::new(spec, entropy, vec![clock; count], log.now);
     play(
         machine,
         input,
         log,
         |_, _| {},
         |outcome, log| match outcome {
-            Ok(gathered) => {
-                assert_eq!(gathered.parts.len(), count);
-                for (place, part) in gathered.parts.iter().enumerate() {
+            Ok(multi_grant) => {
+                assert_eq!(multi_grant.parts.len(), count);
+                for (place, part) in multi_grant.parts.iter().enumerate() {
                     assert!(part.counts, "all or none");
                     promises::granted(&part.grant, place, lease, replicas, log);
                     promises::is_worth_it(&part.grant.lease, lease, log);
                 }
-                promises::told(gathered.token, log);
+                promises::told(multi_grant.token, log);
             }
             Err(_) if queues => {}
             Err(error) => promises::left_nothing(error, lease, log),
@@ -165,25 +168,33 @@ fn gather(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 fn majority(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let count = one_of(input, &[3, 5]);
     let parts = vec![LockCalls::new(name("invoice:42"), Publish::Plain); count];
-    let Terms { lease, patience, budget, attempt, replicas, clock, is_crowded, entropy } = terms;
+    let Terms { lease, patience, budget, attempt, replicas, clock, is_contended, entropy } = terms;
     let keeps = Duration::from_millis(one_of(input, &[0, 1_500]));
-    let spec =
-        MajoritySpec { parts, lease, patience, budget, attempt, keeps, replicas, is_crowded };
-    let machine = Majority::new(spec, entropy, vec![clock; count], log.now);
+    let spec = AcquireQuorumSpec {
+        parts,
+        lease,
+        patience,
+        budget,
+        attempt,
+        keeps,
+        replicas,
+        is_contended,
+    };
+    let machine = AcquireQuorum::new(spec, entropy, vec![clock; count], log.now);
     play(
         machine,
         input,
         log,
         |_, _| {},
         |outcome, log| match outcome {
-            Ok(gathered) => {
-                let counting = gathered.parts.iter().enumerate().filter(|(_, part)| part.counts);
+            Ok(multi_grant) => {
+                let counting = multi_grant.parts.iter().enumerate().filter(|(_, part)| part.counts);
                 let counted = counting.map(|(place, part)| {
                     promises::granted(&part.grant, place, lease, replicas, log);
-                    assert_eq!(part.grant.token, gathered.token, "one token, in all that count");
+                    assert_eq!(part.grant.token, multi_grant.token, "one token, in all that count");
                 });
                 assert!(counted.count() > count / 2, "fewer than a majority");
-                for part in gathered.parts.iter().filter(|part| !part.counts) {
+                for part in multi_grant.parts.iter().filter(|part| !part.counts) {
                     assert!(
                         promises::asked_for(part.grant.owner, log),
                         "to be released, and never asked"
@@ -259,8 +270,8 @@ fn keeping(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
             terms.clock,
         )
     };
-    let machine = Keeping::new((0..count).map(part), quorum);
-    let keeps = |machine: &Keeping, log: &Log| {
+    let machine = QuorumLease::new((0..count).map(part), quorum);
+    let keeps = |machine: &QuorumLease, log: &Log| {
         machine.parts().for_each(|part| trusts(part, &grant, log));
         let lost =
             machine.parts().filter(|part| matches!(part.state(), LeaseState::Lost(_))).count();
@@ -282,7 +293,7 @@ fn ended(outcome: &Result<Released, ReleaseError>, lease: LeaseTime, log: &Log) 
 fn release(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let target = target(input);
     let grant = held(&target, &terms, &log);
-    let machine = Release::new(&target, &grant, grant.reach(), terms.attempt, terms.clock);
+    let machine = Release::new(&target, &grant, grant.outstanding(), terms.attempt, terms.clock);
     let few =
         |_: &Release, log: &Log| assert!(log.calls.len() <= 5, "{} attempts", log.calls.len());
     play(machine, input, log, few, |outcome, log| ended(outcome, terms.lease, log));
@@ -292,7 +303,8 @@ fn release_all(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let (count, quorum) = one_of(input, &[(1, 1), (2, 2), (3, 2)]);
     let target = target(input);
     let grant = held(&target, &terms, &log);
-    let part = |_| (Release::new(&target, &grant, grant.reach(), terms.attempt, terms.clock), true);
+    let part =
+        |_| (Release::new(&target, &grant, grant.outstanding(), terms.attempt, terms.clock), true);
     let machine = ReleaseAll::new((0..count).map(part), quorum);
     play(machine, input, log, |_, _| {}, |outcome, log| ended(outcome, terms.lease, log));
 }
@@ -321,10 +333,8 @@ fn once(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 
 fn question(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let target = target(input);
-    let machine =
-        Question::new(|request| target.inspect(request, None), terms.attempt, terms.entropy);
-    let few =
-        |_: &Question, log: &Log| assert!(log.calls.len() <= 3, "{} attempts", log.calls.len());
+    let machine = Query::new(|request| target.inspect(request, None), terms.attempt, terms.entropy);
+    let few = |_: &Query, log: &Log| assert!(log.calls.len() <= 3, "{} attempts", log.calls.len());
     play(machine, input, log, few, |outcome, log| {
         if let Ok(reply) = outcome {
             promises::was_heard(reply, log);
@@ -354,7 +364,7 @@ fn renew(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 fn awaiting(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let calls = CountDownLatchCalls::new(name("invoice:42"), Publish::Plain);
     let Terms { patience, budget, attempt, entropy, .. } = terms;
-    let machine = Awaiting::new(calls, patience, budget, attempt, entropy, log.now);
+    let machine = AwaitLatch::new(calls, patience, budget, attempt, entropy, log.now);
     play(
         machine,
         input,

@@ -58,7 +58,7 @@ fn play<M>(
         let calls = talk.log.calls.len();
         assert!(wakes < WAKES_MAX, "it never ends: {:?} after {calls} calls", talk.wait);
         talk.passes_to_its_wait();
-        talk.tell(if wakes == WAKES_MAX / 2 { Input::Cancelled } else { Input::Woken });
+        talk.tell(if wakes == WAKES_MAX / 2 { Input::Cancelled } else { Input::Timeout });
     }
     ends(talk.outcome.as_ref().unwrap(), &talk.log);
     after_the_end(&mut talk);
@@ -77,7 +77,12 @@ where
             talk.hears(newest, reply);
         }
     }
-    for input in [Input::Cancelled, Input::Listening, Input::Deaf, Input::Woken] {
+    for input in [
+        Input::Cancelled,
+        Input::Subscribed { must_retry: true },
+        Input::Unsubscribed,
+        Input::Timeout,
+    ] {
         talk.tell(input);
     }
 }
@@ -143,27 +148,27 @@ where
                 monotonic,
                 if bool::arbitrary(input).unwrap_or(true) { monotonic } else { wall },
             );
-            talk.tell(Input::Woken);
+            talk.tell(Input::Timeout);
         }
         (11 | 12, _) => {
             talk.passes_to_its_wait();
-            talk.tell(Input::Woken);
+            talk.tell(Input::Timeout);
         }
-        (13, _) => talk.tell(Input::Woken),
+        (13, _) => talk.tell(Input::Timeout),
         (14, _) if up_to(input, 7) == 0 => talk.tell(Input::Cancelled),
         _ => {
             let within = Duration::from_millis(up_to(input, 2_000));
             let lease = Some(Duration::from_millis(up_to(input, 60_000)));
             let news = [
-                Input::Listening,
-                Input::Hearing,
+                Input::Subscribed { must_retry: true },
+                Input::Subscribed { must_retry: false },
                 Input::Notified { within: Duration::ZERO },
                 Input::Notified { within },
-                Input::Taken { lease },
-                Input::Taken { lease: None },
-                Input::Deaf,
+                Input::AcquiredByOther { lease },
+                Input::AcquiredByOther { lease: None },
+                Input::Unsubscribed,
             ];
-            let news = input.choose(&news).cloned().unwrap_or(Input::Deaf);
+            let news = input.choose(&news).cloned().unwrap_or(Input::Unsubscribed);
             talk.tell(news);
         }
     }

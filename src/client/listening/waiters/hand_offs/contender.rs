@@ -5,14 +5,15 @@ use core::time::Duration;
 
 use super::{CLIENTS, Ear, LEASE_MS};
 use crate::machine::{
-    Acquire, AcquireSpec, CallId, Entropy, Gather, GatherSpec, Input, Machine as _, Output, Wake,
+    Acquire, AcquireAll, AcquireAllSpec, AcquireSpec, CallId, Entropy, Input, Machine as _, Output,
+    TimeoutReason,
 };
 use crate::name::LockName;
 use crate::protocol::calls::{LockCalls, Target, Wakes};
 use crate::protocol::reply::{Reply, ServerClock};
 use crate::protocol::script::Publish;
 use crate::time::Instant;
-use crate::timing::{LeaseTime, Patience, RequestBudget, WaitTime};
+use crate::timing::{LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 
 /// A call on its way, and what Redis answered to it.
 pub(super) struct UnderWay {
@@ -25,7 +26,7 @@ pub(super) struct UnderWay {
 
 pub(super) enum AnyMachine {
     One(Box<Acquire>),
-    Several(Box<Gather>),
+    Several(Box<AcquireAll>),
 }
 
 impl AnyMachine {
@@ -54,7 +55,7 @@ pub(super) struct Contender {
     pub(super) wanted: bool,
     pub(super) place: Option<u64>,
     pub(super) asked_at: Instant,
-    pub(super) waits: Option<(Instant, Wake)>,
+    pub(super) waits: Option<(Instant, TimeoutReason)>,
     pub(super) is_cancelled: bool,
     pub(super) is_over: bool,
 }
@@ -62,22 +63,23 @@ pub(super) struct Contender {
 impl Contender {
     pub(super) fn new(random: &mut fastrand::Rng, total: u32, now: Instant) -> Self {
         let target = LockCalls::new(LockName::parse("job").unwrap(), Publish::Plain);
-        let wait = |ms| Patience::UpTo(WaitTime::new(Duration::from_millis(ms)).unwrap());
+        let wait = |ms| WaitPolicy::UpTo(WaitTime::new(Duration::from_millis(ms)).unwrap());
         let lease = LeaseTime::new(Duration::from_millis(LEASE_MS)).unwrap();
-        let patience = [wait(5_000_000), wait(5_000), Patience::UntilCancelled][random.usize(..3)];
+        let patience =
+            [wait(5_000_000), wait(5_000), WaitPolicy::UntilCancelled][random.usize(..3)];
         let few = RequestBudget::new(random.u32(3..8)).ok();
         let budget = few.filter(|_| random.u8(..) < 60);
-        let is_crowded = random.bool();
+        let is_contended = random.bool();
         let clock = Some(ServerClock::new(1_000_000, now));
         let entropy = Entropy::new([random.u8(..); 32]);
         let machine = if random.bool() {
             let spec = AcquireSpec::new(Target::Lock(target), patience);
-            let spec = AcquireSpec { lease, budget, is_crowded, ..spec };
+            let spec = AcquireSpec { lease, budget, is_contended, ..spec };
             AnyMachine::One(Box::new(Acquire::new(spec, entropy, clock, now)))
         } else {
-            let spec = GatherSpec::new([Target::Lock(target)].into(), patience);
-            let spec = GatherSpec { lease, budget, is_crowded, ..spec };
-            AnyMachine::Several(Box::new(Gather::new(spec, entropy, [clock].into(), now)))
+            let spec = AcquireAllSpec::new([Target::Lock(target)].into(), patience);
+            let spec = AcquireAllSpec { lease, budget, is_contended, ..spec };
+            AnyMachine::Several(Box::new(AcquireAll::new(spec, entropy, [clock].into(), now)))
         };
         Self {
             client: random.usize(..CLIENTS),
@@ -93,14 +95,14 @@ impl Contender {
         }
     }
 
-    pub(super) fn listens(&mut self, ear: &mut Ear, why: Wake, wakes: fn(u32) -> Wakes) {
+    pub(super) fn listens(&mut self, ear: &mut Ear, why: TimeoutReason, wakes: fn(u32) -> Wakes) {
         if let Some(place) = self.place {
             ear.waiters.waits(place, why);
-            if why == Wake::LastTry {
+            if why == TimeoutReason::LastTry {
                 ear.waiters.leave(place);
                 self.place = None;
             }
-        } else if self.wanted && !matches!(why, Wake::ReplyDue | Wake::LastTry) {
+        } else if self.wanted && !matches!(why, TimeoutReason::ReplyDue | TimeoutReason::LastTry) {
             self.place = Some(ear.waiters.enter(wakes(self.wants), self.asked_at, ear.stands));
         }
     }

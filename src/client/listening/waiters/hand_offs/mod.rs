@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::Waiters;
-use crate::machine::{Input, Output, Wake};
+use crate::machine::{Input, Output, TimeoutReason};
 use crate::protocol::calls::{Message, Wakes};
 use crate::protocol::reply::{Code, Reply};
 use crate::time::Instant;
@@ -100,8 +100,8 @@ impl World {
                     let takes = script.script().name == "lock_acquire";
                     contender.under_way = Some(UnderWay { call, takes, announces, reply: None });
                 }
-                Output::Listen { .. } => contender.wanted = true,
-                Output::Wait { until, why } => {
+                Output::Subscribe { .. } => contender.wanted = true,
+                Output::Timeout { until, why } => {
                     contender.waits = Some((until, why));
                     contender.listens(ear, why, self.wakes);
                     return;
@@ -219,7 +219,7 @@ impl World {
             Step::Wakes(who) => {
                 let (until, _) = self.contenders[who].waits.unwrap();
                 self.now = self.now + self.now.until(until);
-                self.tells(who, Input::Woken);
+                self.tells(who, Input::Timeout);
             }
             Step::Releases(who) => self.released(who),
             Step::Cancels(who) => {
@@ -275,8 +275,8 @@ impl World {
 }
 
 /// Whether who waits for this asks before long, whatever it hears.
-const fn is_short(why: Wake) -> bool {
-    matches!(why, Wake::BackOff | Wake::Turn)
+const fn is_short(why: TimeoutReason) -> bool {
+    matches!(why, TimeoutReason::BackOff | TimeoutReason::Turn)
 }
 
 /// Lets things happen, in so many orders.
@@ -294,7 +294,7 @@ fn happen(total: u32, wakes: fn(u32) -> Wakes, seeds: u64) {
         let free = world.free();
         for contender in world.contenders.iter().filter(|it| !it.is_over && it.wants <= free) {
             let waits = contender.waits.map(|(_, why)| why);
-            assert_eq!(waits, Some(Wake::LastTry), "seed {seed}: {steps:?}");
+            assert_eq!(waits, Some(TimeoutReason::LastTry), "seed {seed}: {steps:?}");
         }
     }
 }

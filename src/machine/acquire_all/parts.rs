@@ -3,17 +3,17 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::super::backoff::{Backoff, Pacing, Told, next_try, stretch};
-use super::super::ear::{Ear, Stir};
+use super::super::backoff::{Backoff, Pacing, RetryHints, min_step, next_try};
 use super::super::ids::Ids;
-use super::super::{Endpoint, Entropy, Input, Output, Wake, sooner, wait_over};
+use super::super::notification_state::{NotificationState, RetryDecision};
+use super::super::{Endpoint, Entropy, Input, Output, TimeoutReason, sooner, wait_over};
 use super::part::Part;
-use super::terms::{Ask, Common, Standing};
+use super::terms::{Ask, PartStatus, SharedState};
 use crate::error::{AcquireError, FailureKind};
 use crate::protocol::calls::Target;
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
-use crate::timing::{LeaseTime, Patience, Replicas, RequestBudget};
+use crate::timing::{LeaseTime, Replicas, RequestBudget, WaitPolicy};
 
 /// Attempts at a try that decides, and at undoing something.
 const ATTEMPTS: u8 = 2;
@@ -27,7 +27,7 @@ pub(in crate::machine) const NOTHING: usize = usize::MAX;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) struct Parts {
     list: Vec<Part>,
-    common: Common,
+    shared: SharedState,
     /// How many calls may be made; `None` for no limit.
     budget: Option<u32>,
     /// What a round costs for each part, and what the last one costs for all.
@@ -37,15 +37,15 @@ pub(in crate::machine) struct Parts {
     pacing: Vec<Pacing>,
     /// What is waited for, and the pauses of that wait.
     backoff: (usize, Backoff),
-    ear: Ear,
+    notifications: NotificationState,
     /// Whether others are known to want one of them as well.
-    is_crowded: bool,
+    is_contended: bool,
 }
 
 /// What parts are made with.
-pub(in crate::machine) struct Outline {
+pub(in crate::machine) struct MultiConfig {
     pub(in crate::machine) lease: LeaseTime,
-    pub(in crate::machine) patience: Patience,
+    pub(in crate::machine) patience: WaitPolicy,
     pub(in crate::machine) budget: Option<RequestBudget>,
     /// What a round costs for each part, and what the last one costs.
     pub(in crate::machine) round: u32,
@@ -53,37 +53,37 @@ pub(in crate::machine) struct Outline {
     pub(in crate::machine) attempt_time: Duration,
     pub(in crate::machine) replicas: Option<Replicas>,
     /// Whether others are known to want one of them as well.
-    pub(in crate::machine) is_crowded: bool,
+    pub(in crate::machine) is_contended: bool,
 }
 
 impl Parts {
     pub(in crate::machine) fn new(
         targets: Vec<Target>,
-        outline: &Outline,
+        config: &MultiConfig,
         entropy: Entropy,
         clocks: &[Option<ServerClock>],
         now: Instant,
     ) -> Self {
-        let wait_over = wait_over(outline.patience, now);
-        let Outline { lease, attempt_time, replicas, .. } = *outline;
+        let wait_over = wait_over(config.patience, now);
+        let MultiConfig { lease, attempt_time, replicas, .. } = *config;
         let ids = Ids::new(entropy);
-        let mut common = Common { ids, owners: 0, lease, attempt_time, wait_over, replicas };
+        let mut shared = SharedState { ids, owners: 0, lease, attempt_time, wait_over, replicas };
         let list: Vec<Part> = (0..)
             .zip(targets)
             .map(|(place, target)| {
                 let clock = clocks.get::<usize>(place).copied().flatten();
-                Part::new(target, clock, &mut common, now)
+                Part::new(target, clock, &mut shared, now)
             })
             .collect();
         let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
-        let Outline { round, last_round, is_crowded, .. } = *outline;
+        let MultiConfig { round, last_round, is_contended, .. } = *config;
         // So much may be spent, whatever the budget says: or it could not even be tried.
         let at_least = count.saturating_mul(round + last_round);
-        let budget = outline.budget.map(|budget| budget.get().max(at_least));
+        let budget = config.budget.map(|budget| budget.get().max(at_least));
         let reserve = count.saturating_mul(last_round);
         let backoff = (NOTHING, Backoff::new(Pacing::Jittered));
-        let (pacing, ear) = (Vec::new(), Ear::default());
-        Self { list, common, budget, round, reserve, pacing, backoff, ear, is_crowded }
+        let (pacing, notifications) = (Vec::new(), NotificationState::default());
+        Self { list, shared, budget, round, reserve, pacing, backoff, notifications, is_contended }
     }
 
     /// The same where a wait for a part is paced so, in the order of the parts; one that has none
@@ -92,8 +92,8 @@ impl Parts {
         Self { pacing, ..self }
     }
 
-    pub(in crate::machine) const fn common(&self) -> &Common {
-        &self.common
+    pub(in crate::machine) const fn shared(&self) -> &SharedState {
+        &self.shared
     }
 
     pub(in crate::machine) fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, &Part)> {
@@ -119,7 +119,7 @@ impl Parts {
     }
 
     pub(in crate::machine) fn is_wait_over(&self, now: Instant) -> bool {
-        self.common.is_wait_over(now)
+        self.shared.is_wait_over(now)
     }
 
     /// Whether there is budget for a round of so many parts, and for the last one after it.
@@ -134,8 +134,8 @@ impl Parts {
     }
 
     fn free(&self) -> Option<u32> {
-        let owed: u32 = self.list.iter().map(Part::owes).sum();
-        self.budget.map(|budget| budget.saturating_sub(self.common.ids.calls() + owed))
+        let owed: u32 = self.list.iter().map(Part::reserved_calls).sum();
+        self.budget.map(|budget| budget.saturating_sub(self.shared.ids.calls() + owed))
     }
 
     /// How often each of `among` requests may be sent on which something hangs.
@@ -154,26 +154,26 @@ impl Parts {
         longest: Option<Duration>,
         now: Instant,
     ) {
-        self.ear.asks(now);
+        self.notifications.asks(now);
         // A try that is not the last one is itself repeated by the wait.
         let calls = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let reserve = if last { 0 } else { self.reserve };
         let attempts = if last && self.affords(calls * 4) { ATTEMPTS } else { 1 };
         let again = self.affords(reserve + calls * 8);
-        let mut attempt_time = self.common.attempt_time;
-        if let Some(over) = self.common.wait_over.filter(|_| !last) {
+        let mut attempt_time = self.shared.attempt_time;
+        if let Some(over) = self.shared.wait_over.filter(|_| !last) {
             // Not much beyond the end of the wait, which the last try follows.
             attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
         }
         if let Some(longest) = longest {
             attempt_time = attempt_time.min(longest.max(OVERHANG));
         }
-        let announces = self.is_crowded || self.ear.listens();
+        let announces = self.is_contended || self.notifications.listens();
         for place in places {
             let last = last || queues != Some(*place);
             let ask = Ask { last, attempts, attempt_time, again, announces };
             if let Some(part) = self.list.get_mut(*place) {
-                part.ask(ask, &mut self.common, now);
+                part.ask(ask, &mut self.shared, now);
             }
         }
     }
@@ -182,10 +182,10 @@ impl Parts {
     pub(in crate::machine) fn with(
         &mut self,
         place: usize,
-        change: impl FnOnce(&mut Part, &mut Common),
+        change: impl FnOnce(&mut Part, &mut SharedState),
     ) {
         if let Some(part) = self.list.get_mut(place) {
-            change(part, &mut self.common);
+            change(part, &mut self.shared);
         }
     }
 
@@ -193,14 +193,14 @@ impl Parts {
     pub(in crate::machine) fn undo(&mut self, places: &[usize]) {
         for place in places {
             let attempts = self.attempts_at_undoing_one();
-            self.with(*place, |part, common| part.undo(attempts, common));
+            self.with(*place, |part, shared| part.undo(attempts, shared));
         }
     }
 
     /// Lets a part go whose owner is of no use any more. How it stands is not forgotten.
     pub(in crate::machine) fn undo_if_spent(&mut self, place: usize) {
         let attempts = self.attempts_at_undoing_one();
-        self.with(place, |part, common| part.undo_if_spent(attempts, common));
+        self.with(place, |part, shared| part.undo_if_spent(attempts, shared));
     }
 
     /// One more than what is put by for it, since it may be in vain.
@@ -213,7 +213,7 @@ impl Parts {
         for place in 0..self.count() {
             let left = self.count() - place;
             let attempts = self.attempts(ATTEMPTS_AT_UNDOING, left);
-            self.with(place, |part, common| part.undo(attempts, common));
+            self.with(place, |part, shared| part.undo(attempts, shared));
         }
     }
 
@@ -224,12 +224,12 @@ impl Parts {
         tolerated: usize,
         now: Instant,
     ) -> AcquireError {
-        let lease = self.common.lease;
-        let residues = || self.list.iter().filter_map(|part| part.residue(lease, now));
-        if residues().count() <= tolerated {
+        let lease = self.shared.lease;
+        let unconfirmed = || self.list.iter().filter_map(|part| part.unconfirmed(lease, now));
+        if unconfirmed().count() <= tolerated {
             return error;
         }
-        let longest = residues().max_by_key(|(held_at_most, _)| *held_at_most);
+        let longest = unconfirmed().max_by_key(|(held_at_most, _)| *held_at_most);
         match (longest, error) {
             (Some((held_at_most, _)), AcquireError::Cancelled { .. }) => {
                 AcquireError::Cancelled { held_at_most: Some(held_at_most) }
@@ -245,36 +245,44 @@ impl Parts {
         waits_for: usize,
         asked: usize,
         now: Instant,
-    ) -> (Instant, Wake) {
+    ) -> (Instant, TimeoutReason) {
         // Only the last try is left: it belongs to the end of the wait.
-        if let Some(over) = self.common.wait_over.filter(|_| !self.afford_round_of(asked)) {
-            return (over, Wake::LastTry);
+        if let Some(over) = self.shared.wait_over.filter(|_| !self.afford_round_of(asked)) {
+            return (over, TimeoutReason::LastTry);
         }
         let pacing = self.pacing.get(waits_for).copied().unwrap_or_default();
         if self.backoff.0 != waits_for {
             self.backoff = (waits_for, Backoff::new(pacing));
         }
         let spins = matches!(pacing, Pacing::Spin(_));
-        let standing = self.get(waits_for).map(Part::standing);
-        let (remaining, told, topic) = match standing {
-            Some(Standing::Busy { remaining, told, topic }) => (*remaining, *told, topic.clone()),
+        let status = self.get(waits_for).map(Part::status);
+        let (remaining, told, topic) = match status {
+            Some(PartStatus::Busy { remaining, told, topic }) => (*remaining, *told, topic.clone()),
             _ => (None, None, None),
         };
-        let rest = match standing {
-            Some(Standing::Unheard(kind)) => kind.retry_after(),
+        let rest = match status {
+            Some(PartStatus::Unheard(kind)) => kind.retry_after(),
             _ => None,
         };
         let silence = topic.filter(|_| !spins).and_then(|topic| {
-            self.ear.turn_to(Endpoint(waits_for), topic);
-            self.ear.patience(&mut self.common.ids)
+            self.notifications.turn_to(Endpoint(waits_for), topic);
+            self.notifications.patience(&mut self.shared.ids)
         });
-        if let Some(turn) = silence.and_then(|_| self.ear.next(&mut self.common.ids, now)) {
+        if let Some(turn) = silence.and_then(|_| self.notifications.next(&mut self.shared.ids, now))
+        {
             return self.within_wait(turn);
         }
         let remaining = remaining.filter(|_| told.is_none() && !spins);
-        let (stretch, over) = (self.stretch(asked, now), self.common.wait_over);
-        let (backoff, ids) = (&mut self.backoff.1, &mut self.common.ids);
-        next_try(Told { queue: told, silence, remaining, rest }, backoff, stretch, ids, over, now)
+        let (min_step, over) = (self.min_step(asked, now), self.shared.wait_over);
+        let (backoff, ids) = (&mut self.backoff.1, &mut self.shared.ids);
+        next_try(
+            RetryHints { queue: told, silence, remaining, rest },
+            backoff,
+            min_step,
+            ids,
+            over,
+            now,
+        )
     }
 
     /// What an input makes of a pause that was to last for this reason: when to ask again then, and
@@ -282,39 +290,39 @@ impl Parts {
     pub(in crate::machine) fn hears(
         &mut self,
         input: &Input,
-        why: Wake,
+        why: TimeoutReason,
         now: Instant,
-    ) -> Option<(Instant, Wake)> {
-        let ids = &mut self.common.ids;
-        let next = match self.ear.stirs(input, why, ids, now) {
-            Stir::Ask | Stir::Deaf => (now, Wake::Turn),
-            Stir::Turn(until) => (until, Wake::Turn),
+    ) -> Option<(Instant, TimeoutReason)> {
+        let ids = &mut self.shared.ids;
+        let next = match self.notifications.on_input(input, why, ids, now) {
+            RetryDecision::Now | RetryDecision::Poll => (now, TimeoutReason::Turn),
+            RetryDecision::At(until) => (until, TimeoutReason::Turn),
             // It lets its turn pass.
-            Stir::Calm(lease) if why == Wake::Turn => {
-                let silence = self.ear.patience(ids)?;
-                (now + lease.map_or(silence, |lease| silence.min(lease)), Wake::Silence)
+            RetryDecision::Defer(lease) if why == TimeoutReason::Turn => {
+                let silence = self.notifications.patience(ids)?;
+                (now + lease.map_or(silence, |lease| silence.min(lease)), TimeoutReason::Silence)
             }
-            Stir::Calm(_) | Stir::Nothing => return None,
+            RetryDecision::Defer(_) | RetryDecision::Keep => return None,
         };
         Some(self.within_wait(next))
     }
 
     /// When to ask again, but not beyond the end of the wait.
-    fn within_wait(&self, (until, why): (Instant, Wake)) -> (Instant, Wake) {
-        (self.common.wait_over.map_or(until, |over| until.sooner(over)), why)
+    fn within_wait(&self, (until, why): (Instant, TimeoutReason)) -> (Instant, TimeoutReason) {
+        (self.shared.wait_over.map_or(until, |over| until.sooner(over)), why)
     }
 
     /// What is to be listened to, said once.
     pub(in crate::machine) fn listen<T>(&mut self) -> Option<Output<T>> {
-        self.ear.poll()
+        self.notifications.poll()
     }
 
     /// The step that is long enough for the budget to last for the whole wait.
-    fn stretch(&self, asked: usize, now: Instant) -> Duration {
+    fn min_step(&self, asked: usize, now: Instant) -> Duration {
         let round = u32::try_from(asked).unwrap_or(u32::MAX).saturating_mul(self.round);
         let free = self.free().map(|free| free.saturating_sub(self.reserve));
         let rounds = free.map(|free| free / round.max(1));
-        stretch(self.common.wait_over, rounds, now)
+        min_step(self.shared.wait_over, rounds, now)
     }
 
     /// The pauses begin anew: something has been granted.
@@ -323,29 +331,31 @@ impl Parts {
     }
 
     pub(in crate::machine) fn handle(&mut self, input: &Input, now: Instant) {
-        self.ear.takes(input);
+        self.notifications.takes(input);
         for part in &mut self.list {
-            part.handle(input.clone(), &mut self.common, now);
+            part.handle(input.clone(), &mut self.shared, now);
         }
     }
 
     /// The next call, or for what the first of them waits. `None`: all are at rest.
     pub(in crate::machine) fn poll<T>(&mut self, now: Instant) -> Option<Output<T>> {
-        let mut first: Option<(Instant, Wake)> = None;
+        let mut first: Option<(Instant, TimeoutReason)> = None;
         for (place, part) in self.list.iter_mut().enumerate() {
-            match part.poll::<T>(&mut self.common, now) {
+            match part.poll::<T>(&mut self.shared, now) {
                 Some(Output::Call { call, script, .. }) => {
                     return Some(Output::Call { call, to: Endpoint(place), script });
                 }
-                Some(Output::Wait { until, why }) => first = Some(sooner(first, (until, why), now)),
-                Some(Output::Listen { .. } | Output::Done(_)) | None => {}
+                Some(Output::Timeout { until, why }) => {
+                    first = Some(sooner(first, (until, why), now))
+                }
+                Some(Output::Subscribe { .. } | Output::Done(_)) | None => {}
             }
         }
-        first.map(|(until, why)| Output::Wait { until, why })
+        first.map(|(until, why)| Output::Timeout { until, why })
     }
 }
 
-impl Standing {
+impl PartStatus {
     /// What an acquisition ends with because of a part that stands so.
     pub(in crate::machine) fn error(&self) -> AcquireError {
         match self {
@@ -355,7 +365,7 @@ impl Standing {
             Self::Refused(refusal) => AcquireError::Refused(refusal.clone()),
             Self::NotReplicated(error) => error.clone(),
             Self::Unheard(kind) => AcquireError::Unreachable(*kind),
-            Self::Apart | Self::Held { .. } | Self::TooSlow => AcquireError::TooSlow,
+            Self::Idle | Self::Held { .. } | Self::TooSlow => AcquireError::TooSlow,
         }
     }
 

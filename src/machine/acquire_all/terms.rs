@@ -12,7 +12,7 @@ use crate::timing::{LeaseTime, Replicas};
 
 /// What all parts of one machine share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::machine) struct Common {
+pub(in crate::machine) struct SharedState {
     pub(in crate::machine) ids: Ids,
     /// How many owners were made. Each has a number of its own, so that a Redis behind two gateways
     /// refuses the second part.
@@ -41,9 +41,9 @@ pub(in crate::machine) struct Ask {
 
 /// How a part stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::machine) enum Standing {
+pub(in crate::machine) enum PartStatus {
     /// Not asked since it was let go.
-    Apart,
+    Idle,
     Held {
         lease: Lease,
         token: FencingToken,
@@ -70,7 +70,7 @@ pub(in crate::machine) enum Standing {
     TooSlow,
 }
 
-impl Common {
+impl SharedState {
     /// Whether the caller has waited long enough.
     pub(in crate::machine) fn is_wait_over(&self, now: Instant) -> bool {
         self.wait_over.is_some_and(|over| now.has_reached(over))

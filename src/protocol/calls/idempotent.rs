@@ -17,7 +17,7 @@ use crate::timing::ONCE_WINDOW;
 /// KEYS 1 is the record of the request, ARGV 5 the window for which it is kept beyond the bound:
 /// see `scripts/parts/once.lua`.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct OnceCall {
+pub struct IdempotentCall {
     /// Boxed, since every machine passes calls on.
     parts: Box<Parts>,
 }
@@ -35,13 +35,13 @@ struct Parts {
 }
 
 /// Omits keys and arguments: they contain names.
-impl core::fmt::Debug for OnceCall {
+impl core::fmt::Debug for IdempotentCall {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "OnceCall({})", self.parts.script.name)
+        write!(f, "IdempotentCall({})", self.parts.script.name)
     }
 }
 
-impl OnceCall {
+impl IdempotentCall {
     /// Creates a request about the object `name`, with the keys that follow its record.
     pub(crate) fn new(
         script: &'static Script,

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::together::Together;
+use super::join_all::JoinAll;
 use super::{Input, Lease, LeaseState, Machine, Output, Renewal};
 use crate::error::LossReason;
 use crate::time::Instant;
@@ -14,15 +14,15 @@ use crate::time::Instant;
 /// multi-lock, the majority of a redLock. Ends with the reason of the loss, or with `None` when it
 /// was [cancelled](Input::Cancelled).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Keeping {
-    renewals: Together<Renewal>,
+pub struct QuorumLease {
+    renewals: JoinAll<Renewal>,
     quorum: usize,
 }
 
-impl Keeping {
+impl QuorumLease {
     /// Watches over the parts that the renewals are about.
     pub fn new(renewals: impl IntoIterator<Item = Renewal>, quorum: usize) -> Self {
-        Self { renewals: Together::new(renewals), quorum }
+        Self { renewals: JoinAll::new(renewals), quorum }
     }
 
     /// Those of the parts, in their order.
@@ -57,7 +57,7 @@ impl Keeping {
     }
 }
 
-impl Machine for Keeping {
+impl Machine for QuorumLease {
     type Outcome = Option<LossReason>;
 
     fn handle(&mut self, input: Input, now: Instant) {

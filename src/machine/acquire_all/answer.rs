@@ -1,54 +1,56 @@
 //! What an answer to a part means for it.
 
-use super::super::call::{Verdict, may_pass};
+use super::super::call::{CallOutcome, may_pass};
 use super::super::{Lease, replicas};
 use super::part::Part;
-use super::terms::{Ask, Common, Standing};
+use super::terms::{Ask, PartStatus, SharedState};
 use crate::error::{FailureKind, Refusal, RefusalKind};
 use crate::name::FencingToken;
 use crate::protocol::reply::{Code, Reply};
 use crate::time::Instant;
 
-const GARBLED: Standing = Standing::Unheard(FailureKind::NO_ANSWER);
+const GARBLED: PartStatus = PartStatus::Unheard(FailureKind::NO_ANSWER);
 
 impl Part {
     pub(super) fn asked(
         &mut self,
-        verdict: Verdict,
+        outcome: CallOutcome,
         unsure: bool,
         ask: Ask,
-        common: &mut Common,
+        shared: &mut SharedState,
         now: Instant,
     ) {
         self.turn.open |= unsure;
-        match verdict {
-            Verdict::Answered(reply, sent_at) => self.answered(&reply, sent_at, ask, common, now),
-            Verdict::Refused(refusal) => {
+        match outcome {
+            CallOutcome::Answered(reply, sent_at) => {
+                self.answered(&reply, sent_at, ask, shared, now)
+            }
+            CallOutcome::Refused(refusal) => {
                 // A script that stops half-way is refused too. One whose keys lie in several slots
                 // is not begun.
                 let begun = matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported)
                     && refusal.code() != "CROSSSLOT";
                 self.turn.open |= begun || may_pass(refusal.kind());
                 if refusal.kind().is_transient() {
-                    self.unheard(Standing::Refused(refusal), unsure, now);
+                    self.unheard(PartStatus::Refused(refusal), unsure, now);
                 } else {
-                    self.standing = Standing::Refused(refusal);
+                    self.status = PartStatus::Refused(refusal);
                     self.turn.spent = true;
                 }
             }
-            Verdict::GaveUp(kind) => self.unheard(Standing::Unheard(kind), unsure, now),
+            CallOutcome::GaveUp(kind) => self.unheard(PartStatus::Unheard(kind), unsure, now),
         }
     }
 
     /// Nothing was learnt. A hold that was to be extended is as good as before, and a place in a
     /// queue is kept.
-    fn unheard(&mut self, standing: Standing, unsure: bool, now: Instant) {
+    fn unheard(&mut self, status: PartStatus, unsure: bool, now: Instant) {
         if self.held(now).is_some() {
             return;
         }
-        let was_held = matches!(self.standing, Standing::Held { .. });
+        let was_held = matches!(self.status, PartStatus::Held { .. });
         self.turn.spent |= was_held || (unsure && !self.has_queue());
-        self.standing = standing;
+        self.status = status;
     }
 
     fn answered(
@@ -56,103 +58,103 @@ impl Part {
         reply: &Reply,
         sent_at: Instant,
         ask: Ask,
-        common: &mut Common,
+        shared: &mut SharedState,
         now: Instant,
     ) {
         if reply.code != Code::Late {
             self.turn.previous = None;
         }
         match reply.code {
-            Code::Done | Code::AlreadyYours => self.granted(reply, sent_at, common, now),
+            Code::Done | Code::AlreadyYours => self.granted(reply, sent_at, shared, now),
             Code::No | Code::TooYoung | Code::Gone => self.busy(reply, ask),
             Code::Late if self.has_queue() && ask.again && !ask.last => {
-                self.go_on(common, now);
-                self.ask(Ask { again: false, ..ask }, common, now);
+                self.go_on(shared, now);
+                self.ask(Ask { again: false, ..ask }, shared, now);
             }
             // All that was wrong is the bound, and the reply has brought the clock to make a better
             // one.
             Code::Late if ask.again => {
-                (self.turn.open, self.turn.spent, self.standing) = (true, true, Standing::Apart);
-                self.ask(Ask { again: false, ..ask }, common, now);
+                (self.turn.open, self.turn.spent, self.status) = (true, true, PartStatus::Idle);
+                self.ask(Ask { again: false, ..ask }, shared, now);
             }
             Code::BoundRequired if ask.again && self.turn.bound.not_after.is_none() => {
                 self.turn.spent = true;
-                self.ask(Ask { again: false, ..ask }, common, now);
+                self.ask(Ask { again: false, ..ask }, shared, now);
             }
             // No tombstone was written: a copy would be granted once the token is in its range
             // again.
             Code::TokenRange => {
                 let refusal = Refusal::new(RefusalKind::TokenRange, "");
-                self.is_no_hold(Standing::Refused(refusal));
+                self.is_no_hold(PartStatus::Refused(refusal));
             }
-            Code::Late | Code::Lost => self.is_no_hold(Standing::TooSlow),
+            Code::Late | Code::Lost => self.is_no_hold(PartStatus::TooSlow),
             _ => self.is_no_hold(GARBLED),
         }
     }
 
-    fn granted(&mut self, reply: &Reply, sent_at: Instant, common: &Common, now: Instant) {
+    fn granted(&mut self, reply: &Reply, sent_at: Instant, shared: &SharedState, now: Instant) {
         let Some(token) = FencingToken::parse(&reply.value) else {
             return self.is_no_hold(GARBLED);
         };
-        if let Some(error) = replicas::missing(reply, common.replicas) {
-            return self.is_no_hold(Standing::NotReplicated(error));
+        if let Some(error) = replicas::missing(reply, shared.replicas) {
+            return self.is_no_hold(PartStatus::NotReplicated(error));
         }
-        let confirmed = Lease::confirmed(common.lease, sent_at);
-        let lease = match self.standing {
-            Standing::Held { lease, .. } => lease.extended_by(&confirmed),
+        let confirmed = Lease::confirmed(shared.lease, sent_at);
+        let lease = match self.status {
+            PartStatus::Held { lease, .. } => lease.extended_by(&confirmed),
             _ => confirmed,
         };
         if lease.remaining(now).is_zero() {
-            return self.is_no_hold(Standing::TooSlow);
+            return self.is_no_hold(PartStatus::TooSlow);
         }
         self.turn.open = true;
-        self.standing = Standing::Held { lease, token };
+        self.status = PartStatus::Held { lease, token };
     }
 
     fn busy(&mut self, reply: &Reply, ask: Ask) {
         // The tombstone is written: by this execution, or by an earlier one of the same last try.
         let ended = ask.last || reply.code == Code::Gone;
         (self.turn.open, self.turn.spent) = (!ended, ended);
-        self.standing = match reply.code {
-            Code::TooYoung => Standing::Young { remaining: reply.remaining() },
-            Code::Gone => Standing::Busy { remaining: None, told: None, topic: None },
+        self.status = match reply.code {
+            Code::TooYoung => PartStatus::Young { remaining: reply.remaining() },
+            Code::Gone => PartStatus::Busy { remaining: None, told: None, topic: None },
             _ => {
                 self.target.learn(reply);
                 let told = reply.place_in_queue().filter(|_| self.target.has_queue());
                 let topic = Some(self.target.topic(self.turn.owner, reply));
-                Standing::Busy { remaining: reply.remaining(), told, topic }
+                PartStatus::Busy { remaining: reply.remaining(), told, topic }
             }
         };
     }
 
     /// Something may be there, and it is not to be believed in: it has to be undone.
-    fn is_no_hold(&mut self, standing: Standing) {
-        (self.turn.open, self.turn.spent, self.standing) = (true, true, standing);
+    fn is_no_hold(&mut self, status: PartStatus) {
+        (self.turn.open, self.turn.spent, self.status) = (true, true, status);
     }
 
-    pub(super) fn raised(&mut self, verdict: &Verdict, lease: Lease, common: &Common) {
-        let token = match verdict {
-            Verdict::Answered(reply, _) if reply.code == Code::Done => {
+    pub(super) fn raised(&mut self, outcome: &CallOutcome, lease: Lease, shared: &SharedState) {
+        let token = match outcome {
+            CallOutcome::Answered(reply, _) if reply.code == Code::Done => {
                 // A failover would bring back the token that was there before.
-                if let Some(error) = replicas::missing(reply, common.replicas) {
-                    return self.is_no_hold(Standing::NotReplicated(error));
+                if let Some(error) = replicas::missing(reply, shared.replicas) {
+                    return self.is_no_hold(PartStatus::NotReplicated(error));
                 }
                 FencingToken::parse(&reply.value)
             }
             // The node's clock is further behind than its last reply told.
-            Verdict::Answered(reply, _) if reply.code == Code::TokenAhead => {
+            CallOutcome::Answered(reply, _) if reply.code == Code::TokenAhead => {
                 let refusal = Refusal::new(RefusalKind::TokenRange, "");
-                return self.is_no_hold(Standing::Refused(refusal));
+                return self.is_no_hold(PartStatus::Refused(refusal));
             }
-            Verdict::Answered(..) => return self.is_no_hold(Standing::TooSlow),
-            Verdict::Refused(refusal) => {
+            CallOutcome::Answered(..) => return self.is_no_hold(PartStatus::TooSlow),
+            CallOutcome::Refused(refusal) => {
                 return self
-                    .is_no_hold(Standing::Unheard(FailureKind::RefusedLater(refusal.kind())));
+                    .is_no_hold(PartStatus::Unheard(FailureKind::RefusedLater(refusal.kind())));
             }
-            Verdict::GaveUp(kind) => return self.is_no_hold(Standing::Unheard(*kind)),
+            CallOutcome::GaveUp(kind) => return self.is_no_hold(PartStatus::Unheard(*kind)),
         };
         match token {
-            Some(token) => self.standing = Standing::Held { lease, token },
+            Some(token) => self.status = PartStatus::Held { lease, token },
             None => self.is_no_hold(GARBLED),
         }
     }

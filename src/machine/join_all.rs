@@ -2,16 +2,16 @@
 
 use alloc::vec::Vec;
 
-use super::{CallId, Endpoint, Input, Machine, Output, Wake, sooner};
+use super::{CallId, Endpoint, Input, Machine, Output, TimeoutReason, sooner};
 use crate::time::Instant;
 
 /// Machines of one kind; the place of each is the endpoint of its calls. Ends when all have ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Together<M> {
+pub struct JoinAll<M> {
     machines: Vec<M>,
 }
 
-impl<M> Together<M> {
+impl<M> JoinAll<M> {
     /// Runs these side by side.
     pub fn new(machines: impl IntoIterator<Item = M>) -> Self {
         Self { machines: machines.into_iter().collect() }
@@ -30,7 +30,7 @@ impl<M> Together<M> {
     }
 
     /// Whose input it is, and as that one knows it.
-    fn inward(&self, input: Input) -> (Option<usize>, Input) {
+    fn route(&self, input: Input) -> (Option<usize>, Input) {
         let count = u32::try_from(self.machines.len()).unwrap_or(u32::MAX).max(1);
         let split = |CallId(call)| (usize::try_from(call % count).ok(), CallId(call / count));
         match input {
@@ -46,30 +46,29 @@ impl<M> Together<M> {
                 let (place, call) = split(call);
                 (place, Input::Failed { call, kind })
             }
-            Input::Listening
-            | Input::Hearing
+            Input::Subscribed { .. }
             | Input::Notified { .. }
-            | Input::Taken { .. }
-            | Input::Deaf
-            | Input::Woken
+            | Input::AcquiredByOther { .. }
+            | Input::Unsubscribed
+            | Input::Timeout
             | Input::Cancelled => (None, input),
         }
     }
 }
 
-impl<M: Machine> Machine for Together<M> {
+impl<M: Machine> Machine for JoinAll<M> {
     type Outcome = Vec<M::Outcome>;
 
     /// Tells the one that a call belongs to, or all of them.
     fn handle(&mut self, input: Input, now: Instant) {
-        match self.inward(input) {
+        match self.route(input) {
             (Some(place), input) => {
                 if let Some(machine) = self.machines.get_mut(place) {
                     machine.handle(input, now);
                 }
                 // Time has passed for the others too.
                 for (_, other) in self.others(place) {
-                    other.handle(Input::Woken, now);
+                    other.handle(Input::Timeout, now);
                 }
             }
             (None, input) => self.iter_mut().for_each(|machine| machine.handle(input.clone(), now)),
@@ -80,29 +79,29 @@ impl<M: Machine> Machine for Together<M> {
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         let count = self.machines.len();
         let mut outcomes = Vec::with_capacity(count);
-        let mut first: Option<(Instant, Wake)> = None;
+        let mut first: Option<(Instant, TimeoutReason)> = None;
         for (place, machine) in self.machines.iter_mut().enumerate() {
             match machine.poll(now) {
                 Output::Call { call, script, .. } => {
-                    let call = outward(call, place, count);
+                    let call = encode_call_id(call, place, count);
                     return Output::Call { call, to: Endpoint(place), script };
                 }
-                Output::Listen { topic, .. } => {
-                    return Output::Listen { to: Endpoint(place), topic };
+                Output::Subscribe { topic, .. } => {
+                    return Output::Subscribe { to: Endpoint(place), topic };
                 }
-                Output::Wait { until, why } => first = Some(sooner(first, (until, why), now)),
+                Output::Timeout { until, why } => first = Some(sooner(first, (until, why), now)),
                 Output::Done(outcome) => outcomes.push(outcome),
             }
         }
         match first {
-            Some((until, why)) => Output::Wait { until, why },
+            Some((until, why)) => Output::Timeout { until, why },
             None => Output::Done(outcomes),
         }
     }
 }
 
 /// Machines count their calls by themselves: among several, the place is part of the number.
-fn outward(CallId(call): CallId, place: usize, count: usize) -> CallId {
+fn encode_call_id(CallId(call): CallId, place: usize, count: usize) -> CallId {
     let number = |n| u32::try_from(n).unwrap_or(u32::MAX);
     CallId(call.wrapping_mul(number(count)).wrapping_add(number(place)))
 }

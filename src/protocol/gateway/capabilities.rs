@@ -8,14 +8,14 @@ use super::{Gateway, KeyLocking, Response};
 /// The learned capabilities of a gateway. Contains only data, so the requests of a Worker may share
 /// it.
 #[derive(Clone, Debug, Default)]
-pub struct Memory {
+pub struct GatewayCapabilities {
     whole_only: bool,
     no_key_locking: bool,
     sync_token: Option<String>,
     pub(super) pipeline: Pipeline,
 }
 
-impl Memory {
+impl GatewayCapabilities {
     /// The form of the next call.
     pub(crate) fn form(&self, gateway: &Gateway) -> Form {
         let key_locking = match gateway.key_locking {

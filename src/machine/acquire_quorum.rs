@@ -21,26 +21,27 @@ mod tokens;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::gather::{
-    CANCELLED, Concerns, Gathered, GatheredPart, NOTHING, Outline, Part, Parts, Stage, Standing,
+use super::acquire_all::{
+    CANCELLED, InputTarget, MultiConfig, MultiGrant, MultiGrantPart, NOTHING, Part, PartStatus,
+    Parts, Stage,
 };
-use super::{Entropy, Input, Lease, Machine, Output, Wake};
+use super::{Entropy, Input, Lease, Machine, Output, TimeoutReason};
 use crate::error::{AcquireError, Refusal, RefusalKind};
 use crate::name::FencingToken;
 use crate::protocol::calls::{LockCalls, Target};
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
-use crate::timing::{AttemptTime, LeaseTime, Patience, Replicas, RequestBudget};
+use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy};
 
 /// What a lock of several nodes is to be taken with. The place of a node is the endpoint of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct MajoritySpec {
+pub struct AcquireQuorumSpec {
     /// The lock as each node has it: under one name or names of their own, each on a Redis of its own. An odd number, at least 3.
     pub parts: Vec<LockCalls>,
     /// How long the hold is to last.
     pub lease: LeaseTime,
     /// How long to wait for it.
-    pub patience: Patience,
+    pub patience: WaitPolicy,
     /// How many calls may be made to all nodes together; `None` for no limit. Two tries of each node and their undoing, for
     /// which eight calls are put by, are made whatever it says.
     pub budget: Option<RequestBudget>,
@@ -51,13 +52,13 @@ pub struct MajoritySpec {
     /// How many replicas of each node must have its grant, or it is none; `None` to wait for none.
     pub replicas: Option<Replicas>,
     /// Whether others are known to want one of them as well: what is granted is told to them even if it is had at once.
-    pub is_crowded: bool,
+    pub is_contended: bool,
 }
 
-impl MajoritySpec {
+impl AcquireQuorumSpec {
     /// To take most of these, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`], nodes that
     /// are kept for a second, no budget, no replicas, nothing known of others.
-    pub const fn new(parts: Vec<LockCalls>, patience: Patience) -> Self {
+    pub const fn new(parts: Vec<LockCalls>, patience: WaitPolicy) -> Self {
         Self {
             parts,
             lease: LeaseTime::DEFAULT,
@@ -66,7 +67,7 @@ impl MajoritySpec {
             attempt: AttemptTime::DEFAULT,
             keeps: Duration::from_secs(1),
             replicas: None,
-            is_crowded: false,
+            is_contended: false,
         }
     }
 }
@@ -81,35 +82,35 @@ const LAST: u32 = 4;
 
 /// The machine that takes a majority of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Majority {
+pub struct AcquireQuorum {
     parts: Parts,
     keeps: Duration,
     kept_until: Option<Instant>,
     /// Whether nodes that were held for too long were asked to be extended already.
     extended: bool,
     /// Whom it asks, and whether for the last time; whom it asks after a pause.
-    stage: Stage<(Whom, bool), Whom>,
+    stage: Stage<(NodeSet, bool), NodeSet>,
 }
 
 /// Whose answers are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Whom {
+enum NodeSet {
     All,
     /// The lowest node that answers.
     Lowest(usize),
 }
 
-impl Majority {
+impl AcquireQuorum {
     /// Begins at `now`. `clocks` are what is known of the nodes' clocks, in the order of the nodes; the first round of one whose
     /// clock is not known is unbounded (rule C3).
     pub fn new(
-        spec: MajoritySpec,
+        spec: AcquireQuorumSpec,
         entropy: Entropy,
         clocks: Vec<Option<ServerClock>>,
         now: Instant,
     ) -> Self {
         let node_time = (spec.lease.get() / 10).clamp(NODE_MIN, NODE_MAX);
-        let outline = Outline {
+        let config = MultiConfig {
             lease: spec.lease,
             patience: spec.patience,
             budget: spec.budget,
@@ -117,11 +118,11 @@ impl Majority {
             last_round: LAST,
             attempt_time: node_time.min(spec.attempt.within(spec.lease)),
             replicas: spec.replicas,
-            is_crowded: spec.is_crowded,
+            is_contended: spec.is_contended,
         };
         let targets = spec.parts.into_iter().map(Target::Lock).collect();
-        let parts = Parts::new(targets, &outline, entropy, &clocks, now);
-        let stage = Stage::Asking((Whom::All, false));
+        let parts = Parts::new(targets, &config, entropy, &clocks, now);
+        let stage = Stage::Asking((NodeSet::All, false));
         let mut machine =
             Self { parts, keeps: spec.keeps, kept_until: None, extended: false, stage };
         machine.ask_all(now);
@@ -142,7 +143,7 @@ impl Majority {
         let places = self.parts.places(|part| part.needs(now));
         let last = self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len());
         self.ask(&places, last, now);
-        self.stage = Stage::Asking((Whom::All, last));
+        self.stage = Stage::Asking((NodeSet::All, last));
     }
 
     fn ask(&mut self, places: &[usize], last: bool, now: Instant) {
@@ -162,31 +163,31 @@ impl Majority {
             return self.ask_all(now);
         }
         self.ask(&[place], false, now);
-        self.stage = Stage::Asking((Whom::Lowest(place), false));
+        self.stage = Stage::Asking((NodeSet::Lowest(place), false));
     }
 
     /// Something was answered, or will not be. A majority is taken as soon as it is there; all else waits for all answers.
-    fn decide(&mut self, whom: Whom, last: bool, now: Instant) {
+    fn decide(&mut self, nodes: NodeSet, last: bool, now: Instant) {
         let held: Vec<FencingToken> = self.held(now).map(|(.., token)| token).collect();
         // A node that is being raised stores what nobody knows until it answers.
         let known = || self.held(now).filter(|(place, ..)| !self.is_asked(*place));
         let stored = |token| known().filter(|(.., other)| *other == token).count();
         if let Some(token) = held.iter().copied().find(|token| stored(*token) >= self.quorum()) {
-            return self.complete(token, whom, last, now);
+            return self.complete(token, nodes, last, now);
         }
         if let Some(token) = self.aim(now) {
-            return self.raise(token, whom, last, now);
+            return self.raise(token, nodes, last, now);
         }
         if self.parts.are_asked() {
             return;
         }
-        match whom {
-            Whom::Lowest(place) if self.is_held(place, now) => {
+        match nodes {
+            NodeSet::Lowest(place) if self.is_held(place, now) => {
                 self.parts.rest();
                 self.kept_until = None;
                 self.ask_all(now);
             }
-            Whom::All | Whom::Lowest(_) => self.refused(last, now),
+            NodeSet::All | NodeSet::Lowest(_) => self.refused(last, now),
         }
     }
 
@@ -207,8 +208,8 @@ impl Majority {
 
     /// A majority stores this token: a hold, if enough of its lease is left. That is the lease of the node with which the
     /// majority would end.
-    fn complete(&mut self, token: FencingToken, whom: Whom, last: bool, now: Instant) {
-        let least = self.parts.common().lease.validity_min();
+    fn complete(&mut self, token: FencingToken, nodes: NodeSet, last: bool, now: Instant) {
+        let least = self.parts.shared().lease.validity_min();
         let voters: Vec<_> = self
             .held(now)
             .filter(|(place, _, stored)| *stored == token && !self.is_asked(*place))
@@ -216,12 +217,12 @@ impl Majority {
         let long = voters.iter().filter(|(_, lease, _)| lease.remaining(now) >= least).count();
         if long >= self.quorum() {
             let counts = |place| voters.iter().any(|(voter, ..)| *voter == place);
-            let parts = self.parts.iter().map(|(place, part)| GatheredPart {
-                grant: part.grant(self.parts.common(), token),
+            let parts = self.parts.iter().map(|(place, part)| MultiGrantPart {
+                grant: part.grant(self.parts.shared(), token),
                 counts: counts(place),
             });
             let parts = parts.collect();
-            self.stage = Stage::Over(Ok(Gathered { parts, token }));
+            self.stage = Stage::Over(Ok(MultiGrant { parts, token }));
         } else if !self.parts.are_asked() {
             let short = voters.iter().filter(|(_, lease, _)| lease.remaining(now) < least);
             let short: Vec<usize> = short.map(|(place, ..)| *place).collect();
@@ -230,9 +231,9 @@ impl Majority {
             }
             self.extended = true;
             self.ask(&short, last, now);
-            self.stage = Stage::Asking((whom, last));
+            self.stage = Stage::Asking((nodes, last));
             // Nodes with another token may be a majority already, once they are raised.
-            self.decide(whom, last, now);
+            self.decide(nodes, last, now);
         }
     }
 
@@ -242,13 +243,13 @@ impl Majority {
             return self.end(AcquireError::TooSlow);
         }
         self.let_go_but(None);
-        self.pause(Whom::All, now);
+        self.pause(NodeSet::All, now);
     }
 
     /// All have answered or will not, and it is no majority.
     fn refused(&mut self, last: bool, now: Instant) {
         self.extended = false;
-        let is_final = |part: &Part| part.standing().is_final();
+        let is_final = |part: &Part| part.status().is_final();
         let is_over = last || self.cannot_agree(now);
         if is_over || self.parts.places(is_final).len() > self.tolerated() {
             let error = self.error(now);
@@ -256,7 +257,7 @@ impl Majority {
         }
         // One that is too young is as good as silent: others may hold and release a majority without it.
         let lowest = self.parts.iter().find(|(_, part)| {
-            matches!(part.standing(), Standing::Busy { .. } | Standing::Held { .. })
+            matches!(part.status(), PartStatus::Busy { .. } | PartStatus::Held { .. })
         });
         match lowest.map(|(place, _)| place) {
             Some(place) if self.is_held(place, now) => {
@@ -267,15 +268,15 @@ impl Majority {
                     let missing = self.parts.places(|part| part.held(now).is_none());
                     missing.into_iter().for_each(|place| self.parts.undo_if_spent(place));
                 }
-                self.pause(Whom::All, now);
+                self.pause(NodeSet::All, now);
             }
             Some(place) => {
                 self.let_go_but(Some(place));
-                self.pause(Whom::Lowest(place), now);
+                self.pause(NodeSet::Lowest(place), now);
             }
             None => {
                 self.let_go_but(None);
-                self.pause(Whom::All, now);
+                self.pause(NodeSet::All, now);
             }
         }
     }
@@ -290,28 +291,28 @@ impl Majority {
 
     /// Why there is no majority.
     fn error(&self, now: Instant) -> AcquireError {
-        let standings = || self.parts.iter().map(|(_, part)| part.standing());
-        if standings().filter(|standing| standing.is_final()).count() > self.tolerated()
-            && let Some(no) = standings().find(|standing| standing.is_final())
+        let statuses = || self.parts.iter().map(|(_, part)| part.status());
+        if statuses().filter(|status| status.is_final()).count() > self.tolerated()
+            && let Some(no) = statuses().find(|status| status.is_final())
         {
             return no.error();
         }
         if self.cannot_agree(now) {
             return AcquireError::Refused(Refusal::new(RefusalKind::TokenRange, ""));
         }
-        let answers = |standing: &&Standing| {
-            use Standing::{Busy, Held, Young};
-            matches!(standing, Busy { .. } | Young { .. } | Held { .. })
+        let answers = |status: &&PartStatus| {
+            use PartStatus::{Busy, Held, Young};
+            matches!(status, Busy { .. } | Young { .. } | Held { .. })
         };
-        if standings().filter(answers).count() < self.quorum()
-            && let Some(kind) = standings().find_map(Standing::silence)
+        if statuses().filter(answers).count() < self.quorum()
+            && let Some(kind) = statuses().find_map(PartStatus::silence)
         {
             return AcquireError::Unreachable(kind);
         }
         // When so many of the others' holds have run out that a majority is there; those without an end come last.
         let ends = || {
-            standings().filter_map(|standing| match standing {
-                Standing::Busy { remaining, .. } | Standing::Young { remaining } => {
+            statuses().filter_map(|status| match status {
+                PartStatus::Busy { remaining, .. } | PartStatus::Young { remaining } => {
                     Some(remaining.unwrap_or(Duration::MAX))
                 }
                 _ => None,
@@ -322,22 +323,28 @@ impl Majority {
         match ends().filter(soon_enough).min() {
             Some(Duration::MAX) => AcquireError::Busy { remaining: None },
             Some(end) => AcquireError::Busy { remaining: Some(end) },
-            None => standings().map(Standing::error).next_back().unwrap_or(AcquireError::TooSlow),
+            None => statuses().map(PartStatus::error).next_back().unwrap_or(AcquireError::TooSlow),
         }
     }
 
-    fn pause(&mut self, then: Whom, now: Instant) {
+    fn pause(&mut self, then: NodeSet, now: Instant) {
         let (place, asked) = match then {
-            Whom::All => (NOTHING, self.parts.count()),
-            Whom::Lowest(place) => (place, 1),
+            NodeSet::All => (NOTHING, self.parts.count()),
+            NodeSet::Lowest(place) => (place, 1),
         };
         let (until, why) = self.parts.pause(place, asked, now);
         self.pause_until(until, why, then, now);
     }
 
-    fn pause_until(&mut self, mut until: Instant, mut why: Wake, then: Whom, now: Instant) {
+    fn pause_until(
+        &mut self,
+        mut until: Instant,
+        mut why: TimeoutReason,
+        then: NodeSet,
+        now: Instant,
+    ) {
         if let Some(kept) = self.kept_until.filter(|kept| until.has_reached(*kept)) {
-            (until, why) = (kept, Wake::BackOff);
+            (until, why) = (kept, TimeoutReason::BackOff);
         }
         if now.has_reached(until) {
             return self.go_on(then, now);
@@ -345,10 +352,10 @@ impl Majority {
         self.stage = Stage::Pausing { until, why, then };
     }
 
-    fn go_on(&mut self, then: Whom, now: Instant) {
+    fn go_on(&mut self, then: NodeSet, now: Instant) {
         match then {
-            Whom::All => self.ask_all(now),
-            Whom::Lowest(place) => self.ask_lowest(place, now),
+            NodeSet::All => self.ask_all(now),
+            NodeSet::Lowest(place) => self.ask_lowest(place, now),
         }
     }
 
@@ -359,17 +366,17 @@ impl Majority {
     }
 }
 
-impl Machine for Majority {
-    type Outcome = Result<Gathered, AcquireError>;
+impl Machine for AcquireQuorum {
+    type Outcome = Result<MultiGrant, AcquireError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
         match self.stage.hears(&input) {
-            Concerns::Nobody => return,
-            Concerns::All => return self.end(CANCELLED),
-            Concerns::Parts => self.parts.handle(&input, now),
+            InputTarget::Nothing => return,
+            InputTarget::All => return self.end(CANCELLED),
+            InputTarget::Parts => self.parts.handle(&input, now),
         }
         match self.stage {
-            Stage::Asking((whom, last)) => self.decide(whom, last, now),
+            Stage::Asking((nodes, last)) => self.decide(nodes, last, now),
             Stage::Pausing { until, then, .. } if now.has_reached(until) => self.go_on(then, now),
             Stage::Pausing { why, then, .. } => {
                 if let Some((until, why)) = self.parts.hears(&input, why, now) {

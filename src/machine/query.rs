@@ -1,8 +1,8 @@
-//! Requests that need no more than one errand: a question, and a renewal on demand.
+//! Operations of one request: a query, and a renewal on demand.
 
-use super::call::{Errand, Verdict};
+use super::call::{CallOutcome, RetriedCall};
 use super::ids::Ids;
-use super::{Entropy, Grant, Input, Lease, Machine, Output, Reach, renewal};
+use super::{Entropy, Grant, Input, Lease, Machine, Output, OutstandingBound, renewal};
 use crate::error::{FailureKind, LossReason, RequestError};
 use crate::name::{FencingToken, RequestId};
 use crate::protocol::calls::Target;
@@ -16,13 +16,13 @@ const ATTEMPTS: u8 = 3;
 
 /// The machine that asks one question. Ends with what the script answered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Question {
+pub struct Query {
     ids: Ids,
-    errand: Errand,
+    request: RetriedCall,
     outcome: Option<Result<Reply, RequestError>>,
 }
 
-impl Question {
+impl Query {
     /// Asks what `call` makes of a request id: something that changes nothing.
     pub fn new(
         call: impl FnOnce(RequestId) -> ScriptCall,
@@ -30,31 +30,31 @@ impl Question {
         entropy: Entropy,
     ) -> Self {
         let mut ids = Ids::new(entropy);
-        let errand = Errand::new(call(ids.request()), ATTEMPTS, attempt.get());
-        Self { ids, errand, outcome: None }
+        let request = RetriedCall::new(call(ids.request()), ATTEMPTS, attempt.get());
+        Self { ids, request, outcome: None }
     }
 
     /// Whether an attempt may have been done although nothing was heard of it.
     pub(crate) const fn is_unsure(&self) -> bool {
-        self.errand.is_unsure()
+        self.request.is_unsure()
     }
 }
 
-impl Machine for Question {
+impl Machine for Query {
     type Outcome = Result<Reply, RequestError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        let Some(verdict) = self.errand.handle(input, now, &mut self.ids) else { return };
-        self.outcome = Some(match verdict {
-            Verdict::Answered(reply, _) => Ok(reply),
-            other => Err(no_answer(other, self.errand.is_unsure())),
+        let Some(outcome) = self.request.handle(input, now, &mut self.ids) else { return };
+        self.outcome = Some(match outcome {
+            CallOutcome::Answered(reply, _) => Ok(reply),
+            other => Err(no_answer(other, self.request.is_unsure())),
         });
     }
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         match &self.outcome {
             Some(outcome) => Output::Done(outcome.clone()),
-            None => self.errand.poll(now, &mut self.ids),
+            None => self.request.poll(now, &mut self.ids),
         }
     }
 }
@@ -63,9 +63,9 @@ impl Machine for Question {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renew {
     lease: LeaseTime,
-    reach: Reach,
+    outstanding: OutstandingBound,
     ids: Ids,
-    errand: Errand,
+    request: RetriedCall,
     outcome: Option<Result<Renewed, RequestError>>,
 }
 
@@ -90,15 +90,16 @@ impl Renew {
         now: Instant,
     ) -> Self {
         let mut ids = Ids::new(entropy);
-        let (script, reach) = renewal::call(target, grant, lease, attempt, clock, now, &mut ids);
+        let (script, outstanding) =
+            renewal::call(target, grant, lease, attempt, clock, now, &mut ids);
         // One attempt: the bound is made for it, and the caller may simply ask again.
-        let errand = Errand::new(script, 1, attempt.within(lease));
-        Self { lease, reach, ids, errand, outcome: None }
+        let request = RetriedCall::new(script, 1, attempt.within(lease));
+        Self { lease, outstanding, ids, request, outcome: None }
     }
 
     /// What copies of it may still do.
-    pub const fn reach(&self) -> Reach {
-        self.reach
+    pub const fn outstanding(&self) -> OutstandingBound {
+        self.outstanding
     }
 }
 
@@ -106,37 +107,37 @@ impl Machine for Renew {
     type Outcome = Result<Renewed, RequestError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        let Some(verdict) = self.errand.handle(input, now, &mut self.ids) else { return };
-        self.outcome = Some(match verdict {
-            Verdict::Answered(reply, sent_at) => match reply.code {
+        let Some(outcome) = self.request.handle(input, now, &mut self.ids) else { return };
+        self.outcome = Some(match outcome {
+            CallOutcome::Answered(reply, sent_at) => match reply.code {
                 Code::Done => FencingToken::parse(&reply.value)
                     .map(|token| Renewed { lease: Lease::confirmed(self.lease, sent_at), token })
                     .ok_or_else(garbled),
                 Code::Lost => Err(RequestError::Lost(LossReason::Gone)),
                 _ => Err(garbled()),
             },
-            other => Err(no_answer(other, self.errand.is_unsure())),
+            other => Err(no_answer(other, self.request.is_unsure())),
         });
     }
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         match &self.outcome {
             Some(outcome) => Output::Done(outcome.clone()),
-            None => self.errand.poll(now, &mut self.ids),
+            None => self.request.poll(now, &mut self.ids),
         }
     }
 }
 
 /// What a verdict without a reply means to the caller of a question. `unsure`: an earlier attempt
 /// may have been done.
-pub(super) fn no_answer(verdict: Verdict, unsure: bool) -> RequestError {
-    match verdict {
-        Verdict::Answered(..) => garbled(),
-        Verdict::Refused(refusal) if unsure => {
+pub(super) fn no_answer(outcome: CallOutcome, unsure: bool) -> RequestError {
+    match outcome {
+        CallOutcome::Answered(..) => garbled(),
+        CallOutcome::Refused(refusal) if unsure => {
             RequestError::Unreachable(FailureKind::RefusedLater(refusal.kind()))
         }
-        Verdict::Refused(refusal) => RequestError::Refused(refusal),
-        Verdict::GaveUp(kind) => RequestError::Unreachable(kind),
+        CallOutcome::Refused(refusal) => RequestError::Refused(refusal),
+        CallOutcome::GaveUp(kind) => RequestError::Unreachable(kind),
     }
 }
 

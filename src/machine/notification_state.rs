@@ -3,25 +3,27 @@
 use core::time::Duration;
 
 use super::ids::Ids;
-use super::{Endpoint, Input, Output, Wake};
+use super::{Endpoint, Input, Output, TimeoutReason};
 use crate::protocol::calls::Topic;
 use crate::time::Instant;
 
 /// The longest time that a subscribed waiter sends nothing: a stream may die without a sign.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// The interval `T` of the generic cell rate algorithm (GCRA, ITU-T I.371).
+///
 /// Sustained rate of notification-triggered retries: one per 50 ms, however many messages arrive.
-const PACE: Duration = Duration::from_millis(50);
+const INTERVAL: Duration = Duration::from_millis(50);
 /// The burst: the number of such retries that may come at once. Far more than contention on a lock
 /// makes a waiter retry in vain.
-const AT_ONCE: u32 = 20;
+const BURST: u32 = 20;
 
 /// The notification state of one machine, with a rate limiter (GCRA) for retries that messages
 /// cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Ear {
+pub(super) struct NotificationState {
     /// The topic and its gateway.
     topic: Option<(Endpoint, Topic)>,
-    /// Whether [`Output::Listen`] was returned for the topic.
+    /// Whether [`Output::Subscribe`] was returned for the topic.
     said: bool,
     /// Whether the subscription is confirmed.
     hears: bool,
@@ -31,25 +33,25 @@ pub(super) struct Ear {
     /// Whether a message has caused the next try.
     caused: bool,
     /// The theoretical arrival time of GCRA: when past retries caused by messages are paid off.
-    good_at: Option<Instant>,
+    tat: Option<Instant>,
 }
 
 /// The effect of an input on a pause between two tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stir {
+pub(super) enum RetryDecision {
     /// The pause goes on.
-    Nothing,
+    Keep,
     /// Retry now.
-    Ask,
+    Now,
     /// Retry at this time.
-    Turn(Instant),
+    At(Instant),
     /// Another client has acquired it, for this lease if the message says so: retry when that ends.
-    Calm(Option<Duration>),
+    Defer(Option<Duration>),
     /// The stream is gone: poll from now on.
-    Deaf,
+    Poll,
 }
 
-impl Ear {
+impl NotificationState {
     /// Sets the topic to subscribe to.
     pub(super) fn turn_to(&mut self, to: Endpoint, topic: Topic) {
         let topic = Some((to, topic));
@@ -67,8 +69,8 @@ impl Ear {
     pub(super) fn asks(&mut self, now: Instant) {
         self.stirred = None;
         if core::mem::take(&mut self.caused) {
-            let from = self.good_at.filter(|good| !now.has_reached(*good)).unwrap_or(now);
-            self.good_at = Some(from + PACE);
+            let from = self.tat.filter(|good| !now.has_reached(*good)).unwrap_or(now);
+            self.tat = Some(from + INTERVAL);
         }
     }
 
@@ -76,39 +78,50 @@ impl Ear {
     pub(super) const fn takes(&mut self, input: &Input) {
         match input {
             // Earlier messages were missed.
-            Input::Listening => (self.hears, self.stirred) = (true, Some(Duration::ZERO)),
-            Input::Hearing => self.hears = true,
+            Input::Subscribed { must_retry: true } => {
+                (self.hears, self.stirred) = (true, Some(Duration::ZERO))
+            }
+            Input::Subscribed { must_retry: false } => self.hears = true,
             Input::Notified { within } => (self.hears, self.stirred) = (true, Some(*within)),
-            Input::Taken { .. } => {
+            Input::AcquiredByOther { .. } => {
                 (self.hears, self.stirred, self.caused) = (true, None, false);
             }
-            Input::Deaf => self.hears = false,
+            Input::Unsubscribed => self.hears = false,
             _ => {}
         }
     }
 
     /// Decides the effect of an input on a pause that has this reason.
-    pub(super) fn stirs(&mut self, input: &Input, why: Wake, ids: &mut Ids, now: Instant) -> Stir {
+    pub(super) fn on_input(
+        &mut self,
+        input: &Input,
+        why: TimeoutReason,
+        ids: &mut Ids,
+        now: Instant,
+    ) -> RetryDecision {
         match (input, why) {
-            (_, Wake::LastTry | Wake::RetryAfter) | (Input::Notified { .. }, Wake::Turn) => {
-                Stir::Nothing
+            (_, TimeoutReason::LastTry | TimeoutReason::RetryAfter)
+            | (Input::Notified { .. }, TimeoutReason::Turn) => RetryDecision::Keep,
+            (Input::Subscribed { must_retry: true }, _) => RetryDecision::Now,
+            (Input::Subscribed { must_retry: false }, TimeoutReason::BackOff) => {
+                RetryDecision::Defer(None)
             }
-            (Input::Listening, _) => Stir::Ask,
-            (Input::Hearing, Wake::BackOff) => Stir::Calm(None),
             (Input::Notified { within }, _) => {
-                self.turn(*within, ids, now).map_or(Stir::Ask, Stir::Turn)
+                self.turn(*within, ids, now).map_or(RetryDecision::Now, RetryDecision::At)
             }
-            (Input::Taken { .. }, Wake::BackOff) => Stir::Nothing,
-            (Input::Taken { lease }, _) => Stir::Calm(*lease),
-            (Input::Deaf, Wake::Silence | Wake::WaitOver) => Stir::Deaf,
-            _ => Stir::Nothing,
+            (Input::AcquiredByOther { .. }, TimeoutReason::BackOff) => RetryDecision::Keep,
+            (Input::AcquiredByOther { lease }, _) => RetryDecision::Defer(*lease),
+            (Input::Unsubscribed, TimeoutReason::Silence | TimeoutReason::WaitOver) => {
+                RetryDecision::Poll
+            }
+            _ => RetryDecision::Keep,
         }
     }
 
     /// When to retry although the last try was refused, if a message calls for it.
-    pub(super) fn next(&mut self, ids: &mut Ids, now: Instant) -> Option<(Instant, Wake)> {
+    pub(super) fn next(&mut self, ids: &mut Ids, now: Instant) -> Option<(Instant, TimeoutReason)> {
         let turn = self.turn(self.stirred?, ids, now);
-        Some((turn.unwrap_or(now), Wake::Turn))
+        Some((turn.unwrap_or(now), TimeoutReason::Turn))
     }
 
     /// A random time within `within`, or later if messages have caused too many retries; `None`
@@ -128,8 +141,8 @@ impl Ear {
     }
 
     fn rest(&self, now: Instant) -> Duration {
-        let ahead = self.good_at.map_or(Duration::ZERO, |good| now.until(good));
-        ahead.saturating_sub(PACE * (AT_ONCE - 1))
+        let ahead = self.tat.map_or(Duration::ZERO, |good| now.until(good));
+        ahead.saturating_sub(INTERVAL * (BURST - 1))
     }
 
     /// How long to wait for a message; `None` without a subscription.
@@ -141,6 +154,6 @@ impl Ear {
     pub(super) fn poll<T>(&mut self) -> Option<Output<T>> {
         let (to, topic) = self.topic.as_ref().filter(|_| !self.said)?;
         self.said = true;
-        Some(Output::Listen { to: *to, topic: topic.clone() })
+        Some(Output::Subscribe { to: *to, topic: topic.clone() })
     }
 }

@@ -12,44 +12,44 @@ use crate::protocol::calls::Taken;
 use crate::time::Instant;
 
 /// The assumed number of competitors if Redis does not report the number of listeners.
-const RIVALS_UNKNOWN: u32 = 7;
+const COMPETITORS_UNKNOWN: u32 = 7;
 /// The assumed time of a hand-off before one was observed.
-const QUICKEST_UNKNOWN: Duration = Duration::from_millis(5);
+const HANDOFF_UNKNOWN: Duration = Duration::from_millis(5);
 /// The least time of a hand-off, since the clock may not have advanced.
-const QUICKEST_MIN: Duration = Duration::from_millis(1);
+const HANDOFF_MIN: Duration = Duration::from_millis(1);
 /// The longest spread: the number of competitors may have fallen.
-const LATEST: Duration = Duration::from_secs(2);
+const WITHIN_MAX: Duration = Duration::from_secs(2);
 /// The distance of two retries, in 1024ths of the quickest hand-off: initial, least and largest
 /// value.
 const PARTS: u32 = 1024;
-const APART: u32 = PARTS * 3 / 2;
-const APART_MIN: u32 = PARTS / 2;
-const APART_MAX: u32 = PARTS * 32;
+const SPREAD: u32 = PARTS * 3 / 2;
+const SPREAD_MIN: u32 = PARTS / 2;
+const SPREAD_MAX: u32 = PARTS * 32;
 
 /// The competitors for one topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crowd {
-    rivals: u32,
-    quickest: Option<Duration>,
-    apart: u32,
+pub struct ContentionEstimator {
+    competitors: u32,
+    min_handoff: Option<Duration>,
+    spread: u32,
     heard_at: Option<Instant>,
     /// When the last release was observed, if no grant was since.
     free_since: Option<Instant>,
 }
 
-impl Default for Crowd {
+impl Default for ContentionEstimator {
     /// Without any observation.
     fn default() -> Self {
-        Self { rivals: 0, quickest: None, apart: APART, heard_at: None, free_since: None }
+        Self { competitors: 0, min_handoff: None, spread: SPREAD, heard_at: None, free_since: None }
     }
 }
 
-impl Crowd {
+impl ContentionEstimator {
     /// Records a message that it was released.
     pub fn is_told(&mut self, now: Instant) {
         if self.free_since.replace(now).is_some() {
             // The holder in between published no grant, and competitors may have left.
-            self.rivals /= 2;
+            self.competitors /= 2;
         }
         self.heard_at = Some(now);
     }
@@ -57,28 +57,29 @@ impl Crowd {
     /// Records a published grant. `asked`: this client had retried by then.
     pub fn takes(&mut self, taken: Taken, asked: bool, now: Instant) {
         let Taken { listeners, .. } = taken;
-        self.rivals = listeners.map_or(RIVALS_UNKNOWN, |count| count.saturating_sub(1));
+        self.competitors = listeners.map_or(COMPETITORS_UNKNOWN, |count| count.saturating_sub(1));
         if let Some(free_since) = self.free_since.take() {
-            let took = now.since(free_since).max(QUICKEST_MIN);
+            let took = now.max_elapsed(free_since).max(HANDOFF_MIN);
             // The quickest time is raised slowly, since it may have grown.
-            let before = self.quickest.map_or(took, |before| before + before / 8);
-            self.quickest = Some(took.min(before));
+            let before = self.min_handoff.map_or(took, |before| before + before / 8);
+            self.min_handoff = Some(took.min(before));
             // Widen by half after a wasted retry; otherwise shrink by 4/5 divided among the
             // competitors. Balances at about one wasted retry per hand-off.
-            let apart = if asked {
-                self.apart + self.apart / 2
+            let spread = if asked {
+                self.spread + self.spread / 2
             } else {
-                self.apart - self.apart * 4 / 5 / (self.rivals + 1)
+                self.spread - self.spread * 4 / 5 / (self.competitors + 1)
             };
-            self.apart = apart.clamp(APART_MIN, APART_MAX);
+            self.spread = spread.clamp(SPREAD_MIN, SPREAD_MAX);
         }
         self.heard_at = Some(now);
     }
 
     /// The time within which this client retries; zero without competitors.
     pub fn within(&self) -> Duration {
-        let apart = self.quickest.unwrap_or(QUICKEST_UNKNOWN).saturating_mul(self.apart) / PARTS;
-        apart.saturating_mul(self.rivals).min(LATEST)
+        let spread =
+            self.min_handoff.unwrap_or(HANDOFF_UNKNOWN).saturating_mul(self.spread) / PARTS;
+        spread.saturating_mul(self.competitors).min(WITHIN_MAX)
     }
 
     /// The time of the last message.

@@ -12,9 +12,9 @@
 
 use core::time::Duration;
 
-use super::super::call::{Errand, Verdict};
+use super::super::call::{CallOutcome, RetriedCall};
 use super::super::{Grant, Input, Lease, Output, replicas};
-use super::terms::{Ask, Common, Standing};
+use super::terms::{Ask, PartStatus, SharedState};
 use super::turn::Turn;
 use crate::error::FailureKind;
 use crate::name::FencingToken;
@@ -28,9 +28,9 @@ pub(in crate::machine) struct Part {
     pub(super) target: Target,
     clock: Option<ServerClock>,
     pub(super) turn: Turn,
-    pub(super) standing: Standing,
+    pub(super) status: PartStatus,
     state: State,
-    /// How many attempts the errand under way may still make.
+    /// How many attempts the request under way may still make.
     unsent: u8,
     /// Why the last undoing was not confirmed.
     trouble: Option<FailureKind>,
@@ -40,16 +40,16 @@ pub(in crate::machine) struct Part {
 enum State {
     Resting,
     Asking {
-        errand: Errand,
+        request: RetriedCall,
         ask: Ask,
     },
     /// Storing a larger token in a node that is held.
     Raising {
-        errand: Errand,
+        request: RetriedCall,
         lease: Lease,
     },
     Undoing {
-        errand: Errand,
+        request: RetriedCall,
         then: Option<Ask>,
     },
 }
@@ -58,22 +58,22 @@ impl Part {
     pub(in crate::machine) fn new(
         target: Target,
         clock: Option<ServerClock>,
-        common: &mut Common,
+        shared: &mut SharedState,
         now: Instant,
     ) -> Self {
         Self {
             target,
             clock,
-            turn: Turn::new(common, clock, now),
-            standing: Standing::Apart,
+            turn: Turn::new(shared, clock, now),
+            status: PartStatus::Idle,
             state: State::Resting,
             unsent: 0,
             trouble: None,
         }
     }
 
-    pub(in crate::machine) const fn standing(&self) -> &Standing {
-        &self.standing
+    pub(in crate::machine) const fn status(&self) -> &PartStatus {
+        &self.status
     }
 
     pub(in crate::machine) const fn clock(&self) -> Option<ServerClock> {
@@ -86,8 +86,8 @@ impl Part {
 
     /// The hold, until it is over.
     pub(in crate::machine) fn held(&self, now: Instant) -> Option<(Lease, FencingToken)> {
-        match self.standing {
-            Standing::Held { lease, token } if !lease.remaining(now).is_zero() => {
+        match self.status {
+            PartStatus::Held { lease, token } if !lease.remaining(now).is_zero() => {
                 Some((lease, token))
             }
             _ => None,
@@ -101,7 +101,7 @@ impl Part {
 
     /// Whether it was refused without a place in the queue that it has.
     pub(in crate::machine) const fn was_turned_away(&self) -> bool {
-        self.turn.spent && matches!(self.standing, Standing::Busy { told: Some(_), .. })
+        self.turn.spent && matches!(self.status, PartStatus::Busy { told: Some(_), .. })
     }
 
     /// Whether an answer is awaited that says how it stands.
@@ -122,19 +122,24 @@ impl Part {
     }
 
     /// For how long that may be, and why it is not known.
-    pub(in crate::machine) fn residue(
+    pub(in crate::machine) fn unconfirmed(
         &self,
         lease: LeaseTime,
         now: Instant,
     ) -> Option<(Duration, FailureKind)> {
         let cause = self.trouble.unwrap_or(FailureKind::TimedOut);
-        let held_at_most =
-            || self.turn.reach(lease).held_at_most(self.target.lingers(), self.clock, now);
+        let held_at_most = || {
+            self.turn.outstanding(lease).held_at_most(
+                self.target.clock_allowance(),
+                self.clock,
+                now,
+            )
+        };
         self.turn.open.then(|| (held_at_most(), cause))
     }
 
     /// How many calls it may still have to make for what was begun: attempts, and one to undo it.
-    pub(in crate::machine) fn owes(&self) -> u32 {
+    pub(in crate::machine) fn reserved_calls(&self) -> u32 {
         let asks = match &self.state {
             State::Undoing { then: Some(ask), .. } => u32::from(ask.attempts),
             _ => 0,
@@ -143,10 +148,10 @@ impl Part {
     }
 
     /// The hold as it is handed out. Of a part that is not held: what releases it.
-    pub(in crate::machine) fn grant(&self, common: &Common, token: FencingToken) -> Grant {
-        let (lease, token) = match self.standing {
-            Standing::Held { lease, token } => (lease, token),
-            _ => (Lease::confirmed(common.lease, self.turn.asked_at), token),
+    pub(in crate::machine) fn grant(&self, shared: &SharedState, token: FencingToken) -> Grant {
+        let (lease, token) = match self.status {
+            PartStatus::Held { lease, token } => (lease, token),
+            _ => (Lease::confirmed(shared.lease, self.turn.asked_at), token),
         };
         Grant { owner: self.turn.owner, token, lease, bound: self.turn.bound }
     }
@@ -159,117 +164,122 @@ impl Part {
     }
 
     /// Asks for it, or for its hold to be extended.
-    pub(in crate::machine) fn ask(&mut self, ask: Ask, common: &mut Common, now: Instant) {
+    pub(in crate::machine) fn ask(&mut self, ask: Ask, shared: &mut SharedState, now: Instant) {
         if let State::Undoing { then, .. } = &mut self.state {
             *then = Some(ask);
             return;
         }
-        if self.held(now).is_none() && self.turn.is_over(common, now) {
-            self.go_on(common, now);
+        if self.held(now).is_none() && self.turn.is_over(shared, now) {
+            self.go_on(shared, now);
         }
         if self.turn.spent && self.turn.open {
-            return self.undoing(Some(ask), ask.attempts, common);
+            return self.undoing(Some(ask), ask.attempts, shared);
         }
         if self.turn.spent {
-            self.turn = Turn::new(common, self.clock, now);
+            self.turn = Turn::new(shared, self.clock, now);
         }
         self.turn.tries += 1;
         self.turn.asked_at = now;
         let script = self.target.acquire(&Try {
-            request: common.ids.request(),
+            request: shared.ids.request(),
             bound: self.turn.bound,
             owner: self.turn.owner,
-            lease: common.lease,
+            lease: shared.lease,
             last: ask.last,
             number: self.turn.tries,
             announces: ask.announces,
             previous: self.turn.previous.map(|(owner, _)| owner),
         });
-        let script = replicas::awaiting(script, common.replicas, ask.attempt_time);
+        let script = replicas::awaiting(script, shared.replicas, ask.attempt_time);
         self.unsent = ask.attempts;
-        let errand = Errand::leasing(script, ask.attempts, ask.attempt_time);
-        self.state = State::Asking { errand, ask };
+        let request = RetriedCall::leasing(script, ask.attempts, ask.attempt_time);
+        self.state = State::Asking { request, ask };
     }
 
     /// A longer wait goes on under a new owner; in a queue it takes over the seat of the last.
-    pub(super) fn go_on(&mut self, common: &mut Common, now: Instant) {
+    pub(super) fn go_on(&mut self, shared: &mut SharedState, now: Instant) {
         // While it is not known which of two owners has the seat, a third cannot take it over: both
         // are ended.
         if !self.has_queue() || self.turn.previous.is_some() {
             self.turn.spent = true;
             return;
         }
-        let seated = (self.turn.owner, self.turn.reach(common.lease));
-        self.turn = Turn::new(common, self.clock, now);
+        let seated = (self.turn.owner, self.turn.outstanding(shared.lease));
+        self.turn = Turn::new(shared, self.clock, now);
         (self.turn.previous, self.turn.open) = (Some(seated), true);
     }
 
     /// Stores `token` where a smaller one is.
-    pub(in crate::machine) fn raise(&mut self, token: FencingToken, common: &mut Common) {
-        if let (Target::Lock(calls), Standing::Held { lease, .. }) = (&self.target, &self.standing)
+    pub(in crate::machine) fn raise(&mut self, token: FencingToken, shared: &mut SharedState) {
+        if let (Target::Lock(calls), PartStatus::Held { lease, .. }) = (&self.target, &self.status)
         {
             let (bound, owner, lease) = (self.turn.bound, self.turn.owner, *lease);
-            let script = calls.raise(common.ids.request(), bound, owner, token);
-            let script = replicas::awaiting(script, common.replicas, common.attempt_time);
+            let script = calls.raise(shared.ids.request(), bound, owner, token);
+            let script = replicas::awaiting(script, shared.replicas, shared.attempt_time);
             self.unsent = 1;
-            let errand = Errand::new(script, 1, common.attempt_time);
-            self.state = State::Raising { errand, lease };
+            let request = RetriedCall::new(script, 1, shared.attempt_time);
+            self.state = State::Raising { request, lease };
         }
     }
 
     /// Lets it go: ends what is held, and whatever may still be granted. Its next request has a new
     /// owner.
-    pub(in crate::machine) fn undo(&mut self, attempts: u8, common: &mut Common) {
+    pub(in crate::machine) fn undo(&mut self, attempts: u8, shared: &mut SharedState) {
         match &mut self.state {
             State::Undoing { then, .. } => *then = None,
-            State::Asking { errand, .. } => self.turn.open |= errand.was_sent(),
+            State::Asking { request, .. } => self.turn.open |= request.was_sent(),
             State::Resting | State::Raising { .. } => {}
         }
         if !matches!(self.state, State::Undoing { .. }) {
-            self.undoing(None, attempts, common);
+            self.undoing(None, attempts, shared);
         }
-        self.standing = Standing::Apart;
+        self.status = PartStatus::Idle;
     }
 
     /// The same where nothing may be asked under its owner any more; how it stands is not
     /// forgotten.
-    pub(in crate::machine) fn undo_if_spent(&mut self, attempts: u8, common: &mut Common) {
+    pub(in crate::machine) fn undo_if_spent(&mut self, attempts: u8, shared: &mut SharedState) {
         if self.turn.spent && self.is_resting() {
-            self.undoing(None, attempts, common);
+            self.undoing(None, attempts, shared);
         }
     }
 
-    fn undoing(&mut self, then: Option<Ask>, attempts: u8, common: &mut Common) {
+    fn undoing(&mut self, then: Option<Ask>, attempts: u8, shared: &mut SharedState) {
         self.turn.spent = true;
         self.unsent = 0;
         self.state = State::Resting;
         if self.turn.open {
             let Turn { bound, owner, previous, .. } = self.turn;
             let previous = previous.map(|(owner, _)| owner);
-            let script = self.target.abandon(common.ids.request(), bound, owner, previous);
+            let script = self.target.abandon(shared.ids.request(), bound, owner, previous);
             self.unsent = attempts;
-            let errand = Errand::undoing(script, attempts, common.attempt_time);
-            self.state = State::Undoing { errand, then };
+            let request = RetriedCall::undoing(script, attempts, shared.attempt_time);
+            self.state = State::Undoing { request, then };
         }
     }
 
-    pub(in crate::machine) fn handle(&mut self, input: Input, common: &mut Common, now: Instant) {
-        let errand = match &mut self.state {
+    pub(in crate::machine) fn handle(
+        &mut self,
+        input: Input,
+        shared: &mut SharedState,
+        now: Instant,
+    ) {
+        let request = match &mut self.state {
             State::Resting => return,
-            State::Asking { errand, .. }
-            | State::Raising { errand, .. }
-            | State::Undoing { errand, .. } => errand,
+            State::Asking { request, .. }
+            | State::Raising { request, .. }
+            | State::Undoing { request, .. } => request,
         };
-        let Some(verdict) = errand.handle(input, now, &mut common.ids) else { return };
-        let unsure = errand.is_unsure();
+        let Some(outcome) = request.handle(input, now, &mut shared.ids) else { return };
+        let unsure = request.is_unsure();
         self.unsent = 0;
-        if let Verdict::Answered(reply, _) = &verdict {
+        if let CallOutcome::Answered(reply, _) = &outcome {
             self.clock = Some(ServerClock::new(reply.server_ms, now));
         }
         match core::mem::replace(&mut self.state, State::Resting) {
-            State::Asking { ask, .. } => self.asked(verdict, unsure, ask, common, now),
-            State::Raising { lease, .. } => self.raised(&verdict, lease, common),
-            State::Undoing { then, .. } => self.undone(&verdict, then, common, now),
+            State::Asking { ask, .. } => self.asked(outcome, unsure, ask, shared, now),
+            State::Raising { lease, .. } => self.raised(&outcome, lease, shared),
+            State::Undoing { then, .. } => self.undone(&outcome, then, shared, now),
             State::Resting => {}
         }
     }
@@ -277,15 +287,15 @@ impl Part {
     /// The next call, or for what it waits. `None`: it has nothing to do.
     pub(in crate::machine) fn poll<T>(
         &mut self,
-        common: &mut Common,
+        shared: &mut SharedState,
         now: Instant,
     ) -> Option<Output<T>> {
         match &mut self.state {
             State::Resting => None,
-            State::Asking { errand, .. }
-            | State::Raising { errand, .. }
-            | State::Undoing { errand, .. } => {
-                let output = errand.poll(now, &mut common.ids);
+            State::Asking { request, .. }
+            | State::Raising { request, .. }
+            | State::Undoing { request, .. } => {
+                let output = request.poll(now, &mut shared.ids);
                 if matches!(output, Output::Call { .. }) {
                     self.unsent = self.unsent.saturating_sub(1);
                 }
@@ -294,18 +304,24 @@ impl Part {
         }
     }
 
-    fn undone(&mut self, verdict: &Verdict, then: Option<Ask>, common: &mut Common, now: Instant) {
-        self.trouble = match verdict {
-            Verdict::Answered(..) => {
+    fn undone(
+        &mut self,
+        outcome: &CallOutcome,
+        then: Option<Ask>,
+        shared: &mut SharedState,
+        now: Instant,
+    ) {
+        self.trouble = match outcome {
+            CallOutcome::Answered(..) => {
                 self.turn.open = false;
                 None
             }
-            Verdict::Refused(refusal) => Some(FailureKind::RefusedLater(refusal.kind())),
-            Verdict::GaveUp(kind) => Some(*kind),
+            CallOutcome::Refused(refusal) => Some(FailureKind::RefusedLater(refusal.kind())),
+            CallOutcome::GaveUp(kind) => Some(*kind),
         };
         match (then, self.trouble) {
-            (Some(ask), None) => self.ask(ask, common, now),
-            (Some(_), Some(kind)) => self.standing = Standing::Unheard(kind),
+            (Some(ask), None) => self.ask(ask, shared, now),
+            (Some(_), Some(kind)) => self.status = PartStatus::Unheard(kind),
             (None, _) => {}
         }
     }

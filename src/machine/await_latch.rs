@@ -2,16 +2,16 @@
 
 use core::time::Duration;
 
-use super::backoff::{Backoff, Pacing, Told, next_try, stretch};
-use super::call::{Errand, Verdict};
-use super::ear::{Ear, Stir};
+use super::backoff::{Backoff, Pacing, RetryHints, min_step, next_try};
+use super::call::{CallOutcome, RetriedCall};
 use super::ids::Ids;
-use super::{Endpoint, Entropy, Input, Machine, Output, Wake, wait_over};
+use super::notification_state::{NotificationState, RetryDecision};
+use super::{Endpoint, Entropy, Input, Machine, Output, TimeoutReason, wait_over};
 use crate::error::{AcquireError, FailureKind};
 use crate::protocol::calls::CountDownLatchCalls;
 use crate::protocol::reply::Code;
 use crate::time::Instant;
-use crate::timing::{AttemptTime, Patience, RequestBudget};
+use crate::timing::{AttemptTime, RequestBudget, WaitPolicy};
 
 /// Attempts at the last question.
 const ATTEMPTS: u8 = 3;
@@ -19,7 +19,7 @@ const ATTEMPTS: u8 = 3;
 /// The machine that waits until a latch is open. It is so only when Redis says it: a gateway's
 /// silence opens nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Awaiting {
+pub struct AwaitLatch {
     calls: CountDownLatchCalls,
     attempt: AttemptTime,
     budget: Option<RequestBudget>,
@@ -27,22 +27,22 @@ pub struct Awaiting {
     wait_over: Option<Instant>,
     ids: Ids,
     backoff: Backoff,
-    ear: Ear,
+    notifications: NotificationState,
     state: State,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
-    Asking { errand: Errand, last: bool },
-    Pausing { until: Instant, why: Wake },
+    Asking { request: RetriedCall, last: bool },
+    Pausing { until: Instant, why: TimeoutReason },
     Over(Result<(), AcquireError>),
 }
 
-impl Awaiting {
+impl AwaitLatch {
     /// Begins at `now`.
     pub fn new(
         calls: CountDownLatchCalls,
-        patience: Patience,
+        patience: WaitPolicy,
         budget: Option<RequestBudget>,
         attempt: AttemptTime,
         entropy: Entropy,
@@ -50,31 +50,32 @@ impl Awaiting {
     ) -> Self {
         let wait_over = wait_over(patience, now);
         let (ids, backoff) = (Ids::new(entropy), Backoff::new(Pacing::Jittered));
-        let state = State::Pausing { until: now, why: Wake::BackOff };
-        let ear = Ear::default();
-        let mut machine = Self { calls, attempt, budget, wait_over, ids, backoff, ear, state };
+        let state = State::Pausing { until: now, why: TimeoutReason::BackOff };
+        let notifications = NotificationState::default();
+        let mut machine =
+            Self { calls, attempt, budget, wait_over, ids, backoff, notifications, state };
         machine.ask(now);
         machine
     }
 
     fn ask(&mut self, now: Instant) {
         let last = self.is_wait_over(now) || self.left() == Some(0);
-        self.ear.asks(now);
-        let errand = Errand::new(
+        self.notifications.asks(now);
+        let request = RetriedCall::new(
             self.calls.inspect(self.ids.request()),
             if last { ATTEMPTS } else { 1 },
             self.attempt.get(),
         );
-        self.state = State::Asking { errand, last };
+        self.state = State::Asking { request, last };
     }
 
     /// Asks, unless messages have caused too many questions already.
     fn ask_paced(&mut self, now: Instant) {
-        match self.ear.paced(now) {
+        match self.notifications.paced(now) {
             None => self.ask(now),
             Some(until) => {
                 let until = self.wait_over.map_or(until, |over| until.sooner(over));
-                self.state = State::Pausing { until, why: Wake::Turn };
+                self.state = State::Pausing { until, why: TimeoutReason::Turn };
             }
         }
     }
@@ -88,18 +89,18 @@ impl Awaiting {
         self.budget.map(|budget| budget.get().saturating_sub(self.ids.calls() + 1))
     }
 
-    fn answered(&mut self, verdict: Verdict, last: bool, now: Instant) {
-        let error = match verdict {
-            Verdict::Answered(reply, _) => match reply.code {
+    fn answered(&mut self, outcome: CallOutcome, last: bool, now: Instant) {
+        let error = match outcome {
+            CallOutcome::Answered(reply, _) => match reply.code {
                 Code::No => return self.state = State::Over(Ok(())),
                 Code::Done => AcquireError::Busy { remaining: None },
                 _ => AcquireError::Unreachable(FailureKind::NO_ANSWER),
             },
-            Verdict::Refused(refusal) if !refusal.kind().is_transient() => {
+            CallOutcome::Refused(refusal) if !refusal.kind().is_transient() => {
                 return self.state = State::Over(Err(AcquireError::Refused(refusal)));
             }
-            Verdict::Refused(refusal) => AcquireError::Refused(refusal),
-            Verdict::GaveUp(kind) => AcquireError::Unreachable(kind),
+            CallOutcome::Refused(refusal) => AcquireError::Refused(refusal),
+            CallOutcome::GaveUp(kind) => AcquireError::Unreachable(kind),
         };
         if last {
             return self.state = State::Over(Err(error));
@@ -113,56 +114,62 @@ impl Awaiting {
     /// `rest`: for how long the gateway wants to be left alone.
     fn pause(&mut self, is_closed: bool, rest: Option<Duration>, now: Instant) {
         if is_closed {
-            self.ear.turn_to(Endpoint::ONLY, self.calls.topic());
+            self.notifications.turn_to(Endpoint::ONLY, self.calls.topic());
         }
         // Only the last question is left: it belongs to the end of the wait.
         if let Some(over) = self.wait_over.filter(|_| self.left() == Some(0)) {
-            return self.state = State::Pausing { until: over, why: Wake::LastTry };
+            return self.state = State::Pausing { until: over, why: TimeoutReason::LastTry };
         }
-        let silence = self.ear.patience(&mut self.ids).filter(|_| is_closed);
-        if let Some((until, why)) = silence.and_then(|_| self.ear.next(&mut self.ids, now)) {
+        let silence = self.notifications.patience(&mut self.ids).filter(|_| is_closed);
+        if let Some((until, why)) =
+            silence.and_then(|_| self.notifications.next(&mut self.ids, now))
+        {
             return self.state = State::Pausing { until, why };
         }
-        let stretch = stretch(self.wait_over, self.left(), now);
-        let told = Told { silence, rest, ..Told::default() };
+        let min_step = min_step(self.wait_over, self.left(), now);
+        let hints = RetryHints { silence, rest, ..RetryHints::default() };
         let (backoff, ids) = (&mut self.backoff, &mut self.ids);
-        let (until, why) = next_try(told, backoff, stretch, ids, self.wait_over, now);
+        let (until, why) = next_try(hints, backoff, min_step, ids, self.wait_over, now);
         self.state = State::Pausing { until, why };
     }
 }
 
-impl Machine for Awaiting {
+impl Machine for AwaitLatch {
     type Outcome = Result<(), AcquireError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        self.ear.takes(&input);
+        self.notifications.takes(&input);
         match &mut self.state {
             State::Over(_) => {}
             _ if matches!(input, Input::Cancelled) => {
                 self.state = State::Over(Err(AcquireError::Cancelled { held_at_most: None }));
             }
-            State::Asking { errand, last } => {
+            State::Asking { request, last } => {
                 let last = *last;
-                if let Some(verdict) = errand.handle(input, now, &mut self.ids) {
-                    self.answered(verdict, last, now);
+                if let Some(outcome) = request.handle(input, now, &mut self.ids) {
+                    self.answered(outcome, last, now);
                 }
             }
             State::Pausing { until, .. } if now.has_reached(*until) => self.ask(now),
-            State::Pausing { why, .. } => match self.ear.stirs(&input, *why, &mut self.ids, now) {
-                // It is for all who wait, so nobody takes turns.
-                Stir::Ask | Stir::Turn(_) | Stir::Deaf => self.ask_paced(now),
-                Stir::Calm(_) | Stir::Nothing => {}
-            },
+            State::Pausing { why, .. } => {
+                match self.notifications.on_input(&input, *why, &mut self.ids, now) {
+                    // It is for all who wait, so nobody takes turns.
+                    RetryDecision::Now | RetryDecision::At(_) | RetryDecision::Poll => {
+                        self.ask_paced(now)
+                    }
+                    RetryDecision::Defer(_) | RetryDecision::Keep => {}
+                }
+            }
         }
     }
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
-        if let (State::Pausing { .. }, Some(listen)) = (&self.state, self.ear.poll()) {
+        if let (State::Pausing { .. }, Some(listen)) = (&self.state, self.notifications.poll()) {
             return listen;
         }
         match &mut self.state {
-            State::Asking { errand, .. } => errand.poll(now, &mut self.ids),
-            State::Pausing { until, why } => Output::Wait { until: *until, why: *why },
+            State::Asking { request, .. } => request.poll(now, &mut self.ids),
+            State::Pausing { until, why } => Output::Timeout { until: *until, why: *why },
             State::Over(outcome) => Output::Done(outcome.clone()),
         }
     }

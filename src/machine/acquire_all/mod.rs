@@ -27,28 +27,28 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 pub(super) use part::Part;
-pub(super) use parts::{NOTHING, Outline, Parts};
-pub(super) use stage::{CANCELLED, Concerns, Stage};
-pub(super) use terms::Standing;
+pub(super) use parts::{MultiConfig, NOTHING, Parts};
+pub(super) use stage::{CANCELLED, InputTarget, Stage};
+pub(super) use terms::PartStatus;
 
-use super::{Entropy, Grant, Input, Machine, Output, Pacing, Wake, sooner};
+use super::{Entropy, Grant, Input, Machine, Output, Pacing, TimeoutReason, sooner};
 use crate::error::AcquireError;
 use crate::name::FencingToken;
 use crate::protocol::calls::Target;
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
-use crate::timing::{AttemptTime, LeaseTime, Patience, Replicas, RequestBudget};
+use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy};
 
 /// What a lock of several parts is to be taken with. The place of a part is the endpoint of its
 /// calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct GatherSpec {
+pub struct AcquireAllSpec {
     /// What to take, in the order that everybody keeps to.
     pub parts: Vec<Target>,
     /// How long the hold is to last.
     pub lease: LeaseTime,
     /// How long to wait for it.
-    pub patience: Patience,
+    pub patience: WaitPolicy,
     /// How many calls may be made for all parts together; `None` for no limit. Two tries of each
     /// part and their undoing, for which six calls are put by, are made whatever it says.
     pub budget: Option<RequestBudget>,
@@ -66,14 +66,14 @@ pub struct GatherSpec {
     pub newest: Vec<Option<FencingToken>>,
     /// Whether others are known to want one of them as well: what is granted is told to them even
     /// if it is had at once.
-    pub is_crowded: bool,
+    pub is_contended: bool,
 }
 
-impl GatherSpec {
+impl AcquireAllSpec {
     /// To take all of these, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`],
     /// [`AttemptTime::DEFAULT`], parts that are kept for a second, jittered pauses, no budget, no
     /// replicas, nothing known of others.
-    pub const fn new(parts: Vec<Target>, patience: Patience) -> Self {
+    pub const fn new(parts: Vec<Target>, patience: WaitPolicy) -> Self {
         Self {
             parts,
             lease: LeaseTime::DEFAULT,
@@ -84,16 +84,16 @@ impl GatherSpec {
             replicas: None,
             pacing: Vec::new(),
             newest: Vec::new(),
-            is_crowded: false,
+            is_contended: false,
         }
     }
 }
 
 /// A hold as it was granted, part by part in the order asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Gathered {
+pub struct MultiGrant {
     /// One for each part.
-    pub parts: Vec<GatheredPart>,
+    pub parts: Vec<MultiGrantPart>,
     /// The fencing token of the whole: of several parts, that of the first; of a majority, the one
     /// that is stored in each part that counts.
     pub token: FencingToken,
@@ -101,7 +101,7 @@ pub struct Gathered {
 
 /// One part of a hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct GatheredPart {
+pub struct MultiGrantPart {
     /// Its grant. Of one that does not count: what releases it.
     pub grant: Grant,
     /// Whether it is a part of the hold. One that is not may have been granted, or may be granted
@@ -117,7 +117,7 @@ const LAST: u32 = 3;
 
 /// The machine that takes several parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Gather {
+pub struct AcquireAll {
     parts: Parts,
     keeps: Duration,
     newest: Vec<Option<FencingToken>>,
@@ -130,16 +130,16 @@ pub struct Gather {
     stage: Stage<bool, ()>,
 }
 
-impl Gather {
+impl AcquireAll {
     /// Begins at `now`. `clocks` are what is known of the clocks of the parts' Redis, in the order
     /// of the parts; the first round of one whose clock is not known is unbounded (rule C3).
     pub fn new(
-        spec: GatherSpec,
+        spec: AcquireAllSpec,
         entropy: Entropy,
         clocks: Vec<Option<ServerClock>>,
         now: Instant,
     ) -> Self {
-        let outline = Outline {
+        let config = MultiConfig {
             lease: spec.lease,
             patience: spec.patience,
             budget: spec.budget,
@@ -147,9 +147,9 @@ impl Gather {
             last_round: LAST,
             attempt_time: spec.attempt.within(spec.lease),
             replicas: spec.replicas,
-            is_crowded: spec.is_crowded,
+            is_contended: spec.is_contended,
         };
-        let parts = Parts::new(spec.parts, &outline, entropy, &clocks, now).paced(spec.pacing);
+        let parts = Parts::new(spec.parts, &config, entropy, &clocks, now).paced(spec.pacing);
         let stage = Stage::Asking(false);
         let (keeps, newest) = (spec.keeps, spec.newest);
         let mut machine = Self { parts, keeps, newest, kept_until: None, extended: false, stage };
@@ -188,8 +188,8 @@ impl Gather {
 
     /// All that was asked has been answered, or will not be.
     fn decide(&mut self, last: bool, now: Instant) {
-        let refused = self.parts.iter().map(|(_, part)| part.standing()).find(|no| no.is_final());
-        if let Some(error) = refused.map(Standing::error) {
+        let refused = self.parts.iter().map(|(_, part)| part.status()).find(|no| no.is_final());
+        if let Some(error) = refused.map(PartStatus::error) {
             return self.end(error);
         }
         match self.first_missing(now) {
@@ -204,13 +204,13 @@ impl Gather {
     }
 
     fn was_not_asked(&self, place: usize) -> bool {
-        let standing = self.parts.get(place).map(Part::standing);
-        matches!(standing, Some(Standing::Apart | Standing::Held { .. }))
+        let status = self.parts.get(place).map(Part::status);
+        matches!(status, Some(PartStatus::Idle | PartStatus::Held { .. }))
     }
 
     /// All are held: a hold, if enough of each lease is left.
     fn complete(&mut self, last: bool, now: Instant) {
-        let least = self.parts.common().lease.validity_min();
+        let least = self.parts.shared().lease.validity_min();
         let short = self
             .parts
             .places(|part| part.held(now).is_none_or(|(lease, _)| lease.remaining(now) < least));
@@ -221,11 +221,11 @@ impl Gather {
         match token {
             Some(token) if short.is_empty() => {
                 let parts = self.parts.iter();
-                let parts = parts.map(|(_, part)| GatheredPart {
-                    grant: part.grant(self.parts.common(), token),
+                let parts = parts.map(|(_, part)| MultiGrantPart {
+                    grant: part.grant(self.parts.shared(), token),
                     counts: true,
                 });
-                self.stage = Stage::Over(Ok(Gathered { parts: parts.collect(), token }));
+                self.stage = Stage::Over(Ok(MultiGrant { parts: parts.collect(), token }));
             }
             // Kept since the wait began: extended, the whole is as good as new.
             Some(_) if !self.extended && self.parts.afford_round_of(short.len()) => {
@@ -261,7 +261,7 @@ impl Gather {
     fn refused(&mut self, place: usize, last: bool, now: Instant) {
         let Some(part) = self.parts.get(place) else { return };
         if last {
-            let error = part.standing().error();
+            let error = part.status().error();
             return self.end(error);
         }
         self.extended = false;
@@ -296,9 +296,9 @@ impl Gather {
         self.pause_until(until, why, now);
     }
 
-    fn pause_until(&mut self, mut until: Instant, mut why: Wake, now: Instant) {
+    fn pause_until(&mut self, mut until: Instant, mut why: TimeoutReason, now: Instant) {
         if let Some(kept) = self.kept_until.filter(|kept| until.has_reached(*kept)) {
-            (until, why) = (kept, Wake::BackOff);
+            (until, why) = (kept, TimeoutReason::BackOff);
         }
         if now.has_reached(until) {
             return self.woken(now);
@@ -318,7 +318,7 @@ impl Gather {
     fn waited_for(&self, now: Instant) -> Option<usize> {
         self.parts
             .iter()
-            .find(|(_, part)| part.held(now).is_none() && *part.standing() != Standing::Apart)
+            .find(|(_, part)| part.held(now).is_none() && *part.status() != PartStatus::Idle)
             .map(|(place, _)| place)
     }
 
@@ -329,14 +329,14 @@ impl Gather {
     }
 }
 
-impl Machine for Gather {
-    type Outcome = Result<Gathered, AcquireError>;
+impl Machine for AcquireAll {
+    type Outcome = Result<MultiGrant, AcquireError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
         match self.stage.hears(&input) {
-            Concerns::Nobody => return,
-            Concerns::All => return self.end(CANCELLED),
-            Concerns::Parts => self.parts.handle(&input, now),
+            InputTarget::Nothing => return,
+            InputTarget::All => return self.end(CANCELLED),
+            InputTarget::Parts => self.parts.handle(&input, now),
         }
         match self.stage {
             Stage::Asking(last) if !self.parts.are_asked() => self.decide(last, now),

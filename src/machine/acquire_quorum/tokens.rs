@@ -4,15 +4,15 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::super::Lease;
-use super::super::gather::Part;
-use super::{Majority, Stage, Whom};
+use super::super::acquire_all::Part;
+use super::{AcquireQuorum, NodeSet, Stage};
 use crate::name::FencingToken;
 use crate::time::Instant;
 
 /// How far ahead of its clock a node believes a token: `lock_raise`.
 const TOKEN_AHEAD: Duration = Duration::from_secs(60);
 
-impl Majority {
+impl AcquireQuorum {
     /// The largest stored token that a majority of nodes stores or can store. It is above every
     /// token that was handed out before: a majority stored that one, and each node mints above its
     /// last.
@@ -43,7 +43,7 @@ impl Majority {
 
     /// A majority is held, and its nodes store different tokens: this one is stored in those that
     /// have a smaller one.
-    pub(super) fn raise(&mut self, token: FencingToken, whom: Whom, last: bool, now: Instant) {
+    pub(super) fn raise(&mut self, token: FencingToken, nodes: NodeSet, last: bool, now: Instant) {
         let other: Vec<usize> = self
             .held(now)
             .filter(|held| held.2 < token && self.can_store(held, token, now))
@@ -53,11 +53,11 @@ impl Majority {
         let calls = u32::try_from(other.len()).unwrap_or(u32::MAX);
         if !other.is_empty() && self.parts.affords(calls) {
             for place in other {
-                self.parts.with(place, |part, common| part.raise(token, common));
+                self.parts.with(place, |part, shared| part.raise(token, shared));
             }
         } else if !self.parts.are_asked() {
             return self.refused(last, now);
         }
-        self.stage = Stage::Asking((whom, last));
+        self.stage = Stage::Asking((nodes, last));
     }
 }

@@ -16,15 +16,15 @@ const NAMES_MAX: usize = 64;
 
 /// The newest clock reading and the newest tokens of one Redis.
 #[derive(Debug, Default)]
-pub(super) struct Regress {
+pub(super) struct RollbackDetector {
     clock: Option<ServerClock>,
     /// The number of backward steps of its clock, and the size of the last one.
-    set_back: Option<(u32, Duration)>,
+    last_rollback: Option<(u32, Duration)>,
     /// The newest tokens that were granted, those of the names that were taken last at the end.
     newest: Vec<(LockName, FencingToken)>,
 }
 
-impl Regress {
+impl RollbackDetector {
     pub(super) const fn clock(&self) -> Option<ServerClock> {
         self.clock
     }
@@ -34,21 +34,21 @@ impl Regress {
     ///
     /// Answers overtake each other, so it takes both: it was behind already when that was asked
     /// for, and nobody has noticed since.
-    pub(super) fn shows(&mut self, clock: ServerClock, before: Option<ServerClock>) -> bool {
+    pub(super) fn observe(&mut self, clock: ServerClock, before: Option<ServerClock>) -> bool {
         let behind = |known: Option<ServerClock>| known.and_then(|known| clock.behind(known));
         let by = behind(before).min(behind(self.clock)).filter(|by| *by > APART);
         self.clock = Some(clock);
         if let Some(by) = by {
-            let times = self.set_back.map_or(0, |(times, _)| times);
-            self.set_back = Some((times.wrapping_add(1), by));
+            let times = self.last_rollback.map_or(0, |(times, _)| times);
+            self.last_rollback = Some((times.wrapping_add(1), by));
         }
         by.is_some()
     }
 
     /// By how much it was set back last, and how often it was, once that is another number than
     /// `seen`.
-    pub(super) fn set_back(&self, seen: u32) -> Option<(u32, Duration)> {
-        self.set_back.filter(|(times, _)| *times != seen)
+    pub(super) fn last_rollback(&self, seen: u32) -> Option<(u32, Duration)> {
+        self.last_rollback.filter(|(times, _)| *times != seen)
     }
 
     /// The newest token of all that this takes, as far as it is remembered; of what is granted to
@@ -91,18 +91,18 @@ mod tests {
     /// S27.
     #[test]
     fn a_clock_that_is_set_back_is_noticed_once_and_answers_that_overtake_each_other_are_not() {
-        let mut regress = Regress::default();
-        assert!(!regress.shows(at(700_000), None));
+        let mut rollback = RollbackDetector::default();
+        assert!(!rollback.observe(at(700_000), None));
         // Executed before the last one, and heard of after it.
-        assert!(!regress.shows(at(690_000), None));
-        assert!(!regress.shows(at(700_000), Some(at(690_000))));
+        assert!(!rollback.observe(at(690_000), None));
+        assert!(!rollback.observe(at(700_000), Some(at(690_000))));
         // Another node took over, whose clock is as good as clocks are.
-        assert!(!regress.shows(at(699_000), Some(at(700_000))));
-        assert_eq!(regress.set_back(0), None);
-        assert!(regress.shows(at(100_000), Some(at(699_000))));
-        assert!(!regress.shows(at(100_005), Some(at(699_000))), "asked before that was known");
-        assert_eq!(regress.set_back(0), Some((1, Duration::from_secs(599))));
-        assert_eq!(regress.set_back(1), None);
+        assert!(!rollback.observe(at(699_000), Some(at(700_000))));
+        assert_eq!(rollback.last_rollback(0), None);
+        assert!(rollback.observe(at(100_000), Some(at(699_000))));
+        assert!(!rollback.observe(at(100_005), Some(at(699_000))), "asked before that was known");
+        assert_eq!(rollback.last_rollback(0), Some((1, Duration::from_secs(599))));
+        assert_eq!(rollback.last_rollback(1), None);
     }
 
     #[test]
@@ -111,16 +111,16 @@ mod tests {
             Target::Lock(LockCalls::new(LockName::parse(name).unwrap(), Publish::Plain))
         };
         let token = |number: u64| FencingToken::parse(&number.to_string()).unwrap();
-        let mut regress = Regress::default();
-        regress.granted(&lock("a"), token(9));
-        regress.granted(&lock("a"), token(7));
-        assert_eq!(regress.newest(&lock("a")), Some(token(9)));
+        let mut rollback = RollbackDetector::default();
+        rollback.granted(&lock("a"), token(9));
+        rollback.granted(&lock("a"), token(7));
+        assert_eq!(rollback.newest(&lock("a")), Some(token(9)));
         for number in 0..NAMES_MAX {
-            regress.granted(&lock(&number.to_string()), token(1));
-            regress.granted(&lock("b"), token(1));
+            rollback.granted(&lock(&number.to_string()), token(1));
+            rollback.granted(&lock("b"), token(1));
         }
-        assert_eq!(regress.newest.len(), NAMES_MAX);
-        assert_eq!(regress.newest(&lock("a")), None);
-        assert_eq!(regress.newest(&lock("b")), Some(token(1)));
+        assert_eq!(rollback.newest.len(), NAMES_MAX);
+        assert_eq!(rollback.newest(&lock("a")), None);
+        assert_eq!(rollback.newest(&lock("b")), Some(token(1)));
     }
 }

@@ -1,7 +1,7 @@
 //! Everything that is asked of a part under one owner field.
 
-use super::super::Reach;
-use super::terms::Common;
+use super::super::OutstandingBound;
+use super::terms::SharedState;
 use crate::name::OwnerId;
 use crate::protocol::reply::ServerClock;
 use crate::protocol::script::Bound;
@@ -14,7 +14,7 @@ pub(super) struct Turn {
     pub(super) owner: OwnerId,
     /// The owner of the turn before and what was asked under it, until an answer has told that this
     /// one has taken over its seat in the queue.
-    pub(super) previous: Option<(OwnerId, Reach)>,
+    pub(super) previous: Option<(OwnerId, OutstandingBound)>,
     pub(super) bound: Bound,
     /// When a longer wait has to go on under a new owner.
     ends_at: Instant,
@@ -31,13 +31,13 @@ pub(super) struct Turn {
 impl Turn {
     /// The next owner. `clock` is what is known of the clock of the part's Redis; without it
     /// nothing is bounded (rule C3).
-    pub(super) fn new(common: &mut Common, clock: Option<ServerClock>, now: Instant) -> Self {
-        common.owners += 1;
+    pub(super) fn new(shared: &mut SharedState, clock: Option<ServerClock>, now: Instant) -> Self {
+        shared.owners += 1;
         let round_over = now + ROUND_MAX;
-        let ends_at = common.wait_over.map_or(round_over, |over| over.sooner(round_over));
+        let ends_at = shared.wait_over.map_or(round_over, |over| over.sooner(round_over));
         let bound = Bound::after(now.until(ends_at) + HORIZON, clock, now);
         Self {
-            owner: common.ids.owner(common.owners),
+            owner: shared.ids.owner(shared.owners),
             previous: None,
             bound,
             ends_at,
@@ -49,13 +49,13 @@ impl Turn {
     }
 
     /// What may still be done of what was asked.
-    pub(super) fn reach(&self, lease: LeaseTime) -> Reach {
-        let own = Reach::of(self.bound, lease);
+    pub(super) fn outstanding(&self, lease: LeaseTime) -> OutstandingBound {
+        let own = OutstandingBound::of(self.bound, lease);
         self.previous.map_or(own, |(_, before)| own.and(before))
     }
 
     /// Whether a wait that lasts longer has to go on under a new owner.
-    pub(super) fn is_over(&self, common: &Common, now: Instant) -> bool {
-        self.open && !self.spent && now.has_reached(self.ends_at) && !common.is_wait_over(now)
+    pub(super) fn is_over(&self, shared: &SharedState, now: Instant) -> bool {
+        self.open && !self.spent && now.has_reached(self.ends_at) && !shared.is_wait_over(now)
     }
 }

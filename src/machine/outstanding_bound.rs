@@ -10,7 +10,7 @@ use crate::timing::{HORIZON, LeaseTime, ROUND_MAX, drift};
 /// The remaining effect of requests that grant or extend a hold: until when their copies are
 /// executed, and for how long a hold lasts then (rule C9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Reach {
+pub struct OutstandingBound {
     /// Redis' time in milliseconds after which no request with a bound is executed.
     not_after: Option<u64>,
     /// How long copies of requests without a bound count.
@@ -19,7 +19,7 @@ pub struct Reach {
     lease: LeaseTime,
 }
 
-impl Reach {
+impl OutstandingBound {
     /// The effect of a request with this bound and lease.
     pub(super) const fn of(bound: Bound, lease: LeaseTime) -> Self {
         let unbounded = if bound.not_after.is_none() { Some(bound.keep) } else { None };
@@ -37,11 +37,11 @@ impl Reach {
     }
 
     /// The upper bound on the time from `now` until nothing is held any more. `clock` is the known
-    /// time of Redis; `lingers` is the time by which a hold may outlast its lease to tolerate
-    /// Redisson's clocks.
+    /// time of Redis; `clock_allowance` is the time by which a hold may outlast its lease to
+    /// tolerate Redisson's clocks.
     pub(super) fn held_at_most(
         self,
-        lingers: Duration,
+        clock_allowance: Duration,
         clock: Option<ServerClock>,
         now: Instant,
     ) -> Duration {
@@ -52,7 +52,7 @@ impl Reach {
             .map(|not_after| clock.map_or(farthest, |clock| clock.until(not_after, now)));
         // A request that is executed at its bound holds for a whole lease from then on.
         let done = bounded.max(self.unbounded).unwrap_or_default();
-        let held = done.saturating_add(self.lease.get()).saturating_add(lingers);
+        let held = done.saturating_add(self.lease.get()).saturating_add(clock_allowance);
         // The caller's clock measures the time, and may be fast.
         held.saturating_add(drift(held))
     }
@@ -69,9 +69,9 @@ mod tests {
     }
 
     /// A lease of 30 s with a bound this many seconds after the clock was seen.
-    fn until(seconds: u64) -> Reach {
+    fn until(seconds: u64) -> OutstandingBound {
         let not_after = Some(SERVER_MS + seconds * 1000);
-        Reach::of(Bound { not_after, keep: HORIZON }, LeaseTime::DEFAULT)
+        OutstandingBound::of(Bound { not_after, keep: HORIZON }, LeaseTime::DEFAULT)
     }
 
     fn clock() -> Option<ServerClock> {
@@ -105,16 +105,17 @@ mod tests {
 
     #[test]
     fn the_latest_bound_counts_and_the_longest_lease() {
-        let other = Reach { lease: LeaseTime::new(ms(60_000)).unwrap(), ..until(95) };
+        let other = OutstandingBound { lease: LeaseTime::new(ms(60_000)).unwrap(), ..until(95) };
         let both = until(690).and(other).held_at_most(Duration::ZERO, clock(), at(0, 0));
         assert_eq!(both, ms(750_000 + 7_500 + 2));
     }
 
     #[test]
     fn without_a_bound_it_is_reckoned_with_for_as_long_as_it_is_kept() {
-        let unbounded = Reach::of(Bound { not_after: None, keep: ms(600_000) }, LeaseTime::DEFAULT);
-        for reach in [unbounded, until(95).and(unbounded)] {
-            let most = reach.held_at_most(Duration::ZERO, clock(), at(50_000, 50_000));
+        let unbounded =
+            OutstandingBound::of(Bound { not_after: None, keep: ms(600_000) }, LeaseTime::DEFAULT);
+        for outstanding in [unbounded, until(95).and(unbounded)] {
+            let most = outstanding.held_at_most(Duration::ZERO, clock(), at(50_000, 50_000));
             assert_eq!(most, ms(630_000 + 6_300 + 2));
         }
     }

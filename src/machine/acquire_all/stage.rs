@@ -1,7 +1,7 @@
 //! Where a machine of several parts stands, and what all such machines do whatever they decide.
 
 use super::parts::Parts;
-use super::{Gathered, Input, Output, Wake, sooner};
+use super::{Input, MultiGrant, Output, TimeoutReason, sooner};
 use crate::error::AcquireError;
 use crate::time::Instant;
 
@@ -11,18 +11,18 @@ pub(in crate::machine) enum Stage<A, T> {
     /// Answers are awaited.
     Asking(A),
     /// Nothing is awaited until then.
-    Pausing { until: Instant, why: Wake, then: T },
+    Pausing { until: Instant, why: TimeoutReason, then: T },
     /// Everything is let go, and then this is said.
     Ending(AcquireError),
     /// It is over.
-    Over(Result<Gathered, AcquireError>),
+    Over(Result<MultiGrant, AcquireError>),
 }
 
 /// What an input is to the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::machine) enum Concerns {
+pub(in crate::machine) enum InputTarget {
     /// Nothing any more.
-    Nobody,
+    Nothing,
     /// Everything is to be let go.
     All,
     /// The parts, and then the machine.
@@ -34,15 +34,15 @@ pub(in crate::machine) const CANCELLED: AcquireError =
     AcquireError::Cancelled { held_at_most: None };
 
 impl<A, T> Stage<A, T> {
-    pub(in crate::machine) fn hears(&mut self, input: &Input) -> Concerns {
+    pub(in crate::machine) fn hears(&mut self, input: &Input) -> InputTarget {
         match (self, input) {
-            (Self::Over(_), _) => Concerns::Nobody,
+            (Self::Over(_), _) => InputTarget::Nothing,
             (Self::Ending(error), Input::Cancelled) => {
                 *error = CANCELLED;
-                Concerns::Parts
+                InputTarget::Parts
             }
-            (_, Input::Cancelled) => Concerns::All,
-            _ => Concerns::Parts,
+            (_, Input::Cancelled) => InputTarget::All,
+            _ => InputTarget::Parts,
         }
     }
 
@@ -53,7 +53,7 @@ impl<A, T> Stage<A, T> {
         parts: &mut Parts,
         tolerated: usize,
         now: Instant,
-    ) -> Output<Result<Gathered, AcquireError>> {
+    ) -> Output<Result<MultiGrant, AcquireError>> {
         if let Self::Over(outcome) = self {
             return Output::Done(outcome.clone());
         }
@@ -61,7 +61,7 @@ impl<A, T> Stage<A, T> {
             return listen;
         }
         let under_way = match parts.poll(now) {
-            Some(Output::Wait { until, why }) => Some((until, why)),
+            Some(Output::Timeout { until, why }) => Some((until, why)),
             Some(call) => return call,
             None => None,
         };
@@ -74,8 +74,8 @@ impl<A, T> Stage<A, T> {
                 return Output::Done(outcome);
             }
             // With no part there is nothing to wait for.
-            (Self::Asking(_) | Self::Over(_), None) => (now, Wake::BackOff),
+            (Self::Asking(_) | Self::Over(_), None) => (now, TimeoutReason::BackOff),
         };
-        Output::Wait { until, why }
+        Output::Timeout { until, why }
     }
 }
