@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// Chooses another seed than [`DEFAULT_SEED`].
+/// The variable that selects another seed than 1.
 pub const SEED: &str = "EDGELATCH_SEED";
 const DEFAULT_SEED: u64 = 1;
 
