@@ -47,6 +47,7 @@ pub(super) struct UndoOnDrop<'a, M, T, H>
 where
     M: Step + Clone + 'static,
     T: Transport,
+    H: Host,
 {
     machine: M,
     clients: &'a Clients<T, H>,
@@ -58,6 +59,7 @@ impl<'a, M, T, H> UndoOnDrop<'a, M, T, H>
 where
     M: Step + Clone + 'static,
     T: Transport,
+    H: Host,
 {
     pub(super) const fn new(machine: M, clients: &'a Clients<T, H>, places: Vec<usize>) -> Self {
         Self { machine, clients, places, is_finished: false }
@@ -81,8 +83,12 @@ impl<M, T, H> Drop for UndoOnDrop<'_, M, T, H>
 where
     M: Step + Clone + 'static,
     T: Transport,
+    H: Host,
 {
     fn drop(&mut self) {
+        if !H::UNDOES_DROPPED {
+            return;
+        }
         let background = self.clients.first().background().filter(|_| !self.is_finished);
         if let Some(background) = background {
             background(Undo {

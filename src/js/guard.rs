@@ -4,18 +4,18 @@ use alloc::string::String;
 
 use wasm_bindgen::prelude::*;
 
+use super::host::NpmHost;
 use super::make::stray;
 use super::numbers::ask;
 use super::options::first;
 use super::{Given, Of, counts, error};
 use crate::client::Guard;
 use crate::error::{GuardError, InvalidOption};
-use crate::host::JsHost;
 use crate::protocol::calls::GuardedWrite;
 use crate::transport::HostFetch;
 
 pub(super) async fn answer(
-    guard: &Guard<HostFetch, JsHost>,
+    guard: &Guard<HostFetch, NpmHost>,
     redacts: bool,
     what: u32,
     lease: &Of,

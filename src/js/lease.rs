@@ -9,12 +9,12 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
 use super::counts::as_number;
+use super::host::NpmHost;
 use super::numbers::{ask, tell};
 use super::options::first;
 use super::{Given, Of, error};
 use crate::client::{self, ClientEvent, LeaseEnd, Seen, Situation, Waking};
 use crate::error::{InvalidOption, LossReason, RequestError};
-use crate::host::JsHost;
 use crate::machine::{LeaseState, Released};
 use crate::protocol::calls::OwnScript;
 use crate::timing::LeaseTime;
@@ -44,7 +44,7 @@ extern "C" {
 
 /// A lease, and the signal that tells of its loss.
 pub(super) struct Held {
-    lease: client::Lease<HostFetch, JsHost>,
+    lease: client::Lease<HostFetch, NpmHost>,
     loss: Rc<Loss>,
 }
 
@@ -72,7 +72,7 @@ impl Loss {
 
 impl Held {
     /// Keeps the lease on the caller's event loop until it ends, or nobody refers to it any more.
-    pub(super) fn new(lease: client::Lease<HostFetch, JsHost>) -> Self {
+    pub(super) fn new(lease: client::Lease<HostFetch, NpmHost>) -> Self {
         let kept = lease.keep();
         let loss: Rc<Loss> = Rc::default();
         let noted = Rc::clone(&loss);
@@ -85,7 +85,7 @@ impl Held {
         Self { lease, loss }
     }
 
-    pub(super) const fn lease(&self) -> &client::Lease<HostFetch, JsHost> {
+    pub(super) const fn lease(&self) -> &client::Lease<HostFetch, NpmHost> {
         &self.lease
     }
 

@@ -10,6 +10,7 @@ mod ask;
 mod counts;
 mod error;
 mod guard;
+mod host;
 mod lease;
 mod make;
 mod numbers;
@@ -24,18 +25,18 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
 use crate::client;
-use crate::host::JsHost;
 use crate::protocol::calls::{CountDownLatchCalls, PermitCalls, SemaphoreCalls};
 use crate::timing::PeerSkew;
 use crate::transport::HostFetch;
+use host::NpmHost;
 use options::Numbers;
 
 /// A tenth of the bytes of the standard one, and there is little to allocate.
 #[global_allocator]
 static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 
-type Client = client::Client<HostFetch, JsHost>;
-type Lock = client::Lock<HostFetch, JsHost>;
+type Client = client::Client<HostFetch, NpmHost>;
+type Lock = client::Lock<HostFetch, NpmHost>;
 
 /// A client of the gateway that these describe.
 #[wasm_bindgen(skip_typescript)]
@@ -46,7 +47,7 @@ pub fn connect(
     fetch: Option<Function>,
 ) -> Result<Thing, JsValue> {
     let gateway = Numbers(numbers).gateway(url, token).map_err(error::option)?;
-    Ok(Of::Client(Client::new(gateway, HostFetch::new(fetch), JsHost)).into())
+    Ok(Of::Client(Client::new(gateway, HostFetch::new(fetch), NpmHost)).into())
 }
 
 /// Any object of the package.
@@ -62,9 +63,9 @@ enum Of {
     Several(Client, Vec<Lock>),
     Semaphore(Client, SemaphoreCalls),
     Permits(Client, PermitCalls, PeerSkew),
-    Latch(Client, client::CountDownLatch<HostFetch, JsHost>, CountDownLatchCalls),
+    Latch(Client, client::CountDownLatch<HostFetch, NpmHost>, CountDownLatchCalls),
     /// With whether its errors leave names out.
-    Guard(client::Guard<HostFetch, JsHost>, bool),
+    Guard(client::Guard<HostFetch, NpmHost>, bool),
     Lease(lease::Held),
     Events(lease::Events),
 }
