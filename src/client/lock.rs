@@ -138,8 +138,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
         }
     }
 
-    /// Waits for the lock, at most 30 s, and acquires it. The lease is 30 s and is renewed while it
-    /// is [kept](Lease::keep).
+    /// Waits for the lock, at most 30 s, and acquires it with the lease of [`AcquireOptions::new`]:
+    /// 30 s, renewed while it is [kept](Lease::keep); permits are held until they are released.
     ///
     /// See [dropped acquisitions](#dropped-acquisitions) for cancellation.
     ///
@@ -227,7 +227,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// a hold.
     ///
     /// # Errors
-    /// [`RequestError`]: `InvalidOption` if this is several locks taken as one; with `Unreachable` the hold may have been ended.
+    /// [`RequestError`]; `InvalidOption` if this is several locks taken as one. With `Unreachable`
+    /// the hold may have been ended.
     pub async fn force_release(&self) -> Result<bool, RequestError> {
         let (client, target) = self.single()?;
         Ok(client.once(target.force_release()).await?.code == Code::Done)

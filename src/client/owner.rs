@@ -69,7 +69,8 @@ enum Entry {
 }
 
 impl Holds {
-    /// Returns the owner's existing hold with its count raised by one, or acquires a new one.
+    /// Returns the owner's existing hold with its count raised by one, or acquires a new one. While
+    /// another acquisition of the owner is in progress, waits for its result.
     pub(super) async fn acquire<T: Transport, H: Host>(
         &self,
         lock: &Lock<T, H>,

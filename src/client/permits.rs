@@ -94,8 +94,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     }
 
     /// Sets the expiry of permits to `lease` from now, which can be sooner or later than before:
-    /// 100 ms to 24 h in whole milliseconds; `None` for no expiry. Returns whether all of them are
-    /// held.
+    /// 100 ms to 24 h in whole milliseconds; `None` for no expiry. Returns `false` if some of them
+    /// are not held; the expiry of the held ones is set nevertheless.
     ///
     /// # Errors
     /// [`RequestError`].
