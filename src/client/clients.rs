@@ -1,4 +1,4 @@
-//! The clients of a lock, one for each of its parts.
+//! The clients of a lock, one for each gateway of its parts.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use super::Client;
 use super::link::Link;
 use crate::transport::Transport;
 
-/// At least one client; the place of each is that of its part.
+/// One or more clients. A part refers to its client by its place in this list.
 pub(super) struct Clients<T: Transport, H> {
     first: Client<T, H>,
     others: Arc<[Client<T, H>]>,
@@ -19,7 +19,7 @@ impl<T: Transport, H> Clients<T, H> {
         Self { first: client, others: Arc::default() }
     }
 
-    /// `None` when there is none.
+    /// Returns `None` if `clients` is empty.
     pub(super) fn new(clients: Vec<Client<T, H>>) -> Option<Self> {
         let mut clients = clients.into_iter();
         Some(Self { first: clients.next()?, others: clients.collect() })
@@ -29,17 +29,17 @@ impl<T: Transport, H> Clients<T, H> {
         &self.first
     }
 
-    /// The client of the part at this place.
+    /// The client at this place; the first client for a place that does not exist.
     pub(super) fn at(&self, place: usize) -> &Client<T, H> {
         place.checked_sub(1).and_then(|place| self.others.get(place)).unwrap_or(&self.first)
     }
 
-    /// Whether web pages are all that has ever come from their addresses.
+    /// Whether all addresses have returned nothing but web pages.
     pub(super) fn have_no_gateway(&self) -> bool {
         iter::once(&self.first).chain(&*self.others).all(|client| client.link().has_no_gateway())
     }
 
-    /// The ways to the gateways of the parts at these places.
+    /// The links of the clients at these places.
     pub(super) fn links(&self, places: impl Iterator<Item = usize>) -> Vec<&Link<T>> {
         places.map(|place| self.at(place).link()).collect()
     }

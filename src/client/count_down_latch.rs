@@ -15,7 +15,7 @@ use crate::protocol::calls::{CountDownLatchCalls, LatchCount};
 use crate::protocol::reply::Code;
 use crate::transport::Transport;
 
-/// A gate that opens when it was counted down to nothing. Nobody holds it.
+/// A gate that opens when its count reaches 0. No client holds it.
 pub struct CountDownLatch<T: Transport, H> {
     client: Client<T, H>,
     calls: CountDownLatchCalls,
@@ -38,12 +38,12 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         Self { client, calls }
     }
 
-    /// Its name.
+    /// Returns the latch's name.
     pub const fn name(&self) -> &LockName {
         self.calls.name()
     }
 
-    /// Closes an open latch with this count. `false` when it is closed already.
+    /// Closes an open latch with `count`, 1 to 2^53 - 1. Returns `false` if it is closed already.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -52,17 +52,17 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         Ok(self.client.once(call).await?.code == Code::Done)
     }
 
-    /// Counts down by one, once, whatever is resent. Answers what is left: 0 opens it, and an open
-    /// one stays so.
+    /// Decrements the count by one. Redis executes it once, however often the request is sent.
+    /// Returns the new count: 0 opens the latch, and an open latch stays open.
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// [`RequestError`]; with `Unreachable` the count may have been decremented.
     pub async fn count_down(&self) -> Result<u64, RequestError> {
         let reply = self.client.once(self.calls.count_down()).await?;
         Ok(u64::try_from(number(&reply)?).unwrap_or(0))
     }
 
-    /// What is left to count; 0 when it is open.
+    /// Returns the remaining count; 0 if the latch is open.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -72,35 +72,38 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         Ok(u64::try_from(number(&reply)?).unwrap_or(0))
     }
 
-    /// Opens it, whatever is left to count, and lets all who wait go on. `false` when it was open.
+    /// Opens the latch, regardless of its count, and wakes all waiters. Returns `false` if it was
+    /// open.
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// [`RequestError`]; with `Unreachable` the latch may have been opened.
     pub async fn delete(&self) -> Result<bool, RequestError> {
         Ok(self.client.once(self.calls.delete()).await?.code == Code::Done)
     }
 
-    /// Waits until it is open, 30 s at most.
+    /// Waits until the latch is open, at most 30 s. Dropping the future leaves nothing to undo.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when it was closed for the whole wait, and the others that a wait can
-    /// end with.
+    /// [`AcquireError::Busy`] if the latch was closed for the whole wait, or another
+    /// [`AcquireError`] of a wait.
     pub async fn wait(&self) -> Result<(), AcquireError> {
         self.wait_with(AcquireOptions::new()).await
     }
 
-    /// Waits until it is open; what the options say of a lease is not looked at.
+    /// Waits until the latch is open, with the wait and the request budget of `options`. Its lease
+    /// and replicas are checked, but otherwise ignored.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait).
+    /// Those of [`wait`](Self::wait).
     pub async fn wait_with(&self, options: AcquireOptions) -> Result<(), AcquireError> {
         self.wait_on(options.check()?, pending()).await
     }
 
-    /// The same, until `cancel` ends.
+    /// Waits until the latch is open, or until `cancel` completes; then fails with
+    /// [`AcquireError::Cancelled`].
     ///
     /// # Errors
-    /// As [`wait`](Self::wait).
+    /// Those of [`wait`](Self::wait).
     pub async fn wait_cancellable(
         &self,
         options: AcquireOptions,

@@ -1,4 +1,4 @@
-//! What becomes of a lease, and what a client notices, as streams.
+//! Streams of events: the changes of a lease, and the events of a client.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -13,11 +13,10 @@ use super::notice::{First, first};
 use super::{Client, Lease, Waking};
 use crate::transport::Transport;
 
-/// Each change of what is known of a hold, from how it stands when it is first looked at to its
-/// end.
+/// A stream of the changes of a hold, from its situation at the first poll to its end.
 ///
-/// It only listens: renewals are made, and an expiry is noticed, while the lease is
-/// [kept](Lease::keep). Changes that come faster than they are looked at are told as one.
+/// The stream only observes: the lease is renewed, and its expiry is noticed, while it is
+/// [kept](Lease::keep). Changes between two polls are merged into one item.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Events {
     hold: Arc<Hold>,
@@ -31,7 +30,8 @@ impl fmt::Debug for Events {
 }
 
 impl<T: Transport, H> Lease<T, H> {
-    /// What becomes of the hold: the reactive form of [`state`](Self::state).
+    /// Returns a stream of the changes of the hold. [`state`](Self::state) returns the present
+    /// state only.
     pub fn events(&self) -> Events {
         Events { hold: self.shared_hold(), seen: None }
     }
@@ -44,7 +44,7 @@ impl Stream for Events {
         if self.seen.is_some_and(|seen| seen.is_over()) {
             return Poll::Ready(None);
         }
-        // The waker stays noted when this future is dropped.
+        // The hold keeps the waker after this future is dropped.
         let news = pin!(self.hold.news(self.seen)).poll(cx);
         news.map(|situation| {
             self.seen = Some(situation);
@@ -53,34 +53,34 @@ impl Stream for Events {
     }
 }
 
-/// What a client notices of its gateway, and of the Redis behind it.
+/// An event about the gateway, or about Redis behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientEvent {
-    /// How those who wait learn of releases, from now on.
+    /// From now on, waiters learn of releases in this way.
     Waking(Waking),
-    /// Redis' clock shows less than it did: it was set back, or another Redis answers than before.
-    /// What is held there, by whomever, lasts longer by that time unless it is released; tokens
+    /// Redis' clock went backwards: it was set back, or another Redis replies than before. Holds of
+    /// all clients in that Redis last longer by that time unless they are released. Fencing tokens
     /// still rise.
     ClockSetBack {
-        /// By how much at least. Less than a second is not told: clocks of which one takes over
-        /// from another may be so far apart.
+        /// The lower bound of the step. Steps of up to 1 s are not reported: the clocks of a failed
+        /// primary and its replacement may differ by as much.
         by: Duration,
     },
 }
 
-/// What a client notices, whenever there is something.
+/// A stream of the events of a client. It never ends.
 ///
-/// How waits go on is not told before somebody has waited; clocks are looked at with each answer.
-/// There is no last event: what is wanted of them is taken. It only listens, and what comes faster
-/// than it is looked at is told as one.
+/// There is no [`ClientEvent::Waking`] before the client's first wait. Redis' clock is checked with
+/// each reply. The stream only observes and sends nothing. Events of one kind between two polls are
+/// merged: only the newest is emitted.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ClientEvents<T: Transport, H> {
     client: Client<T, H>,
     seen: Seen,
 }
 
-/// What was told already.
+/// The events that the stream has emitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     waking: Option<Waking>,
@@ -94,12 +94,12 @@ impl<T: Transport, H> fmt::Debug for ClientEvents<T, H> {
 }
 
 impl<T: Transport, H> Client<T, H> {
-    /// What it notices of its gateway and of Redis.
+    /// Returns a stream of events about the gateway and Redis.
     pub fn events(&self) -> ClientEvents<T, H> {
         ClientEvents { client: self.clone(), seen: Seen::default() }
     }
 
-    /// The next event after what was seen; and what is seen by then.
+    /// Waits for the next event after `seen`; returns it together with the updated `seen`.
     pub(crate) async fn event(&self, mut seen: Seen) -> (ClientEvent, Seen) {
         let link = self.link();
         let waking = link.subscriptions().waking(seen.waking);
@@ -121,7 +121,7 @@ impl<T: Transport, H> Stream for ClientEvents<T, H> {
     type Item = ClientEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ClientEvent>> {
-        // The waker stays noted when this future is dropped.
+        // The client keeps the waker after this future is dropped.
         let event = pin!(self.client.event(self.seen)).poll(cx);
         event.map(|(event, seen)| {
             self.seen = seen;

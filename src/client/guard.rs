@@ -1,4 +1,5 @@
-//! Writes to Redis that a stale lease cannot make, and scripts that run only while a lease is held.
+//! Guarded writes, which Redis rejects for a stale lease, and scripts that run only while a lease
+//! is held.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -16,15 +17,16 @@ use crate::protocol::script::Bound;
 use crate::timing::{GuardMemory, HORIZON};
 use crate::transport::Transport;
 
-/// A key that remembers the newest fencing token it has seen, and refuses writes with an older one.
+/// A key in Redis that fencing tokens protect: the guard remembers the newest token that it has
+/// seen, and rejects writes with an older one.
 ///
-/// It need not be on the Redis where the lock is. One key is protected by locks of one name, since
-/// tokens of different names do not count on from each other. [`of_lock`](Self::of_lock) says
-/// which; otherwise the first write decides for this guard and its clones.
+/// The key may be on another Redis than the lock. All leases that write to it must be of one lock
+/// name, since the tokens of different names are independent. [`of_lock`](Self::of_lock) sets that
+/// name; otherwise the first write sets it for this guard and its clones.
 pub struct Guard<T: Transport, H> {
     client: Client<T, H>,
     calls: GuardCalls,
-    /// The name of the lock that protects the key.
+    /// The name of the lock that protects the key; empty until it is set.
     lock: Arc<OnceLock<String>>,
 }
 
@@ -45,10 +47,10 @@ impl<T: Transport, H> fmt::Debug for Guard<T, H> {
 }
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// A guard over this key, which remembers tokens for so long.
+    /// Returns a guard of this key, which remembers tokens for `memory`. Sends nothing.
     ///
     /// # Errors
-    /// [`InvalidOption`] when the key is not acceptable, see [`GuardKey`].
+    /// [`InvalidOption`] if `key` is not a valid [`GuardKey`].
     pub fn guard(&self, key: &str, memory: GuardMemory) -> Result<Guard<T, H>, InvalidOption> {
         let calls = GuardCalls::new(GuardKey::parse(key)?, memory);
         Ok(Guard { client: self.clone(), calls, lock: Arc::default() })
@@ -56,22 +58,22 @@ impl<T: Transport, H: Host> Client<T, H> {
 }
 
 impl<T: Transport, H: Host> Guard<T, H> {
-    /// The key.
+    /// Returns the guarded key.
     pub const fn key(&self) -> &GuardKey {
         self.calls.key()
     }
 
-    /// A guard of the same key that accepts leases of the lock of this name alone, from its first
+    /// Returns a guard of the same key that accepts only leases of the lock `name`, from its first
     /// write on.
     ///
     /// # Errors
-    /// [`InvalidOption`] when this is not the name of a lock, see [`LockName`].
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn of_lock(self, name: &str) -> Result<Self, InvalidOption> {
         let name = LockName::parse(name)?;
         Ok(Self { lock: Arc::new(OnceLock::from(String::from(name.as_str()))), ..self })
     }
 
-    /// Rejects a lease of another lock than that which protects the key.
+    /// Rejects a lease of any lock but the one that protects the key.
     fn check_lock(&self, name: &str) -> Result<(), InvalidOption> {
         let lock = self.lock.get_or_init(|| name.into());
         if lock == name {
@@ -82,20 +84,21 @@ impl<T: Transport, H: Host> Guard<T, H> {
         Err(InvalidOption::new("lease", texts.concat()))
     }
 
-    /// Does it, unless the lease has ended or a newer token was seen. Writes of one lease to one
-    /// key are done one after the other.
+    /// Executes `write` on the key, unless the lease has ended or the guard has seen a newer token.
+    /// Writes of one lease to one key are executed one after the other.
     ///
-    /// One request; and one more before it where the client has not heard of that Redis yet, whose
-    /// clock bounds it.
+    /// Sends one request. If the client does not know the clock of this Redis yet, which bounds the
+    /// write, it sends a query before that.
     ///
-    /// `name` says which of several locks that were taken together protects the key; `None` for the
-    /// first.
+    /// `name` selects the lock that protects the key, among several locks taken as one; `None`
+    /// selects the first.
     ///
     /// # Errors
-    /// [`GuardError`]; [`InvalidOption`] of `lease` for a lease of another lock than that which
-    /// protects the key. What was not heard of, or refused for now ([`OutOfMemory`],
-    /// [`Unavailable`], [`TokenAhead`]), a copy that the network still has may do within a minute
-    /// and a half, unless a newer write has come before it: whoever asks again makes one.
+    /// [`GuardError`]; [`InvalidOption`] with the option `lease` for a lease of any lock but the
+    /// one that protects the key. After a write without a usable reply, or with a temporary refusal
+    /// ([`OutOfMemory`], [`Unavailable`], [`TokenAhead`]), a copy of the request that is still in
+    /// the network can execute it for up to 90 s, unless a newer write comes first. A retry of the
+    /// caller is a newer write.
     ///
     /// [`TokenAhead`]: GuardError::TokenAhead
     /// [`OutOfMemory`]: crate::error::RefusalKind::OutOfMemory
@@ -119,7 +122,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
         let owner = part.grant.owner;
         let turn = lease.hold().write_turn(self.key()).await;
         let bound = self.bound().await.map_err(GuardError::Request)?;
-        // Looked at when its turn has come: it may have waited for the one before.
+        // Checked after `write_turn`, which may have waited for an earlier write.
         lease.check().map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: turn.number };
         let query = self.client.query(|id| self.calls.write(id, bound, stamp, write));
@@ -127,7 +130,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
         let (reply, may_be_done) = asked.map_err(GuardError::Request)?;
         match reply.code {
             Code::Done | Code::AlreadyYours => Ok(()),
-            // By an attempt that was not heard of, before what made this one stale.
+            // An earlier attempt without a reply may have executed the write, before the event that
+            // made this attempt stale.
             Code::No | Code::TooOld | Code::TokenAhead if may_be_done => Err(unheard()),
             Code::No => Err(GuardError::Stale { newest: newest(&reply.value) }),
             Code::TooOld => Err(GuardError::TooOld { oldest: newest(&reply.value) }),
@@ -139,8 +143,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
         }
     }
 
-    /// Until when a copy of a write that is sent now may do it. Without an end, which takes Redis'
-    /// clock, it could as long as no newer write has come.
+    /// The time after which Redis rejects copies of a write that is sent now. Without this bound,
+    /// which requires Redis' clock, a copy could be executed until a newer write.
     async fn bound(&self) -> Result<Bound, RequestError> {
         if self.client.link().clock().is_none() {
             self.newest().await?;
@@ -150,7 +154,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
         Ok(Bound { not_after, keep: HORIZON })
     }
 
-    /// The newest token that was seen; `None` when none is remembered.
+    /// Returns the newest token that the guard has seen; `None` if it remembers none.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -170,12 +174,13 @@ fn newest(text: &str) -> u64 {
 }
 
 impl<T: Transport, H: Host> Lease<T, H> {
-    /// Runs a script of the caller's in Redis, in one atomic step with the question whether the
-    /// lease is still held; answers its result as JSON. Once, whatever is resent, unless it is
-    /// [`repeatable`](OwnScript::repeatable).
+    /// Runs a script of the caller in Redis, atomically with the check that the lease is still
+    /// held. Returns its result as JSON. Redis executes the script once, however often the request
+    /// is sent, unless it is [`repeatable`](OwnScript::repeatable).
     ///
     /// # Errors
-    /// [`EvalError`]. What a script that failed has done until then stays done, since Redis undoes
+    /// [`EvalError`]; `InvalidOption` for a lease that is held on several gateways, or in several
+    /// slots of a cluster. The writes of a script before its failure remain, since Redis undoes
     /// nothing.
     pub async fn eval(&self, script: &OwnScript) -> Result<String, EvalError> {
         self.check().map_err(|reason| EvalError::Request(RequestError::Lost(reason)))?;
@@ -183,7 +188,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
             let accepted = "one that is held on one gateway, in one slot of a cluster";
             EvalError::Request(InvalidOption::new("lease", accepted).into())
         })?;
-        // That of the grant: what a downgrade has brought since may not be in the latch yet.
+        // The token of the grant: Redis may not yet have written a newer one, of a downgrade, to
+        // the latch.
         let (owner, token) = (part.grant.owner, part.grant.token);
         let call = part.target.eval(owner, token, script).map_err(RequestError::from)?;
         let reply = self.client().once(call).await?;
@@ -198,7 +204,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
         }
     }
 
-    /// Whether it may still be used, by the holder's own clocks.
+    /// Checks by the holder's own clocks that the lease has not ended.
     fn check(&self) -> Result<(), LossReason> {
         self.hold().look(self.client().host().now());
         match self.hold().end() {

@@ -1,4 +1,4 @@
-//! The lease: a hold in the hands of who has it.
+//! The lease: the holder's handle to a hold.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -22,11 +22,12 @@ use crate::time::Instant;
 use crate::timing::LeaseTime;
 use crate::transport::Transport;
 
-/// The right to a lock for a time.
+/// The right to a lock for a limited time.
 ///
-/// Several share one hold when they were acquired through one [owner](super::Client::owner).
-/// Release each; the last one ends the hold. One that is dropped instead sends nothing: its hold is
-/// no longer renewed, runs out by itself, and counts as lost then.
+/// Leases of one lock that were acquired through one [owner](super::Client::owner) share one hold.
+/// Release each of them; the last release ends the hold. Dropping a lease sends nothing. When the
+/// last lease of a hold is dropped, the hold is no longer renewed, expires, and then counts as
+/// lost.
 #[must_use = "a lease that is dropped blocks the lock until it runs out; release it"]
 pub struct Lease<T: Transport, H> {
     clients: Clients<T, H>,
@@ -35,27 +36,28 @@ pub struct Lease<T: Transport, H> {
 }
 
 impl<T: Transport, H> Lease<T, H> {
-    /// The fencing token: rises with every grant of this name. Send it with each write that the
-    /// lock protects.
+    /// Returns the fencing token, which rises with every grant of this name. Send it with each
+    /// write that the lock protects.
     ///
-    /// Of several locks that were taken together it is the token of the first; see
+    /// For several locks taken as one it is the token of the first; see
     /// [`token_of`](Self::token_of).
     pub fn token(&self) -> FencingToken {
         self.hold.token()
     }
 
-    /// The token of one of several locks that were taken together: fence what a lock protects with
-    /// that lock's token. `None` when no lock of this name is among them.
+    /// Returns the fencing token of the lock `name` among several locks taken as one: fence the
+    /// data that a lock protects with the token of that lock. Returns `None` if no lock of this
+    /// name is among them.
     pub fn token_of(&self, name: &str) -> Option<FencingToken> {
         self.hold.token_of(name)
     }
 
-    /// The lock's name; of several that were taken together, the first.
+    /// Returns the lock's name; for several locks taken as one, the name of the first.
     pub fn name(&self) -> &LockName {
         self.hold.name()
     }
 
-    /// How many leases share this hold.
+    /// Returns the number of leases that share this hold.
     pub fn hold_count(&self) -> u32 {
         self.hold.count()
     }
@@ -72,7 +74,7 @@ impl<T: Transport, H> Lease<T, H> {
         &self.hold
     }
 
-    /// The part of a hold that has no other.
+    /// The part of the hold, if it has only one.
     pub(super) fn only_part(&self) -> Option<&Part> {
         match self.hold.parts.as_slice() {
             [part] => Some(part),
@@ -80,57 +82,65 @@ impl<T: Transport, H> Lease<T, H> {
         }
     }
 
-    /// The first part of the hold.
+    /// The first part that counts towards the quorum.
     pub(super) fn part(&self) -> Option<&Part> {
         self.hold.counting().next().map(|(_, part)| part)
     }
 
-    /// The one whose clocks and entropy count for all.
+    /// The first client. All parts are measured by the clock of its host.
     pub(super) const fn client(&self) -> &Client<T, H> {
         self.clients.first()
     }
 }
 
 impl<T: Transport, H: Host> Lease<T, H> {
-    /// How long the hold can still be trusted, by the holder's own clocks; nothing once it is lost
-    /// or released.
+    /// Returns how long the holder can still rely on the hold, by its own clocks; zero once the
+    /// hold is lost or released. Sends nothing.
     pub fn remaining(&self) -> Duration {
         let now = self.client().host().now();
         if self.hold.stands() { self.hold.lease().remaining(now) } else { Duration::ZERO }
     }
 
-    /// What is known of the hold.
+    /// Returns the present state of the hold, by the holder's own clocks. Sends nothing.
     pub fn state(&self) -> LeaseState {
         self.hold.look(self.client().host().now());
         self.hold.state()
     }
 
-    /// Renews the hold in time for as long as it is polled, unless it was taken for a fixed lease;
-    /// ends with the hold.
+    /// Returns a future that renews the hold in time while it is polled, and completes when the
+    /// hold ends. Dropping the future stops these renewals.
     ///
-    /// Poll it beside your work, or spawn it. Of several at a time each renews; one is enough.
+    /// Poll it concurrently with your work, or spawn it. If there are several such futures, each
+    /// renews; one is enough. A hold with a fixed lease is not renewed, unless that lease is longer
+    /// than Redis may be requested to grant at a time (see
+    /// [`ReadWriteSettings::peer_watchdog`](super::ReadWriteSettings::peer_watchdog) and
+    /// [`RedLockSettings::rejoin_delay`](super::RedLockSettings::rejoin_delay)): then it is renewed
+    /// until its end.
     pub fn keep(&self) -> impl Future<Output = LeaseEnd> + use<T, H> {
         let (clients, hold) = (self.clients.clone(), Arc::clone(&self.hold));
         async move { keep(&clients, &hold).await }
     }
 
-    /// What is known of the hold, once that is not what was seen: at once for `None`. Learns of
-    /// renewals and of an expiry for as long as the lease is [kept](Self::keep).
+    /// Waits until the known situation of the hold differs from `seen`, and returns it; returns at
+    /// once for `None`. Renewals and an expiry are noticed while the lease is [kept](Self::keep).
     pub async fn news(&self, seen: Option<Situation>) -> Situation {
         self.hold.news(seen).await
     }
 
-    /// Ends when the lease is lost, at its expiry at the latest; never after a release. Renews
-    /// nothing.
+    /// Returns a future that completes when the lease is lost, at its expiry at the latest; it
+    /// never completes after a release. It renews nothing.
     pub fn lost(&self) -> impl Future<Output = LossReason> + use<T, H> {
         let (client, hold) = (self.client().clone(), Arc::clone(&self.hold));
         async move { lost(&client, &hold).await }
     }
 
-    /// Prolongs the hold to at least `lease` from now; `None` for as long as it was acquired.
+    /// Extends the hold to at least `lease` from now: 100 ms to 24 h in whole milliseconds; `None`
+    /// for the lease of the acquisition.
     ///
     /// # Errors
-    /// [`RequestError::Lost`] when the hold is gone; with any other the hold stands as it was.
+    /// [`RequestError::Lost`] if the hold is gone or was released. [`RequestError::InvalidOption`]
+    /// if `lease` is out of range, or longer than the rejoin delay of a redLock. After any other
+    /// error the hold lasts at least as long as before.
     pub async fn renew(&self, lease: Option<Duration>) -> Result<(), RequestError> {
         let lease = lease.map(LeaseTime::new).transpose().map_err(RequestError::InvalidOption)?;
         let (client, hold) = (self.client(), &self.hold);
@@ -163,10 +173,11 @@ impl<T: Transport, H: Host> Lease<T, H> {
         hold.renewed(drive_with(&mut renew, &links, client.host()).await)
     }
 
-    /// Asks Redis whether the hold is still there.
+    /// Queries Redis whether the hold still exists. A hold that is gone counts as lost from then
+    /// on.
     ///
     /// # Errors
-    /// [`RequestError`] when there is no answer.
+    /// [`RequestError`] if too few nodes reply to decide it.
     pub async fn is_held(&self) -> Result<bool, RequestError> {
         let (client, hold) = (self.client(), &self.hold);
         let mut questions = Vec::new();
@@ -196,11 +207,12 @@ impl<T: Transport, H: Host> Lease<T, H> {
         Ok(held)
     }
 
-    /// Ends this lease, and with the last one the hold. Asked again it answers the same, or asks
-    /// Redis again after an error.
+    /// Releases this lease; the last release of a hold ends it in Redis. A repeated call returns
+    /// the same result, or sends the request again after an error or a dropped future.
     ///
     /// # Errors
-    /// [`ReleaseError`] when it is not known that the hold has ended. It ends by itself then.
+    /// [`ReleaseError`] if the end of the hold is not confirmed. The hold is no longer renewed and
+    /// expires.
     pub async fn release(&self) -> Result<Released, ReleaseError> {
         let again = {
             let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
@@ -251,7 +263,7 @@ impl<T: Transport, H> fmt::Debug for Lease<T, H> {
 async fn keep<T: Transport, H: Host>(clients: &Clients<T, H>, hold: &Hold) -> LeaseEnd {
     let renewals = hold.counting().map(|(_, part)| {
         let client = clients.at(part.place);
-        // Without entropy there is no request id to renew with; the lease is then only watched.
+        // Without entropy a renewal has no request id; the lease is then only watched.
         let entropy = hold.renews.then(|| client.entropy()).flatten();
         let renews = entropy.is_some();
         let entropy = entropy.unwrap_or(Entropy::new([0; 32]));
@@ -287,8 +299,7 @@ async fn lost<T: Transport, H: Host>(client: &Client<T, H>, hold: &Hold) -> Loss
     }
 }
 
-/// Renewals that share what is known with their hold, before and after everything that happens to
-/// them.
+/// Renewals that exchange their state with the hold before and after each input.
 struct SharedKeeping<'a> {
     hold: &'a Hold,
     keeping: QuorumLease,

@@ -22,46 +22,47 @@ use crate::protocol::calls::Target;
 use crate::protocol::reply::Code;
 use crate::transport::Transport;
 
-/// A distributed lock. Cheap to make and to clone; holds nothing by itself.
+/// A distributed lock of any kind, or a number of permits. Creating and cloning it is cheap and
+/// sends nothing; the [`Lease`] that it returns holds the lock.
 ///
 /// # Dropped acquisitions
 ///
-/// **A future of an acquisition that is dropped before it is ready (by `tokio::time::timeout`,
-/// `select!` or an aborted task) is undone in the background: a client from `Client::connect` or
-/// `Client::connect_with` spawns a task on the Tokio runtime in whose context the future is
-/// dropped.** The task gives back what may have been granted and leaves the queue of a fair lock.
-/// It ends when Redis has confirmed that, or after three attempts.
+/// **If the future of an acquisition is dropped before it is ready (by `tokio::time::timeout`,
+/// `select!` or an aborted task), a client from `Client::connect` or `Client::connect_with` undoes
+/// the acquisition in the background: it spawns a task on the Tokio runtime in whose context the
+/// future is dropped.** The task releases any hold that was granted and leaves the queue of a fair
+/// lock. It ends when Redis has confirmed that, or after three attempts.
 ///
-/// **Without a Tokio runtime in context, with a client from [`Client::new`], and when the runtime
-/// ends first, nothing is undone: a grant that was on its way blocks the lock until its lease
-/// ends.** On another runtime, [`Client::with_background`] says where to undo it.
-/// [`acquire_cancellable`](Self::acquire_cancellable) gives a wait up in the foreground on every
-/// host, and returns when the grant is undone.
+/// **Nothing is undone without a Tokio runtime in context, with a client from [`Client::new`], or
+/// if the runtime shuts down first: a grant that was under way then blocks the lock until its lease
+/// ends.** On another runtime, create the client with [`Client::with_background`].
+/// [`acquire_cancellable`](Self::acquire_cancellable) undoes a cancelled acquisition in the
+/// foreground on every host, and returns when the undo has ended.
 ///
-/// A [`Lease`] that is dropped is not released; it ends with its lease time.
+/// Dropping a [`Lease`] does not release it: its hold lasts until the lease ends.
 pub struct Lock<T: Transport, H> {
     inner: Arc<Inner<T, H>>,
 }
 
-/// What a lock is made of.
+/// The configuration of a lock.
 pub(super) struct Inner<T: Transport, H> {
     pub(super) clients: Clients<T, H>,
     pub(super) plan: Plan,
     pub(super) key: Key,
-    /// What the owner that it was asked of holds.
+    /// The holds of the owner that created the lock; `None` if the client is no owner.
     pub(super) holds: Option<Arc<Holds>>,
-    /// Whether an owner that holds it may take it again.
+    /// Whether an owner that holds the lock may acquire it again.
     pub(super) reenters: bool,
 }
 
-/// Why [`Lock::run`] has no good end.
+/// The reason why [`Lock::run`] failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError<R> {
-    /// The lock was not acquired; the work did not begin.
+    /// The lock was not acquired, and the work did not start.
     Acquire(AcquireError),
-    /// The work ended with this, but the lease did not last until then: somebody else may have been
-    /// at work too.
+    /// The work returned this, but the lease was lost before the work ended: another client may
+    /// have held the lock at the same time.
     Lost(R),
 }
 
@@ -101,14 +102,17 @@ impl<T: Transport, H> Lock<T, H> {
         self.inner.clients.first().host()
     }
 
-    /// The lock's name; of several, the first.
+    /// Returns the lock's name; for several locks taken as one, the name of the first.
     pub fn name(&self) -> &LockName {
         self.inner.plan.first.name()
     }
 }
 
 impl<T: Transport, H: Host> Lock<T, H> {
-    /// Takes the lock if it is free, in one request; `None` when somebody else holds it.
+    /// Acquires the lock if it is free, without waiting: one request decides. Returns `None` if
+    /// another client holds the lock.
+    ///
+    /// The lease is that of [`AcquireOptions::new`].
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
@@ -116,7 +120,10 @@ impl<T: Transport, H: Host> Lock<T, H> {
         self.try_acquire_with(AcquireOptions::new()).await
     }
 
-    /// The same with a lease of your own; what the options say of waiting is not looked at.
+    /// Acquires the lock if it is free, without waiting, with the lease and the replicas of
+    /// `options`. Returns `None` if another client holds the lock.
+    ///
+    /// The wait and the request budget of `options` are ignored.
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
@@ -131,31 +138,35 @@ impl<T: Transport, H: Host> Lock<T, H> {
         }
     }
 
-    /// Waits for the lock, 30 s at most. The lease is renewed for as long as it is
-    /// [kept](Lease::keep).
+    /// Waits for the lock, at most 30 s, and acquires it with the lease of [`AcquireOptions::new`]:
+    /// 30 s, renewed while it is [kept](Lease::keep); permits are held until they are released.
+    ///
+    /// See [dropped acquisitions](#dropped-acquisitions) for cancellation.
     ///
     /// # Errors
-    /// [`AcquireError`].
+    /// [`AcquireError`]; [`AcquireError::Busy`] when the wait is over.
     pub async fn acquire(&self) -> Result<Lease<T, H>, AcquireError> {
         self.acquire_with(AcquireOptions::new()).await
     }
 
-    /// Waits for the lock.
+    /// Waits for the lock and acquires it, with `options`.
     ///
     /// [Dropping](#dropped-acquisitions) the future before it is ready undoes the acquisition in
-    /// the background where a Tokio runtime is there, and nowhere else.
-    /// [`acquire_cancellable`](Self::acquire_cancellable) undoes it in the foreground.
+    /// the background if the client can spawn a task; otherwise a grant that was under way lasts
+    /// until its lease ends. [`acquire_cancellable`](Self::acquire_cancellable) undoes it in the
+    /// foreground.
     ///
     /// # Errors
-    /// [`AcquireError`].
+    /// [`AcquireError`]; [`AcquireError::Busy`] when the wait is over.
     pub async fn acquire_with(&self, options: AcquireOptions) -> Result<Lease<T, H>, AcquireError> {
         self.acquire_on(options.check()?, pending()).await
     }
 
-    /// Waits for the lock until `cancel` ends; then undoes what may be on its way, and says so.
+    /// Waits for the lock until `cancel` completes; then undoes the acquisition and fails with
+    /// [`AcquireError::Cancelled`], which says whether a hold may be left.
     ///
     /// # Errors
-    /// [`AcquireError`].
+    /// [`AcquireError`]; [`AcquireError::Busy`] when the wait is over.
     pub async fn acquire_cancellable(
         &self,
         options: AcquireOptions,
@@ -164,10 +175,12 @@ impl<T: Transport, H: Host> Lock<T, H> {
         self.acquire_on(options.check()?, cancel).await
     }
 
-    /// Acquires, does `work`, renews beside it, releases, and answers what the work answered.
+    /// Acquires the lock with the default options, runs `work` while it renews the lease, releases
+    /// the lease, and returns the result of `work`.
     ///
-    /// Work that panics, and a future of this that is dropped after the acquisition, leave the hold
-    /// to run out by itself.
+    /// If the lease is lost, `work` is not aborted: it can observe the loss through its lease, for
+    /// example with [`Lease::lost`]. A panic in `work` does not release the hold, nor does dropping
+    /// the future after the acquisition; the hold then lasts until its lease ends.
     ///
     /// # Errors
     /// [`RunError`].
@@ -178,7 +191,9 @@ impl<T: Transport, H: Host> Lock<T, H> {
         self.run_with(AcquireOptions::new(), work).await
     }
 
-    /// The same with options.
+    /// Acquires the lock with `options`, runs `work` while it renews the lease, releases the lease,
+    /// and returns the result of `work`. A loss, a panic and a dropped future have the effects
+    /// described for [`run`](Self::run).
     ///
     /// # Errors
     /// [`RunError`].
@@ -192,43 +207,46 @@ impl<T: Transport, H: Host> Lock<T, H> {
             let mut work = pin!(work(&lease));
             match first(work.as_mut(), lease.keep()).await {
                 First::A(result) => result,
-                // Lost: the work is told by its lease, and decides for itself.
+                // The lease was lost. `work` can observe that through its lease, and decides
+                // whether to stop.
                 First::B(_) => work.await,
             }
         };
-        // Lost once is lost for ever, also when Redis has not yet ended the hold: the work was told
-        // to stop.
+        // A lost lease stays lost, even if Redis has not yet ended the hold: `work` may have
+        // stopped early because of it.
         let lasted = !matches!(lease.state(), LeaseState::Lost(_));
         match lease.release().await {
             Ok(Released::Released) if lasted => Ok(result),
-            // Not known whether it has ended, but it lasted for as long as the work did.
+            // The release is not confirmed, but the lease lasted as long as `work`.
             Err(_) if lasted => Ok(result),
             Ok(_) | Err(_) => Err(RunError::Lost(result)),
         }
     }
 
-    /// Ends whatever hold there is, whoever holds it. Answers whether there was one.
+    /// Ends the hold of the lock, regardless of the client that holds it. Returns whether there was
+    /// a hold.
     ///
     /// # Errors
-    /// [`RequestError`]; with `Unreachable` it may have been done.
+    /// [`RequestError`]; `InvalidOption` if this is several locks taken as one. With `Unreachable`
+    /// the hold may have been ended.
     pub async fn force_release(&self) -> Result<bool, RequestError> {
         let (client, target) = self.single()?;
         Ok(client.once(target.force_release()).await?.code == Code::Done)
     }
 
-    /// What Redis says of the lock now; `is_held` is always false here, ask the
-    /// [lease](Lease::is_held).
+    /// Returns the present state of the lock in Redis. `is_held` is always `false`, because a lock
+    /// has no hold of its own: use [`Lease::is_held`].
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// [`RequestError`]; `InvalidOption` if this is several locks taken as one.
     pub async fn inspect(&self) -> Result<LockState, RequestError> {
         let (client, target) = self.single()?;
         let query = client.query(|request| target.inspect(request, None));
         LockState::read(&client.question(query).await?)
     }
 
-    /// What is taken, and its client. Several locks as one are not ended by force or asked about:
-    /// their members are, one by one.
+    /// Returns the only target and its client. Rejects a lock of several members: these are
+    /// force-released and inspected one by one.
     pub(crate) fn single(&self) -> Result<(&Client<T, H>, &Target), InvalidOption> {
         let Inner { clients, plan, .. } = &*self.inner;
         match plan.rule {
@@ -251,8 +269,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
         Ok(Lease::new(self.inner.clients.clone(), hold))
     }
 
-    /// An address that has returned nothing but web pages is not a gateway's, so nothing was done
-    /// there.
+    /// Replaces an unknown outcome if nothing but web pages has come from the address: it is no
+    /// gateway, so nothing was executed there.
     fn explained(&self, error: AcquireError) -> AcquireError {
         match error {
             AcquireError::Unknown { cause: cause @ FailureKind::WebPage { .. }, .. }
@@ -264,7 +282,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
         }
     }
 
-    /// A hold of its own; inside `writer`, when its owner writes and this is the reading side.
+    /// Acquires a hold that is not shared yet. `writer` is the owner's hold of the write side, if
+    /// there is one and this is the read side: the new hold is nested in it.
     pub(super) async fn take(
         &self,
         terms: Terms,

@@ -1,4 +1,5 @@
-//! The front door: wires machines to a transport and a host. No rule of a lock is in here.
+//! The client: runs the state machines of `machine` over a transport and a host. All lock rules are
+//! in the machines.
 
 mod alarm;
 mod ask;
@@ -63,40 +64,45 @@ use undo::Background;
 
 /// A client of one gateway.
 ///
-/// It holds configuration and what it has learned about the gateway; no connection or timer, and no
-/// task but those that undo acquisitions whose future was dropped (see [`Lock`]). Clones share
-/// that, and may be used from everywhere at once.
+/// It holds configuration and the state that it has learned about the gateway, such as Redis'
+/// clock. It holds no connection and no timer, and spawns no task except those that undo
+/// acquisitions whose future was dropped (see [`Lock`]). Clones share this state and may be used
+/// concurrently.
 ///
-/// What is asked in one turn of the event loop, by tasks or by futures that are polled together, is
-/// one request where the gateway has pipelines. When the answer to that is lost, nothing is known
-/// of any of them, and each asks again as it would have for itself.
+/// Calls made in one turn of the event loop, by tasks or by futures that are polled together, are
+/// sent as one request if the gateway supports pipelines. If the response to that request is lost,
+/// the outcome of each of these calls is unknown, and each call is retried as if it had been sent
+/// alone.
 pub struct Client<T: Transport, H> {
     inner: Arc<Inner<T, H>>,
-    /// What it holds as an owner.
+    /// The holds of this owner; `None` if the client is no owner.
     holds: Option<Arc<Holds>>,
 }
 
 struct Inner<T: Transport, H> {
     link: Link<T>,
     host: H,
-    /// Where acquisitions are undone whose future was dropped; `None` where nothing runs beside the
-    /// caller.
+    /// Called to undo an acquisition whose future was dropped; `None` if the client has no
+    /// background tasks.
     background: Option<Background<T, H>>,
 }
 
 impl<T: Transport, H> Client<T, H> {
-    /// A client that reaches `gateway` over `transport`, and lives on `host`. Sends nothing.
+    /// Creates a client that reaches `gateway` over `transport` and uses the clock, timers and
+    /// entropy of `host`. Sends nothing.
     ///
-    /// It spawns nothing: an acquisition whose future is dropped leaves its grant until the lease
-    /// ends. A client from `connect`, `connect_with` or [`with_background`](Self::with_background)
-    /// gives such a grant back.
+    /// The client spawns no task: if the future of an acquisition is dropped, a grant that was
+    /// under way lasts until its lease ends. Clients from `connect`, `connect_with` and
+    /// [`with_background`](Self::with_background) release such a grant.
     pub fn new(gateway: Gateway, transport: T, host: H) -> Self {
         Self::make(gateway, transport, host, None)
     }
 
-    /// A client that calls `spawn` when an acquisition is dropped before it is ready (see
-    /// [`Lock`]). `spawn` has [`Undo::run`] run beside the caller, for example by
-    /// `wasm_bindgen_futures::spawn_local`. It must not block.
+    /// Creates a client that calls `spawn` when the future of an acquisition is dropped before it
+    /// is ready (see [`Lock`]). Sends nothing.
+    ///
+    /// `spawn` must have [`Undo::run`] run concurrently, for example with
+    /// `wasm_bindgen_futures::spawn_local`, and must not block.
     pub fn with_background(gateway: Gateway, transport: T, host: H, spawn: fn(Undo<T, H>)) -> Self {
         Self::make(gateway, transport, host, Some(spawn))
     }
@@ -120,12 +126,12 @@ impl<T: Transport, H> Client<T, H> {
 }
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// How long one attempt may take.
+    /// The longest time for one attempt of a request.
     fn attempt(&self) -> AttemptTime {
         self.inner.link.gateway().attempt()
     }
 
-    /// What a machine draws from; `None` when the host has none.
+    /// The entropy for one machine; `None` if the host has none.
     fn entropy(&self) -> Option<Entropy> {
         self.inner.host.entropy().ok().map(Entropy::new)
     }

@@ -21,26 +21,26 @@ use crate::protocol::slot::slot;
 use crate::timing::LeaseTime;
 use crate::transport::Transport;
 
-/// For how long members are kept while another is waited for: the least of this and a quarter of
-/// the lease.
+/// The longest time for which granted members are kept while another member is busy: the lesser of
+/// this and a quarter of the lease.
 pub(super) const KEPT_MAX: Duration = Duration::from_secs(1);
-/// The most members.
+/// The largest number of members.
 const MEMBERS_MAX: usize = 100;
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// Several locks as one: Redisson's `getMultiLock(locks)`. All or none, of any kind, also of
-    /// other clients.
+    /// Returns one lock that holds all of `locks` or none: Redisson's `getMultiLock(locks)`. The
+    /// members can be of any kind, and of other clients.
     ///
-    /// Members of one gateway are taken in one request and one atomic step, except that a fair
-    /// lock, a side of a read-write lock and a group are asked for apart, and in a Redis Cluster
-    /// each slot. While a spin lock is what is waited for, it is asked at its own pace, and with
-    /// others in one request if they are spin locks of that pace too. The order of `locks` does not
-    /// matter: two multi-locks that name the same locks in a different order do not stop each
-    /// other.
+    /// The members of one gateway are acquired with one request, in one atomic step. Each fair
+    /// lock, each side of a read-write lock and each group has a request of its own, as has each
+    /// slot of a Redis Cluster. A wait for a busy spin lock polls at the intervals of that lock;
+    /// members in the same request must be spin locks with the same intervals, or the pauses are
+    /// jittered. The order of `locks` is not significant: two multi-locks of the same locks in a
+    /// different order do not deadlock.
     ///
     /// # Errors
-    /// [`InvalidOption`] unless they are 1 to 100 locks, none of them a redLock or permits, and no
-    /// two of them of one name but of different kinds.
+    /// [`InvalidOption`] unless there are 1 to 100 locks, without redLocks and permits, and without
+    /// two locks of one name and different kinds.
     pub fn multi_lock(
         &self,
         locks: impl IntoIterator<Item = Lock<T, H>>,
@@ -109,7 +109,7 @@ fn shorter(one: Option<LeaseTime>, other: Option<LeaseTime>) -> Option<LeaseTime
     one.into_iter().chain(other).min()
 }
 
-/// The place of a client among those that are there, which it is put to if it is not.
+/// Returns the place of `client` in `clients`, and appends it if it is missing.
 fn place_of<T: Transport, H>(clients: &mut Vec<Client<T, H>>, client: &Client<T, H>) -> usize {
     let place = clients.iter().position(|other| Arc::ptr_eq(&other.inner, &client.inner));
     place.unwrap_or_else(|| {
@@ -118,7 +118,8 @@ fn place_of<T: Transport, H>(clients: &mut Vec<Client<T, H>>, client: &Client<T,
     })
 }
 
-/// Whether two that are not the same go by one name on one gateway. Values of one group may.
+/// Whether two different members have the same name on one gateway. Groups may: their values
+/// differ.
 fn clash(members: &[Share]) -> bool {
     members.iter().enumerate().any(|(at, Share { place, target, .. })| {
         members.iter().skip(at + 1).any(|Share { place: other_place, target: other, .. }| {
@@ -129,8 +130,9 @@ fn clash(members: &[Share]) -> bool {
 }
 
 impl<T: Transport, H: Host> Clients<T, H> {
-    /// The members as parts: what one script can take is one. In the order that all who take
-    /// several keep to, whatever else they take: fair ones first, then by gateway, slot and name.
+    /// Combines members that one script can acquire into parts, with `by_slot` for each slot of a
+    /// cluster. All clients order their parts in the same way, so that they do not deadlock: fair
+    /// locks first, then by gateway, slot and name.
     fn parts(&self, members: &[Share], by_slot: bool) -> Vec<Share> {
         let mut parts: Vec<(Rank<'_>, usize, Pacing, Found<'_>)> = Vec::new();
         for Share { place, target, pacing } in members {
@@ -169,7 +171,7 @@ impl<T: Transport, H: Host> Clients<T, H> {
         parts.into_iter().filter_map(share).collect()
     }
 
-    /// Takes all members or none.
+    /// Acquires all members or none.
     pub(super) async fn gather(
         &self,
         members: &[Share],
@@ -211,7 +213,8 @@ impl<T: Transport, H: Host> Clients<T, H> {
                     let targets = parts.map(|part| (part.place, part.target));
                     return held(targets, gathered, all, term);
                 }
-                // Redis has run nothing: it is a cluster, and each slot is a part of its own.
+                // Redis has executed nothing: it is a cluster, so the members of each slot form a
+                // part of their own.
                 Err(AcquireError::Refused(refusal))
                     if refusal.code() == "CROSSSLOT" && !by_slot =>
                 {
@@ -224,10 +227,10 @@ impl<T: Transport, H: Host> Clients<T, H> {
     }
 }
 
-/// Where a part stands among the others.
+/// The sort key of a part: fair locks first, then gateway, slot and name.
 type Rank<'a> = (u8, &'a str, u16, &'a str);
 
-/// What a part is made of.
+/// The contents of a part: plain or fenced locks that share a script, or one lock of another kind.
 enum Found<'a> {
     Members(Vec<&'a Member>),
     Other(&'a Target),

@@ -1,4 +1,4 @@
-//! The client that most programs want.
+//! The client over `reqwest` and Tokio, for most programs.
 
 use tokio::runtime::Handle;
 
@@ -9,22 +9,25 @@ use crate::protocol::gateway::Gateway;
 use crate::transport::Reqwest;
 
 impl Client<Reqwest, TokioHost> {
-    /// A client over `reqwest`, on tokio. Sends nothing.
+    /// Creates a client over `reqwest` on Tokio, with background tasks that undo dropped
+    /// acquisitions (see [`Lock`](super::Lock#dropped-acquisitions)). Sends nothing.
     ///
     /// # Panics
-    /// When the system's TLS cannot be set up.
+    /// If the system's TLS cannot be set up.
     pub fn connect(gateway: Gateway) -> Self {
         Self::connect_with(gateway, Reqwest::new())
     }
 
-    /// A client on tokio over a transport of your own, such as one [with
-    /// proxies](Reqwest::with_client). Sends nothing.
+    /// Creates a client on Tokio over a given transport, such as one [with
+    /// proxies](Reqwest::with_client), with background tasks that undo dropped acquisitions (see
+    /// [`Lock`](super::Lock#dropped-acquisitions)). Sends nothing.
     pub fn connect_with(gateway: Gateway, transport: Reqwest) -> Self {
         Self::with_background(gateway, transport, TokioHost::new(), spawn)
     }
 }
 
-/// Undoes an acquisition on the runtime in whose context its future was dropped, if there is one.
+/// Spawns the undo of an acquisition on the runtime in whose context its future was dropped, if
+/// there is one.
 fn spawn(undo: Undo<Reqwest, TokioHost>) {
     if let Ok(runtime) = Handle::try_current() {
         drop(runtime.spawn(undo.run()));

@@ -1,4 +1,4 @@
-//! What a client offers: one method for each object, by Redisson's names.
+//! The constructors of the objects: one method each, by Redisson's names.
 
 use alloc::sync::Arc;
 
@@ -23,66 +23,69 @@ use crate::timing::{LeaseTime, PeerSkew, WantTime};
 use crate::transport::Transport;
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// The same client as one owner, that may hold a lock several times at once.
+    /// Returns a client of the same gateway that acts as one owner: an owner can acquire a lock
+    /// again while it holds it.
     ///
-    /// Acquisitions of one lock through one owner (or its clones) share one hold: the first takes
-    /// it, further ones ask nobody and have its token and its lease, and the last release ends it.
-    /// Redisson's owner is a thread; there are no threads where this crate runs, so an owner is
-    /// asked for. Make one for each task (in a Worker, for each request): it is not for sharing.
+    /// Acquisitions of one lock through one owner, or its clones, share one hold: the first
+    /// acquires it, further ones send no request and have its token and lease, and the last release
+    /// ends it. In Redisson the owner is a thread; asynchronous tasks have no such identity, so an
+    /// owner is created explicitly. Create one for each task (in a Worker, for each request), and
+    /// do not share it between tasks.
     #[must_use]
     pub fn owner(&self) -> Self {
         Self { inner: Arc::clone(&self.inner), holds: Some(Arc::new(Holds::default())) }
     }
 
-    /// The lock of this name: Redisson's `getLock(name)`.
+    /// Returns the lock of this name: Redisson's `getLock(name)`. Sends nothing.
     ///
     /// # Errors
-    /// [`InvalidOption`] when it is no name for a lock, see [`LockName`].
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
         self.bare_lock(name, true)
     }
 
-    /// A lock that an owner cannot take again while holding it: Redisson's
-    /// `getNonReentrantLock(name)`. A second acquisition through the same [`owner`](Self::owner) is
-    /// refused with [`AcquireError::HeldAlready`](crate::error::AcquireError).
+    /// Returns a lock that an owner cannot acquire again while holding it: Redisson's
+    /// `getNonReentrantLock(name)`. A second acquisition through the same [`owner`](Self::owner)
+    /// fails with [`AcquireError::HeldAlready`](crate::error::AcquireError::HeldAlready).
     ///
     /// # Errors
-    /// [`InvalidOption`] when it is no name for a lock.
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn non_reentrant_lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
         self.bare_lock(name, false)
     }
 
-    /// A lock whose waiters only poll, and at their own pace: Redisson's `getSpinLock(name,
-    /// backoff)`.
+    /// Returns a lock whose waiters only poll, at the intervals of `backoff`: Redisson's
+    /// `getSpinLock(name, backoff)`.
     ///
-    /// The wait is never overrun by a pause, and a budget of requests stretches the pauses, unlike
-    /// Redisson's.
+    /// Unlike in Redisson, no pause extends beyond the end of the wait, and a request budget
+    /// lengthens the pauses.
     ///
     /// # Errors
-    /// [`InvalidOption`] when it is no name for a lock, or when the pauses are out of range.
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`], or if a pause is out of range.
     pub fn spin_lock(&self, name: &str, backoff: SpinBackoff) -> Result<Lock<T, H>, InvalidOption> {
         let calls = LockCalls::new(LockName::parse(name)?, self.announces());
         Ok(self.plain(Plan::one(Target::Lock(calls), Pacing::Spin(backoff.check()?))))
     }
 
-    /// A lock whose last fencing token Redis keeps for ever: Redisson's `getFencedLock(name)`.
+    /// Returns a lock whose last fencing token Redis keeps for ever: Redisson's
+    /// `getFencedLock(name)`.
     ///
-    /// Every kind has a fencing token; this one goes on counting where a Java `RFencedLock` has
-    /// stopped, and the reverse.
+    /// Locks of every kind have a fencing token. This lock continues the tokens of a Java
+    /// `RFencedLock` of the same name, and the reverse.
     ///
     /// # Errors
-    /// [`InvalidOption`] when it is no name for a lock.
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn fenced_lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
         let member = Member { name: LockName::parse(name)?, fenced: true };
         let calls = LockCalls::of_several(member, [].into(), self.announces());
         Ok(self.plain(Plan::one(Target::Lock(calls), Pacing::Jittered)))
     }
 
-    /// A lock that serves those who wait in the order of their arrival: Redisson's
+    /// Returns a lock that serves waiters in the order of their arrival: Redisson's
     /// `getFairLock(name)`.
     ///
     /// # Errors
-    /// [`InvalidOption`] when it is no name for a lock, or when a setting is out of range.
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`], or if a setting is out of range.
     pub fn fair_lock(
         &self,
         name: &str,
@@ -91,11 +94,13 @@ impl<T: Transport, H: Host> Client<T, H> {
         self.queued_lock(name, settings, true)
     }
 
-    /// The same for an owner that cannot take it again while holding it: Redisson's
-    /// `getNonReentrantFairLock(name)`.
+    /// Returns a fair lock that an owner cannot acquire again while holding it: Redisson's
+    /// `getNonReentrantFairLock(name)`. A second acquisition through the same
+    /// [`owner`](Self::owner) fails with
+    /// [`AcquireError::HeldAlready`](crate::error::AcquireError::HeldAlready).
     ///
     /// # Errors
-    /// [`InvalidOption`] when it is no name for a lock, or when a setting is out of range.
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`], or if a setting is out of range.
     pub fn non_reentrant_fair_lock(
         &self,
         name: &str,
@@ -104,11 +109,11 @@ impl<T: Transport, H: Host> Client<T, H> {
         self.queued_lock(name, settings, false)
     }
 
-    /// Two locks of one name, one for readers and one for writers: Redisson's
+    /// Returns two locks of one name, one for readers and one for writers: Redisson's
     /// `getReadWriteLock(name)`.
     ///
     /// # Errors
-    /// [`InvalidOption`] when it is no name for a lock.
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn read_write_lock(
         &self,
         name: &str,
@@ -128,11 +133,13 @@ impl<T: Transport, H: Host> Client<T, H> {
         })
     }
 
-    /// A set of values of a group as one lock: Redisson's `getMultiLock(group, values)`, whose
-    /// client uses `StringCodec`.
+    /// Returns one lock on a set of values of a group: Redisson's `getMultiLock(group, values)` of
+    /// a client with `StringCodec`. `skew` is the tolerated clock skew of Java programs that share
+    /// the group.
     ///
     /// # Errors
-    /// [`InvalidOption`] when the group is no name for a lock, or unless the values are 1 to 1000.
+    /// [`InvalidOption`] if `group` is not a valid [`LockName`], or unless there are 1 to 1000
+    /// values.
     pub fn group_lock<V: AsRef<[u8]>>(
         &self,
         group: &str,
@@ -144,19 +151,21 @@ impl<T: Transport, H: Host> Client<T, H> {
         Ok(self.sided(Plan::one(Target::Group(calls), Pacing::Jittered), side, true))
     }
 
-    /// A number of permits that many share: Redisson's `getSemaphore(name)`.
+    /// Returns a semaphore, a number of permits shared by all clients: Redisson's
+    /// `getSemaphore(name)`.
     ///
     /// # Errors
-    /// [`InvalidOption`] when it is no name.
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn semaphore(&self, name: &str) -> Result<Semaphore<T, H>, InvalidOption> {
         Ok(Semaphore::new(self.clone(), LockName::parse(name)?))
     }
 
-    /// The same with an id and an end for each permit: Redisson's
-    /// `getPermitExpirableSemaphore(name)`.
+    /// Returns a semaphore whose permits each have an id and can have an expiry: Redisson's
+    /// `getPermitExpirableSemaphore(name)`. `skew` is the tolerated clock skew of Java programs
+    /// that share the semaphore.
     ///
     /// # Errors
-    /// [`InvalidOption`] when it is no name.
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn permit_expirable_semaphore(
         &self,
         name: &str,
@@ -165,16 +174,18 @@ impl<T: Transport, H: Host> Client<T, H> {
         Ok(PermitExpirableSemaphore::new(self.clone(), LockName::parse(name)?, skew))
     }
 
-    /// A gate that opens when it was counted down to nothing: Redisson's `getCountDownLatch(name)`.
+    /// Returns a count-down latch, a gate that opens when its count reaches 0: Redisson's
+    /// `getCountDownLatch(name)`.
     ///
     /// # Errors
-    /// [`InvalidOption`] when it is no name.
+    /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn count_down_latch(&self, name: &str) -> Result<CountDownLatch<T, H>, InvalidOption> {
         let calls = CountDownLatchCalls::new(LockName::parse(name)?, self.announces());
         Ok(CountDownLatch::new(self.clone(), calls))
     }
 
-    /// What takes permits: they are no lock that an owner could take again.
+    /// Returns a lock that acquires permits. It belongs to no owner, since permits are never
+    /// re-entrant.
     pub(crate) fn taking(&self, target: Target) -> Lock<T, H> {
         let client = Self { inner: Arc::clone(&self.inner), holds: None };
         client.plain(Plan::one(target, Pacing::Jittered))
@@ -212,12 +223,12 @@ impl<T: Transport, H: Host> Client<T, H> {
     }
 }
 
-/// Two locks of one name: many may read, or one may write.
+/// Two locks of one name: any number of readers, or one writer, can hold them.
 ///
-/// Through one [`owner`](Client::owner) a writer may read as well, and goes on reading when it has
-/// released the writing side; a reader that asks for the writing side is refused with
+/// Through one [`owner`](Client::owner), a writer can acquire the read side as well, and keeps it
+/// after releasing the write side. A reader that acquires the write side is rejected with
 /// [`AcquireError::SelfDeadlock`](crate::error::AcquireError::SelfDeadlock). A reader's fencing
-/// token is above those of all writers before it, and the same for readers at the same time.
+/// token is above those of all earlier writers; readers at the same time have the same token.
 #[derive(Debug)]
 pub struct ReadWriteLock<T: Transport, H> {
     read: Lock<T, H>,
@@ -225,12 +236,12 @@ pub struct ReadWriteLock<T: Transport, H> {
 }
 
 impl<T: Transport, H> ReadWriteLock<T, H> {
-    /// The reading side: Redisson's `readLock()`.
+    /// Returns the read side: Redisson's `readLock()`.
     pub const fn read(&self) -> &Lock<T, H> {
         &self.read
     }
 
-    /// The writing side: Redisson's `writeLock()`.
+    /// Returns the write side: Redisson's `writeLock()`.
     pub const fn write(&self) -> &Lock<T, H> {
         &self.write
     }
@@ -242,7 +253,7 @@ impl<T: Transport, H> Clone for ReadWriteLock<T, H> {
     }
 }
 
-/// How a read-write lock behaves beyond what Redisson says.
+/// Settings of a read-write lock that Redisson does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct ReadWriteSettings {
@@ -251,27 +262,29 @@ pub struct ReadWriteSettings {
 }
 
 impl Default for ReadWriteSettings {
-    /// Readers always join readers, and Java may share the lock with a watchdog of 30 s.
+    /// Returns the defaults: readers always join readers, and Java programs with a watchdog of 30 s
+    /// may share the lock.
     fn default() -> Self {
         Self { prefers_writers: None, lease_max: Some(LeaseTime::DEFAULT) }
     }
 }
 
 impl ReadWriteSettings {
-    /// A writer that was refused keeps new readers of ours out for so long, or until it asks again.
-    /// Unless set, readers always join readers, so that writers can starve. Java's readers are not
-    /// held back.
+    /// Makes a refused writer block new readers of this library for `want` after its last try.
+    ///
+    /// By default readers always join readers, so writers can starve. Readers of Java programs are
+    /// not blocked.
     pub const fn prefers_writers(mut self, want: WantTime) -> Self {
         self.prefers_writers = Some(want);
         self
     }
 
-    /// The watchdog's time of the Java programs that read under this lock (`lockWatchdogTimeout`);
-    /// `None` when there are none. 30 s unless set.
+    /// Sets the watchdog time (`lockWatchdogTimeout`) of the Java programs that read under this
+    /// lock; `None` if there are none. The default is 30 s.
     ///
-    /// A Java reader that renews sets the end of the whole lock to that time, also when ours should
-    /// last for longer. So the reading side is taken for so long at the most, and a longer hold is
-    /// renewed until its end, for as long as it is [kept](super::Lease::keep).
+    /// A Java reader that renews sets the expiry of the whole lock to that time, even if a hold of
+    /// this library should last longer. The read side is therefore acquired for at most that time,
+    /// and a longer hold is renewed until its end, while it is [kept](super::Lease::keep).
     pub const fn peer_watchdog(mut self, time: Option<LeaseTime>) -> Self {
         self.lease_max = time;
         self

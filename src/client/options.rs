@@ -1,12 +1,14 @@
-//! What an acquisition may be told.
+//! Options of an acquisition.
 
 use core::time::Duration;
 
 use crate::error::InvalidOption;
 use crate::timing::{LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime};
 
-/// How long to hold, how long to wait, and with what means. Checked when the acquisition begins,
-/// before anything is sent.
+/// Options of an acquisition: its lease, wait, request budget and replicas.
+///
+/// The values are checked when the acquisition begins, before a request is sent. A value out of
+/// range is rejected as an [`InvalidOption`].
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct AcquireOptions {
@@ -19,7 +21,8 @@ pub struct AcquireOptions {
 }
 
 impl AcquireOptions {
-    /// A hold that is renewed while it is kept, and a wait of 30 s.
+    /// Creates the default options: a lease of 30 s that is renewed while it is
+    /// [kept](super::Lease::keep) (for permits, a hold without an end), and a wait of 30 s.
     pub const fn new() -> Self {
         Self {
             lease: None,
@@ -31,54 +34,62 @@ impl AcquireOptions {
         }
     }
 
-    /// Holds for exactly this time: 100 ms to 24 h in whole milliseconds. It is not renewed unless
-    /// by [`Lease::renew`](super::Lease::renew). Without it the lease is 30 s and is renewed every
-    /// third of it, by [`Lease::keep`](super::Lease::keep) or while [`run`](super::Lock::run) runs.
+    /// Sets a fixed lease: 100 ms to 24 h in whole milliseconds. Only
+    /// [`Lease::renew`](super::Lease::renew) extends it.
+    ///
+    /// By default a lock has a lease of 30 s, renewed every 10 s by
+    /// [`Lease::keep`](super::Lease::keep) or while [`run`](super::Lock::run) runs, and permits are
+    /// held until they are released.
     pub const fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self.renewed = false;
         self
     }
 
-    /// Holds for as long as it is [kept](super::Lease::keep), by a lease of 30 s that is renewed.
-    /// This is what locks do anyway; permits of semaphores are held until they are released unless
-    /// this or a lease is asked for.
+    /// Sets a lease of 30 s that is renewed while it is [kept](super::Lease::keep). Replaces a
+    /// fixed lease.
+    ///
+    /// This is the default of locks. Permits of semaphores are by default held until they are
+    /// released; with this option, permits of a holder that died expire.
     pub const fn renewed(mut self) -> Self {
         self.lease = None;
         self.renewed = true;
         self
     }
 
-    /// Waits at most so long: 1 ms to 24 h in whole milliseconds, 30 s unless set.
+    /// Sets the longest wait: 1 ms to 24 h in whole milliseconds; 30 s by default.
     pub const fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
         self.until_cancelled = false;
         self
     }
 
-    /// Waits until it is cancelled.
+    /// Removes the limit of the wait: the acquisition waits until it is cancelled.
     pub const fn wait_until_cancelled(mut self) -> Self {
         self.until_cancelled = true;
         self
     }
 
-    /// Spends at most so many requests on the wait: 3 to 10 000. Unless set 40 for a timed wait,
-    /// and any number for one that lasts until it is cancelled.
+    /// Sets the largest number of requests of the acquisition: 3 to 10 000. The default is 40 for a
+    /// timed wait, and no limit for a wait that lasts until it is cancelled. A smaller number
+    /// lengthens the pauses between retries.
     pub const fn max_requests(mut self, requests: u32) -> Self {
         self.requests_max = Some(requests);
         self
     }
 
-    /// Takes a grant only when so many replicas of Redis have it: 1 to 8; unless set none is waited
-    /// for.
+    /// Sets the number of Redis replicas that must have a grant before it is accepted: 1 to 8. By
+    /// default the acquisition does not wait for replicas.
     ///
-    /// A failover to one of these replicas then keeps the grant. It costs each try a round to the
-    /// replicas; where fewer have the grant within a second (or half of an attempt, if that is
-    /// shorter), it is given back, and the acquisition ends with
+    /// A failover to one of these replicas then keeps the grant. Each try costs a round trip to the
+    /// replicas. If too few of them have the grant within 1 s, or within half of an attempt if that
+    /// is shorter, the grant is given back, and the acquisition fails with
     /// [`AcquireError::NotReplicated`](crate::error::AcquireError::NotReplicated). Renewals and
-    /// releases wait for nobody, and an owner that holds the lock already asks nobody. The gateway
-    /// has to know `/pipeline` and `WAIT`, as `edgelatch-gateway` does; one that does not is told
-    /// by [`RefusalKind::Unsupported`](crate::error::RefusalKind::Unsupported).
+    /// releases do not wait for replicas; an acquisition by an owner that already holds the lock
+    /// sends no request.
+    ///
+    /// The gateway must support `/pipeline` and `WAIT`, as `edgelatch-gateway` does; otherwise the
+    /// acquisition fails with [`RefusalKind::Unsupported`](crate::error::RefusalKind::Unsupported).
     pub const fn replicas(mut self, replicas: u8) -> Self {
         self.replicas = Some(replicas);
         self
@@ -113,18 +124,18 @@ impl AcquireOptions {
     }
 }
 
-/// How long is to be held.
+/// How long a hold lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HoldTime {
-    /// As the kind does if nothing is said: renewed for locks, without an end for permits.
+    /// The default of the object: renewed for locks, without an end for permits.
     AsUsual,
-    /// For as long as it is kept.
+    /// As long as the lease is kept.
     Renewed,
-    /// For exactly so long.
+    /// Exactly this time.
     Fixed(LeaseTime),
 }
 
-/// Options that were checked.
+/// Checked options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(super) hold: HoldTime,
@@ -142,13 +153,13 @@ impl Terms {
         Self { hold, patience, budget, replicas: None }
     }
 
-    /// The same for a grant that so many replicas must have.
+    /// Requires that `replicas` replicas have a grant before it is accepted.
     pub(crate) const fn replicated(mut self, replicas: Option<Replicas>) -> Self {
         self.replicas = replicas;
         self
     }
 
-    /// The same with what is left of the wait.
+    /// Shortens a timed wait to `left`. A rest below 1 ms leaves a single try.
     pub(super) fn with_wait(self, left: Option<Duration>) -> Self {
         let patience = match (self.patience, left) {
             (WaitPolicy::UpTo(_), Some(left)) => {

@@ -1,4 +1,4 @@
-//! Re-entry, asked for expressly and counted here: Redis sees one hold of count one.
+//! Re-entrance of explicit owners, counted in the client: Redis sees one hold with a count of 1.
 
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
@@ -19,29 +19,30 @@ use crate::name::LockName;
 use crate::time::Instant;
 use crate::transport::Transport;
 
-/// What an owner may hold once: kinds that exclude each other under one name are one.
+/// Identifies a hold of an owner. Kinds of locks that exclude each other under one name have the
+/// same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
-    /// Of each part: its gateway and its name.
+    /// The gateway id and the lock name of each part.
     pub(super) names: Vec<(String, LockName)>,
     pub(super) side: Side,
 }
 
-/// Which side of a name is taken.
+/// The part of a name that a lock takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// All of it.
+    /// The whole name.
     Whole,
-    /// A reader's.
+    /// The read side.
     Read,
-    /// A writer's.
+    /// The write side.
     Write,
-    /// Some values of a group, as their fields.
+    /// Some values of a group, as their fields in Redis.
     Values(Vec<String>),
 }
 
 impl Key {
-    /// The other side of a read-write lock.
+    /// The key of the other side of a read-write lock; `None` for other kinds.
     fn other_side(&self) -> Option<Self> {
         let side = match self.side {
             Side::Read => Side::Write,
@@ -52,23 +53,24 @@ impl Key {
     }
 }
 
-/// What one owner holds.
+/// The holds of one owner.
 #[derive(Default)]
 pub(super) struct Holds {
-    /// An owner has a few, and looks through all of them whenever it takes another.
+    /// Searched linearly with each acquisition: an owner has few holds.
     by_key: Mutex<Vec<(Key, Entry)>>,
     notice: Notice,
 }
 
 enum Entry {
-    /// One acquisition is under way; the others wait for what becomes of it.
+    /// An acquisition is in progress; other acquisitions of this owner wait for its result.
     Acquiring,
-    /// There is a hold, or was one.
+    /// A hold, which may have ended.
     Held(Weak<Hold>),
 }
 
 impl Holds {
-    /// A share in the hold that there is, or a new one.
+    /// Returns the owner's existing hold with its count raised by one, or acquires a new one. While
+    /// another acquisition of the owner is in progress, waits for its result.
     pub(super) async fn acquire<T: Transport, H: Host>(
         &self,
         lock: &Lock<T, H>,
@@ -112,13 +114,13 @@ impl Holds {
 }
 
 enum Entered<'a> {
-    /// The owner holds it already.
+    /// The owner already has a hold; its count was raised by one.
     Shared(Arc<Hold>),
-    /// It is this acquisition's turn to take it.
+    /// This acquisition has the turn to acquire the lock.
     Free(Turn<'a>),
-    /// Another acquisition of the same owner is at it.
+    /// Another acquisition of the same owner is in progress.
     Busy,
-    /// It would wait for itself.
+    /// The acquisition cannot succeed while the owner's present hold lasts.
     Never(AcquireError),
 }
 
@@ -133,7 +135,7 @@ impl Holds {
 
     fn enter(&self, key: &Key, reenters: bool, now: Instant) -> Entered<'_> {
         self.by_key(|holds| {
-            // Holds that are over leave nothing behind.
+            // Removes the entries of holds that have been dropped.
             holds.retain(
                 |(_, entry)| !matches!(entry, Entry::Held(hold) if hold.strong_count() == 0),
             );
@@ -159,7 +161,7 @@ impl Holds {
     }
 }
 
-/// The hold under a key, if it stands.
+/// The hold under `key`, if it has not ended.
 fn standing(holds: &[(Key, Entry)], key: &Key) -> Option<Arc<Hold>> {
     match find(holds, key)? {
         Entry::Held(hold) => hold.upgrade().filter(|hold| hold.stands()),
@@ -176,11 +178,12 @@ fn put(holds: &mut Vec<(Key, Entry)>, key: &Key, entry: Option<Entry>) {
     holds.extend(entry.map(|entry| (key.clone(), entry)));
 }
 
-/// The turn to take a lock. Given back when the acquisition fails or is dropped.
+/// The turn of one acquisition to acquire a lock for its owner. Dropping it, because the
+/// acquisition failed or was dropped, lets the next acquisition of this owner proceed.
 struct Turn<'a> {
     holds: &'a Holds,
     key: Key,
-    /// The hold of the same owner inside which it is taken: a writer's, when a reader asks.
+    /// The owner's hold of the write side, if this acquisition is for the read side.
     writer: Option<Arc<Hold>>,
 }
 

@@ -16,17 +16,18 @@ use crate::protocol::reply::Code;
 use crate::timing::{LeaseTime, PeerSkew};
 use crate::transport::Transport;
 
-/// A number of permits that many share, each with an id and, if it is given one, an end of its own.
+/// A number of permits shared by all clients, each with an id and optionally an expiry.
 ///
-/// Permits are taken as a [`Lease`], whose [`permit_ids`](Lease::permit_ids) may be handed on: who
-/// has an id may give the permit back. Without a lease time they are held until they are given
-/// back, as with Redisson.
+/// Permits are acquired as a [`Lease`], whose [`permit_ids`](Lease::permit_ids) can be passed to
+/// other programs: any client that has an id can release the permit. By default permits are held
+/// until they are released, as with Redisson.
 ///
-/// **An acquisition whose future is dropped before it is ready is undone in the background where a
-/// Tokio runtime is in context, as for a [`Lock`](super::Lock#dropped-acquisitions). Elsewhere
-/// nothing is undone: permits that were on their way stay taken until their lease ends, and for
-/// ever when they have none.** [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of
-/// `permits(n)` undoes them in the foreground.
+/// **If the future of an acquisition is dropped before it is ready, the acquisition is undone in
+/// the background if a Tokio runtime is in context, as for a
+/// [`Lock`](super::Lock#dropped-acquisitions). Elsewhere nothing is undone: permits whose grant was
+/// under way stay acquired until their lease ends, or for ever if they have no lease.**
+/// [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of `permits(n)` undoes the
+/// acquisition in the foreground.
 pub struct PermitExpirableSemaphore<T: Transport, H> {
     client: Client<T, H>,
     name: LockName,
@@ -50,28 +51,30 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         Self { client, name, skew }
     }
 
-    /// Its name.
+    /// Returns the semaphore's name.
     pub const fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// What takes so many permits at once: it is acquired, tried and run like a lock.
+    /// Returns a lock that acquires `permits` permits at once, with all methods of [`Lock`]. Sends
+    /// nothing.
     ///
     /// # Errors
-    /// [`InvalidOption`] unless they are 1 to 1000.
+    /// [`InvalidOption`] unless `permits` is 1 to 1000.
     pub fn permits(&self, permits: u16) -> Result<Lock<T, H>, InvalidOption> {
         Ok(self.client.taking(Target::Permits(self.calls(permits)?)))
     }
 
-    /// Waits for so many permits, 30 s at most.
+    /// Waits for `permits` permits, at most 30 s, and acquires them until they are released.
     ///
     /// # Errors
-    /// [`AcquireError`].
+    /// [`AcquireError`]; [`AcquireError::NotSetUp`] if the semaphore does not exist.
     pub async fn acquire(&self, permits: u16) -> Result<Lease<T, H>, AcquireError> {
         self.permits(permits)?.acquire_with(AcquireOptions::new()).await
     }
 
-    /// Takes so many permits if they are available; `None` when they are not.
+    /// Acquires `permits` permits if they are available, without waiting; returns `None` if they
+    /// are not.
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
@@ -79,8 +82,9 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         self.permits(permits)?.try_acquire().await
     }
 
-    /// Gives permits back by their ids, whoever took them. Answers how many of them were held: an
-    /// id that was given back before, or has ended and was evicted, does not count.
+    /// Releases permits by their ids, regardless of the client that acquired them. Returns how many
+    /// of them were held: an id that was released before, or has expired and was evicted, does not
+    /// count.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -89,8 +93,9 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         Ok(u64::try_from(number(&reply)?).unwrap_or(0))
     }
 
-    /// Lets permits end after this time from now, longer or shorter than before; `None` for no end.
-    /// Answers whether all of them are held.
+    /// Sets the expiry of permits to `lease` from now, which can be sooner or later than before:
+    /// 100 ms to 24 h in whole milliseconds; `None` for no expiry. Returns `false` if some of them
+    /// are not held; the expiry of the held ones is set nevertheless.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -104,7 +109,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         Ok(self.client.once(call).await?.code == Code::Done)
     }
 
-    /// Makes the semaphore with so many permits. `false` when it is there already.
+    /// Creates the semaphore with `permits` permits, 0 to 2147483647. Returns `false` if it exists
+    /// already.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -113,8 +119,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         Ok(self.client.once(call).await?.code == Code::Done)
     }
 
-    /// Makes it have so many permits in all, those that are held included. Answers how many are
-    /// available then.
+    /// Sets the total number of permits, including those that are held, to `permits`: 0 to
+    /// 2147483647. Returns the new number of available permits, which can be negative.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -123,8 +129,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         number(&self.client.once(call).await?)
     }
 
-    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there.
-    /// Answers how many there are then.
+    /// Adds `permits` available permits, or removes them if negative; creates the semaphore if it
+    /// does not exist. Returns the new number of available permits, which can be negative.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -132,7 +138,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         number(&self.client.once(self.calls(1)?.add(permits)).await?)
     }
 
-    /// What Redis says of it now, and of these permits.
+    /// Returns the present state of the semaphore in Redis, and of the permits with these ids.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -143,10 +149,11 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         PermitsState::read(&reply)
     }
 
-    /// Gives all permits back, whoever holds them, Java's too. Answers whether there were any.
+    /// Releases all permits that are held by any client, including Java programs. Returns whether
+    /// there were any.
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// [`RequestError`]; with `Unreachable` the permits may have been released.
     pub async fn force_release(&self) -> Result<bool, RequestError> {
         let call = Target::Permits(self.calls(1)?).force_release();
         Ok(self.client.once(call).await?.code == Code::Done)
@@ -159,7 +166,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
 }
 
 impl<T: Transport, H> Lease<T, H> {
-    /// The ids of the permits, for a lease of a permit-expirable semaphore; none for others.
+    /// Returns the ids of the permits, for a lease of a permit-expirable semaphore; for any other
+    /// lease an empty list.
     pub fn permit_ids(&self) -> Vec<PermitId> {
         self.part().map(|part| part.target.permit_ids(part.grant.owner)).unwrap_or_default()
     }

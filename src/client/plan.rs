@@ -1,4 +1,4 @@
-//! What a lock takes: one part or several, how many of them make a hold, and for how long.
+//! The specification of a lock: its members, its quorum and its lease policy.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -8,56 +8,57 @@ use crate::machine::Pacing;
 use crate::protocol::calls::{LockCalls, Target};
 use crate::timing::LeaseTime;
 
-/// What is taken, and by which rule.
+/// The members of a lock, and how many of them make a hold.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// The only member; of several, the first in the order that everybody keeps to.
+    /// The only member, or the first of several in the order that all clients use.
     pub(super) first: Target,
     pub(super) rule: Rule,
-    /// How a wait for the only part is paced.
+    /// The pauses between retries, if there is one member.
     pub(super) pacing: Pacing,
-    /// The longest lease that Redis is asked for at a time: a longer one is renewed until its end.
+    /// The longest lease of one request to Redis: a longer hold is renewed until its end.
     pub(super) lease_max: Option<LeaseTime>,
 }
 
 /// How many members make a hold.
 #[derive(Clone, Debug)]
 pub(super) enum Rule {
-    /// There is only one.
+    /// The only member.
     One,
-    /// All of these.
+    /// All members.
     All(Vec<Share>),
-    /// More than half of these. Each stands with the place of its client.
+    /// More than half of the members, each with the place of its client.
     Majority(Vec<(usize, LockCalls)>),
 }
 
-/// One of several that are taken, or what one script takes of them.
+/// One of several members, or a part that combines members for one script.
 #[derive(Clone, Debug)]
 pub(super) struct Share {
-    /// The place of its client.
+    /// The place of its client in the lock's list of clients.
     pub(super) place: usize,
     pub(super) target: Target,
-    /// How a wait for it is paced.
+    /// The pauses between retries while it is busy.
     pub(super) pacing: Pacing,
 }
 
-/// How long a hold is to last.
+/// How long a hold lasts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
-    /// What Redis is asked for.
+    /// The lease of each request to Redis.
     pub(super) lease: LeaseTime,
     pub(super) renews: bool,
-    /// When renewing is to end, counted from the request.
+    /// How long the hold is renewed, from the sending of the granted request; `None` for no limit,
+    /// or without renewals.
     pub(super) lasts: Option<Duration>,
 }
 
 impl Plan {
-    /// One part.
+    /// Creates the specification of a lock with one member.
     pub(super) const fn one(target: Target, pacing: Pacing) -> Self {
         Self { first: target, rule: Rule::One, pacing, lease_max: None }
     }
 
-    /// What the caller's wish comes to for this kind.
+    /// Returns the lease policy that the caller's `hold` results in for this kind of lock.
     pub(super) fn term(&self, hold: HoldTime) -> Term {
         let capped = |lease: LeaseTime| self.lease_max.map_or(lease, |most| lease.min(most));
         match hold {

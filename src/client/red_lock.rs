@@ -1,4 +1,4 @@
-//! One lock on several independent Redis: Redisson's `RedissonRedLock`.
+//! One lock on several independent Redis nodes: Redisson's `RedissonRedLock`.
 
 use alloc::vec::Vec;
 use core::pin::Pin;
@@ -18,7 +18,7 @@ use crate::protocol::calls::{LockCalls, Target};
 use crate::timing::RejoinDelay;
 use crate::transport::Transport;
 
-/// How a redLock behaves beyond what Redisson says.
+/// Settings of a redLock that Redisson does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct RedLockSettings {
@@ -26,24 +26,25 @@ pub struct RedLockSettings {
 }
 
 impl RedLockSettings {
-    /// A node whose Redis has started less than this ago has no vote: what Redlock calls *delayed
-    /// restarts*.
+    /// Excludes a node from the vote if its Redis was started less than `delay` ago: the *delayed
+    /// restarts* of the Redlock algorithm.
     ///
-    /// Unless set a node votes at once. That is right where each write is on disk before it is
-    /// answered (`appendonly yes`, `appendfsync always`), or where the operator keeps a node that
-    /// has lost its data away for as long as the longest lease. Otherwise a node that has forgotten
-    /// a hold makes a majority with one that never had it: two believe that they hold, and tokens
-    /// may fall by as much as the nodes' clocks differ.
+    /// By default a restarted node votes at once. That is safe if each write is on disk before
+    /// Redis replies (`appendonly yes`, `appendfsync always`), or if the operator keeps a node that
+    /// has lost its data out of service for as long as the longest lease. Otherwise a node that has
+    /// forgotten a hold forms a majority with a node that never had it: two clients then believe
+    /// that they hold the lock, and fencing tokens can fall by as much as the nodes' clocks differ.
     ///
-    /// All who take the lock should set the same. Redis is then never asked for a lease longer than
-    /// the delay: a longer hold is renewed until its end, for as long as it is
-    /// [kept](super::Lease::keep), and [`renew`](super::Lease::renew) refuses a longer one. A
-    /// longer delay costs a node's vote after each restart, with or without its data: with two of
-    /// three restarted nobody gets the lock before it is over. A shorter one costs renewals.
+    /// All clients of the lock should set the same delay. The lease of each request to Redis is
+    /// then at most the delay: a longer hold is renewed until its end, while it is
+    /// [kept](super::Lease::keep), and [`renew`](super::Lease::renew) rejects a lease longer than
+    /// the delay. A longer delay costs a node's vote for a longer time after each restart, with or
+    /// without its data: after a restart of two of three nodes no client acquires the lock before
+    /// the delay is over. A shorter delay costs more renewals.
     ///
-    /// Each node must let scripts run `INFO`; one that does not refuses. It sees a start of the
-    /// process only: not a failover to a replica, against which there is
-    /// [`replicas`](super::AcquireOptions::replicas), and not a `FLUSHALL`.
+    /// Each node must allow scripts to run `INFO`; a node that does not rejects the acquisition.
+    /// The delay detects only a start of the Redis process. It detects no failover to a replica,
+    /// for which there is [`replicas`](super::AcquireOptions::replicas), and no `FLUSHALL`.
     pub const fn rejoin_delay(mut self, delay: RejoinDelay) -> Self {
         self.rejoin_delay = Some(delay);
         self
@@ -51,17 +52,18 @@ impl RedLockSettings {
 }
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// One lock on several independent Redis, of which the majority decides: Redisson's
-    /// `getRedLock(locks)`.
+    /// Returns one lock on several independent Redis nodes, held by the client that a majority of
+    /// them grants it to: Redisson's `getRedLock(locks)`.
     ///
-    /// Unlike Redisson's it checks that enough of the lease is left, and undoes what it got where
-    /// it did not get enough. The members are plain or fenced locks of clients of different Redis;
-    /// the same Redis behind two gateways must not be counted twice. Waiters are jittered, also
-    /// where a member is a spin lock. What a Redis that restarts without its data does to it:
-    /// [`RedLockSettings::rejoin_delay`].
+    /// Unlike Redisson's, it checks that enough of the lease is left, and releases the members that
+    /// it was granted without a majority. The members are plain or fenced locks of clients of
+    /// different Redis nodes; do not include one Redis twice through two gateways. Pauses between
+    /// retries are jittered, even if a member is a spin lock. [`RedLockSettings::rejoin_delay`]
+    /// describes the effect of a node that restarts without its data.
     ///
     /// # Errors
-    /// [`InvalidOption`] unless they are 3, 5, 7 or 9 locks of as many gateways.
+    /// [`InvalidOption`] unless there are 3, 5, 7 or 9 plain or fenced locks, each of a different
+    /// gateway.
     pub fn red_lock(
         &self,
         locks: impl IntoIterator<Item = Lock<T, H>>,
@@ -69,10 +71,12 @@ impl<T: Transport, H: Host> Client<T, H> {
         self.red_lock_with(locks, RedLockSettings::default())
     }
 
-    /// The same with settings.
+    /// Returns one lock on several independent Redis nodes with these settings; see
+    /// [`red_lock`](Self::red_lock).
     ///
     /// # Errors
-    /// [`InvalidOption`] unless they are 3, 5, 7 or 9 locks of as many gateways.
+    /// [`InvalidOption`] unless there are 3, 5, 7 or 9 plain or fenced locks, each of a different
+    /// gateway.
     pub fn red_lock_with(
         &self,
         locks: impl IntoIterator<Item = Lock<T, H>>,
@@ -116,7 +120,7 @@ fn targets(members: &[(usize, LockCalls)]) -> impl Iterator<Item = (usize, Targe
 }
 
 impl<T: Transport, H: Host> Clients<T, H> {
-    /// Takes more than half of the members.
+    /// Acquires more than half of the members.
     pub(super) async fn majority(
         &self,
         members: &[(usize, LockCalls)],

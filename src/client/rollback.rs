@@ -11,7 +11,7 @@ use crate::protocol::reply::ServerClock;
 /// Clock skew tolerated between a failed primary and its replacement. Smaller backward steps are
 /// not reported.
 const APART: Duration = Duration::from_secs(1);
-/// The number of names whose newest token is remembered.
+/// The largest number of names whose newest token is remembered.
 const NAMES_MAX: usize = 64;
 
 /// The newest clock reading and the newest tokens of one Redis.
@@ -20,7 +20,7 @@ pub(super) struct RollbackDetector {
     clock: Option<ServerClock>,
     /// The number of backward steps of its clock, and the size of the last one.
     last_rollback: Option<(u32, Duration)>,
-    /// The newest tokens that were granted, those of the names that were taken last at the end.
+    /// The newest granted token of each name, ordered by the last grant of the name.
     newest: Vec<(LockName, FencingToken)>,
 }
 
@@ -29,11 +29,12 @@ impl RollbackDetector {
         self.clock
     }
 
-    /// Its clock showed this in an answer to what was asked when `before` was known. Answers
-    /// whether it was set back meanwhile.
+    /// Records the clock reading of a reply. `before` is the reading that was known when the
+    /// request was sent. Returns whether the clock went backwards in between.
     ///
-    /// Answers overtake each other, so it takes both: it was behind already when that was asked
-    /// for, and nobody has noticed since.
+    /// Replies can overtake each other. A step back is therefore reported only if the reading is
+    /// behind `before`, and also behind the latest reading: otherwise another reply has reported it
+    /// already.
     pub(super) fn observe(&mut self, clock: ServerClock, before: Option<ServerClock>) -> bool {
         let behind = |known: Option<ServerClock>| known.and_then(|known| clock.behind(known));
         let by = behind(before).min(behind(self.clock)).filter(|by| *by > APART);
@@ -45,21 +46,20 @@ impl RollbackDetector {
         by.is_some()
     }
 
-    /// By how much it was set back last, and how often it was, once that is another number than
-    /// `seen`.
+    /// The number of backward steps and the size of the last one; `None` if that number is `seen`.
     pub(super) fn last_rollback(&self, seen: u32) -> Option<(u32, Duration)> {
         self.last_rollback.filter(|(times, _)| *times != seen)
     }
 
-    /// The newest token of all that this takes, as far as it is remembered; of what is granted to
-    /// one at a time. Grants to several may be heard of in another order than they were made.
+    /// The newest remembered token of the names that `target` takes; `None` if several clients can
+    /// hold it at once, since their replies can arrive in another order than the grants.
     pub(super) fn newest(&self, target: &Target) -> Option<FencingToken> {
         let names = if target.is_exclusive() { target.names() } else { Vec::new() };
         let known = self.newest.iter().filter(|(name, _)| names.contains(&name));
         known.map(|(_, token)| *token).max()
     }
 
-    /// This was granted with that token.
+    /// Records that `target` was granted with `token`.
     pub(super) fn granted(&mut self, target: &Target, token: FencingToken) {
         if !target.is_exclusive() {
             return;
@@ -93,10 +93,10 @@ mod tests {
     fn a_clock_that_is_set_back_is_noticed_once_and_answers_that_overtake_each_other_are_not() {
         let mut rollback = RollbackDetector::default();
         assert!(!rollback.observe(at(700_000), None));
-        // Executed before the last one, and heard of after it.
+        // Executed before the last one; its reply arrived later.
         assert!(!rollback.observe(at(690_000), None));
         assert!(!rollback.observe(at(700_000), Some(at(690_000))));
-        // Another node took over, whose clock is as good as clocks are.
+        // Another node took over, with a clock that is off by the tolerated skew.
         assert!(!rollback.observe(at(699_000), Some(at(700_000))));
         assert_eq!(rollback.last_rollback(0), None);
         assert!(rollback.observe(at(100_000), Some(at(699_000))));

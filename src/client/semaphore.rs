@@ -15,18 +15,21 @@ use crate::protocol::reply::Code;
 use crate::timing::LifeTime;
 use crate::transport::Transport;
 
-/// A number of permits that many share. It is there once its permits were set or added.
+/// A number of permits shared by all clients. It exists once its permits have been
+/// [set](Self::try_set_permits) or [added](Self::add_permits).
 ///
-/// Permits are taken as a [`Lease`], which knows what is to be given back: released twice, or by a
-/// request that comes twice, they are given back once. Without a lease time they are held until
-/// they are released, as with Redisson, also when their holder dies; with one, or
-/// [renewed](AcquireOptions::renewed), others of ours get them back then.
+/// Permits are acquired as a [`Lease`], which records what to return: a repeated release or a
+/// duplicated request returns them once. By default they are held until they are released, as with
+/// Redisson, even if their holder dies. With a fixed lease, or a [renewed](AcquireOptions::renewed)
+/// one, the permits of a holder that died become available to clients of this library when the
+/// lease ends.
 ///
-/// **An acquisition whose future is dropped before it is ready is undone in the background where a
-/// Tokio runtime is in context, as for a [`Lock`](super::Lock#dropped-acquisitions). Elsewhere
-/// nothing is undone: permits that were on their way stay taken until their lease ends, and for
-/// ever when they have none.** [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of
-/// `permits(n)` undoes them in the foreground.
+/// **If the future of an acquisition is dropped before it is ready, the acquisition is undone in
+/// the background if a Tokio runtime is in context, as for a
+/// [`Lock`](super::Lock#dropped-acquisitions). Elsewhere nothing is undone: permits whose grant was
+/// under way stay acquired until their lease ends, or for ever if they have no lease.**
+/// [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of `permits(n)` undoes the
+/// acquisition in the foreground.
 pub struct Semaphore<T: Transport, H> {
     client: Client<T, H>,
     name: LockName,
@@ -49,28 +52,30 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         Self { client, name }
     }
 
-    /// Its name.
+    /// Returns the semaphore's name.
     pub const fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// What takes so many permits at once: it is acquired, tried and run like a lock.
+    /// Returns a lock that acquires `permits` permits at once, with all methods of [`Lock`]. Sends
+    /// nothing.
     ///
     /// # Errors
-    /// [`InvalidOption`] unless they are 1 to 2147483647.
+    /// [`InvalidOption`] unless `permits` is 1 to 2147483647.
     pub fn permits(&self, permits: u32) -> Result<Lock<T, H>, InvalidOption> {
         Ok(self.client.taking(Target::Semaphore(self.calls(permits)?)))
     }
 
-    /// Waits for so many permits, 30 s at most.
+    /// Waits for `permits` permits, at most 30 s, and acquires them until they are released.
     ///
     /// # Errors
-    /// [`AcquireError`].
+    /// [`AcquireError`]; [`AcquireError::NotSetUp`] if the semaphore does not exist.
     pub async fn acquire(&self, permits: u32) -> Result<Lease<T, H>, AcquireError> {
         self.permits(permits)?.acquire_with(AcquireOptions::new()).await
     }
 
-    /// Takes so many permits if they are available; `None` when they are not.
+    /// Acquires `permits` permits if they are available, without waiting; returns `None` if they
+    /// are not.
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
@@ -78,8 +83,11 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         self.permits(permits)?.try_acquire().await
     }
 
-    /// Makes the semaphore with so many permits, for a time or for ever. `false` when it is there
+    /// Creates the semaphore with `permits` permits, 0 to 2147483647. Returns `false` if it exists
     /// already.
+    ///
+    /// Redis deletes the semaphore after `life`: 1 ms to 10 years in whole milliseconds; `None` for
+    /// never.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -93,8 +101,8 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         Ok(self.client.once(call).await?.code == Code::Done)
     }
 
-    /// Makes so many more permits available, or fewer; makes the semaphore if it is not there.
-    /// Answers how many there are then.
+    /// Adds `permits` available permits, or removes them if negative; creates the semaphore if it
+    /// does not exist. Returns the new number of available permits, which can be negative.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -102,25 +110,27 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         number(&self.client.once(self.calls(1)?.add(permits)).await?)
     }
 
-    /// Makes so many permits available that nobody here holds: Redisson's `release(permits)`.
+    /// Adds `permits` available permits that are not held by a lease: Redisson's
+    /// `release(permits)`. Permits of a lease are released by [`Lease::release`].
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// [`RequestError`]; `InvalidOption` unless `permits` is 1 to 2147483647.
     pub async fn release(&self, permits: u32) -> Result<(), RequestError> {
         let permits = i32::try_from(PermitCount::new(permits)?.get()).unwrap_or(i32::MAX);
         self.add_permits(permits).await.map(drop)
     }
 
-    /// The same if the semaphore is there; `false` when it is not.
+    /// Adds `permits` available permits if the semaphore exists; returns `false` if it does not.
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// [`RequestError`]; `InvalidOption` unless `permits` is 1 to 2147483647.
     pub async fn release_if_exists(&self, permits: u32) -> Result<bool, RequestError> {
         let call = self.calls(1)?.add_if_exists(PermitCount::new(permits)?);
         Ok(self.client.once(call).await?.code == Code::Done)
     }
 
-    /// Takes all permits that are available, for good; answers how many they were.
+    /// Removes all available permits, which no lease then holds. Returns the number of available
+    /// permits before; if it was negative, it becomes 0.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -128,7 +138,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         number(&self.client.once(self.calls(1)?.drain()).await?)
     }
 
-    /// How many permits are available now.
+    /// Returns the number of available permits; negative after more were removed than there were.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -136,7 +146,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         Ok(self.inspect().await?.available)
     }
 
-    /// What Redis says of it now.
+    /// Returns the present state of the semaphore in Redis.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -146,11 +156,11 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         SemaphoreState::read(&self.client.question(self.client.query(ask)).await?)
     }
 
-    /// Gives back whatever leases of ours hold, whoever has them. Answers whether there was
-    /// something; what Java holds is not known.
+    /// Returns the permits of all leases of this library, of any client, and returns whether there
+    /// were any. Permits that Java programs hold are not recorded in Redis, and stay acquired.
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// [`RequestError`]; with `Unreachable` the permits may have been returned.
     pub async fn force_release(&self) -> Result<bool, RequestError> {
         let call = Target::Semaphore(self.calls(1)?).force_release();
         Ok(self.client.once(call).await?.code == Code::Done)

@@ -1,5 +1,5 @@
-//! Acquisitions whose future was dropped half-way: what they may have been granted is given back in
-//! the background.
+//! Undoes acquisitions in the background if their future was dropped: releases holds that they may
+//! have been granted.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,13 +11,13 @@ use super::drive::{Step, run};
 use crate::host::Host;
 use crate::transport::Transport;
 
-/// Runs an [`Undo`] beside the program, or drops it where nothing can run.
+/// Runs an [`Undo`] concurrently, or drops it if it cannot be run.
 ///
-/// A function of the concrete client, since only that knows whether its futures may move to another
-/// thread.
+/// A function of the concrete client, since only a concrete client determines whether its futures
+/// are `Send`.
 pub(super) type Background<T, H> = fn(Undo<T, H>);
 
-/// The undoing of an acquisition whose future was dropped before it was ready.
+/// The undo of an acquisition whose future was dropped before it was ready.
 #[must_use = "nothing is undone unless `run` is awaited"]
 pub struct Undo<T: Transport, H> {
     machine: Box<dyn Step>,
@@ -32,8 +32,8 @@ impl<T: Transport, H> fmt::Debug for Undo<T, H> {
 }
 
 impl<T: Transport, H: Host> Undo<T, H> {
-    /// Cancels the acquisition. Ends when Redis has confirmed that nothing is held, or after three
-    /// attempts.
+    /// Cancels the acquisition. Completes when Redis has confirmed that nothing is held, or after
+    /// three attempts. If it is dropped before, a hold that was granted lasts until its lease ends.
     pub async fn run(mut self) {
         let links = self.clients.links(self.places.iter().copied());
         let cancelled = AtomicBool::new(true);
@@ -41,8 +41,8 @@ impl<T: Transport, H: Host> Undo<T, H> {
     }
 }
 
-/// The machine of an acquisition, which is undone if this is dropped before
-/// [`finish`](Self::finish).
+/// The machine of an acquisition. Dropping it before [`finish`](Self::finish) hands the acquisition
+/// to the client's background to be undone.
 pub(super) struct UndoOnDrop<'a, M, T, H>
 where
     M: Step + Clone + 'static,
@@ -73,7 +73,7 @@ where
         self.places.iter().copied()
     }
 
-    /// The machine has come to its end.
+    /// Notes that the machine has ended, so that nothing has to be undone.
     pub(super) const fn finish(&mut self) {
         self.is_finished = true;
     }
