@@ -4,8 +4,8 @@
 //! ```text
 //!   Asking ──a majority granted──► raising where another token is stored ──► Over(Ok)
 //!     │ ▲
-//!     │ └─ Pausing: for all others, while the lowest node is held; or for the lowest node alone, with empty hands
-//!     └─wait over, cancelled, a clear no from too many: Ending ──► Over(Err)
+//!     │ └─ Pausing: for all nodes while the lowest is held, else for the lowest node alone
+//!     └─wait over, cancelled, refused by too many: Ending ──► Over(Err)
 //! ```
 //!
 //! **Split votes:** if no client gets a majority, the holder of the lowest node that replies keeps

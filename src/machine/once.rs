@@ -2,11 +2,11 @@
 //! an addition of permits.
 //!
 //! ```text
-//!   Doing ──answered, or refused─────────────────────────────► Over
+//!   Doing ──reply, or refused───────────────────────────► Over
 //!     │ ▲ └─too late, bound missing─┐
 //!     │ └───────────(new id)────────┘
-//!     └─nothing that tells, or refused for now─► Cancelling ──► Over: the recorded answer; never done, and
-//!                                                               never will be; or nothing that tells
+//!     └─no reply, or refused for now─► Cancelling ──► Over: the recorded reply, not executed
+//!                                                     (and it never will be), or unknown
 //! ```
 //!
 //! No lease corrects an operation that is executed late or twice, so every request has a bound, and

@@ -4,10 +4,10 @@
 //!   Asking (all) ──all granted────────────────────────────────────────────► Over(Ok)
 //!     │  ▲
 //!     │  └───────────────────granted: ask for all again──────┐
-//!     └─refused: let go what comes after──► Pausing ──► Asking (the first refused) ─┐
+//!     └─refused: release the parts after──► Pausing ──► Asking (the first refused) ─┐
 //!                                              ▲                            refused │
 //!                                              └────────────────────────────────────┘
-//!   wait over, cancelled, a clear no: Ending (let go everything) ──► Over(Err)
+//!   wait over, cancelled, refused for good: Ending (release all parts) ──► Over(Err)
 //! ```
 //!
 //! **The rule:** keep the parts before the first refused one, wait for that one, and try no other

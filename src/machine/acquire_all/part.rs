@@ -3,7 +3,7 @@
 //! ```text
 //!   Resting ──ask──► Asking ──────────────► Resting (held, or refused)
 //!      │ ▲             │ ▲
-//!      │ └──Undoing◄───┘ │ what is spent is undone before it is asked anew
+//!      │ └──Undoing◄───┘ │ a spent owner is undone before the next try
 //!      └──undo──►└───────┘
 //! ```
 //!

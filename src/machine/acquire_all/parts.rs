@@ -30,7 +30,7 @@ pub(in crate::machine) struct Parts {
     shared: SharedState,
     /// The largest number of calls; `None` for no limit.
     budget: Option<u32>,
-    /// What a round costs for each part, and what the last one costs for all.
+    /// The calls reserved for a round per part, and for the last round of all parts.
     round: u32,
     reserve: u32,
     /// The pauses of the wait for each part.
@@ -47,7 +47,7 @@ pub(in crate::machine) struct MultiConfig {
     pub(in crate::machine) lease: LeaseTime,
     pub(in crate::machine) patience: WaitPolicy,
     pub(in crate::machine) budget: Option<RequestBudget>,
-    /// What a round costs for each part, and what the last one costs.
+    /// The calls reserved per part for a round, and for the last round.
     pub(in crate::machine) round: u32,
     pub(in crate::machine) last_round: u32,
     pub(in crate::machine) attempt_time: Duration,
@@ -243,7 +243,7 @@ impl Parts {
         }
     }
 
-    /// Returns when to retry the awaited part, together `asked` parts, and the reason.
+    /// Returns when to retry the awaited part, together with `asked` parts in all, and the reason.
     pub(in crate::machine) fn pause(
         &mut self,
         waits_for: usize,
