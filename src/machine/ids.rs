@@ -55,9 +55,9 @@ impl Ids {
         }
     }
 
-    /// Creates the ids of a request that ends the holds of `owner`. They are the same each time,
+    /// Creates the ids of a request that ends the hold of `owner`. They are the same each time,
     /// since an owner ends only once. Half of the owner's bits stay hidden from a reader of the
-    /// request.
+    /// request id.
     pub(super) fn of(owner: OwnerId) -> Self {
         let (high, low) = Uuid::from_bytes(owner.entropy()).as_u64_pair();
         let mixed = high ^ low;

@@ -13,9 +13,9 @@ use crate::timing::LeaseTime;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     time: LeaseTime,
-    /// When the request left whose answer this lease rests on.
+    /// When the request was sent whose reply this lease rests on.
     sent_at: Instant,
-    /// When the holder stops believing.
+    /// When the holder no longer relies on the hold.
     expires_at: Instant,
 }
 
@@ -31,7 +31,7 @@ impl Lease {
         self.time
     }
 
-    /// When the holder stops believing.
+    /// When the holder no longer relies on the hold.
     pub const fn expires_at(&self) -> Instant {
         self.expires_at
     }
@@ -41,7 +41,7 @@ impl Lease {
         now.until(self.expires_at)
     }
 
-    /// When the request left whose answer this lease rests on.
+    /// When the request was sent whose reply this lease rests on.
     pub(crate) const fn sent_at(&self) -> Instant {
         self.sent_at
     }

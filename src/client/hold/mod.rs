@@ -83,7 +83,7 @@ struct Record {
     reaches: Vec<OutstandingBound>,
     /// The number of leases that share the hold.
     count: u32,
-    /// The reader of the same owner that was let in because of this hold.
+    /// The reader of the same owner that was admitted because of this hold.
     reader: Option<(OwnerId, Weak<Hold>)>,
     /// The token of that reader since this hold has ended.
     handed_on: Option<FencingToken>,
@@ -189,7 +189,7 @@ impl Hold {
         reader.rose(handed_on);
     }
 
-    /// The reader of the same owner that was let in because of this hold.
+    /// The reader of the same owner that was admitted because of this hold.
     pub(super) fn reader(&self) -> Option<OwnerId> {
         self.record(|record| record.reader.as_ref().map(|(owner, _)| *owner))
     }
@@ -336,8 +336,7 @@ impl Hold {
                 }
                 if !over {
                     *lease = lease.extended_by(&renewal.lease());
-                    // The token may have risen through a request of which this machine does not
-                    // know.
+                    // The token may have risen through a request that this machine does not know.
                     *token = renewal.token().max(*token);
                 }
             }

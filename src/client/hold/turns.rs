@@ -1,4 +1,4 @@
-//! Operations of which one runs at a time: releasing a hold, and writing to a guarded key under it.
+//! Operations that run one at a time: releasing a hold, and writing to a guarded key under it.
 
 use super::{Hold, Record, ReleaseState};
 use crate::error::LossReason;

@@ -3,7 +3,7 @@
 //! ```text
 //!   Asking (all) ──all granted────────────────────────────────────────────► Over(Ok)
 //!     │  ▲
-//!     │  └───────────────────granted: ask for all again──────┐
+//!     │  └───────────────────granted: retry all parts────────┐
 //!     └─refused: release the parts after──► Pausing ──► Asking (the first refused) ─┐
 //!                                              ▲                            refused │
 //!                                              └────────────────────────────────────┘

@@ -38,7 +38,7 @@ pub(in crate::machine) struct Parts {
     /// The place of the awaited part, and the back-off of that wait.
     backoff: (usize, Backoff),
     notifications: NotificationState,
-    /// Whether others are known to want one of them as well.
+    /// Whether other waiters are known to compete for a part.
     is_contended: bool,
 }
 
@@ -52,7 +52,7 @@ pub(in crate::machine) struct MultiConfig {
     pub(in crate::machine) last_round: u32,
     pub(in crate::machine) attempt_time: Duration,
     pub(in crate::machine) replicas: Option<Replicas>,
-    /// Whether others are known to want one of them as well.
+    /// Whether other waiters are known to compete for a part.
     pub(in crate::machine) is_contended: bool,
 }
 
@@ -243,7 +243,7 @@ impl Parts {
         }
     }
 
-    /// Returns when to retry the awaited part, together with `asked` parts in all, and the reason.
+    /// Returns when to retry the awaited part, in a round of `asked` parts, and the reason.
     pub(in crate::machine) fn pause(
         &mut self,
         waits_for: usize,
