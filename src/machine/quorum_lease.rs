@@ -80,7 +80,7 @@ impl Machine for QuorumLease {
 pub(crate) fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Lease> {
     let mut leases: Vec<Lease> = leases.collect();
     let mut whole: Option<Lease> = None;
-    // The longest first. There are a few: no reason to bring a sort into the WebAssembly.
+    // The longest first. Parts are few, so a sort is not worth its bytes in the WebAssembly.
     for _ in 0..quorum {
         let longer = |one: usize, other: usize| match (leases.get(one), leases.get(other)) {
             (Some(a), Some(b)) if b.expires_at().is_later(a.expires_at()) => other,

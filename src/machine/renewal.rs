@@ -178,7 +178,7 @@ impl Renewal {
         let (script, outstanding) =
             call(&self.target, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
         self.outstanding = self.outstanding.and(outstanding);
-        // At most half of what is left, so that another one fits before the end.
+        // At most half of the rest of the lease, so that another attempt fits before the end.
         let attempt_time = self.attempt.within(lease).min(self.lease.remaining(now) / 2);
         self.state = State::Asking { request: RetriedCall::new(script, 1, attempt_time) };
     }
@@ -206,8 +206,8 @@ impl Renewal {
             CallOutcome::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
             CallOutcome::Answered(..) | CallOutcome::Refused(_) => Duration::ZERO,
         };
-        // A gateway's `Retry-After` is respected only so far that a retry precedes the end of the
-        // lease.
+        // A gateway's `Retry-After` is limited to half of the rest of the lease, so that a retry
+        // precedes the end.
         let rest = rest.min(self.lease.remaining(now) / 2);
         let pause = self.backoff.next(Duration::ZERO, &mut self.ids).max(rest);
         self.state = State::Resting { until: now + pause };

@@ -54,7 +54,7 @@ impl LockState {
     /// Reads the reply to [`Target::inspect`](crate::protocol::calls::Target::inspect) for a lock.
     ///
     /// # Errors
-    /// [`RequestError::Unreachable`] when it is none.
+    /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
         let [last_token, hold_count, held, ..] = numbers(reply)?;
         Ok(Self {
@@ -72,7 +72,7 @@ impl SemaphoreState {
     /// semaphore.
     ///
     /// # Errors
-    /// [`RequestError::Unreachable`] when it is none.
+    /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
         let [_, leases, _, available, held] = numbers(reply)?;
         Ok(Self { available, leases: natural(leases), held: natural(held) })
@@ -83,7 +83,7 @@ impl PermitsState {
     /// Reads the reply to the same query for a permit-expirable semaphore.
     ///
     /// # Errors
-    /// [`RequestError::Unreachable`] when it is none.
+    /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
         let [_, acquired, held, available, total] = numbers(reply)?;
         let (acquired, are_held) = (natural(acquired), held == 1);
@@ -94,7 +94,7 @@ impl PermitsState {
 /// Reads the value of a reply as a number.
 ///
 /// # Errors
-/// [`RequestError::Unreachable`] when it is none.
+/// [`RequestError::Unreachable`] if the reply has another form.
 pub fn number(reply: &Reply) -> Result<i64, RequestError> {
     reply.value.parse().map_err(|_| garbled())
 }

@@ -28,7 +28,8 @@ impl Hold {
     /// Waits until no other release is under way. Returns its result if it has succeeded, and
     /// `Released::Released` while other leases share the hold.
     ///
-    /// One request is sent, however many callers release the hold; all of them get its result.
+    /// At most one request is under way, however many callers release the hold. If it succeeds, all
+    /// of them get its result.
     pub(in crate::client) async fn release_turn(&self) -> Result<ReleaseTurn<'_>, Released> {
         let look = |record: &mut Record| match record.release {
             ReleaseState::UnderWay => None,

@@ -188,7 +188,7 @@ impl Acquire {
                 self.round.open = false;
                 self.anew(AcquireError::TooSlow, now);
             }
-            // The bound rests on a reading of the server's clock that does not hold any more: the
+            // The bound was computed from a reading of Redis' clock that is no longer right; the
             // reply brought a new one.
             Code::Late if self.keeps_seat(now) => self.go_on(now),
             Code::Late if self.round.number == 1 && self.affords_another() => {

@@ -300,13 +300,13 @@ fn happen(total: u32, wakes: fn(u32) -> Wakes, seeds: u64) {
 }
 
 /// S74.
-// Slow: 30,000 random orders of what five machines do.
+// Slow: 30,000 random orders of the events of five machines.
 #[test]
 fn nobody_waits_in_silence_for_a_lock_that_is_free() {
     happen(1, |_| Wakes::One, 30_000);
 }
 
-// Slow: 30,000 random orders of what five machines do.
+// Slow: 30,000 random orders of the events of five machines.
 #[test]
 fn nobody_waits_in_silence_for_permits_that_are_free() {
     happen(3, Wakes::Permits, 30_000);
