@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut code = format!("pub(super) const KEY_LOCKING: &str = {KEY_LOCKING:?};\n");
     let parts = texts(&Path::new(DIR).join("parts"))?;
     let prelude = (PRELUDE.to_owned(), lean(&fs::read_to_string(Path::new(DIR).join(PRELUDE))?));
-    // What several scripts begin with is kept once.
+    // The common beginnings of scripts are stored once.
     for (name, text) in parts.iter().chain([&prelude]) {
         writeln!(code, "static {}: &str = {text:?};", constant(name))?;
     }
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let own = lean(&text);
         let whole: String = begins.iter().map(|(_, text)| text.as_str()).chain([&*own]).collect();
         let sha1 = sha1_smol::Sha1::from(&whole).digest();
-        // Key locking needs to know all keys beforehand.
+        // With key locking, Redis has to know all keys before the script runs.
         let computes_keys = asked_for(&text).any(|part| COMPUTE_KEYS.contains(&part));
         let first_line = if computes_keys { "" } else { KEY_LOCKING };
         let key_locking_sha1 = sha1_smol::Sha1::from(first_line.to_owned() + &whole).digest();
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The files of the scripts, and their texts as they are written.
+/// Reads the scripts, and returns their names and texts unchanged.
 fn scripts() -> Result<Vec<(String, String)>, Box<dyn Error>> {
     let mut scripts = Vec::new();
     for entry in fs::read_dir(DIR)? {
@@ -66,7 +66,7 @@ fn scripts() -> Result<Vec<(String, String)>, Box<dyn Error>> {
     Ok(scripts)
 }
 
-/// The files in a folder, and their texts as they are sent.
+/// Reads the files in a folder, and returns their names and texts as they are sent.
 fn texts(folder: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
     let mut texts = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -82,18 +82,18 @@ fn named(entry: fs::DirEntry) -> Result<(PathBuf, String), Box<dyn Error>> {
     Ok((entry.path(), name))
 }
 
-/// A file's name as the name of a constant.
+/// Returns a file's name as the name of a constant.
 fn constant(file: &str) -> String {
     file.trim_end_matches(".lua").to_uppercase()
 }
 
-/// The parts that a script's first line asks for.
+/// Returns the parts that a script's first line names.
 fn asked_for(text: &str) -> impl Iterator<Item = &str> {
     let first = text.lines().next().and_then(|line| line.strip_prefix("-- with "));
     first.into_iter().flat_map(|names| names.split(", "))
 }
 
-/// A text without comment lines and indentation.
+/// Removes comment lines and indentation.
 fn lean(text: &str) -> String {
     let lines =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("--"));

@@ -55,7 +55,7 @@ impl Refusal {
         Self { kind, code: code.into(), compile_error: None }
     }
 
-    /// Of the caller's own script, which Redis could not compile for this reason.
+    /// Creates the refusal of a caller's script that Redis could not compile, for this reason.
     pub(crate) fn of_script(reason: String) -> Self {
         let compile_error = Some(reason.into_boxed_str());
         Self { kind: RefusalKind::Other, code: "ERR".into(), compile_error }

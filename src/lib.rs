@@ -91,7 +91,7 @@
 #![no_std]
 
 extern crate alloc;
-// Every use of std is written out; the modules without I/O have none.
+// Every use of std has an explicit path; modules without I/O have none.
 extern crate std;
 
 #[cfg(all(feature = "blocking", not(target_arch = "wasm32")))]

@@ -1,9 +1,9 @@
-//! One alarm for all leases of a client: renewals that are due at the same time are asked for in
-//! the same turn.
+//! One timer for all leases of a client: renewals that are due at the same time are sent in the
+//! same event-loop turn.
 //!
-//! Each lease sleeps by a timer of its own, and timers that are due together may be turns apart: in
-//! JavaScript each is a turn. So the first whose timer goes off wakes the others that are due by
-//! then, and their calls travel with its own.
+//! Each lease sleeps on a timer of its own, and timers that are due together may fire in different
+//! turns: in JavaScript each has its own. So the first lease whose timer fires wakes the others
+//! that are due by then, and their calls are sent together with its own.
 
 use alloc::vec::Vec;
 use core::future::poll_fn;
@@ -14,19 +14,19 @@ use std::sync::{Mutex, PoisonError};
 use crate::host::Host;
 use crate::time::Instant;
 
-/// Who sleeps until when.
+/// The sleeping leases and their deadlines.
 #[derive(Debug, Default)]
 pub(super) struct Alarm(Mutex<Sleepers>);
 
 #[derive(Debug, Default)]
 struct Sleepers {
-    /// `None` once it was woken.
+    /// `None` once the lease was woken, and for a free place.
     places: Vec<Option<(Instant, Waker)>>,
     free: Vec<usize>,
 }
 
 impl Alarm {
-    /// Sleeps until `deadline`, or until somebody else finds that it is reached.
+    /// Sleeps until `deadline`, or until another lease's timer finds that it has passed.
     pub(super) async fn sleep_until(&self, deadline: Instant, host: &impl Host) {
         let mut sleep = pin!(host.sleep_until(deadline));
         let mut place: Option<Place<'_>> = None;
@@ -80,7 +80,7 @@ impl Sleepers {
     }
 }
 
-/// One sleeper's.
+/// The place of one sleeper, freed when it is dropped.
 struct Place<'a> {
     alarm: &'a Alarm,
     place: usize,

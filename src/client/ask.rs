@@ -1,4 +1,4 @@
-//! Requests about an object that are not about a hold.
+//! Requests about an object that do not concern a hold.
 
 use super::Client;
 use super::drive::drive;
@@ -12,19 +12,20 @@ use crate::protocol::script::ScriptCall;
 use crate::transport::Transport;
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// A question that changes nothing, or that knows its own copies; `None` without entropy.
-    /// Whatever it is, it is of one type, so that there is one future for all of them.
+    /// Creates a query that changes nothing, or that recognizes its own copies; `None` without
+    /// entropy. Every query has this one type, so that the program contains one future for all of
+    /// them.
     pub(crate) fn query(&self, call: impl FnOnce(RequestId) -> ScriptCall) -> Option<Query> {
         self.entropy().map(|entropy| Query::new(call, self.attempt(), entropy))
     }
 
-    /// Asks it.
+    /// Sends a query, and returns its reply.
     pub(crate) async fn question(&self, query: Option<Query>) -> Result<Reply, RequestError> {
         self.question_or_copy(query).await.map(|(reply, _)| reply)
     }
 
-    /// The same; answers, too, whether an attempt before the one that was answered may have been
-    /// done.
+    /// Sends a query. Returns its reply, and whether an attempt before the one with the reply may
+    /// have been executed.
     pub(crate) async fn question_or_copy(
         &self,
         query: Option<Query>,
@@ -34,7 +35,7 @@ impl<T: Transport, H: Host> Client<T, H> {
         Ok((reply, machine.is_unsure()))
     }
 
-    /// Has something done once.
+    /// Executes an idempotent call, and returns its reply.
     pub(crate) async fn once(&self, call: IdempotentCall) -> Result<Reply, RequestError> {
         let entropy = self.entropy().ok_or(RequestError::NoEntropy)?;
         let (attempt, clock, now) = (self.attempt(), self.link().clock(), self.host().now());

@@ -22,14 +22,14 @@ use crate::error::FailureKind;
 use crate::protocol::gateway::{Answers, Request, Response};
 use crate::transport::Transport;
 
-/// What came of having joined a batch.
+/// The result of joining a batch.
 pub(super) enum Joined {
     Answered(Result<Response, FailureKind>),
     /// The request is to be sent by itself.
     Alone(Request),
 }
 
-/// Has a request sent together with others of this turn.
+/// Joins the open batch, and returns the response, or the request if no other call has joined.
 pub(super) async fn join<T: Transport>(link: &Link<T>, request: Request) -> Joined {
     let mut member = Member::new(link, request);
     let mut others_came = false;
@@ -43,8 +43,7 @@ pub(super) async fn join<T: Transport>(link: &Link<T>, request: Request) -> Join
     .await
 }
 
-/// The batches of a client at one gateway: the one that is open. Those that are under way belong to
-/// their members.
+/// The open batch of a client at one gateway. Batches that are under way belong to their members.
 pub(super) struct Batches<F>(Mutex<Arc<Batch<F>>>);
 
 impl<F> Default for Batches<F> {
@@ -61,14 +60,14 @@ impl<F> core::fmt::Debug for Batches<F> {
 
 struct Batch<F> {
     state: Mutex<State<F>>,
-    /// Any of the members may be polled next, so all are woken.
+    /// Wakes all members, since any of them may be polled next.
     notice: Arc<Notice>,
 }
 
 struct State<F> {
     stage: Stage<F>,
     seats: Vec<Seat>,
-    /// How many have a seat and were not told yet.
+    /// The number of members that have not taken their result yet.
     members: usize,
 }
 
@@ -78,11 +77,11 @@ enum Stage<F> {
     Over,
 }
 
-/// One member's.
+/// The state of one member's request.
 enum Seat {
     Taken(Request),
     Answered(Result<Response, FailureKind>),
-    /// Its member left before it was sent, or was told.
+    /// The member left before the batch was sent, or has taken its result.
     Empty,
 }
 
@@ -105,7 +104,8 @@ impl<F> State<F> {
         })
     }
 
-    /// The place of one more, or its request again where there is no room, or no more.
+    /// Adds a request and returns its place, or returns the request if the batch is full or no
+    /// longer open.
     fn seat(&mut self, request: Request) -> Result<usize, Request> {
         let bytes = self.requests().fold(request.body.len(), |sum, other| sum + other.body.len());
         let few = self.seats.len() < Request::SEVERAL_MAX && bytes <= Request::SEVERAL_BYTES_MAX;
@@ -123,7 +123,7 @@ impl<F> State<F> {
         seat.map_or(Seat::Empty, |seat| mem::replace(seat, Seat::Empty))
     }
 
-    /// Hands the answers to those whom they are for.
+    /// Assigns each response to the member whose request it answers.
     fn end(&mut self, answers: Answers) {
         self.stage = Stage::Over;
         let (mut each, all) = match answers {
@@ -139,11 +139,11 @@ impl<F> State<F> {
     }
 }
 
-/// A place in a batch. Given up when it is dropped.
+/// A member's place in a batch, given up when it is dropped.
 struct Member<'l, T: Transport> {
     link: &'l Link<T>,
     batch: Arc<Batch<T::Sending>>,
-    /// `None` when it has been told.
+    /// `None` once the result was taken.
     place: Option<usize>,
 }
 
@@ -166,7 +166,7 @@ impl<'l, T: Transport> Member<'l, T> {
             let (Some(first), Some(second)) = (requests.next(), requests.next()) else {
                 drop(requests);
                 let joined = self.tell(&mut state);
-                // Nobody is left, so it stays open for whoever comes next.
+                // No member is left, so the batch stays open for the next caller.
                 state.seats.clear();
                 return Poll::Ready(joined);
             };
@@ -193,7 +193,7 @@ impl<'l, T: Transport> Member<'l, T> {
         match self.place.take().map_or(Seat::Empty, |place| state.take(place)) {
             Seat::Answered(answer) => Joined::Answered(answer),
             Seat::Taken(request) => Joined::Alone(request),
-            // It is told once.
+            // The result is taken only once.
             Seat::Empty => Joined::Answered(Err(FailureKind::Broken)),
         }
     }
@@ -208,7 +208,7 @@ impl<T: Transport> Drop for Member<'_, T> {
             return;
         }
         self.link.learned(|learned| learned.memory.unanswered());
-        // The answer to its request still comes with the others.
+        // The response to its request still arrives with those of the other members.
         state.members -= 1;
         if state.members == 0 {
             let given_up = mem::replace(&mut state.stage, Stage::Over);
@@ -233,7 +233,7 @@ mod tests {
     use crate::protocol::gateway::{Gateway, Request, Response};
     use crate::transport::{ByteStream, StreamHead, StreamLimits, Transport};
 
-    /// Answers what it was asked, when it is polled for the second time.
+    /// Returns the body of the request, when it is polled for the second time.
     struct Echo;
 
     struct Echoing {
@@ -278,10 +278,10 @@ mod tests {
         }
     }
 
-    /// How much each thread asks.
+    /// The number of requests of each thread.
     const COUNT: usize = 10_000;
 
-    /// What is answered to this body.
+    /// Sends this body, and returns the body of the response.
     fn ask(link: &Link<Echo>, body: &str) -> String {
         let request = Request {
             url: String::new(),
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    // Slow: four threads spin for 40,000 answers, beside other tests that want the same cores.
+    // Slow: four threads spin for 40,000 responses, beside other tests that use the same cores.
     #[test]
     fn each_thread_has_its_own_answers() {
         let link = Link::new(Gateway::upstash("http://localhost", "token").unwrap(), Echo);

@@ -1,4 +1,4 @@
-//! The one loop that moves a machine. It has no rule of a lock in it.
+//! The loop that drives all machines. It contains no rule of a lock.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ use crate::protocol::exchange::Answer;
 use crate::time::Instant;
 use crate::transport::Transport;
 
-/// Moves a machine of one gateway to its end.
+/// Drives a machine of one gateway to its end.
 pub(super) async fn drive<M>(
     machine: &mut M,
     link: &Link<impl Transport>,
@@ -31,7 +31,7 @@ where
     drive_until(machine, &[link], host, pin!(pending())).await
 }
 
-/// Moves a machine of several gateways to its end.
+/// Drives a machine of several gateways to its end.
 pub(super) async fn drive_with<M>(
     machine: &mut M,
     links: &[&Link<impl Transport>],
@@ -43,8 +43,8 @@ where
     drive_until(machine, links, host, pin!(pending())).await
 }
 
-/// Moves a machine to its end. When `cancel` ends, the machine is told, once, and still moved to
-/// its end.
+/// Drives a machine to its end. When `cancel` ends, the machine receives [`Input::Cancelled`] once,
+/// and is still driven to its end.
 pub(super) async fn drive_until<M>(
     machine: &mut M,
     links: &[&Link<impl Transport>],
@@ -56,15 +56,15 @@ where
 {
     loop {
         run_until(machine, links, host, cancel.as_mut()).await;
-        // It is done, and says so as often as it is asked.
+        // A machine that is done returns its outcome at every poll.
         if let Output::Done(outcome) = machine.poll(host.now()) {
             return outcome;
         }
     }
 }
 
-/// Moves an acquisition to its end. A future of this that is dropped earlier hands the machine
-/// to the client's background, where there is one: see `undo.rs`.
+/// Drives an acquisition to its end. If this future is dropped earlier, it hands the machine to the
+/// client's background, if there is one: see `undo.rs`.
 pub(super) async fn drive_acquisition<M, T, H>(
     machine: M,
     clients: &Clients<T, H>,
@@ -84,9 +84,10 @@ where
     outcome
 }
 
-/// What machines end with.
+/// The outcome of a machine.
 pub(super) trait Ended {
-    /// Whether it is what was wanted, so that there is nothing left of it for others.
+    /// Whether the waiter has what it waited for; if not, a message that it received is passed on
+    /// to another waiter.
     fn is_served(&self) -> bool;
 }
 
@@ -96,22 +97,22 @@ impl<T, E> Ended for Result<T, E> {
     }
 }
 
-/// Why a lease was lost, if it was: nobody waits.
+/// The reason why a lease was lost, if it was: no waiter is involved.
 impl Ended for Option<LossReason> {
     fn is_served(&self) -> bool {
         true
     }
 }
 
-/// Answers to several questions: nobody waits.
+/// The replies to several queries: no waiter is involved.
 impl<T> Ended for Vec<T> {
     fn is_served(&self) -> bool {
         true
     }
 }
 
-/// A machine, whatever it ends with: so there is one loop for all of them, and not one for each in
-/// the WebAssembly.
+/// A machine with its outcome reduced to whether it is served: the WebAssembly then contains one
+/// loop for all machines instead of one for each.
 pub(super) trait Step: Send {
     fn tell(&mut self, input: Input, now: Instant);
     fn next(&mut self, now: Instant) -> Output<bool>;
@@ -144,7 +145,7 @@ async fn run_until(
     .await;
 }
 
-/// Moves a machine until it is done. `cancelled` is looked at whenever this is polled.
+/// Drives a machine until it is done. `cancelled` is read at every poll.
 pub(super) async fn run<'l, T: Transport>(
     machine: &mut dyn Step,
     links: &[&'l Link<T>],
@@ -155,12 +156,12 @@ pub(super) async fn run<'l, T: Transport>(
     let mut listener: Option<Listener<'l, T>> = None;
     let mut opening: Option<Pin<Box<_>>> = None;
     let mut wanted: Option<(&Link<T>, Topic)> = None;
-    // Read when something has happened: no time passes between that and what is done about it.
+    // Read after each event: no time passes between an event and the machine's reaction.
     let mut now = host.now();
     let mut asked_at = now;
     let mut told = cancelled.load(Ordering::Relaxed);
     if told {
-        // Before the first poll: nothing has been asked for, so nothing will be sent.
+        // Before the first poll: no call was sent, and none will be.
         machine.tell(Input::Cancelled, now);
     }
     loop {
@@ -185,7 +186,8 @@ pub(super) async fn run<'l, T: Transport>(
                     break (until, why);
                 }
                 Output::Done(is_served) => {
-                    // Whoever was woken and goes without it leaves it to the next.
+                    // The listener of a waiter that was woken and did not acquire passes the
+                    // message on when it is dropped.
                     if let Some(listener) = listener.filter(|_| is_served) {
                         listener.served();
                     }
@@ -215,7 +217,7 @@ pub(super) async fn run<'l, T: Transport>(
     }
 }
 
-/// Sleeps, together with those whose renewals are due at the same time.
+/// Sleeps until the machine's timeout; renewals that are due at the same time wake together.
 async fn sleep<T: Transport>(
     links: &[&Link<T>],
     host: &impl Host,
@@ -230,7 +232,8 @@ async fn sleep<T: Transport>(
     }
 }
 
-/// Whoever waits listens, if that is wanted and there is room: perhaps by now.
+/// Returns the waiter's listener. Without one it subscribes if the machine wants that and there is
+/// room, perhaps only by now.
 fn waiting<'l, T: Transport>(
     listener: Option<Listener<'l, T>>,
     wanted: Option<&(&'l Link<T>, Topic)>,
@@ -240,20 +243,20 @@ fn waiting<'l, T: Transport>(
     if let Some(listener) = &listener {
         listener.waits(why);
     }
-    // Whoever has nothing left but its last try leaves what is heard to the others.
+    // A waiter with nothing left but its last attempt leaves messages to the other waiters.
     let listener = listener.filter(|_| why != TimeoutReason::LastTry);
     let wanted =
         wanted.filter(|_| !matches!(why, TimeoutReason::ReplyDue | TimeoutReason::LastTry));
     listener.or_else(|| wanted.and_then(|(link, topic)| Listener::new(link, topic, asked_at)))
 }
 
-/// What jitter begins with.
+/// The seed of the jitter.
 fn seed(host: &impl Host) -> u64 {
     let drawn = host.entropy().unwrap_or_default();
     drawn.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// What came of one of the calls under way.
+/// Polls the calls under way, and returns the outcome of one that has ended.
 fn answered<F>(
     under_way: &mut Vec<(usize, CallId, Pin<Box<F>>)>,
     cx: &mut Context<'_>,
@@ -277,7 +280,8 @@ where
     })
 }
 
-/// What was heard, by who listens; it also opens the stream when that is its turn.
+/// Polls the listener, and returns an input for its machine. Opens the stream if the listener
+/// requests it.
 fn heard<'a, T, F>(
     listener: &mut Listener<'a, T>,
     opening: &mut Option<Pin<Box<F>>>,
@@ -295,7 +299,7 @@ where
             Poll::Ready(Turn::Open) => *opening = Some(open(listener)),
             Poll::Pending => {}
         }
-        // Once it is open it is read at once, which also leaves word of who reads.
+        // An open stream is read at once, which also stores this waiter's waker.
         let is_open = opening.as_mut().is_some_and(|opening| opening.as_mut().poll(cx).is_ready());
         if !is_open {
             return None;

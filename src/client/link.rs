@@ -1,4 +1,4 @@
-//! The way to one gateway, and what was learned on it.
+//! The path to one gateway, and the state learned from its replies.
 
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
@@ -20,18 +20,18 @@ use crate::time::Instant;
 use crate::transport::Transport;
 
 /// A gateway, the transport to it, and plain data. Nothing here belongs to a request, a task or a
-/// connection: a stream is its waiters', by whom others find it.
+/// connection: a stream belongs to its waiters, through which other waiters find it.
 #[derive(Debug)]
 pub(super) struct Link<T: Transport> {
     gateway: Gateway,
     transport: T,
     learned: Mutex<Learned>,
-    /// Tells of what was learned.
+    /// Notifies tasks that Redis' clock was set back.
     news: Notice,
     subscriptions: Subscriptions<T::Stream>,
     batches: Batches<T::Sending>,
-    /// `None` where each lease has to wait by itself, as in a Worker, where what one request waits
-    /// for must not be done in the name of another.
+    /// `None` where each lease has to sleep by itself, as in a Worker, where one request must not
+    /// do work that another request waits for.
     alarm: Option<Alarm>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Link<T: Transport> {
 pub(super) struct Learned {
     pub(super) memory: GatewayCapabilities,
     rollback: RollbackDetector,
-    /// It has refused what lies in two slots.
+    /// Whether it has refused a call with keys in two slots.
     is_cluster: bool,
     /// A request has ended otherwise than unsent or with a web page, so a gateway may have executed
     /// it.
@@ -66,7 +66,7 @@ impl<T: Transport> Link<T> {
         &self.subscriptions
     }
 
-    /// Whether others are known to want this as well.
+    /// Whether other waiters are known to compete for `target`.
     pub(super) fn is_contended(&self, target: &Target, now: Instant) -> bool {
         self.subscriptions.is_contended(|| target.announcements(), now)
     }
@@ -75,43 +75,43 @@ impl<T: Transport> Link<T> {
         &self.batches
     }
 
-    /// The alarm of all whose renewals are due.
+    /// The shared timer of renewals that are due, if there is one.
     pub(super) const fn alarm(&self) -> Option<&Alarm> {
         self.alarm.as_ref()
     }
 
-    /// What is known of Redis' clock.
+    /// Redis' clock, as last known.
     pub(super) fn clock(&self) -> Option<ServerClock> {
         self.learned(|learned| learned.rollback.clock())
     }
 
-    /// The newest fencing token that is remembered of what this takes.
+    /// The newest fencing token remembered for the names of `target`.
     pub(super) fn newest(&self, target: &Target) -> Option<FencingToken> {
         self.learned(|learned| learned.rollback.newest(target))
     }
 
-    /// Remembers that this was granted with that token.
+    /// Remembers that `target` was granted with this token.
     pub(super) fn granted(&self, target: &Target, token: FencingToken) {
         self.learned(|learned| learned.rollback.granted(target, token));
     }
 
-    /// By how much Redis' clock was set back, and how often it was by now, once that is another
-    /// number than `seen`.
+    /// Waits until the number of times that Redis' clock was set back differs from `seen`; returns
+    /// that number and the size of the last step.
     pub(super) async fn last_rollback(&self, seen: u32) -> (u32, Duration) {
         self.news.until(|| self.learned(|learned| learned.rollback.last_rollback(seen))).await
     }
 
-    /// Whether it is known to be in front of a Redis Cluster.
+    /// Whether the gateway is known to be in front of a Redis Cluster.
     pub(super) fn is_cluster(&self) -> bool {
         self.learned(|learned| learned.is_cluster)
     }
 
-    /// Notes that it is in front of a Redis Cluster.
+    /// Records that the gateway is in front of a Redis Cluster.
     pub(super) fn note_cluster(&self) {
         self.learned(|learned| learned.is_cluster = true);
     }
 
-    /// Whether web pages are all that has ever come from this address.
+    /// Whether this address has returned nothing but web pages, if anything.
     pub(super) fn has_no_gateway(&self) -> bool {
         !self.learned(|learned| learned.may_be_gateway)
     }
@@ -122,7 +122,7 @@ impl<T: Transport> Link<T> {
 }
 
 impl<T: Transport> Link<T> {
-    /// Brings one call to an answer.
+    /// Sends a call, alone or in a batch, and returns its outcome.
     pub(super) async fn call(&self, call: ScriptCall, host: &impl Host) -> Answer {
         let mut evidence = Evidence { link: self, is_left_out: false };
         let may_share = self.gateway.may_share(&call);
@@ -162,7 +162,8 @@ impl<T: Transport> Link<T> {
     }
 }
 
-/// A call that speaks for a gateway at its address, also when it is dropped without an answer.
+/// Records, when it is dropped, that the address may be a gateway's, unless the call's outcome
+/// leaves that open. It does so also for a call that was dropped without an outcome.
 struct Evidence<'a, T: Transport> {
     link: &'a Link<T>,
     is_left_out: bool,

@@ -1,4 +1,4 @@
-//! Tells those who wait within the program that something has changed.
+//! Notifies tasks of this program that some state has changed.
 
 use alloc::sync::Arc;
 use alloc::task::Wake;
@@ -8,20 +8,21 @@ use core::mem;
 use core::task::{Poll, Waker};
 use std::sync::{Mutex, PoisonError};
 
-/// Wakers of those who wait, and nothing else: what has changed stands elsewhere.
+/// The wakers of the tasks that wait. The state itself is stored elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct Notice {
     wakers: Mutex<Vec<Waker>>,
 }
 
 impl Notice {
-    /// Wakes all who wait. Call it after the change, and not while holding what they look at.
+    /// Wakes all tasks that wait. Call it after the change, and without the lock of the state that
+    /// they read.
     pub(super) fn notify(&self) {
         let wakers = mem::take(&mut *self.wakers.lock().unwrap_or_else(PoisonError::into_inner));
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Tells this one too, once.
+    /// Adds a waker for the next notification.
     pub(super) fn tell(&self, new: &Waker) {
         let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
         if !wakers.iter().any(|waker| waker.will_wake(new)) {
@@ -29,10 +30,10 @@ impl Notice {
         }
     }
 
-    /// Waits until `look` finds something; it looks at once, and again at each notice.
+    /// Waits until `look` returns a value; it is called at once, and again after each notification.
     pub(super) async fn until<R>(&self, mut look: impl FnMut() -> Option<R>) -> R {
         poll_fn(|cx| {
-            // First the waker, then the look: a change in between is not missed.
+            // The waker is stored before `look` is called, so a change in between is not missed.
             self.tell(cx.waker());
             look().map_or(Poll::Pending, Poll::Ready)
         })
@@ -40,7 +41,7 @@ impl Notice {
     }
 }
 
-/// What is polled for several wakes them all.
+/// Wakes all tasks on whose behalf a shared future is polled.
 impl Wake for Notice {
     fn wake(self: Arc<Self>) {
         self.notify();

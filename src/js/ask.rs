@@ -1,4 +1,4 @@
-//! Everything that takes time, behind one future: what is generated for a future is generated once.
+//! All asynchronous calls behind one future, so that the code of a future is generated once.
 
 use alloc::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::error::{AcquireError, InvalidOption};
 use crate::protocol::calls::{BatchSize, PermitCalls, PermitCount, SemaphoreCalls, Target};
 use crate::web::{self, Awaited};
 
-/// What comes of the question.
+/// Executes a call, and returns its result.
 pub(super) async fn answer(
     of: &Rc<Of>,
     what: u32,
@@ -37,7 +37,7 @@ pub(super) async fn answer(
     }
 }
 
-/// What is known without asking anybody.
+/// Returns a property that needs no request.
 pub(super) fn known(of: &Of, what: u32, about: &str) -> JsValue {
     match of {
         Of::Lease(held) => held.known(what, about),
@@ -50,7 +50,7 @@ pub(super) fn known(of: &Of, what: u32, about: &str) -> JsValue {
     }
 }
 
-/// What may wait: acquisitions, and those before a latch.
+/// Acquires, or waits for a latch.
 async fn wait(of: &Of, what: u32, given: &Given) -> Result<JsValue, JsValue> {
     let once = what == ask::TRY_ACQUIRE;
     let terms = given.numbers().terms(once).map_err(error::option)?;
@@ -70,7 +70,7 @@ async fn wait(of: &Of, what: u32, given: &Given) -> Result<JsValue, JsValue> {
     }
 }
 
-/// What keeps a wait waiting.
+/// Describes the obstacle of a wait, for its timeout error.
 const fn busy(of: &Of) -> &'static str {
     match of {
         Of::Latch(..) => "the latch was closed",
@@ -79,7 +79,7 @@ const fn busy(of: &Of) -> &'static str {
     }
 }
 
-/// Ends when the signal is aborted, with its reason; never without a signal.
+/// Waits until the signal is aborted, and returns its reason; without a signal it never ends.
 async fn aborted(signal: &JsValue) -> JsValue {
     if signal.is_undefined() {
         return core::future::pending().await;
@@ -89,7 +89,7 @@ async fn aborted(signal: &JsValue) -> JsValue {
     heard.result().reason()
 }
 
-/// What is to be taken.
+/// Returns the lock to acquire; for permits, with their number.
 fn taken(of: &Of, given: &Given) -> Result<Lock, InvalidOption> {
     let permits = given.numbers().get(4).unwrap_or(1);
     let (target, client) = match of {

@@ -1,4 +1,4 @@
-//! What is asked besides holds: each is one call, and one way to read its reply.
+//! Requests that do not concern a hold: each is one call, and a function that reads its reply.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -22,22 +22,22 @@ use crate::timing::LeaseTime;
 
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
-    /// An object of these numbers, in the order of its fields.
+    /// Creates a snapshot object from these numbers, in the order of its fields.
     fn snapshot(kind: u32, numbers: &[f64]) -> JsValue;
 }
 
-// The places of the snapshots in pkg/errors.js.
+// The indices of the snapshots in pkg/errors.js.
 const LOCK: u32 = 0;
 const SEMAPHORE: u32 = 1;
 const PERMITS: u32 = 2;
 
-/// One request, and what its reply means.
+/// A request, and the function that reads its reply.
 pub(super) struct Request {
     pub(super) send: Send,
     pub(super) read: Read,
 }
 
-/// What is sent.
+/// The call that a request sends.
 pub(super) enum Send {
     Once(IdempotentCall),
     Question(Box<dyn FnOnce(RequestId) -> ScriptCall>),
@@ -45,7 +45,7 @@ pub(super) enum Send {
 
 type Read = fn(&Reply) -> Result<JsValue, RequestError>;
 
-/// The request that the question is.
+/// Returns the request for the call `what`, and the client that sends it.
 pub(super) fn request<'a>(
     of: &'a Of,
     what: u32,
@@ -154,7 +154,7 @@ fn told(reply: &Reply) -> Result<JsValue, RequestError> {
     crate::machine::number(reply).map(|number| as_number(number).into())
 }
 
-/// The first figure of what is said of permits.
+/// Reads the number of available permits.
 fn available(reply: &Reply) -> Result<JsValue, RequestError> {
     Ok(as_number(SemaphoreState::read(reply)?.available).into())
 }
@@ -176,7 +176,7 @@ fn permits_state(reply: &Reply) -> Result<JsValue, RequestError> {
     Ok(snapshot(PERMITS, &figures))
 }
 
-/// What Redis says of a lock.
+/// Reads the state of a lock.
 fn lock_state(reply: &Reply) -> Result<JsValue, RequestError> {
     let state = LockState::read(reply)?;
     let figures = [
@@ -192,7 +192,7 @@ fn remaining(time: Option<Duration>) -> f64 {
     time.map_or(f64::NAN, error::as_ms)
 }
 
-/// A number that counts something or is a token: JavaScript has room for it.
+/// Converts a count or a token to a JavaScript number, which represents it exactly.
 #[expect(clippy::cast_precision_loss, reason = "tokens are below 2^53, counts far below")]
 pub(super) fn as_number(number: impl TryInto<i64>) -> f64 {
     number.try_into().unwrap_or_default() as f64

@@ -12,12 +12,12 @@ use crate::time::millis;
 
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
-    /// An error of this kind, with this message and these further fields.
+    /// Creates an error of this kind, with this message and up to two further fields.
     #[wasm_bindgen(js_name = fail)]
     fn new(kind: u32, message: &str, first: &JsValue, second: &JsValue) -> JsValue;
 }
 
-// The places of the classes in pkg/errors.js.
+// The indices of the classes in pkg/errors.js.
 const INVALID_OPTION: u32 = 0;
 const WAIT_TIMEOUT: u32 = 1;
 const LEASE_LOST: u32 = 2;
@@ -43,7 +43,7 @@ pub(super) fn invalid(error: &InvalidOption) -> JsValue {
     new(INVALID_OPTION, &error.message(), &error.option().into(), &error.accepted().into())
 }
 
-/// The same by value, as what maps an error wants it.
+/// Converts an invalid option by value, as `map_err` requires.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
 pub(super) fn option(error: InvalidOption) -> JsValue {
     invalid(&error)
@@ -60,7 +60,7 @@ pub(super) const fn loss(reason: LossReason) -> &'static str {
     }
 }
 
-/// `held` says what is held then.
+/// `held` is appended to the message: it says what is held after the refusal.
 fn refused(refusal: &Refusal, held: &str) -> JsValue {
     let reason = match refusal.kind() {
         RefusalKind::Unauthorized => "unauthorized",
@@ -97,8 +97,8 @@ fn unknown(message: &str, held_at_most: Duration, cause: FailureKind) -> JsValue
     new(OUTCOME_UNKNOWN, message, &as_ms(held_at_most).into(), &status(cause))
 }
 
-/// `reason` is the reason of the caller's signal, which a cancelled wait rejects with; `busy` is
-/// what a wait that was too short found.
+/// Converts the error of an acquisition. `reason` is the abort reason of the caller's signal, with
+/// which a cancelled wait rejects; `busy` describes the obstacle in the message of a wait timeout.
 pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsValue {
     let again = |reason: &str| new(REENTRANCY, &error.message(), &reason.into(), &NONE);
     let given_back = || [&error.message(), NOTHING_HELD].concat();

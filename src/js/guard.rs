@@ -37,7 +37,7 @@ pub(super) async fn answer(
     let name = given.texts.get(1).map(String::as_str);
     match guard.write(held.lease(), name, &write).await {
         Ok(()) => Ok(JsValue::UNDEFINED),
-        // It names both locks.
+        // The message names both locks, so it is replaced.
         Err(GuardError::InvalidOption(bad)) if redacts && bad.option() == "lease" => {
             let accepted = "a lease of the lock that protects this key";
             Err(error::invalid(&InvalidOption::new("lease", accepted)))

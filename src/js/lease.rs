@@ -22,33 +22,34 @@ use crate::transport::HostFetch;
 
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
-    /// What aborts a signal of ours.
+    /// The controller of a lease's signal.
     #[wasm_bindgen(js_name = LossController)]
     type Controller;
     #[wasm_bindgen(constructor, js_class = "LossController")]
     fn new() -> Controller;
     #[wasm_bindgen(method, getter)]
     fn signal(this: &Controller) -> JsValue;
-    // A listener of the caller that throws is heard of here in some runtimes.
+    // In some runtimes `abort` throws the exception of a listener.
     #[wasm_bindgen(method, catch)]
     fn abort(this: &Controller, reason: &JsValue) -> Result<(), JsValue>;
 }
 
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
-    /// What has become of a lease.
+    /// Creates the event of a lease.
     fn situation(kind: &str, reason: Option<&str>, remaining: f64) -> JsValue;
-    /// What a client has noticed.
+    /// Creates the event of a client.
     fn noticed(kind: &str, by: Option<f64>) -> JsValue;
 }
 
-/// A lease, and the signal that tells of its loss.
+/// A lease, and the signal that is aborted when it is lost.
 pub(super) struct Held {
     lease: client::Lease<HostFetch, NpmHost>,
     loss: Rc<Loss>,
 }
 
-/// What is known of its loss. The signal is made for who looks at it: most do not, and it is dear.
+/// The loss of a lease, if any. The signal is created on first access, since most callers do not
+/// use it and it is expensive.
 #[derive(Default)]
 struct Loss {
     controller: OnceCell<Controller>,
@@ -62,7 +63,7 @@ impl Loss {
         controller.signal()
     }
 
-    /// Aborts the signal if there is one, and a loss. Again it changes nothing.
+    /// Aborts the signal if it exists and the lease is lost. A repeated call changes nothing.
     fn tell(&self) {
         if let (Some(controller), Some(reason)) = (self.controller.get(), self.reason.get()) {
             drop(controller.abort(&error::lost(reason)));
@@ -71,7 +72,8 @@ impl Loss {
 }
 
 impl Held {
-    /// Keeps the lease on the caller's event loop until it ends, or nobody refers to it any more.
+    /// Keeps (renews or watches) the lease on the caller's event loop until it ends or is no longer
+    /// referenced.
     pub(super) fn new(lease: client::Lease<HostFetch, NpmHost>) -> Self {
         let kept = lease.keep();
         let loss: Rc<Loss> = Rc::default();
@@ -89,7 +91,7 @@ impl Held {
         &self.lease
     }
 
-    /// What is known without asking anybody.
+    /// Returns a property that needs no request.
     pub(super) fn known(&self, what: u32, about: &str) -> JsValue {
         let lease = &self.lease;
         let number = match what {
@@ -111,7 +113,7 @@ impl Held {
         number.into()
     }
 
-    /// What Redis is asked.
+    /// Executes a call that sends a request.
     pub(super) async fn answer(&self, what: u32, given: &Given) -> Result<JsValue, JsValue> {
         let lease = &self.lease;
         let numbers = given.numbers();
@@ -142,8 +144,8 @@ impl Held {
                 Ok(lease.eval(&script).await.map_err(|error| error::eval(&error))?.into())
             }
             _ => {
-                // Lost once is lost for ever, also when Redis has not yet ended the hold: the work
-                // was told to stop.
+                // A lost lease stays lost, even if Redis has not ended the hold yet: the signal has
+                // already stopped the work.
                 let lasted = !matches!(lease.state(), LeaseState::Lost(_));
                 let released = lease.release().await;
                 if what == ask::END {
@@ -160,11 +162,11 @@ impl Held {
         }
     }
 
-    /// An error when the lease did not last until here.
+    /// Returns the result at the end of a callback or block: an error if the lease was lost before.
     fn end(&self, lasted: bool, released: Option<Released>) -> Result<JsValue, JsValue> {
         match released {
-            // Whether it has ended is not known when there is no answer, but it lasted; Redis ends
-            // it by itself.
+            // Without a reply the release is unconfirmed, but the lease lasted until here, and
+            // Redis ends the hold by itself.
             Some(Released::Released) | None if lasted => Ok(JsValue::UNDEFINED),
             _ => Err(error::lost(match self.lease.state() {
                 LeaseState::Lost(reason) => reason,
@@ -174,7 +176,7 @@ impl Held {
     }
 }
 
-/// What becomes of a lease, or what a client notices, one after the other.
+/// The events of a lease or of a client, one after the other.
 pub(super) struct Events {
     of: Rc<Of>,
     seen: Cell<Option<Situation>>,
@@ -186,7 +188,7 @@ impl Events {
         Self { of, seen: Cell::new(None), noticed: Cell::default() }
     }
 
-    /// The next; undefined after the last.
+    /// Waits for the next event and returns it; undefined after the last.
     pub(super) async fn next(&self) -> JsValue {
         let lease = match &*self.of {
             Of::Lease(Held { lease, .. }) => lease,

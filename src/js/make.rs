@@ -1,4 +1,4 @@
-//! Makes the objects.
+//! Creates the objects.
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use crate::protocol::calls::{
     BatchSize, CountDownLatchCalls, PermitCalls, PermitCount, SemaphoreCalls,
 };
 
-/// A thing of this kind.
+/// Creates an object of this kind from another object.
 pub(super) fn make(
     of: &Thing,
     what: u32,
@@ -45,12 +45,12 @@ pub(super) fn make(
     })
 }
 
-/// What `pkg/api.js` does not ask for.
+/// The error of a call that `pkg/api.js` never makes: the object has no such method.
 pub(super) fn stray() -> InvalidOption {
     InvalidOption::new("this", "an object that can do this")
 }
 
-/// What has a name.
+/// Creates an object that has a name.
 fn named(
     client: &Client,
     what: u32,
@@ -101,7 +101,7 @@ fn unlike_a_lock(
     })
 }
 
-/// A guard of this key; the bytes are the name of the lock that protects it, if it was said.
+/// Creates a guard of this key. `lock` is the name of the lock that protects the key, or empty.
 fn guard(
     client: &Client,
     key: &str,
@@ -116,7 +116,7 @@ fn guard(
     Ok(Of::Guard(guard, numbers.flag(1, false)))
 }
 
-/// Values that were put one behind the other; their lengths are the numbers after the first.
+/// Splits concatenated values; the numbers after the first are their lengths.
 fn values<'a>(numbers: &Numbers<'_>, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     let mut rest = bytes;
     let lengths = (1..numbers.0.len()).map(|place| numbers.small(place) as usize);

@@ -1,9 +1,9 @@
-//! The JavaScript door: what the npm package is made of. It has no rule of its own; what everything
-//! means stands in `pkg/index.d.ts` and in `objects.d.ts` and `errors.d.ts` beside it. Type
-//! declarations are written there alone; none are made of this code.
+//! The JavaScript bindings of the npm package. They contain no rule of their own; their meaning is
+//! documented in `pkg/index.d.ts`, and in `objects.d.ts` and `errors.d.ts` beside it. Type
+//! declarations are written only there; none are generated from this code.
 //!
-//! Few functions come out of here, since each costs bytes on both sides: a [`Thing`] is any object
-//! of the package, and is made, asked and told of by numbers, to which `pkg/api.js` gives names. No
+//! Few functions are exported, since each costs bytes on both sides. A [`Thing`] is any object of
+//! the package; numbers, which `pkg/api.js` names, select what it creates, calls and reads. No
 //! method holds a borrow across an `await`, so calls may overlap.
 
 mod ask;
@@ -31,14 +31,14 @@ use crate::transport::HostFetch;
 use host::NpmHost;
 use options::Numbers;
 
-/// A tenth of the bytes of the standard one, and there is little to allocate.
+/// A tenth of the size of the standard allocator, which is enough for few allocations.
 #[global_allocator]
 static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 
 type Client = client::Client<HostFetch, NpmHost>;
 type Lock = client::Lock<HostFetch, NpmHost>;
 
-/// A client of the gateway that these describe.
+/// Creates a client of the gateway that these options describe.
 #[wasm_bindgen(skip_typescript)]
 pub fn connect(
     url: &str,
@@ -54,17 +54,17 @@ pub fn connect(
 #[wasm_bindgen(skip_typescript)]
 pub struct Thing(Rc<Of>);
 
-/// What a thing is.
+/// The object inside a `Thing`.
 enum Of {
     Client(Client),
-    /// All that is acquired as it is.
+    /// Every kind of lock.
     Lock(Lock),
-    /// Locks that are to be one.
+    /// Locks that are collected for a multi-lock or a redLock.
     Several(Client, Vec<Lock>),
     Semaphore(Client, SemaphoreCalls),
     Permits(Client, PermitCalls, PeerSkew),
     Latch(Client, client::CountDownLatch<HostFetch, NpmHost>, CountDownLatchCalls),
-    /// With whether its errors leave names out.
+    /// A guard, and whether its errors leave out the names of locks.
     Guard(client::Guard<HostFetch, NpmHost>, bool),
     Lease(lease::Held),
     Events(lease::Events),
@@ -72,7 +72,7 @@ enum Of {
 
 #[wasm_bindgen]
 extern "C" {
-    /// A promise from inside: what `Promise.withResolvers` gives.
+    /// The functions that settle a promise: the result of `Promise.withResolvers`.
     pub type Settle;
     #[wasm_bindgen(method)]
     fn resolve(this: &Settle, answer: &JsValue);
@@ -80,7 +80,7 @@ extern "C" {
     fn reject(this: &Settle, error: &JsValue);
 }
 
-/// What was handed in for a question, as `pkg/options.js` gives it.
+/// The arguments of a call, as `pkg/options.js` passes them.
 struct Given {
     numbers: Vec<f64>,
     texts: Vec<String>,
@@ -92,7 +92,7 @@ impl Given {
         Numbers(&self.numbers)
     }
 
-    /// A number of permits, also a negative one; 1 unless said.
+    /// The first number as a number of permits, which may be negative; 1 by default.
     fn signed(&self) -> i32 {
         self.numbers().get(0).and_then(|number| number.try_into().ok()).unwrap_or(1)
     }
@@ -100,7 +100,7 @@ impl Given {
 
 #[wasm_bindgen]
 impl Thing {
-    /// A thing that comes of this one, and of another where it takes two.
+    /// Creates an object from this one, and from `other` if it takes two.
     pub fn make(
         &self,
         kind: u32,
@@ -113,7 +113,7 @@ impl Thing {
         made.map(Self::from).map_err(error::option)
     }
 
-    /// What takes time: everything that Redis is asked for.
+    /// Sends a request or waits, and settles the promise with the result.
     pub fn ask(
         &self,
         what: u32,
@@ -133,7 +133,7 @@ impl Thing {
         });
     }
 
-    /// What is known at once.
+    /// Returns a property that needs no request.
     pub fn tell(&self, what: u32, about: &str) -> JsValue {
         ask::known(&self.0, what, about)
     }

@@ -1,5 +1,5 @@
-//! What JavaScript hands in, which `pkg/options.js` has checked: numbers, NaN where nothing was
-//! given. The defaults are here.
+//! Options from JavaScript, which `pkg/options.js` has checked: numbers, NaN for an option that was
+//! not given. The defaults are here.
 
 use alloc::string::String;
 use core::time::Duration;
@@ -19,13 +19,13 @@ use crate::timing::{
 pub(super) struct Numbers<'a>(pub(super) &'a [f64]);
 
 impl Numbers<'_> {
-    /// The number in this place, if one was given.
+    /// Returns the number in this place, if one was given.
     #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
     pub(super) fn get(&self, place: usize) -> Option<i64> {
         self.0.get(place).filter(|number| !number.is_nan()).map(|number| *number as i64)
     }
 
-    /// The same for what is small, or 0 where nothing was given.
+    /// Returns the number in this place as a `u32`, or 0 if none was given.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -47,12 +47,12 @@ impl Numbers<'_> {
         self.time(place).map(new).transpose()
     }
 
-    /// Whether this is so, if it was said.
+    /// Returns the flag in this place, or `unset` if none was given.
     pub(super) fn flag(&self, place: usize, unset: bool) -> bool {
         self.get(place).map_or(unset, |number| number == 1)
     }
 
-    /// A lease of so many milliseconds, and 0 for one without an end.
+    /// Reads a lease in milliseconds; 0 means a lease without an end.
     pub(super) fn lease(&self, place: usize) -> Result<Option<LeaseTime>, InvalidOption> {
         match self.get(place) {
             Some(0) => Ok(Some(LeaseTime::ENDLESS)),
@@ -60,7 +60,7 @@ impl Numbers<'_> {
         }
     }
 
-    /// How long is to be held: 0 for as long as it is kept.
+    /// Reads the time of a hold in milliseconds; 0 means renewal until the release.
     fn hold(&self) -> Result<HoldTime, InvalidOption> {
         match self.get(0) {
             Some(0) => Ok(HoldTime::Renewed),
@@ -68,7 +68,7 @@ impl Numbers<'_> {
         }
     }
 
-    /// Everything that what waits may be told; `once` for what does not wait.
+    /// Reads the options of an acquisition or a wait; with `once` it does not wait.
     pub(super) fn terms(&self, once: bool) -> Result<Terms, InvalidOption> {
         let patience = match self.get(1) {
             _ if once => WaitPolicy::Once,
@@ -95,7 +95,7 @@ impl Numbers<'_> {
         self.timed(place, LifeTime::new)
     }
 
-    /// What a guard remembers: 0 for ever.
+    /// Reads the memory of a guard in milliseconds; 0 means for ever.
     pub(super) fn memory(&self) -> Result<GuardMemory, InvalidOption> {
         match self.get(0) {
             Some(0) => Ok(GuardMemory::FOR_EVER),
@@ -132,7 +132,7 @@ impl Numbers<'_> {
         })
     }
 
-    /// How a spin lock pauses: at a pace of its own, or always for so long.
+    /// Reads the back-off of a spin lock: exponential (0) or constant (1).
     pub(super) fn pauses(&self) -> SpinBackoff {
         let pause = |place, usual| self.time(place).unwrap_or_else(|| Duration::from_millis(usual));
         match self.get(0) {
@@ -147,7 +147,7 @@ impl Numbers<'_> {
         }
     }
 
-    /// The gateway at this address, with the further options that it has.
+    /// Creates the gateway at this address, with its options.
     pub(super) fn gateway(&self, url: &str, token: &str) -> Result<Gateway, InvalidOption> {
         let new = match (self.flag(0, false), self.flag(1, false)) {
             (false, false) => Gateway::upstash,
@@ -171,7 +171,7 @@ impl Numbers<'_> {
     }
 }
 
-/// The first of some texts.
+/// Returns the first text, or an empty one.
 pub(super) fn first(texts: &[String]) -> &str {
     texts.first().map_or("", String::as_str)
 }

@@ -1,20 +1,22 @@
-//! Taking a lock of which each of several independent gateways has a node: a majority of the nodes makes the hold.
+//! Acquires a lock with one node on each of several independent gateways: a majority of nodes makes
+//! the hold.
 //!
 //! ```text
 //!   Asking ──a majority granted──► raising where another token is stored ──► Over(Ok)
 //!     │ ▲
-//!     │ └─ Pausing: for all others, while the lowest node is held; or for the lowest node alone, with empty hands
-//!     └─wait over, cancelled, a clear no from too many: Ending ──► Over(Err)
+//!     │ └─ Pausing: for all nodes while the lowest is held, else for the lowest node alone
+//!     └─wait over, cancelled, refused by too many: Ending ──► Over(Err)
 //! ```
 //!
-//! **Who goes on:** if nobody gets a majority, the holder of the lowest node that answers keeps what it has and asks for the
-//! rest again. All others let go and wait for that node alone. So votes are not split twice. A node that is too young to vote
-//! is nobody's lowest.
+//! **Split votes:** if no client gets a majority, the holder of the lowest node that replies keeps
+//! its nodes and retries the rest. Other clients release theirs and wait for that node alone. A
+//! node that is too young to vote is never the lowest.
 //!
-//! **The token** is handed out when a majority *stores* it, this very one, under this hold. The largest of tokens that nodes mint
-//! by themselves would not rise: another majority may have minted smaller ones. All nodes are asked to store one that is proposed
-//! to them; where that was not possible, the largest is stored afterwards, in one more request. A node refuses a token that is far
-//! ahead of its clock, so the largest is one that a majority accepts: a node whose tokens are ahead of that has no vote.
+//! **The token** is returned when a majority *stores* this very one under this hold. The largest of
+//! tokens that nodes mint themselves would not rise: another majority may have minted smaller ones.
+//! All nodes are proposed one token to store; where that was not possible, the largest is stored
+//! afterwards, in one more request. A node rejects a token far ahead of its clock, so the largest
+//! is one that a majority accepts: a node with a token beyond it has no vote.
 
 mod tokens;
 
@@ -33,31 +35,31 @@ use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy};
 
-/// What a lock of several nodes is to be taken with. The place of a node is the endpoint of its calls.
+/// The parameters of an acquisition. The place of a node is the endpoint of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcquireQuorumSpec {
-    /// The lock as each node has it: under one name or names of their own, each on a Redis of its own. An odd number, at least 3.
+    /// The lock on each node, under one or several names, each on its own Redis. Odd, at least 3.
     pub parts: Vec<LockCalls>,
-    /// How long the hold is to last.
+    /// The lease of the hold.
     pub lease: LeaseTime,
-    /// How long to wait for it.
+    /// How long to wait for the grant.
     pub patience: WaitPolicy,
-    /// How many calls may be made to all nodes together; `None` for no limit. Two tries of each node and their undoing, for
-    /// which eight calls are put by, are made whatever it says.
+    /// The largest number of calls; `None` for no limit. Two tries of each node and their undoing,
+    /// for which eight calls are reserved, are made in any case.
     pub budget: Option<RequestBudget>,
-    /// How long one attempt may take. A node is waited for a tenth of the lease at most, and a second, and 100 ms at least.
+    /// The longest time for one attempt; at most a tenth of the lease, within 100 ms to 1 s.
     pub attempt: AttemptTime,
-    /// For how long nodes are kept while others are asked for again.
+    /// How long nodes are kept while other nodes are retried.
     pub keeps: Duration,
-    /// How many replicas of each node must have its grant, or it is none; `None` to wait for none.
+    /// The number of replicas that must have each node's grant; `None` to wait for none.
     pub replicas: Option<Replicas>,
-    /// Whether others are known to want one of them as well: what is granted is told to them even if it is had at once.
+    /// Whether other waiters are known to compete: grants of a first try are then published.
     pub is_contended: bool,
 }
 
 impl AcquireQuorumSpec {
-    /// To take most of these, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`], nodes that
-    /// are kept for a second, no budget, no replicas, nothing known of others.
+    /// Creates the parameters with the defaults: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`],
+    /// one second for `keeps`, no budget, no replicas, no known contention.
     pub const fn new(parts: Vec<LockCalls>, patience: WaitPolicy) -> Self {
         Self {
             parts,
@@ -72,37 +74,37 @@ impl AcquireQuorumSpec {
     }
 }
 
-/// The shortest and the longest time that a node gets for its answer.
+/// The shortest and the longest time for a node's reply.
 const NODE_MIN: Duration = Duration::from_millis(100);
 const NODE_MAX: Duration = Duration::from_secs(1);
-/// What one node costs in a round: a try, a raise, its undoing, and one more that may be needed when that is not confirmed.
+/// Calls per node in a round: a try, a raise, its undoing, and one more if that is unconfirmed.
 const ROUND: u32 = 4;
-/// What one node costs at last: a try, a raise and its undoing; and one more for what was kept until then.
+/// Calls per node in the last round: a try, a raise, its undoing; one more for a kept node.
 const LAST: u32 = 4;
 
-/// The machine that takes a majority of nodes.
+/// The machine that acquires a majority of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcquireQuorum {
     parts: Parts,
     keeps: Duration,
     kept_until: Option<Instant>,
-    /// Whether nodes that were held for too long were asked to be extended already.
+    /// Whether nodes that were held for too long were already extended.
     extended: bool,
-    /// Whom it asks, and whether for the last time; whom it asks after a pause.
+    /// The nodes it tries and whether for the last time; the nodes it tries after a pause.
     stage: Stage<(NodeSet, bool), NodeSet>,
 }
 
-/// Whose answers are waited for.
+/// The nodes whose replies decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum NodeSet {
     All,
-    /// The lowest node that answers.
+    /// The lowest node that replies.
     Lowest(usize),
 }
 
 impl AcquireQuorum {
-    /// Begins at `now`. `clocks` are what is known of the nodes' clocks, in the order of the nodes; the first round of one whose
-    /// clock is not known is unbounded (rule C3).
+    /// Starts at `now`. `clocks` are the nodes' clocks, as last known, in the order of the nodes;
+    /// without its clock the first round of a node is unbounded (rule C3).
     pub fn new(
         spec: AcquireQuorumSpec,
         entropy: Entropy,
@@ -133,12 +135,13 @@ impl AcquireQuorum {
         self.parts.count() / 2 + 1
     }
 
-    /// How many nodes may be missing.
+    /// The number of nodes that may be missing.
     const fn tolerated(&self) -> usize {
         self.parts.count().saturating_sub(self.quorum())
     }
 
-    /// Asks for all that is missing. The lowest will be waited for if it refuses; all others end their owner then.
+    /// Tries all missing nodes. The lowest keeps its owner if it refuses, unless a node is held;
+    /// the other nodes end theirs.
     fn ask_all(&mut self, now: Instant) {
         let places = self.parts.places(|part| part.needs(now));
         let last = self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len());
@@ -147,7 +150,7 @@ impl AcquireQuorum {
     }
 
     fn ask(&mut self, places: &[usize], last: bool, now: Instant) {
-        // Of the clocks that are known, the one that is ahead: so no node finds it too small that has just granted.
+        // The clock that is most ahead, so that no node finds the token smaller than its last.
         let clocks = self.parts.iter().filter_map(|(_, part)| part.clock());
         let newest = clocks.map(|clock| clock.after(Duration::ZERO, now)).max();
         let token = newest.map(|ms| (ms + 1).saturating_mul(1000));
@@ -166,10 +169,10 @@ impl AcquireQuorum {
         self.stage = Stage::Asking((NodeSet::Lowest(place), false));
     }
 
-    /// Something was answered, or will not be. A majority is taken as soon as it is there; all else waits for all answers.
+    /// Decides after a reply or a failure: a majority at once, all else after all replies.
     fn decide(&mut self, nodes: NodeSet, last: bool, now: Instant) {
         let held: Vec<FencingToken> = self.held(now).map(|(.., token)| token).collect();
-        // A node that is being raised stores what nobody knows until it answers.
+        // The token of a node that is being raised is unknown until its reply.
         let known = || self.held(now).filter(|(place, ..)| !self.is_asked(*place));
         let stored = |token| known().filter(|(.., other)| *other == token).count();
         if let Some(token) = held.iter().copied().find(|token| stored(*token) >= self.quorum()) {
@@ -191,7 +194,7 @@ impl AcquireQuorum {
         }
     }
 
-    /// The nodes that are held, what can be believed of them, and which token each stores.
+    /// Returns the held nodes, with their leases and the tokens that they store.
     fn held(&self, now: Instant) -> impl Iterator<Item = (usize, Lease, FencingToken)> {
         self.parts.iter().filter_map(move |(place, part)| {
             part.held(now).map(|(lease, token)| (place, lease, token))
@@ -206,8 +209,8 @@ impl AcquireQuorum {
         self.parts.get(place).is_some_and(Part::is_asked)
     }
 
-    /// A majority stores this token: a hold, if enough of its lease is left. That is the lease of the node with which the
-    /// majority would end.
+    /// Ends with the hold if a majority stores this token and enough of its leases is left: the
+    /// hold's lease is that of the node with which the majority ends.
     fn complete(&mut self, token: FencingToken, nodes: NodeSet, last: bool, now: Instant) {
         let least = self.parts.shared().lease.validity_min();
         let voters: Vec<_> = self
@@ -237,7 +240,7 @@ impl AcquireQuorum {
         }
     }
 
-    /// Round trips take too much of the lease: begins anew, if the wait allows it.
+    /// Round trips take too much of the lease: starts again, if the wait allows it.
     fn too_slow(&mut self, last: bool, now: Instant) {
         if last {
             return self.end(AcquireError::TooSlow);
@@ -246,7 +249,7 @@ impl AcquireQuorum {
         self.pause(NodeSet::All, now);
     }
 
-    /// All have answered or will not, and it is no majority.
+    /// Continues without a majority, when no reply is due any more.
     fn refused(&mut self, last: bool, now: Instant) {
         self.extended = false;
         let is_final = |part: &Part| part.status().is_final();
@@ -255,7 +258,7 @@ impl AcquireQuorum {
             let error = self.error(now);
             return self.end(error);
         }
-        // One that is too young is as good as silent: others may hold and release a majority without it.
+        // A node that is too young counts as unresponsive: a majority may exist without it.
         let lowest = self.parts.iter().find(|(_, part)| {
             matches!(part.status(), PartStatus::Busy { .. } | PartStatus::Held { .. })
         });
@@ -281,7 +284,7 @@ impl AcquireQuorum {
         }
     }
 
-    /// Lets all nodes go, except one that is waited for.
+    /// Releases all nodes, except the awaited one.
     fn let_go_but(&mut self, but: Option<usize>) {
         (self.kept_until, self.extended) = (None, false);
         let others: Vec<usize> =
@@ -289,7 +292,7 @@ impl AcquireQuorum {
         self.parts.undo(&others);
     }
 
-    /// Why there is no majority.
+    /// The reason why there is no majority.
     fn error(&self, now: Instant) -> AcquireError {
         let statuses = || self.parts.iter().map(|(_, part)| part.status());
         if statuses().filter(|status| status.is_final()).count() > self.tolerated()
@@ -309,7 +312,7 @@ impl AcquireQuorum {
         {
             return AcquireError::Unreachable(kind);
         }
-        // When so many of the others' holds have run out that a majority is there; those without an end come last.
+        // Until enough holds of other owners expire for a majority; those without an end are last.
         let ends = || {
             statuses().filter_map(|status| match status {
                 PartStatus::Busy { remaining, .. } | PartStatus::Young { remaining } => {
@@ -359,7 +362,7 @@ impl AcquireQuorum {
         }
     }
 
-    /// Lets everything go, and then says this.
+    /// Releases all nodes, then ends with `error`.
     fn end(&mut self, error: AcquireError) {
         self.parts.undo_all();
         self.stage = Stage::Ending(error);

@@ -13,11 +13,11 @@ use crate::protocol::reply::Code;
 use crate::time::Instant;
 use crate::timing::{AttemptTime, RequestBudget, WaitPolicy};
 
-/// Attempts at the last question.
+/// Attempts for the last query.
 const ATTEMPTS: u8 = 3;
 
-/// The machine that waits until a latch is open. It is so only when Redis says it: a gateway's
-/// silence opens nothing.
+/// The machine that waits until a latch is open. Only a reply of Redis opens it, never a missing
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AwaitLatch {
     calls: CountDownLatchCalls,
@@ -39,7 +39,7 @@ enum State {
 }
 
 impl AwaitLatch {
-    /// Begins at `now`.
+    /// Starts at `now`.
     pub fn new(
         calls: CountDownLatchCalls,
         patience: WaitPolicy,
@@ -69,7 +69,7 @@ impl AwaitLatch {
         self.state = State::Asking { request, last };
     }
 
-    /// Asks, unless messages have caused too many questions already.
+    /// Sends a query, or delays it if messages have caused too many already.
     fn ask_paced(&mut self, now: Instant) {
         match self.notifications.paced(now) {
             None => self.ask(now),
@@ -84,7 +84,7 @@ impl AwaitLatch {
         self.wait_over.is_some_and(|over| now.has_reached(over))
     }
 
-    /// How many questions may be asked after the next one.
+    /// The number of queries that the budget has room for after the next one.
     fn left(&self) -> Option<u32> {
         self.budget.map(|budget| budget.get().saturating_sub(self.ids.calls() + 1))
     }
@@ -111,12 +111,12 @@ impl AwaitLatch {
         }
     }
 
-    /// `rest`: for how long the gateway wants to be left alone.
+    /// Pauses until the next query. `rest` is the gateway's `Retry-After`.
     fn pause(&mut self, is_closed: bool, rest: Option<Duration>, now: Instant) {
         if is_closed {
             self.notifications.turn_to(Endpoint::ONLY, self.calls.topic());
         }
-        // Only the last question is left: it belongs to the end of the wait.
+        // The budget has room only for the last query, which is sent at the end of the wait.
         if let Some(over) = self.wait_over.filter(|_| self.left() == Some(0)) {
             return self.state = State::Pausing { until: over, why: TimeoutReason::LastTry };
         }
@@ -153,7 +153,7 @@ impl Machine for AwaitLatch {
             State::Pausing { until, .. } if now.has_reached(*until) => self.ask(now),
             State::Pausing { why, .. } => {
                 match self.notifications.on_input(&input, *why, &mut self.ids, now) {
-                    // It is for all who wait, so nobody takes turns.
+                    // An open latch serves all waiters, so they need not spread their queries.
                     RetryDecision::Now | RetryDecision::At(_) | RetryDecision::Poll => {
                         self.ask_paced(now)
                     }

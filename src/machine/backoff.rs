@@ -9,14 +9,14 @@ use crate::time::Instant;
 
 /// The first step of a waiter.
 const FIRST: Duration = Duration::from_millis(50);
-/// The first step of what has to get through: a gateway that restarts is given some seconds.
+/// The first step of a request that has to get through: it gives a restarting gateway some seconds.
 const FIRST_OF_UNDOING: Duration = Duration::from_millis(500);
-/// The largest step by itself: a waiter asks once a second in the mean.
+/// The largest step without a budget: a waiter retries once a second on average.
 const STEP_MAX: Duration = Duration::from_secs(2);
-/// For how long a gateway is left alone that asks for it, at the most: it may name any time, and a
-/// wait may have no end.
+/// The largest `Retry-After` that is respected: a gateway may send any time, and a wait may have no
+/// end.
 const REST_MAX: Duration = Duration::from_secs(60);
-/// The shortest pause: jitter may come out as nothing, and nobody is helped by asking at once.
+/// The shortest pause: jitter may be zero, and a retry at once helps no client.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 
 const fn ms(ms: u64) -> Duration {
@@ -30,33 +30,33 @@ pub(super) struct Backoff {
     taken: u32,
 }
 
-/// How a refused try is followed by the next.
+/// The pauses between a refused try and the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pacing {
-    /// After a pause of anything up to a step that doubles from 50 ms to 2 s, or when the holder's
-    /// lease runs out.
+    /// A random pause up to a step that doubles from 50 ms to 2 s, or until the holder's lease
+    /// ends.
     #[default]
     Jittered,
-    /// After a pause of its own choosing, whatever is known of the holder: Redisson's spin lock.
+    /// Pauses by the given policy, whatever is known of the holder: Redisson's spin lock.
     Spin(SpinBackoff),
-    /// After four fifths or more of the time that the queue tells: who stays away longer loses its
-    /// place.
+    /// At least four fifths of the time that the queue sets; a waiter that stays away longer than
+    /// that time loses its seat.
     Queue,
 }
 
-/// How a spin lock pauses: Redisson's two policies.
+/// The pauses of a spin lock: Redisson's two policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpinBackoff {
     /// The same pause each time.
     Constant(Duration),
-    /// Growing pauses: `first`, then each time `factor` times the last and a little by chance,
-    /// `max` at the most.
+    /// Growing pauses: the first is `first`, each further one is `factor` times the previous one
+    /// plus a small random time, at most `max`.
     Exponential {
         /// The first pause.
         first: Duration,
         /// The longest pause.
         max: Duration,
-        /// By what each is longer than the one before.
+        /// The factor by which each pause is longer than the previous one.
         factor: u32,
     },
 }
@@ -102,13 +102,13 @@ impl Backoff {
         Self { pacing, step, taken: 0 }
     }
 
-    /// For requests that end or undo something: fewer, and over a longer time.
+    /// The back-off of requests that end or undo something: fewer attempts over a longer time.
     pub(super) const fn of_undoing() -> Self {
         Self { step: FIRST_OF_UNDOING, ..Self::new(Pacing::Jittered) }
     }
 
-    /// The next pause. `min_step` is a step that must at least be taken, so that a budget lasts for
-    /// the whole wait.
+    /// Returns the next pause. `min_step` is the least step, so that a budget lasts for the whole
+    /// wait.
     pub(super) fn next(&mut self, min_step: Duration, ids: &mut Ids) -> Duration {
         self.taken = self.taken.saturating_add(1);
         if let Pacing::Spin(policy) = self.pacing {
@@ -124,33 +124,33 @@ impl Backoff {
         ids.jitter(step).max(PAUSE_MIN)
     }
 
-    /// The pause that a queue has told: four fifths of it or more, so that those who were told the
-    /// same do not come together.
+    /// Returns the pause for a time that a queue set: four fifths of it or more, so that waiters
+    /// with the same time do not retry together.
     pub(super) fn told(told: Duration, ids: &mut Ids) -> Duration {
         (told * 4 / 5 + ids.jitter(told / 5)).max(PAUSE_MIN)
     }
 }
 
-/// The step whose mean makes so many tries last until the wait is over; nothing where either has no
-/// end.
+/// Returns the step with which `tries` tries last on average until the wait is over; zero without a
+/// budget or without an end.
 pub(super) fn min_step(over: Option<Instant>, tries: Option<u32>, now: Instant) -> Duration {
     over.zip(tries).map_or(Duration::ZERO, |(over, tries)| now.until(over) * 2 / tries.max(1))
 }
 
-/// What a refused waiter knows of when to ask again.
+/// The facts that determine when a refused waiter retries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RetryHints {
-    /// Its place in a queue, and when the queue wants to hear of it.
+    /// Its place in a queue, and the time after which the queue expects a retry.
     pub(super) queue: Option<(u64, Duration)>,
-    /// How long it trusts that it would hear of a release; `None` when it hears nothing.
+    /// How long the subscription is relied on without a message; `None` without a subscription.
     pub(super) silence: Option<Duration>,
-    /// How long the hold that is in the way lasts, where that counts.
+    /// The remaining time of the holder's lease, where it matters.
     pub(super) remaining: Option<Duration>,
-    /// For how long the gateway wants to be left alone.
+    /// The gateway's `Retry-After`.
     pub(super) rest: Option<Duration>,
 }
 
-/// When to ask again, and why then. `min_step` as for [`Backoff::next`].
+/// Returns when to retry, and the reason. `min_step` as for [`Backoff::next`].
 pub(super) fn next_try(
     hints: RetryHints,
     backoff: &mut Backoff,
@@ -160,7 +160,8 @@ pub(super) fn next_try(
     now: Instant,
 ) -> (Instant, TimeoutReason) {
     let pause = match (hints.queue, hints.silence) {
-        // Who is next has to notice when it is; the others only have to be heard of.
+        // The first waiter in the queue has to notice that the lock is free; the other waiters only
+        // have to show that they are alive.
         (Some((0, queue)), None) => queue.min(backoff.next(min_step, ids)),
         (Some((_, queue)), _) => Backoff::told(queue, ids),
         (None, Some(silence)) => silence.max(min_step),
@@ -176,15 +177,15 @@ pub(super) fn next_try(
     (until, why)
 }
 
-/// When to ask again: after the pause, or when the hold that is in the way ends, but not beyond the
-/// end of the wait.
+/// Returns when to retry: after the pause, or when the holder's lease ends, but not after the end
+/// of the wait.
 fn ask_again(
     pause: Duration,
     remaining: Option<Duration>,
     over: Option<Instant>,
     now: Instant,
 ) -> (Instant, TimeoutReason) {
-    // One more, since Redis counts in whole milliseconds too.
+    // One millisecond more, since Redis counts in whole milliseconds too.
     let expires = remaining.map(|remaining| remaining + ms(1)).filter(|expires| *expires < pause);
     let next = expires.map_or((now + pause, TimeoutReason::BackOff), |expires| {
         (now + expires, TimeoutReason::HolderExpires)

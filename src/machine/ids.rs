@@ -1,4 +1,4 @@
-//! Everything that a machine draws from its entropy: owners, request ids, jitter.
+//! The values that a machine draws from its entropy: owners, request ids, jitter.
 
 use core::fmt;
 use core::time::Duration;
@@ -31,11 +31,11 @@ pub(super) struct Ids {
     owner: [u8; 16],
     request: u64,
     calls: u32,
-    /// Where the jitter's generator stands.
+    /// State of the jitter's generator.
     jitter: u64,
 }
 
-/// What owners are made of is the right to release.
+/// Omits the ids: an owner is enough to release its hold.
 impl fmt::Debug for Ids {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Ids(..)")
@@ -55,8 +55,9 @@ impl Ids {
         }
     }
 
-    /// For whatever ends what this owner has: the same whenever it is asked for, since it ends only
-    /// once. Half of its bits stay a secret of whoever sees a request.
+    /// Creates the ids of a request that ends the hold of `owner`. They are the same each time,
+    /// since an owner ends only once. Half of the owner's bits stay hidden from a reader of the
+    /// request id.
     pub(super) fn of(owner: OwnerId) -> Self {
         let (high, low) = Uuid::from_bytes(owner.entropy()).as_u64_pair();
         let mixed = high ^ low;
@@ -80,12 +81,12 @@ impl Ids {
         CallId(self.calls)
     }
 
-    /// How many calls were made.
+    /// The number of calls created.
     pub(super) const fn calls(&self) -> u32 {
         self.calls
     }
 
-    /// Full jitter: anything from nothing to `step`.
+    /// Full jitter: returns a random time between zero and `step`.
     pub(super) fn jitter(&mut self, step: Duration) -> Duration {
         let mut jitter = fastrand::Rng::with_seed(self.jitter);
         let pause = Duration::from_millis(jitter.u64(..=millis(step)));

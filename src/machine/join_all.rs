@@ -1,18 +1,18 @@
-//! Machines side by side, each about one part of a hold and each on its own gateway, seen as one.
+//! Runs machines concurrently as one, each for one part of a hold on its own gateway.
 
 use alloc::vec::Vec;
 
 use super::{CallId, Endpoint, Input, Machine, Output, TimeoutReason, sooner};
 use crate::time::Instant;
 
-/// Machines of one kind; the place of each is the endpoint of its calls. Ends when all have ended.
+/// Machines of one type; the place of each is the endpoint of its calls. Ends when all have ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JoinAll<M> {
     machines: Vec<M>,
 }
 
 impl<M> JoinAll<M> {
-    /// Runs these side by side.
+    /// Combines these machines.
     pub fn new(machines: impl IntoIterator<Item = M>) -> Self {
         Self { machines: machines.into_iter().collect() }
     }
@@ -29,7 +29,8 @@ impl<M> JoinAll<M> {
         self.machines.iter_mut().enumerate().filter(move |(place, _)| *place != but)
     }
 
-    /// Whose input it is, and as that one knows it.
+    /// Returns the place of the machine that an input concerns, and the input with that machine's
+    /// call id. `None` means all machines.
     fn route(&self, input: Input) -> (Option<usize>, Input) {
         let count = u32::try_from(self.machines.len()).unwrap_or(u32::MAX).max(1);
         let split = |CallId(call)| (usize::try_from(call % count).ok(), CallId(call / count));
@@ -59,14 +60,14 @@ impl<M> JoinAll<M> {
 impl<M: Machine> Machine for JoinAll<M> {
     type Outcome = Vec<M::Outcome>;
 
-    /// Tells the one that a call belongs to, or all of them.
+    /// Passes the input to the machine whose call it concerns, else to all machines.
     fn handle(&mut self, input: Input, now: Instant) {
         match self.route(input) {
             (Some(place), input) => {
                 if let Some(machine) = self.machines.get_mut(place) {
                     machine.handle(input, now);
                 }
-                // Time has passed for the others too.
+                // Time has passed for the other machines too.
                 for (_, other) in self.others(place) {
                     other.handle(Input::Timeout, now);
                 }
@@ -75,7 +76,7 @@ impl<M: Machine> Machine for JoinAll<M> {
         }
     }
 
-    /// The next thing to do for any of them; all outcomes once each has one.
+    /// Returns the next action of any machine, or all outcomes once each machine has one.
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         let count = self.machines.len();
         let mut outcomes = Vec::with_capacity(count);
@@ -100,7 +101,8 @@ impl<M: Machine> Machine for JoinAll<M> {
     }
 }
 
-/// Machines count their calls by themselves: among several, the place is part of the number.
+/// Makes call ids unique: each machine counts its own calls, so the place becomes part of the
+/// number.
 fn encode_call_id(CallId(call): CallId, place: usize, count: usize) -> CallId {
     let number = |n| u32::try_from(n).unwrap_or(u32::MAX);
     CallId(call.wrapping_mul(number(count)).wrapping_add(number(place)))

@@ -1,15 +1,16 @@
-//! What is done once, whatever is resent: a forced release, a count down, permits that are added.
+//! Executes an operation once, however often its request is resent: a forced release, a count down,
+//! an addition of permits.
 //!
 //! ```text
-//!   Doing ──answered, or refused─────────────────────────────► Over
+//!   Doing ──reply, or refused───────────────────────────► Over
 //!     │ ▲ └─too late, bound missing─┐
 //!     │ └───────────(new id)────────┘
-//!     └─nothing that tells, or refused for now─► Cancelling ──► Over: the recorded answer; never done, and
-//!                                                               never will be; or nothing that tells
+//!     └─no reply, or refused for now─► Cancelling ──► Over: the recorded reply, not executed
+//!                                                     (and it never will be), or unknown
 //! ```
 //!
-//! No lease heals what is done too late or twice, so nothing is done without a bound, and its
-//! answer is recorded.
+//! No lease corrects an operation that is executed late or twice, so every request has a bound, and
+//! Redis records its result.
 
 use core::time::Duration;
 
@@ -25,23 +26,22 @@ use crate::protocol::script::Bound;
 use crate::time::Instant;
 use crate::timing::AttemptTime;
 
-/// Attempts at each request.
+/// Attempts for each request.
 const ATTEMPTS: u8 = 3;
-/// Ids: one that learns the server's clock if need be, one under which it is done, one more should
-/// that come late.
+/// Request ids: one to learn Redis' clock if need be, one for the operation, and one more in case
+/// that comes late.
 const IDS: u8 = 3;
-/// What the bound leaves for the pauses between the attempts, and for a clock that was read too
-/// early.
+/// The allowance in the bound for pauses between attempts, and for a clock that was read too early.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// The machine that has something done once. Ends with what the script answered.
+/// The machine that executes an operation once. Ends with the script's reply.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Once {
     call: IdempotentCall,
     attempt: AttemptTime,
     ids: Ids,
     ids_left: u8,
-    /// Under which id it is asked for now.
+    /// The request id in use.
     request: RequestId,
     bound: Bound,
     state: State,
@@ -50,14 +50,14 @@ pub struct Once {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Doing(RetriedCall),
-    /// Whether it was done is not known, or it may still be: why, and what is told once it is
-    /// certain that it never will be.
+    /// The operation may have been executed, or may still be. The fields are the request that
+    /// cancels it, the reason, and the error once Redis confirms that it never will be executed.
     Cancelling(RetriedCall, FailureKind, RequestError),
     Over(Result<Reply, RequestError>),
 }
 
 impl Once {
-    /// Begins at `now`; without a `clock` the first request only learns it.
+    /// Starts at `now`; without a `clock` the first request only learns it.
     pub fn new(
         call: IdempotentCall,
         attempt: AttemptTime,
@@ -72,7 +72,8 @@ impl Once {
         Self { call, attempt, ids, ids_left: IDS - 1, request, bound, state }
     }
 
-    /// Under a new id: the last one is proven not to have been done, and never will be.
+    /// Retries with a new id: Redis has confirmed that the operation was not executed with the last
+    /// one, and never will be.
     fn anew(&mut self, clock: ServerClock, now: Instant) {
         self.ids_left -= 1;
         self.request = self.ids.request();
@@ -87,7 +88,7 @@ impl Once {
             CallOutcome::GaveUp(kind) if unsure => {
                 return self.cancel(kind, RequestError::NotExecuted(kind));
             }
-            // What may pass: a copy that is still on its way would be done a little later.
+            // The reason of the refusal may pass, and a copy under way would be executed then.
             CallOutcome::Refused(refusal) if unsure || may_pass(refusal.kind()) => {
                 let kind = FailureKind::RefusedLater(refusal.kind());
                 let never_done = if unsure {
@@ -110,7 +111,7 @@ impl Once {
     }
 
     fn cancel(&mut self, cause: FailureKind, never_done: RequestError) {
-        // A request without a bound is never done, so there is nothing to find out.
+        // A request without a bound is never executed, so there is nothing to find out.
         if self.bound.not_after.is_none() {
             return self.over(Err(never_done));
         }
@@ -123,7 +124,7 @@ impl Once {
         self.over(match outcome {
             CallOutcome::Answered(reply, _) => match reply.code {
                 Code::Gone => Err(never_done),
-                // The last two nobody says who cancels what has a bound.
+                // `BoundRequired` and `Late` are no replies to a cancellation with a bound.
                 Code::Unknown | Code::BoundRequired | Code::Late => {
                     Err(RequestError::Unreachable(cause))
                 }
@@ -143,7 +144,7 @@ impl Once {
 impl Machine for Once {
     type Outcome = Result<Reply, RequestError>;
 
-    /// `Cancelled` changes nothing: what has begun is brought to an answer that can be told.
+    /// `Cancelled` is ignored: a request that was begun is brought to a known outcome if possible.
     fn handle(&mut self, input: Input, now: Instant) {
         match &mut self.state {
             State::Doing(request) => {
@@ -173,8 +174,8 @@ impl Machine for Once {
 }
 
 fn bound(attempt: AttemptTime, clock: Option<ServerClock>, now: Instant) -> Bound {
-    // All attempts are over before the bound is. Not longer: what is done late is done to what
-    // stands there by then.
+    // All attempts end before the bound. It is not longer, since a late operation would change
+    // whatever object exists by then.
     let wait = attempt.get() * u32::from(ATTEMPTS) + SLACK;
     Bound { not_after: clock.map(|clock| clock.after(wait, now)), keep: wait }
 }

@@ -11,10 +11,10 @@ use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
 use crate::timing::{AttemptTime, LeaseTime};
 
-/// Attempts at a question.
+/// Attempts for a query.
 const ATTEMPTS: u8 = 3;
 
-/// The machine that asks one question. Ends with what the script answered.
+/// The machine that sends one query. Ends with the script's reply.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Query {
     ids: Ids,
@@ -23,7 +23,8 @@ pub struct Query {
 }
 
 impl Query {
-    /// Asks what `call` makes of a request id: something that changes nothing.
+    /// Queries with the call that `call` creates for a request id; it must change nothing or
+    /// recognize its copies.
     pub fn new(
         call: impl FnOnce(RequestId) -> ScriptCall,
         attempt: AttemptTime,
@@ -34,7 +35,7 @@ impl Query {
         Self { ids, request, outcome: None }
     }
 
-    /// Whether an attempt may have been done although nothing was heard of it.
+    /// Whether an attempt without a reply may have been executed.
     pub(crate) const fn is_unsure(&self) -> bool {
         self.request.is_unsure()
     }
@@ -59,7 +60,7 @@ impl Machine for Query {
     }
 }
 
-/// The machine that renews a hold because the holder asks for it, not because it is due.
+/// The machine that renews a hold on the holder's demand, not because it is due.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renew {
     lease: LeaseTime,
@@ -69,17 +70,17 @@ pub struct Renew {
     outcome: Option<Result<Renewed, RequestError>>,
 }
 
-/// What a renewal has confirmed.
+/// The result of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Renewed {
-    /// The lease, from when it was asked for.
+    /// The lease, which counts from the sending of the renewal.
     pub lease: Lease,
     /// The fencing token that the hold has now.
     pub token: FencingToken,
 }
 
 impl Renew {
-    /// Prolongs the hold to at least `lease` from now.
+    /// Extends the hold to at least `lease` from now.
     pub fn new(
         target: &Target,
         grant: &Grant,
@@ -92,12 +93,12 @@ impl Renew {
         let mut ids = Ids::new(entropy);
         let (script, outstanding) =
             renewal::call(target, grant, lease, attempt, clock, now, &mut ids);
-        // One attempt: the bound is made for it, and the caller may simply ask again.
+        // One attempt: the bound is made for it, and the caller may retry.
         let request = RetriedCall::new(script, 1, attempt.within(lease));
         Self { lease, outstanding, ids, request, outcome: None }
     }
 
-    /// What copies of it may still do.
+    /// The bound on outstanding copies of the renewal.
     pub const fn outstanding(&self) -> OutstandingBound {
         self.outstanding
     }
@@ -128,8 +129,8 @@ impl Machine for Renew {
     }
 }
 
-/// What a verdict without a reply means to the caller of a question. `unsure`: an earlier attempt
-/// may have been done.
+/// Converts an outcome without a reply to the error of a query. `unsure`: an earlier attempt may
+/// have been executed.
 pub(super) fn no_answer(outcome: CallOutcome, unsure: bool) -> RequestError {
     match outcome {
         CallOutcome::Answered(..) => garbled(),

@@ -1,4 +1,4 @@
-//! Keeping a hold of one or several parts.
+//! Renews and watches a hold of one or several parts.
 
 use alloc::vec::Vec;
 
@@ -7,8 +7,8 @@ use super::{Input, Lease, LeaseState, Machine, Output, Renewal};
 use crate::error::LossReason;
 use crate::time::Instant;
 
-/// The machine that watches over a hold until it is lost or its holder has had enough: one
-/// [`Renewal`] for each part.
+/// The machine that renews and watches a hold until it is lost or cancelled: one [`Renewal`] for
+/// each part.
 ///
 /// The hold stands for as long as `quorum` of its parts do: the only one of a lock, all of a
 /// multi-lock, the majority of a redLock. Ends with the reason of the loss, or with `None` when it
@@ -20,22 +20,22 @@ pub struct QuorumLease {
 }
 
 impl QuorumLease {
-    /// Watches over the parts that the renewals are about.
+    /// Watches the parts of these renewals.
     pub fn new(renewals: impl IntoIterator<Item = Renewal>, quorum: usize) -> Self {
         Self { renewals: JoinAll::new(renewals), quorum }
     }
 
-    /// Those of the parts, in their order.
+    /// The renewals of the parts, in their order.
     pub fn parts(&self) -> impl Iterator<Item = &Renewal> {
         self.renewals.iter()
     }
 
-    /// The same, to be told what else is known.
+    /// The renewals of the parts, to exchange state with them.
     pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Renewal> {
         self.renewals.iter_mut()
     }
 
-    /// What is known of the hold.
+    /// The state of the hold, as last known.
     pub fn state(&self) -> LeaseState {
         let any = |state| self.parts().any(|part| part.state() == state);
         match self.loss() {
@@ -46,7 +46,7 @@ impl QuorumLease {
         }
     }
 
-    /// Why fewer than the quorum are left.
+    /// The reason of the loss, if fewer parts than the quorum are left.
     fn loss(&self) -> Option<LossReason> {
         let losses = self.parts().filter_map(|part| match part.state() {
             LeaseState::Lost(reason) => Some(reason),
@@ -61,7 +61,7 @@ impl Machine for QuorumLease {
     type Outcome = Option<LossReason>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        // Once it is lost, what becomes of the other parts is no reason any more.
+        // Once the hold is lost, events of the other parts do not change the reason.
         if self.loss().is_none() {
             self.renewals.handle(input, now);
         }
@@ -75,12 +75,12 @@ impl Machine for QuorumLease {
     }
 }
 
-/// What is known of a hold by what is known of its parts: its lease is that of the part with which
-/// the quorum ends.
+/// Combines the leases of parts: the hold's lease is that of the part with which the quorum ends.
+/// `None` with fewer parts than `quorum`.
 pub(crate) fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Lease> {
     let mut leases: Vec<Lease> = leases.collect();
     let mut whole: Option<Lease> = None;
-    // The longest first. There are a few: no reason to bring a sort into the WebAssembly.
+    // The longest first. Parts are few, so a sort is not worth its bytes in the WebAssembly.
     for _ in 0..quorum {
         let longer = |one: usize, other: usize| match (leases.get(one), leases.get(other)) {
             (Some(a), Some(b)) if b.expires_at().is_later(a.expires_at()) => other,

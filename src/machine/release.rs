@@ -1,4 +1,4 @@
-//! Ending a hold.
+//! Releases a hold.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -14,37 +14,38 @@ use crate::protocol::reply::{Code, ServerClock};
 use crate::time::Instant;
 use crate::timing::AttemptTime;
 
-/// Attempts: more than for anything else, since every failure costs the others the rest of the
-/// lease.
+/// Attempts: more than for any other request, since a failed release blocks other clients for the
+/// rest of the lease.
 const ATTEMPTS: u8 = 5;
 
-/// What became of the hold.
+/// The result of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Released {
-    /// It was there and is not any more.
+    /// The hold existed and has ended.
     Released,
-    /// It had ended before: expired, or ended by somebody else.
+    /// The hold had ended before: expired, or ended by another client.
     WasLost,
 }
 
-/// The machine that ends a hold. It asks for the verdict, so that asking twice answers the same.
+/// The machine that releases a hold. The script records its result, so a repeated request returns
+/// the same one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     ids: Ids,
     request: RetriedCall,
     clock_allowance: Duration,
-    /// What copies of the acquisition and of its renewals may still do: extend the hold.
+    /// The bound on outstanding acquisitions and renewals, whose copies may still extend the hold.
     outstanding: OutstandingBound,
     clock: Option<ServerClock>,
-    /// Whether its answer brings a token.
+    /// Whether its reply contains a token for a reader.
     hands_on: bool,
     handed_on: Option<FencingToken>,
     outcome: Option<Result<Released, ReleaseError>>,
 }
 
 impl Release {
-    /// Ends the hold that was granted with `grant`. `outstanding`: of all that was asked for it,
-    /// renewals too. `clock` is what is known of Redis' clock.
+    /// Releases the hold of `grant`. `outstanding` is the bound on all of its requests, renewals
+    /// included. `clock` is Redis' clock, as last known.
     pub fn new(
         target: &Target,
         grant: &Grant,
@@ -68,8 +69,8 @@ impl Release {
         }
     }
 
-    /// What the reads that go on where this write was have from now on: its own is that of a write
-    /// that has ended (R6). `None` as long as that has not been heard, and where nobody reads.
+    /// Returns the token of the reads that continue after this write hold, whose own token is that
+    /// of a write that has ended (R6). `None` before the reply, and if no reader continues.
     pub const fn handed_on(&self) -> Option<FencingToken> {
         self.handed_on
     }
@@ -82,7 +83,7 @@ impl Release {
 impl Machine for Release {
     type Outcome = Result<Released, ReleaseError>;
 
-    /// `Cancelled` changes nothing: a release that has begun is worth its few requests.
+    /// `Cancelled` is ignored: a release that has begun is worth its few requests.
     fn handle(&mut self, input: Input, now: Instant) {
         let Some(outcome) = self.request.handle(input, now, &mut self.ids) else { return };
         let held_at_most = self.outstanding.held_at_most(self.clock_allowance, self.clock, now);
@@ -114,37 +115,37 @@ impl Machine for Release {
     }
 }
 
-/// For how long the other nodes of a redLock are heard once a majority has said that the hold has
-/// ended.
+/// How long the machine waits for the other nodes of a redLock once a majority has confirmed the
+/// end of the hold.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The machine that ends a hold of one or several parts: one [`Release`] for each.
+/// The machine that releases a hold of one or several parts: one [`Release`] for each.
 ///
-/// Parts may have been asked for that do not count for the hold: their ends are asked for as well,
-/// but say nothing of it. What is recorded there may be the end of an earlier try.
+/// Parts that were tried but do not count for the hold are released as well. Their results do not
+/// affect the outcome: a recorded result may be the end of an earlier try.
 ///
-/// Of a redLock, whose quorum is not all of its parts, it does not wait for silent nodes: what a
-/// minority still holds blocks nobody, and runs out by itself.
+/// For a redLock, whose quorum is not all of its parts, it does not wait for unresponsive nodes: a
+/// hold on a minority blocks no client, and expires.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseAll {
     releases: JoinAll<Release>,
-    /// Which of them count.
+    /// Whether each part counts for the hold.
     counts: Vec<bool>,
     quorum: usize,
-    /// Until when those are heard whose answers change nothing any more.
+    /// When the machine stops waiting for replies that no longer affect the outcome.
     heard_until: Option<Instant>,
 }
 
 impl ReleaseAll {
-    /// Runs these side by side, each with whether its part counts for the hold. That was held until
-    /// here if `quorum` of the parts that count were.
+    /// Runs the releases concurrently, each with whether its part counts for the hold. The hold was
+    /// held until here if `quorum` counting parts were.
     pub fn new(releases: impl IntoIterator<Item = (Release, bool)>, quorum: usize) -> Self {
         let (releases, counts): (Vec<_>, Vec<_>) = releases.into_iter().unzip();
         Self { releases: JoinAll::new(releases), counts, quorum, heard_until: None }
     }
 
-    /// What the reads that go on have from now on, of whichever part is a write around some: see
-    /// [`Release::handed_on`].
+    /// Returns the token of the reads that continue after this hold, from the part that is a write
+    /// hold: see [`Release::handed_on`].
     pub fn handed_on(&self) -> Option<FencingToken> {
         self.releases.iter().find_map(Release::handed_on)
     }
@@ -156,7 +157,7 @@ impl ReleaseAll {
         if self.heard_until.is_some() {
             return Ok(Released::Released);
         }
-        // The one that lasts longest says when all have ended.
+        // The longest possible hold determines when all have ended.
         let worst = outcomes.into_iter().filter_map(Result::err).reduce(|one, other| {
             match (&one, &other) {
                 (

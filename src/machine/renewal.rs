@@ -1,4 +1,4 @@
-//! Keeping a hold: renewing it in time, and knowing at once when it cannot be trusted any more.
+//! Renews a hold in time, and notices at once when it can no longer be relied on.
 
 use core::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::protocol::script::{Bound, ScriptCall};
 use crate::time::{Instant, millis};
 use crate::timing::{AttemptTime, LeaseTime};
 
-/// What a renewal's bound leaves for clocks that were read a little too early.
+/// The allowance in a renewal's bound for clocks that were read a little too early.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// A renewal of its own bound: one that comes later than its attempt could wait for is not done.
-/// And what its copies may do.
+/// Creates a renewal with its own bound, so that it is not executed later than its attempt waits,
+/// and the bound on its copies.
 pub(super) fn call(
     target: &Target,
     grant: &Grant,
@@ -35,24 +35,24 @@ pub(super) fn call(
     (script, OutstandingBound::of(bound, lease))
 }
 
-/// The machine that watches over a hold until it is lost or its holder has had enough.
+/// The machine that renews and watches a hold until it is lost or cancelled.
 ///
 /// Ends with the reason of the loss, or with `None` when it was [cancelled](Input::Cancelled), as
-/// it is by a release. What it knows of the lease meanwhile is [`lease`](Self::lease) and
-/// [`state`](Self::state).
+/// by a release. Meanwhile [`lease`](Self::lease) and [`state`](Self::state) return the state of
+/// the hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renewal {
     target: Target,
     grant: Grant,
     attempt: AttemptTime,
-    /// Whether it renews, or only watches a lease that was taken for a fixed time.
+    /// Whether it renews the lease, or only watches one with a fixed time.
     renews: bool,
-    /// When it is to renew no more.
+    /// When it stops renewing.
     renews_until: Option<Instant>,
     ids: Ids,
     clock: Option<ServerClock>,
     backoff: Backoff,
-    /// The lease that was asked for last.
+    /// The lease that the last renewal requested.
     asked: LeaseTime,
     outstanding: OutstandingBound,
     lease: Lease,
@@ -68,7 +68,7 @@ enum State {
 }
 
 impl Renewal {
-    /// Watches over the hold that was granted with `grant`; renews it when `renews`.
+    /// Watches the hold of `grant`, and renews it if `renews`.
     pub fn new(
         target: Target,
         grant: Grant,
@@ -97,14 +97,14 @@ impl Renewal {
         }
     }
 
-    /// Renews only so that the hold lasts until then.
+    /// Limits renewal so that the hold ends at this time.
     #[must_use]
     pub const fn until(mut self, time: Option<Instant>) -> Self {
         self.renews_until = time;
         self
     }
 
-    /// For how long to ask now; `None` when the hold lasts as long as it should.
+    /// Returns the lease to request now; `None` when the hold lasts as long as it should.
     fn lease_to_ask(&self, now: Instant) -> Option<LeaseTime> {
         let Some(end) = self.renews_until else { return Some(self.lease.time()) };
         let left = LeaseTime::new(Duration::from_millis(millis(now.until(end)))).ok()?;
@@ -121,30 +121,30 @@ impl Renewal {
         self.grant.token
     }
 
-    /// What copies of the acquisition and of its renewals may still do.
+    /// The bound on the outstanding acquisition and renewals of the hold.
     pub const fn outstanding(&self) -> OutstandingBound {
         self.outstanding
     }
 
-    /// What is known of the hold.
+    /// The state of the hold, as last known.
     pub const fn state(&self) -> LeaseState {
         self.lease_state
     }
 
-    /// Takes over what a renewal besides this machine has confirmed.
+    /// Adopts a lease that a renewal outside of this machine has confirmed.
     pub fn adopt(&mut self, lease: Lease) {
         let extended = self.lease.extended_by(&lease);
         if extended == self.lease {
             return;
         }
         self.lease = extended;
-        // A call that is under way is not given up: it may bring news of a loss.
+        // A call under way continues: its reply may report a loss.
         if matches!(self.state, State::Resting { .. }) {
             self.rest();
         }
     }
 
-    /// Renews no more, but still watches the lease to its end.
+    /// Stops renewing, but still watches the lease to its end.
     pub fn stop_renewing(&mut self) {
         self.renews = false;
         if !matches!(self.state, State::Over(_)) {
@@ -153,7 +153,7 @@ impl Renewal {
     }
 
     fn confirmed(&mut self, lease: Lease) {
-        // It reaches to the end that was asked for.
+        // A shorter lease reaches to the requested end, so renewal stops.
         self.renews &= self.asked == lease.time();
         self.lease = lease;
         self.lease_state = LeaseState::Renewed;
@@ -178,7 +178,7 @@ impl Renewal {
         let (script, outstanding) =
             call(&self.target, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
         self.outstanding = self.outstanding.and(outstanding);
-        // At most half of what is left, so that another one fits before the end.
+        // At most half of the rest of the lease, so that another attempt fits before the end.
         let attempt_time = self.attempt.within(lease).min(self.lease.remaining(now) / 2);
         self.state = State::Asking { request: RetriedCall::new(script, 1, attempt_time) };
     }
@@ -188,7 +188,7 @@ impl Renewal {
             self.clock = Some(ServerClock::new(reply.server_ms, now));
             match reply.code {
                 Code::Done => {
-                    // A reader's rises when a writer of its own owner has gone.
+                    // A reader's token rises when the write hold of the same owner has ended.
                     if let Some(token) = FencingToken::parse(&reply.value) {
                         self.grant.token = self.grant.token.max(token);
                     }
@@ -199,14 +199,15 @@ impl Renewal {
                 _ => {}
             }
         }
-        // Late, refused or unheard of: not lost, but not known either. Ask again, for as long as
-        // the lease lasts.
+        // Late, refused, or without a usable reply: the hold is not lost, but its state is unknown.
+        // Renewal is retried for as long as the lease lasts.
         self.lease_state = LeaseState::Unknown;
         let rest = match outcome {
             CallOutcome::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
             CallOutcome::Answered(..) | CallOutcome::Refused(_) => Duration::ZERO,
         };
-        // A gateway that wants to be left alone is asked all the same before the lease ends.
+        // A gateway's `Retry-After` is limited to half of the rest of the lease, so that a retry
+        // precedes the end.
         let rest = rest.min(self.lease.remaining(now) / 2);
         let pause = self.backoff.next(Duration::ZERO, &mut self.ids).max(rest);
         self.state = State::Resting { until: now + pause };
@@ -224,8 +225,8 @@ impl Machine for Renewal {
             self.state = State::Over(None);
             return;
         }
-        // A reply that confirms the lease counts before the clock does: it may have been here
-        // before the end.
+        // A reply that confirms the lease is handled before the clock is checked: it may have
+        // arrived before the end.
         match &mut self.state {
             State::Asking { request } => {
                 if let Some(outcome) = request.handle(input, now, &mut self.ids) {

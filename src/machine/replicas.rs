@@ -1,4 +1,4 @@
-//! Whether a grant is with as many replicas as it has to be.
+//! Checks whether enough replicas have a grant.
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
 use crate::timing::Replicas;
 
-/// The call that waits for so many replicas, if any; its attempts may take so long.
+/// Makes a call wait for `replicas`, if any, within the time for one attempt.
 pub(super) fn awaiting(
     script: ScriptCall,
     replicas: Option<Replicas>,
@@ -19,7 +19,7 @@ pub(super) fn awaiting(
     }
 }
 
-/// Why a grant does not count, if it does not.
+/// Returns the error of a grant that too few replicas have; `None` if it counts.
 pub(super) fn missing(reply: &Reply, replicas: Option<Replicas>) -> Option<AcquireError> {
     match (reply.acknowledged, u32::from(replicas?.get())) {
         (Some(acknowledged), wanted) if acknowledged >= wanted => None,

@@ -1,4 +1,4 @@
-//! What Redis says of an object.
+//! The states of objects in Redis.
 
 use core::time::Duration;
 
@@ -6,55 +6,55 @@ use super::query::garbled;
 use crate::error::RequestError;
 use crate::protocol::reply::{Code, Reply};
 
-/// What Redis says of a lock.
+/// The state of a lock in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LockState {
-    /// Whether anybody holds it.
+    /// Whether an owner holds it.
     pub is_locked: bool,
     /// The hold count in Redis: 1 for ours, more for a Java thread that re-entered, 0 when free.
     /// For a side of a read-write lock it is the sum over all holders; from 1,000 holders on each
     /// counts once.
     pub hold_count: u64,
-    /// Until the hold runs out; `None` when the lock is free or its hold has no end.
+    /// The time until the hold expires; `None` when the lock is free or its hold has no end.
     pub remaining: Option<Duration>,
-    /// The newest fencing token of the name, 0 when there is none.
+    /// The newest fencing token of the name; 0 if there is none.
     pub last_token: u64,
-    /// Whether the owner that was asked for holds it.
+    /// Whether the owner of the query holds it.
     pub is_held: bool,
 }
 
-/// What Redis says of a semaphore.
+/// The state of a semaphore in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SemaphoreState {
-    /// How many permits are available; fewer than none after more were taken away than there were.
+    /// The number of available permits; negative after more were removed than existed.
     pub available: i64,
-    /// How many leases of ours are on it. What Java holds is known to nobody.
+    /// The number of this crate's leases. The permits of Java programs are not recorded.
     pub leases: u64,
-    /// How many permits these hold.
+    /// The number of permits of these leases.
     pub held: u64,
 }
 
-/// What Redis says of a permit-expirable semaphore.
+/// The state of a permit-expirable semaphore in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PermitsState {
-    /// How many permits are available; fewer than none while more are held than there are in all.
+    /// The number of available permits; negative while more are held than exist in all.
     pub available: i64,
-    /// How many are held, by ours and by Java.
+    /// The number of permits held by programs with this crate and by Java programs.
     pub acquired: u64,
-    /// How many there are in all.
+    /// The total number of permits.
     pub total: i64,
-    /// Of the ids that were asked for: until the first of them ends, `None` for no end or when one
-    /// is not held.
+    /// The time until the first of the queried permits ends; `None` if they have no end, or one of
+    /// them is not held.
     pub remaining: Option<Duration>,
-    /// Whether all of the ids that were asked for are held.
+    /// Whether all of the queried permits are held.
     pub are_held: bool,
 }
 
 impl LockState {
-    /// Reads the answer to [`Target::inspect`](crate::protocol::calls::Target::inspect).
+    /// Reads the reply to [`Target::inspect`](crate::protocol::calls::Target::inspect) for a lock.
     ///
     /// # Errors
-    /// [`RequestError::Unreachable`] when it is none.
+    /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
         let [last_token, hold_count, held, ..] = numbers(reply)?;
         Ok(Self {
@@ -68,10 +68,11 @@ impl LockState {
 }
 
 impl SemaphoreState {
-    /// Reads the same of a semaphore.
+    /// Reads the reply to [`Target::inspect`](crate::protocol::calls::Target::inspect) for a
+    /// semaphore.
     ///
     /// # Errors
-    /// [`RequestError::Unreachable`] when it is none.
+    /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
         let [_, leases, _, available, held] = numbers(reply)?;
         Ok(Self { available, leases: natural(leases), held: natural(held) })
@@ -79,10 +80,10 @@ impl SemaphoreState {
 }
 
 impl PermitsState {
-    /// Reads the same of a permit-expirable semaphore.
+    /// Reads the reply to the same query for a permit-expirable semaphore.
     ///
     /// # Errors
-    /// [`RequestError::Unreachable`] when it is none.
+    /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
         let [_, acquired, held, available, total] = numbers(reply)?;
         let (acquired, are_held) = (natural(acquired), held == 1);
@@ -90,15 +91,15 @@ impl PermitsState {
     }
 }
 
-/// The number that a reply's value is.
+/// Reads the value of a reply as a number.
 ///
 /// # Errors
-/// [`RequestError::Unreachable`] when it is none.
+/// [`RequestError::Unreachable`] if the reply has another form.
 pub fn number(reply: &Reply) -> Result<i64, RequestError> {
     reply.value.parse().map_err(|_| garbled())
 }
 
-/// Three numbers at least, and what is there of five.
+/// Reads three to five numbers; missing ones are zero.
 fn numbers(reply: &Reply) -> Result<[i64; 5], RequestError> {
     let mut numbers = [0; 5];
     let mut told = 0;

@@ -1,14 +1,14 @@
-//! What it means for a hold of several parts that something failed for some of them.
+//! Combines the failures of the parts of a hold into one outcome.
 
 use alloc::vec::Vec;
 
 use crate::error::{LossReason, RequestError};
 
-/// What the failures come to of a request about each part, when the hold stands without `spare` of
-/// them.
+/// Combines the failures of a request that was sent for each part, for a hold that stands without
+/// `spare` of its parts.
 ///
-/// [`RequestError::Lost`] if and only if so many are lost that the others are not enough: that one
-/// part is lost says nothing of the whole while enough of those that were not heard of may stand.
+/// [`RequestError::Lost`] if and only if more than `spare` parts are lost. The loss of fewer does
+/// not end the hold, since the parts without a reply may still be held.
 pub(super) fn taken_together(
     failures: Vec<RequestError>,
     spare: usize,
@@ -44,7 +44,7 @@ mod tests {
     fn it_is_lost_when_too_few_parts_can_be_left_and_not_before() {
         assert_eq!(taken_together(vec![SILENT, LOST], 0), Err(LOST));
         assert_eq!(taken_together(vec![LOST, LOST], 1), Err(LOST));
-        // One of three is gone and one has not answered: it may be there, and with the third that
+        // One of three is gone and one has not replied: that one may be held, and with the third it
         // is a majority.
         assert_eq!(taken_together(vec![LOST, SILENT], 1), Err(SILENT));
         assert_eq!(taken_together(vec![SILENT, LOST, LOST], 2), Err(SILENT));

@@ -1,4 +1,4 @@
-//! A hold: what is known of it, in one place for all the leases that share it.
+//! A hold: its known state, in one place for all the leases that share it.
 
 mod failures;
 mod turns;
@@ -19,19 +19,19 @@ use crate::name::{FencingToken, GuardKey, LockName, OwnerId};
 use crate::protocol::calls::Target;
 use crate::time::Instant;
 
-/// How a hold ended.
+/// The way in which a hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseEnd {
     /// By a release.
     Released,
-    /// Against the holder's will.
+    /// Before its release, for this reason.
     Lost(LossReason),
 }
 
-/// What is known of a hold at one moment.
+/// The state of a hold at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Situation {
-    /// What is known of it.
+    /// The state of its lease, as last known.
     pub state: LeaseState,
     /// Whether its release has begun.
     pub released: bool,
@@ -39,54 +39,55 @@ pub struct Situation {
 }
 
 impl Situation {
-    /// Whether nothing comes after it.
+    /// Whether no other state follows: the hold is lost, or its release has begun.
     pub const fn is_over(&self) -> bool {
         self.released || matches!(self.state, LeaseState::Lost(_))
     }
 }
 
 pub(super) struct Hold {
-    /// One, or several that were taken together.
+    /// The parts: one, or several that were acquired together.
     pub(super) parts: Vec<Part>,
-    /// How many of them it takes.
+    /// The number of counting parts that the hold needs.
     pub(super) quorum: usize,
     name: LockName,
     granted: FencingToken,
     pub(super) renews: bool,
-    /// When renewing is to end.
+    /// When renewal ends, if it does so before the release.
     pub(super) lasts_until: Option<Instant>,
     record: Mutex<Record>,
     notice: Notice,
 }
 
-/// What one script has taken on one gateway.
+/// A grant by one script at one gateway.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// The place of its gateway's client among those of the lock.
     pub(super) place: usize,
     pub(super) target: Target,
     pub(super) grant: Grant,
-    /// Not so for a gateway that may have granted late: it is released, and not believed in.
+    /// Whether the part counts for the hold. A gateway that may have granted late does not: the
+    /// part is only released.
     pub(super) counts: bool,
 }
 
 #[derive(Debug)]
 struct Record {
-    /// What was last confirmed of each part.
+    /// The lease and the token of each part, as last confirmed.
     parts: Vec<(Lease, FencingToken)>,
-    /// What of the parts comes to.
+    /// The lease of the hold, combined from those of its parts.
     lease: Lease,
     state: LeaseState,
-    /// What may still be done of what was asked for each part: noted before it is asked, since the
-    /// answer may be lost.
+    /// The bound on the outstanding requests of each part. A request is recorded before it is sent,
+    /// since its reply may be lost.
     reaches: Vec<OutstandingBound>,
-    /// How many leases share the hold.
+    /// The number of leases that share the hold.
     count: u32,
-    /// The reader of the same owner that was let in because of this hold.
+    /// The reader of the same owner that was admitted because of this hold.
     reader: Option<(OwnerId, Weak<Hold>)>,
-    /// What that one has for a token since this hold has ended.
+    /// The token of that reader since this hold has ended.
     handed_on: Option<FencingToken>,
-    /// Of each guarded key that was written to: the number of the newest write, and whether it is
+    /// For each guarded key that was written to: the number of the newest write, and whether it is
     /// under way.
     writes: Vec<(GuardKey, u64, bool)>,
     release: ReleaseState,
@@ -100,8 +101,8 @@ enum ReleaseState {
 }
 
 impl Hold {
-    /// The hold that these parts are. Fails when fewer than the quorum count, which no machine
-    /// answers.
+    /// Creates the hold of these parts. Fails if fewer than `quorum` of them count, which no
+    /// machine returns.
     pub(super) fn new(parts: Vec<Part>, quorum: usize, term: Term) -> Result<Self, AcquireError> {
         let counting = || parts.iter().filter(|part| part.counts);
         let lease = combined(counting().map(|part| part.grant.lease), quorum);
@@ -126,23 +127,23 @@ impl Hold {
         Ok(Self { parts, quorum, name, granted, renews, lasts_until, record, notice })
     }
 
-    /// Which of the parts count, and these.
+    /// Returns the parts that count, with their places.
     pub(super) fn counting(&self) -> impl Iterator<Item = (usize, &Part)> {
         self.parts.iter().enumerate().filter(|(_, part)| part.counts)
     }
 
-    /// The name of the whole: that of its first part.
+    /// The name of the hold: that of its first counting part.
     pub(super) const fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// The fencing token of the whole: that of its first part.
+    /// The fencing token of the hold: that of its first counting part.
     pub(super) fn token(&self) -> FencingToken {
         let first = self.counting().next().map_or(0, |(place, _)| place);
         self.record(|record| record.parts.get(first).map_or(self.granted, |(_, token)| *token))
     }
 
-    /// The fencing token of one of the names.
+    /// The fencing token of one of the hold's names.
     pub(super) fn token_of(&self, name: &str) -> Option<FencingToken> {
         let place = self.parts.iter().position(|part| part.counts && part.target.has_name(name))?;
         self.record(|record| record.parts.get(place).map(|(_, token)| *token))
@@ -171,13 +172,14 @@ impl Hold {
         self.record(|record| record.state)
     }
 
-    /// Whether it can be trusted for as long as its lease lasts.
+    /// Whether the hold can be relied on until its lease ends.
     pub(super) fn stands(&self) -> bool {
         self.record(|record| record.stands())
     }
 
-    /// Notes that its owner, who writes, has begun to read as well. The write may have ended while
-    /// the read was asked for: its grant then brings the token of a write that has ended.
+    /// Records that the owner of this write hold has acquired the read side as well. If the write
+    /// hold ended while the read side was being acquired, the grant brought the token of a write
+    /// that has ended, and the reader gets the newer token here.
     pub(super) fn took_inside(&self, reader: &Arc<Self>) {
         let handed_on = self.record(|record| {
             let part = reader.parts.first();
@@ -187,13 +189,13 @@ impl Hold {
         reader.rose(handed_on);
     }
 
-    /// The reader of the same owner that was let in because of this hold.
+    /// The reader of the same owner that was admitted because of this hold.
     pub(super) fn reader(&self) -> Option<OwnerId> {
         self.record(|record| record.reader.as_ref().map(|(owner, _)| *owner))
     }
 
-    /// Its release was answered: what the reader inside, if there is one, has for a token from now
-    /// on.
+    /// Records the reply to its release: `token` is from now on the token of the reader inside, if
+    /// there is one.
     pub(super) fn hands_on(&self, token: Option<FencingToken>) {
         let reader = self.record(|record| {
             record.handed_on = token;
@@ -204,8 +206,8 @@ impl Hold {
         }
     }
 
-    /// A newer token than that of the grant is known. Renewals go on naming the one that they know
-    /// of: Redis may have written none that is newer to the latch yet.
+    /// Raises the tokens to a newer one than that of the grant. Renewals go on sending the token
+    /// that they know: Redis may not have written a newer one to the latch yet.
     fn rose(&self, newer: Option<FencingToken>) {
         let Some(newer) = newer else { return };
         self.record(|record| {
@@ -215,7 +217,7 @@ impl Hold {
         });
     }
 
-    /// How it ended, if it has.
+    /// How the hold ended, if it has.
     pub(super) fn end(&self) -> Option<LeaseEnd> {
         self.record(|record| match (record.state, record.release) {
             (LeaseState::Lost(reason), _) => Some(LeaseEnd::Lost(reason)),
@@ -224,7 +226,7 @@ impl Hold {
         })
     }
 
-    /// One lease more, if the hold still stands.
+    /// Adds a lease if the hold still stands, and returns whether it does.
     pub(super) fn enter(&self, now: Instant) -> bool {
         self.look(now);
         self.record(|record| {
@@ -236,7 +238,7 @@ impl Hold {
         })
     }
 
-    /// One lease less; answers whether it was the last.
+    /// Removes a lease, and returns whether it was the last.
     pub(super) fn leave(&self) -> bool {
         self.change(|record| {
             record.count = record.count.saturating_sub(1);
@@ -244,7 +246,7 @@ impl Hold {
         })
     }
 
-    /// Sees to it that a lease that has run out counts as lost, whoever looks first.
+    /// Marks the hold as lost if its lease has run out, whichever task notices it first.
     pub(super) fn look(&self, now: Instant) {
         let runs_out = |record: &mut Record| {
             let runs_out = !record.is_over() && now.has_reached(record.lease.expires_at());
@@ -266,17 +268,17 @@ impl Hold {
         });
     }
 
-    /// What may still be done of all that was asked for each part.
+    /// The bound on the outstanding requests of each part.
     pub(super) fn reaches(&self) -> Vec<OutstandingBound> {
         self.record(|record| record.reaches.clone())
     }
 
-    /// Says that a renewal on demand is to be asked for, of the part in this place.
+    /// Records a renewal on demand of the part in this place, before it is sent.
     pub(super) fn renewing(&self, place: usize, reach: OutstandingBound) {
         self.record(|record| record.reaches(place, reach));
     }
 
-    /// Takes over what a renewal on demand came to for each part that counts.
+    /// Applies the outcomes of a renewal on demand, one for each part that counts.
     pub(super) fn renewed(
         &self,
         outcomes: Vec<Result<Renewed, RequestError>>,
@@ -306,7 +308,7 @@ impl Hold {
         outcome
     }
 
-    /// What is known of the parts, taken together.
+    /// Combines the leases of the parts to that of the hold.
     fn settle(&self, record: &mut Record) {
         let leases: Vec<Lease> = self
             .counting()
@@ -317,7 +319,8 @@ impl Hold {
         }
     }
 
-    /// Both ways: what a renewal besides the machine has confirmed, and what the machine knows.
+    /// Exchanges state with the renewing machine: the machine adopts renewals on demand, and the
+    /// hold adopts the machine's leases, tokens and state.
     pub(super) fn share(&self, keeping: &mut QuorumLease) {
         let changed = self.record(|record| {
             let before = (record.lease, record.state);
@@ -327,12 +330,13 @@ impl Hold {
                 let Some((lease, token)) = record.parts.get_mut(place) else { continue };
                 renewal.adopt(*lease);
                 if record.count == 0 {
-                    // All its leases were dropped. Who still heeds the signal is told of the end.
+                    // All its leases were dropped, so it is renewed no more. A holder that kept
+                    // only the signal is still notified of the end.
                     renewal.stop_renewing();
                 }
                 if !over {
                     *lease = lease.extended_by(&renewal.lease());
-                    // It may have risen by what this machine has not heard of.
+                    // The token may have risen through a request that this machine does not know.
                     *token = renewal.token().max(*token);
                 }
             }
@@ -347,12 +351,12 @@ impl Hold {
         }
     }
 
-    /// Ends when the hold is lost, or its release has begun.
+    /// Waits until the hold is lost, or its release has begun.
     pub(super) async fn over(&self) {
         self.notice.until(|| self.record(|record| record.is_over().then_some(()))).await;
     }
 
-    /// What is known of it, once that is not what was seen.
+    /// Waits until the state differs from `seen`, and returns it.
     pub(super) async fn news(&self, seen: Option<Situation>) -> Situation {
         let look = |record: &mut Record| Situation {
             state: record.state,
@@ -363,7 +367,7 @@ impl Hold {
         self.notice.until(news).await
     }
 
-    /// Ends when the hold is over, or its lease does not end at `expires_at` any more.
+    /// Waits until the hold is over, or its lease no longer ends at `expires_at`.
     pub(super) async fn changed(&self, expires_at: Instant) {
         let is_changed =
             |record: &mut Record| record.is_over() || record.lease.expires_at() != expires_at;
@@ -372,7 +376,8 @@ impl Hold {
 }
 
 impl Record {
-    /// Lost once is lost for ever, and a release does not turn into a loss.
+    /// Whether the hold is lost or its release has begun. A lost hold stays lost, and neither the
+    /// clock nor a renewal turns a release into a loss.
     const fn is_over(&self) -> bool {
         matches!(self.state, LeaseState::Lost(_)) || !matches!(self.release, ReleaseState::NotYet)
     }

@@ -1,4 +1,4 @@
-//! What is done by one at a time: releasing a hold, and writing to a guarded key in its name.
+//! Operations that run one at a time: releasing a hold, and writing to a guarded key under it.
 
 use super::{Hold, Record, ReleaseState};
 use crate::error::LossReason;
@@ -6,8 +6,7 @@ use crate::machine::{LeaseState, Released};
 use crate::name::GuardKey;
 
 impl Hold {
-    /// Waits for the turn to write to a guarded key, and numbers the write: of one hold and one
-    /// key, one is under way at a time.
+    /// Waits until no other write of this hold to this key is under way, and numbers the next one.
     pub(in crate::client) async fn write_turn(&self, key: &GuardKey) -> WriteTurn<'_> {
         let look = |record: &mut Record| {
             let place = record.writes.iter().position(|(other, ..)| other == key);
@@ -26,9 +25,11 @@ impl Hold {
         WriteTurn { hold: self, place, number }
     }
 
-    /// Waits for the turn to release it; the answer stands instead when somebody else had the turn.
+    /// Waits until no other release is under way. Returns its result if it has succeeded, and
+    /// `Released::Released` while other leases share the hold.
     ///
-    /// One request, whoever asks; the others hear its answer.
+    /// At most one request is under way, however many callers release the hold. If it succeeds, all
+    /// of them get its result.
     pub(in crate::client) async fn release_turn(&self) -> Result<ReleaseTurn<'_>, Released> {
         let look = |record: &mut Record| match record.release {
             ReleaseState::UnderWay => None,
@@ -40,13 +41,13 @@ impl Hold {
             ReleaseState::Over(verdict) => Some(Err(verdict)),
         };
         self.notice.until(|| self.record(look)).await?;
-        // Those who keep the hold are to stop.
+        // The tasks that renew the hold stop.
         self.notice.notify();
         Ok(ReleaseTurn(self))
     }
 }
 
-/// The turn to release a hold. One that failed, or was dropped half-way, may be asked for again.
+/// The right to release a hold. If it is dropped before `over`, the release may be attempted again.
 pub(in crate::client) struct ReleaseTurn<'a>(&'a Hold);
 
 impl ReleaseTurn<'_> {
@@ -70,11 +71,11 @@ impl Drop for ReleaseTurn<'_> {
     }
 }
 
-/// The turn to write to a guarded key.
+/// The right to write to a guarded key.
 pub(in crate::client) struct WriteTurn<'a> {
     hold: &'a Hold,
     place: usize,
-    /// The how many-th write of this hold to this key it is.
+    /// The ordinal of this write among those of this hold to this key.
     pub(in crate::client) number: u64,
 }
 

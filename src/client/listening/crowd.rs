@@ -1,5 +1,5 @@
-//! Who else waits for the same, as far as this client has heard: it outlives a stream for some
-//! seconds, since whoever has just had a lock may want it again.
+//! The contention at channels, as far as this client has received messages. It outlives a stream by
+//! some seconds, since a client that has just released a lock may acquire it again.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -10,17 +10,17 @@ use std::sync::{Mutex, PoisonError};
 use crate::machine::ContentionEstimator;
 use crate::time::Instant;
 
-/// After so long without a word of it nobody is taken to wait.
+/// Time without a message after which the contention at a channel is forgotten.
 const REMEMBERED: Duration = Duration::from_secs(10);
-/// So many channels are remembered.
+/// Largest number of channels that are remembered.
 const CHANNELS_MAX: usize = 16;
 
-/// Those who wait at one channel, here and elsewhere.
+/// The contention at one channel, by waiters of this and of other clients.
 #[derive(Debug, Default)]
 pub(super) struct Shared(Mutex<ContentionEstimator>);
 
 impl Shared {
-    /// Looks at what is known, or changes it.
+    /// Reads or changes the estimate.
     pub(super) fn with<R>(&self, access: impl FnOnce(&mut ContentionEstimator) -> R) -> R {
         access(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -31,12 +31,12 @@ impl Shared {
     }
 }
 
-/// What is known of several channels.
+/// The contention at several channels.
 #[derive(Debug, Default)]
 pub(super) struct Crowds(Vec<(String, Arc<Shared>)>);
 
 impl Crowds {
-    /// Those who wait at this channel.
+    /// Returns the contention at this channel; forgets the oldest channel if there are too many.
     pub(super) fn at(&mut self, channel: &str, now: Instant) -> Arc<Shared> {
         self.forget(now);
         if let Some((_, crowd)) = self.0.iter().find(|(known, _)| known == channel) {
@@ -50,8 +50,8 @@ impl Crowds {
         crowd
     }
 
-    /// Whether somebody waits at one of these channels, or has waited a moment ago. They are not
-    /// asked for where nobody does anywhere.
+    /// Whether this client has a waiter at one of these channels, or has received a message there a
+    /// moment ago. `channels` is called only if some channel is remembered.
     pub(super) fn is_at(&mut self, channels: impl FnOnce() -> Vec<String>, now: Instant) -> bool {
         self.forget(now);
         let is_known = |channel: &String| self.0.iter().any(|(known, _)| known == channel);

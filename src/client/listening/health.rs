@@ -1,4 +1,4 @@
-//! What is known of a gateway's streams.
+//! The health of a gateway's streams: whether they may be opened, and when one counts as dead.
 
 use core::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::protocol::gateway::Opened;
 use crate::time::{Instant, millis};
 use crate::transport::StreamHead;
 
-/// How long to rest after the first failure, at the most; each further one doubles it.
+/// Longest rest after the first failure; each further failure doubles it, up to `REST_MAX`.
 const REST: Duration = Duration::from_secs(1);
 const REST_MAX: Duration = Duration::from_secs(60);
-/// So many acknowledgements that never came in a row, and it is not asked again.
+/// Consecutive missing acknowledgements after which the client opens no more streams.
 const HANGS_MAX: u32 = 2;
-/// After so long at the most a stream is opened anew: one that died without a sign is found out,
-/// and no platform has ended it before.
+/// Longest age of a stream before it is reopened. This replaces a stream that died without a sign,
+/// and is shorter than the limits of the platforms.
 const AGE_MAX: Duration = Duration::from_secs(50);
-/// Signs of life may be late by this.
+/// Shortest assumed interval between signs of life, since they may be late by this.
 const BEAT_MIN: Duration = Duration::from_secs(1);
 
-/// The same for all who wait, who are also told when waits go on otherwise.
+/// A `Health` shared by all waiters. It notifies observers when its `waking` changes.
 #[derive(Debug, Default)]
 pub(super) struct SharedHealth {
     health: Mutex<Health>,
@@ -29,7 +29,7 @@ pub(super) struct SharedHealth {
 }
 
 impl SharedHealth {
-    /// Looks at what is known, or changes it.
+    /// Reads or changes the health.
     pub(super) fn with<R>(&self, access: impl FnOnce(&mut Health) -> R) -> R {
         let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
         let before = health.waking;
@@ -42,7 +42,7 @@ impl SharedHealth {
         result
     }
 
-    /// How waits go on, once that is another than `seen`.
+    /// Waits until the mode of the waits differs from `seen`, and returns it.
     pub(super) async fn waking(&self, seen: Option<Waking>) -> Waking {
         let other = || self.with(|health| health.waking).filter(|now| Some(*now) != seen);
         self.changed.until(other).await
@@ -56,21 +56,21 @@ pub(super) struct Health {
     failures: u32,
     hangs: u32,
     retry_at: Option<Instant>,
-    /// How far apart the signs of life are that it gives while nothing is published.
+    /// Longest interval observed between signs of life while nothing is published.
     beat: Option<Duration>,
-    /// Where the jitter's generator stands.
+    /// State of the jitter's generator.
     seed: u64,
-    /// How waits go on.
+    /// How waiters learn of releases; `None` before the first wait.
     waking: Option<Waking>,
 }
 
 impl Health {
-    /// It has no streams, for as long as this client lives.
+    /// Whether this client opens no more streams at this gateway, for as long as the client lives.
     pub(super) const fn is_hopeless(&self) -> bool {
         self.hopeless
     }
 
-    /// Somebody waits without a stream.
+    /// Records that a waiter has no stream.
     pub(super) const fn polls(&mut self) {
         self.waking = Some(Waking::Polling);
     }
@@ -79,15 +79,15 @@ impl Health {
         !self.hopeless && self.retry_at.is_none_or(|until| now.has_reached(until))
     }
 
-    /// A stream is asked for; what is drawn until the next begins with this seed.
+    /// Records that a stream is being opened; `seed` starts the jitter until the next one.
     pub(super) const fn opens(&mut self, seed: u64) {
         self.seed = seed;
     }
 
-    /// Takes note of what a gateway answered; until when the stream may be kept if it is one.
+    /// Records a gateway's response. Returns the time until which to keep the stream, if it is one.
     pub(super) fn opened(&mut self, head: StreamHead, now: Instant) -> Option<Instant> {
         match Opened::of(head.code()) {
-            // Those of many clients that came together do not go together.
+            // Streams of many clients that were opened together do not end together.
             Opened::Stream => return Some(now + AGE_MAX * 4 / 5 + self.jitter(AGE_MAX / 5)),
             Opened::NotNow => {
                 self.failed(now);
@@ -101,7 +101,7 @@ impl Health {
         None
     }
 
-    /// It could not be opened, or has ended before its time.
+    /// Records that a stream could not be opened, or has ended early.
     pub(super) fn failed(&mut self, now: Instant) {
         self.polls();
         self.failures = self.failures.saturating_add(1);
@@ -109,8 +109,8 @@ impl Health {
         self.retry_at = Some(now + rest / 2 + self.jitter(rest / 2));
     }
 
-    /// The gateway wants no request for this time. Clients that it refused at the same time do not
-    /// return at the same time.
+    /// Delays the next stream by the gateway's `Retry-After`. Jitter keeps clients that it refused
+    /// at the same time from returning at the same time.
     fn rest_at_least(&mut self, retry_after: Option<Duration>, now: Instant) {
         if let Some(rest) = retry_after.map(|rest| rest.min(REST_MAX)) {
             let until = now + rest + self.jitter(REST);
@@ -120,31 +120,31 @@ impl Health {
         }
     }
 
-    /// The acknowledgement has not come.
+    /// Records that the acknowledgement of a subscription has not come.
     pub(super) fn hung(&mut self, now: Instant) {
         self.hangs += 1;
         self.hopeless |= self.hangs >= HANGS_MAX;
         self.failed(now);
     }
 
-    /// A subscription stands.
+    /// Records that a subscription is confirmed.
     pub(super) const fn stands(&mut self) {
         (self.failures, self.hangs, self.retry_at) = (0, 0, None);
         self.waking = Some(Waking::Stream);
     }
 
-    /// It gave a sign of life so long after the last.
+    /// Records a sign of life that came `after` the one before.
     pub(super) fn beats(&mut self, after: Duration) {
         self.beat = self.beat.max(Some(after.max(BEAT_MIN)));
     }
 
-    /// Whether a stream that has been silent for so long is dead, as far as its gateway's habits
-    /// are known.
+    /// Whether a stream that has been silent for this time is dead: more than twice the longest
+    /// interval between its gateway's signs of life. Without such an interval it is not.
     pub(super) fn is_dead(&self, silent: Duration) -> bool {
         self.beat.is_some_and(|beat| silent > beat * 2)
     }
 
-    /// Anything from nothing to `most`.
+    /// Returns a random time between zero and `most`.
     fn jitter(&mut self, most: Duration) -> Duration {
         let mut jitter = fastrand::Rng::with_seed(self.seed);
         let pause = Duration::from_millis(jitter.u64(..=millis(most)));

@@ -1,9 +1,10 @@
-//! Listening for releases: the streams of a client, and who waits at each.
+//! Subscriptions to release messages: the streams of a client, and the waiters of each.
 //!
-//! Those who wait for the same share one subscription, opened with the first and closed with the
-//! last; nothing else keeps it. There is no task of its own: whoever waits reads the stream when
-//! polled, for all. What is heard is a hint. Whoever is woken by it and goes without having asked
-//! hands it on, so that no message is lost with a waiter.
+//! Waiters for the same channel share one subscription, which is opened with the first of them and
+//! closed with the last; nothing else keeps it open. It has no task of its own: each waiter that is
+//! polled reads the stream for all. A message is only a hint. A waiter that was woken by a message
+//! and leaves before its retry has a reply passes the message on, so that no message is lost with a
+//! waiter.
 
 mod crowd;
 mod health;
@@ -25,13 +26,13 @@ use crowd::{Crowds, Shared};
 use health::{Health, SharedHealth};
 use subscription::{Open, Opening, Subscription};
 
-/// How those who wait at a gateway learn that it may be worth to ask.
+/// How the waiters at a gateway learn that a retry may succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waking {
-    /// A subscription stands: they are told, and ask nobody meanwhile.
+    /// A subscription is confirmed: messages wake the waiters, which do not poll.
     Stream,
-    /// They ask at intervals: the gateway has no streams or not now, or this runtime opens none, or
-    /// it is not wanted.
+    /// The waiters retry at intervals: the gateway has no streams, or none at present, or this
+    /// runtime opens none, or the client's options disable them.
     Polling,
 }
 
@@ -55,7 +56,7 @@ impl<S> core::fmt::Debug for Subscriptions<S> {
 }
 
 impl<S> Subscriptions<S> {
-    /// How waits go on, once that is another than `seen`.
+    /// Waits until the mode of the waits differs from `seen`, and returns it.
     pub(super) async fn waking(&self, seen: Option<Waking>) -> Waking {
         self.health.waking(seen).await
     }
@@ -64,7 +65,8 @@ impl<S> Subscriptions<S> {
         access(&mut self.crowds.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether somebody of this client waits at one of these channels, or has waited a moment ago.
+    /// Whether this client has a waiter at one of these channels, or has received a message there a
+    /// moment ago.
     pub(super) fn is_contended(
         &self,
         channels: impl FnOnce() -> Vec<String>,
@@ -73,7 +75,8 @@ impl<S> Subscriptions<S> {
         self.crowds(|crowds| crowds.is_at(channels, now))
     }
 
-    /// The one under this key, or a new one; `None` where there are as many as there may be.
+    /// Returns the subscription with this key if subscriptions are shared, else a new one; `None`
+    /// if there are already as many as the transport allows.
     fn find(
         &self,
         key: &str,
@@ -98,7 +101,7 @@ impl<S> Subscriptions<S> {
     }
 }
 
-/// One waiter's place at a subscription. Given up when it is dropped.
+/// A waiter's registration at a subscription, which ends when it is dropped.
 pub(super) struct Listener<'a, T: Transport> {
     link: &'a Link<T>,
     subscription: Arc<Subscription<T::Stream>>,
@@ -106,17 +109,18 @@ pub(super) struct Listener<'a, T: Transport> {
     topic: Topic,
 }
 
-/// What a waiter that is polled has to do or to know.
+/// The next action of a waiter that was polled.
 pub(super) enum Turn {
-    /// Open the stream, for all.
+    /// Open the stream, for all waiters of the subscription.
     Open,
-    /// Tell the machine.
+    /// Pass this input to the machine.
     Tell(Input),
 }
 
 impl<'a, T: Transport> Listener<'a, T> {
-    /// For a machine whose last try left at `asked_at`. `None` where nobody can listen: the gateway
-    /// is not to be asked, has no streams, or there are as many as there may be.
+    /// Registers the waiter of a machine whose last attempt was sent at `asked_at`. Returns `None`
+    /// if it cannot subscribe: wake-ups are disabled, the gateway has no streams, or there are
+    /// already as many as the transport allows.
     pub(super) fn new(link: &'a Link<T>, topic: &Topic, asked_at: Instant) -> Option<Self> {
         let subscriptions = link.subscriptions();
         let may =
@@ -137,30 +141,32 @@ impl<'a, T: Transport> Listener<'a, T> {
         self.subscription.poll(self.place, cx, now, &self.link.subscriptions().health)
     }
 
-    /// Its machine asks.
+    /// Records that the waiter's machine sends an attempt.
     pub(super) fn asks(&self) {
         self.subscription.waiters(|waiters| waiters.asks(self.place));
     }
 
-    /// Its machine waits for this, whatever it was told.
+    /// Records the reason of the timeout that the waiter's machine has set, whatever input it
+    /// received before.
     pub(super) fn waits(&self, why: TimeoutReason) {
         self.subscription.waiters(|waiters| waiters.waits(self.place, why));
     }
 
-    /// Its machine has what it was woken for.
+    /// Records that the waiter's machine has acquired what it was woken for.
     pub(super) fn served(&self) {
         self.subscription.waiters(|waiters| waiters.tried(self.place, false));
     }
 
-    /// Opens the stream, for all who wait at this subscription. Given up half-way, somebody else
-    /// does. What is drawn for it begins with `seed`. `clock` reads the host's clocks.
+    /// Opens the stream for all waiters of this subscription. If the future is dropped before it
+    /// ends, another waiter opens the stream. `seed` starts the jitter's generator; `clock` reads
+    /// the host's clocks.
     pub(super) fn opening<C: Fn() -> Instant>(
         &self,
         clock: C,
         seed: u64,
     ) -> impl Future<Output = ()> + use<'a, T, C> {
         let (link, topic) = (self.link, self.topic.clone());
-        // Before the first poll: it may never come to that.
+        // Created before the first poll, since the future may be dropped without one.
         let opening = Opening(Arc::clone(&self.subscription));
         async move {
             let (request, frames) = link.gateway().listen(&topic);

@@ -1,4 +1,4 @@
-//! One stream, and those who wait at it.
+//! One stream and its waiters.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -15,9 +15,10 @@ use crate::protocol::gateway::{Frames, Heard};
 use crate::time::Instant;
 use crate::transport::ByteStream;
 
-/// How long the acknowledgement may take.
+/// Longest time until the gateway acknowledges the subscription.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);
-/// Whoever waits is polled more often than that, whatever it waits for.
+/// Time without a poll after which the waiters are gone; a waiter is polled more often than that,
+/// whatever it waits for.
 const ABANDONED_AFTER: Duration = Duration::from_secs(30);
 
 pub(super) struct Subscription<S> {
@@ -28,7 +29,7 @@ pub(super) struct Subscription<S> {
 struct Inner<S> {
     stream: State<S>,
     waiters: Waiters,
-    /// When somebody who waits last came or was polled.
+    /// When a waiter was last added or polled.
     attended_at: Option<Instant>,
 }
 
@@ -43,11 +44,11 @@ pub(super) struct Open<S> {
     pub(super) stream: S,
     pub(super) frames: Frames,
     pub(super) since: Instant,
-    /// When it is to be opened anew.
+    /// When the stream is to be reopened.
     pub(super) until: Instant,
-    /// Since when the subscription stands.
+    /// When the subscription was confirmed.
     pub(super) stands: Option<Instant>,
-    /// When something of any kind last came.
+    /// When bytes last arrived.
     pub(super) heard_at: Instant,
 }
 
@@ -58,8 +59,8 @@ impl<S> Subscription<S> {
         Self { key, inner: Mutex::new(inner) }
     }
 
-    /// Those who waited are gone without a word: the request of a Worker that was ended drops
-    /// nothing.
+    /// Whether the waiters are gone without having been dropped: a runtime that ends the request of
+    /// a Worker drops nothing.
     pub(super) fn is_abandoned(&self, now: Instant) -> bool {
         let attended_at = self.change(|inner| inner.attended_at);
         attended_at.is_some_and(|at| now.max_elapsed(at) > ABANDONED_AFTER)
@@ -69,7 +70,7 @@ impl<S> Subscription<S> {
         &self.key
     }
 
-    /// Changes something, and then wakes those who have to know.
+    /// Changes the state, then wakes the waiters that have an event.
     fn change<R>(&self, change: impl FnOnce(&mut Inner<S>) -> R) -> R {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut inner);
@@ -79,12 +80,12 @@ impl<S> Subscription<S> {
         result
     }
 
-    /// Changes something about those who wait.
+    /// Changes the waiters, then wakes those that have an event.
     pub(super) fn waiters<R>(&self, change: impl FnOnce(&mut Waiters) -> R) -> R {
         self.change(|inner| change(&mut inner.waiters))
     }
 
-    /// A new waiter's place.
+    /// Adds a waiter and returns its place.
     pub(super) fn enter(&self, wakes: Wakes, asked_at: Instant) -> u64 {
         self.change(|inner| {
             inner.attended_at = Some(asked_at);
@@ -106,7 +107,8 @@ impl<S> Subscription<S> {
 }
 
 impl<S: ByteStream> Subscription<S> {
-    /// Reads what has come, for all, and answers what this waiter has to know.
+    /// Reads the bytes that have arrived, for all waiters, and returns the next action of this
+    /// waiter.
     pub(super) fn poll(
         &self,
         place: u64,
@@ -147,8 +149,8 @@ impl<S: ByteStream> Inner<S> {
                 return self.closed();
             }
             if now.has_reached(open.until) {
-                // Whoever hears is told when nobody opens it again; when that is done, one asks for
-                // all.
+                // The waiters are notified only if the stream cannot be reopened. Once it is
+                // confirmed again, one of them retries on behalf of all.
                 self.stream = State::Closed;
                 return;
             }
@@ -191,12 +193,12 @@ impl<S: ByteStream> Inner<S> {
     }
 }
 
-/// The subscription while somebody opens it. Dropped before it is over, it is somebody else's to
-/// open.
+/// A subscription whose stream a waiter is opening. If this is dropped before `over`, another
+/// waiter may open the stream.
 pub(super) struct Opening<S>(pub(super) Arc<Subscription<S>>);
 
 impl<S> Opening<S> {
-    /// It is open, or could not be.
+    /// Stores the stream that was opened; with `None` the subscription is closed.
     pub(super) fn over(self, opened: Option<Open<S>>) {
         if let Some(open) = opened {
             self.0.change(|inner| inner.stream = State::Open(open));
@@ -232,7 +234,7 @@ mod tests {
     const SUBSCRIBED: &str = "data: subscribe,redisson_lock__channel:{job},1\n\n";
     const RELEASED: &str = "data: message,redisson_lock__channel:{job},0\n\n";
 
-    /// What has come and was not read yet.
+    /// Pieces that have arrived and are not read yet.
     #[derive(Clone, Default)]
     struct Fed(Arc<Mutex<VecDeque<&'static str>>>);
 
@@ -274,7 +276,7 @@ mod tests {
             }
         }
 
-        /// The stream is open, and this has come.
+        /// Opens the stream, on which these pieces have arrived.
         fn opened(&self, seconds: u64, pieces: &[&'static str]) {
             let target = LockCalls::new(LockName::parse("job").unwrap(), Publish::Plain);
             let value = "1".into();

@@ -1,4 +1,4 @@
-//! Who waits at a stream, and whom what is heard concerns.
+//! The waiters of a stream, and which of them a message concerns.
 
 #[cfg(test)]
 mod hand_offs;
@@ -13,17 +13,17 @@ use crate::machine::{Input, TimeoutReason};
 use crate::protocol::calls::{Message, Taken, Wakes};
 use crate::time::Instant;
 
-/// However many permits.
+/// Matches the waiters for any number of permits.
 const ANY_PERMITS: Wakes = Wakes::Permits(u32::MAX);
 
-/// Those who wait, in the order of arrival.
+/// The waiters, in the order of arrival.
 #[derive(Default)]
 pub(super) struct Waiters {
     list: Vec<Waiter>,
-    /// The number of the next.
+    /// The place of the next waiter.
     next: u64,
     crowd: Arc<Shared>,
-    /// When something was last heard.
+    /// When the last message arrived that did not announce a grant.
     heard_at: Option<Instant>,
 }
 
@@ -31,25 +31,25 @@ struct Waiter {
     place: u64,
     wakes: Wakes,
     waker: Option<Waker>,
-    /// What it has not been told yet.
+    /// The event that its machine has not received yet.
     news: Option<News>,
     tries: Tries,
-    /// It believes that it hears.
+    /// Whether its machine takes the subscription for confirmed.
     hears: bool,
 }
 
-/// What a waiter does about what it was told.
+/// The state of the retry that an event has triggered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tries {
-    /// Nothing.
+    /// No retry is pending.
     Not,
-    /// It will ask when its turn has come.
+    /// The waiter retries at its random time.
     InTurn,
-    /// It asks.
+    /// The waiter retries now, or its retry has no reply yet.
     Now,
 }
 
-/// What a waiter is told.
+/// An event for a waiter's machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
     Listening,
@@ -60,12 +60,13 @@ enum News {
 }
 
 impl Waiters {
-    /// Nobody yet, of all who wait at a channel.
+    /// No waiter yet, at a channel with this contention.
     pub(super) fn of(crowd: Arc<Shared>) -> Self {
         Self { crowd, ..Self::default() }
     }
 
-    /// A new waiter, whose last try left at `asked_at`. `stands`: since when the subscription does.
+    /// Adds a waiter whose last attempt was sent at `asked_at`, and returns its place. `stands` is
+    /// the time when the subscription was confirmed.
     pub(super) fn enter(
         &mut self,
         wakes: Wakes,
@@ -76,7 +77,7 @@ impl Waiters {
         self.next += 1;
         let is_newer = |at: Instant| !asked_at.is_later(at);
         let missed = match wakes {
-            // Somebody was told of it, and is served or hands it on.
+            // Another waiter was notified; it acquires, or passes the message on.
             Wakes::One => false,
             Wakes::Permits(_) | Wakes::All => {
                 stands.is_some_and(is_newer) || self.heard_at.is_some_and(is_newer)
@@ -94,12 +95,12 @@ impl Waiters {
         place
     }
 
-    /// A waiter has gone. Whether others are left.
+    /// Removes a waiter, and returns whether any is left.
     pub(super) fn leave(&mut self, place: u64) -> bool {
         if let Some(at) = self.list.iter().position(|waiter| waiter.place == place) {
             let gone = self.list.remove(at);
             if gone.is_called() {
-                // It was woken in place of another.
+                // It was woken in place of another waiter, which is notified now.
                 match gone.wakes {
                     Wakes::One => self.wake_one(Wakes::One),
                     Wakes::Permits(_) => self.wake_one(ANY_PERMITS),
@@ -107,16 +108,15 @@ impl Waiters {
                 }
             }
         }
-        // Somebody has to go on reading.
+        // Another waiter has to go on reading the stream.
         self.calls_a_reader();
         !self.list.is_empty()
     }
 
-    /// A waiter's machine waits for this, whatever it was told.
+    /// Records the reason of the timeout that a waiter's machine has set.
     pub(super) fn waits(&mut self, place: u64, why: TimeoutReason) {
         match why {
-            // What it asks has not been answered yet, or it leaves what it was told to somebody
-            // else.
+            // Its attempt has no reply yet, or it leaves now and passes the message on.
             TimeoutReason::ReplyDue | TimeoutReason::LastTry => {}
             TimeoutReason::Turn => {
                 if let Some(waiter) = self.get(place).filter(|waiter| waiter.tries == Tries::Now) {
@@ -127,36 +127,37 @@ impl Waiters {
         }
     }
 
-    /// A waiter asks.
+    /// Records that a waiter's machine sends an attempt.
     pub(super) fn asks(&mut self, place: u64) {
         if let Some(waiter) = self.get(place).filter(|waiter| waiter.tries == Tries::InTurn) {
             waiter.tries = Tries::Now;
         }
     }
 
-    /// What came of a waiter that was woken.
+    /// Ends the retry of a waiter that was woken, and notifies the next waiter that the same
+    /// message may serve.
     pub(super) fn tried(&mut self, place: u64, refused: bool) {
         let Some(waiter) = self.get(place).filter(|waiter| waiter.tries != Tries::Not) else {
             return;
         };
         waiter.tries = Tries::Not;
         match (waiter.wakes, refused) {
-            // There may be more.
+            // More permits may be available.
             (Wakes::Permits(_), false) => self.wake_one(ANY_PERMITS),
-            // Fewer may be had.
+            // Fewer permits may be available.
             (Wakes::Permits(most), true) => self.wake_one(Wakes::Permits(most - 1)),
             (Wakes::One | Wakes::All, _) => {}
         }
     }
 
-    /// What this waiter has to know now; else its waker is kept.
+    /// Takes the event that this waiter's machine has to receive, as an input.
     pub(super) fn news(&mut self, place: u64) -> Option<Input> {
         let waiter = self.get(place)?;
         let news = waiter.news.take()?;
         if news == News::Notified || news == News::Listening && waiter.wakes == Wakes::One {
             waiter.tries = Tries::Now;
         }
-        // Whoever is served with all others needs no turn.
+        // Waiters that are all served at once need not spread their retries.
         let takes_turns = waiter.wakes != Wakes::All;
         Some(match news {
             News::Listening => Input::Subscribed { must_retry: true },
@@ -166,7 +167,8 @@ impl Waiters {
             }
             News::Notified => Input::Notified { within: Duration::ZERO },
             News::Taken(lease) => {
-                // It asks no more, and what it asks is no matter of the others.
+                // It skips its retry, and the outcome of its call under way concerns no other
+                // waiter.
                 waiter.tries = Tries::Not;
                 Input::AcquiredByOther { lease }
             }
@@ -174,15 +176,16 @@ impl Waiters {
         })
     }
 
-    /// Who is to be woken when there is something for this waiter.
+    /// Stores the waker to wake when there is an event for this waiter.
     pub(super) fn keep_waker(&mut self, place: u64, waker: &Waker) {
         if let Some(waiter) = self.get(place) {
             waiter.waker = Some(waker.clone());
         }
     }
 
-    /// The subscription stands. What was published before nobody has heard: of those who exclude
-    /// each other one asks for all.
+    /// Handles the confirmation of the subscription. Messages published before it were missed, so
+    /// waiters retry: each that is served together with others, each new one for permits, and the
+    /// first of the remaining waiters on behalf of them all.
     pub(super) fn listen(&mut self) {
         let mut asked = false;
         for waiter in &mut self.list {
@@ -196,7 +199,7 @@ impl Waiters {
         }
     }
 
-    /// Nothing will be heard any more.
+    /// Notifies the waiters that no more messages will arrive.
     pub(super) fn grow_deaf(&mut self) {
         for waiter in self.list.iter_mut().filter(|waiter| waiter.hears) {
             waiter.hears = false;
@@ -205,9 +208,9 @@ impl Waiters {
         self.calls_a_reader();
     }
 
-    /// Something was published: of permits how many there are.
+    /// Handles a message. For permits its number is that of the available permits.
     pub(super) fn message(&mut self, message: Message, now: Instant) {
-        // All who wait at one channel read it alike.
+        // All waiters of a channel read its messages alike.
         let wakes = self.list.first().map_or(Wakes::All, |waiter| waiter.wakes);
         let taken = Taken::read(message, wakes);
         let asked = self.list.iter().any(|waiter| waiter.tries == Tries::Now);
@@ -226,33 +229,34 @@ impl Waiters {
         self.wake_one(Wakes::Permits(u32::try_from(message.number).unwrap_or(u32::MAX)));
     }
 
-    /// Wakes the first of those who exclude each other, or of those who want as many permits at the
-    /// most, who may still be served.
+    /// Notifies the first waiter that may still be served: of those that exclude each other, or of
+    /// those that want at most as many permits as `like`.
     fn wake_one(&mut self, like: Wakes) {
         let fits = |waiter: &&mut Waiter| match (waiter.wakes, like) {
             (Wakes::Permits(permits), Wakes::Permits(most)) => permits <= most,
             (wakes, _) => wakes == like,
         };
         let mut fitting: Vec<&mut Waiter> = self.list.iter_mut().filter(fits).collect();
-        // Whoever is about to ask asks after this.
+        // A waiter that is about to retry does so after this message.
         if fitting.iter().any(|waiter| waiter.will_ask()) {
             return;
         }
-        // A waiter that is trying may have asked too early: it is told when nobody else can be.
+        // A waiter whose retry is under way may have sent it too early: it is notified if there is
+        // no other waiter.
         let next = fitting.iter().position(|waiter| !waiter.is_called()).unwrap_or(0);
         if let Some(waiter) = fitting.get_mut(next) {
             waiter.news = Some(News::Notified);
         }
     }
 
-    /// Somebody is to be polled, since nobody else reads.
+    /// Wakes a waiter, since no other waiter reads the stream.
     fn calls_a_reader(&self) {
         if let Some(waker) = self.list.last().and_then(|waiter| waiter.waker.as_ref()) {
             waker.wake_by_ref();
         }
     }
 
-    /// The wakers of those for whom there is something.
+    /// Takes the wakers of the waiters that have an event.
     pub(super) fn due(&mut self) -> Vec<Waker> {
         let due = self.list.iter_mut().filter(|waiter| waiter.news.is_some());
         due.filter_map(|waiter| waiter.waker.take()).collect()
@@ -264,16 +268,16 @@ impl Waiters {
 }
 
 impl Waiter {
-    /// It was woken in place of others, and has not said yet what came of it.
+    /// Whether it was woken in place of other waiters, and its retry has no outcome yet.
     fn is_called(&self) -> bool {
         self.tries != Tries::Not || self.news == Some(News::Notified) || self.will_ask()
     }
 
-    /// It asks for all whom it excludes, later than now.
+    /// Whether it will retry, later than now, on behalf of all waiters that it excludes.
     fn will_ask(&self) -> bool {
         let will = match self.news {
             Some(News::Listening | News::Notified) => true,
-            // It will let its turn pass.
+            // It will skip its retry.
             Some(News::Taken(_)) => false,
             Some(News::Hearing | News::Deaf) | None => self.tries == Tries::InTurn,
         };

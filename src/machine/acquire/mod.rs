@@ -1,4 +1,4 @@
-//! Taking what can be held: once, for a time, or until cancelled.
+//! Acquires a lock or permits: in one try, within a time, or until cancelled.
 //!
 //! ```text
 //!   Asking ──granted──────────────────────────────► Over(Ok)
@@ -7,9 +7,9 @@
 //!     └─unsure, too late, cancelled─► Abandoning ──► Over(Err), or Asking under a new owner
 //! ```
 //!
-//! One owner field is good for one *round*: it can be granted once, and everything asked under it
-//! carries one bound. Whatever ends a round without a lease abandons it, unless Redis is known to
-//! have written the tombstone already.
+//! One owner field serves one *round*: it can be granted once, and every request with it carries
+//! the same bound. A round that ends without a lease is abandoned, unless Redis is known to have
+//! written the tombstone already.
 
 mod pause;
 mod round;
@@ -33,13 +33,13 @@ use crate::protocol::calls::Try;
 use crate::protocol::reply::{Code, Reply, ServerClock};
 use crate::time::Instant;
 
-/// Attempts at a request on which the whole acquisition hangs: the only try, the last one, the
+/// Attempts for a request that decides the whole acquisition: the only try, the last one, the
 /// abandon.
 const ATTEMPTS: u8 = 3;
 /// How far a try that is under way may reach beyond the end of the wait.
 const OVERHANG: Duration = Duration::from_secs(1);
 
-/// The machine that takes what can be held.
+/// The machine that acquires a lock or permits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
     spec: AcquireSpec,
@@ -49,7 +49,7 @@ pub struct Acquire {
     wait_over: Option<Instant>,
     backoff: Backoff,
     notifications: NotificationState,
-    /// When the hold that is in the way ends, as far as that is known and counts.
+    /// When the holder's lease ends, as far as that is known and matters.
     holder_ends: Option<Instant>,
     round: Round,
     state: State,
@@ -63,7 +63,7 @@ enum State {
     Over(Result<Grant, AcquireError>),
 }
 
-/// What comes after an abandon.
+/// The step after an abandon.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Then {
     AskAnew,
@@ -71,7 +71,7 @@ enum Then {
 }
 
 impl Acquire {
-    /// Begins at `now`. `clock` is what is known of Redis' clock; without it the first round is
+    /// Starts at `now`. `clock` is Redis' clock, as last known; without it the first round is
     /// unbounded (rule C3).
     pub fn new(
         spec: AcquireSpec,
@@ -125,12 +125,12 @@ impl Acquire {
             State::Asking { request: RetriedCall::leasing(script, attempts, attempt_time), last };
     }
 
-    /// What may still be asked, after keeping back what an abandon needs.
+    /// The number of calls left in the budget, less the one reserved for an abandon.
     fn budget_left(&self) -> Option<u32> {
         self.spec.budget.map(|budget| budget.get().saturating_sub(self.ids.calls() + 1))
     }
 
-    /// How often a request may be sent on which everything hangs: at least once.
+    /// Attempts for a request that decides the acquisition: at least one.
     fn attempts(left: Option<u32>) -> u8 {
         left.and_then(|left| u8::try_from(left).ok())
             .map_or(ATTEMPTS, |left| left.clamp(1, ATTEMPTS))
@@ -188,7 +188,7 @@ impl Acquire {
                 self.round.open = false;
                 self.anew(AcquireError::TooSlow, now);
             }
-            // The bound rests on a reading of the server's clock that does not hold any more: the
+            // The bound was computed from a reading of Redis' clock that is no longer right; the
             // reply brought a new one.
             Code::Late if self.keeps_seat(now) => self.go_on(now),
             Code::Late if self.round.number == 1 && self.affords_another() => {
@@ -211,7 +211,7 @@ impl Acquire {
                 let error = AcquireError::Unreachable(FailureKind::NO_ANSWER);
                 self.abandoned(if affords_try { Then::AskAnew } else { Then::End(error) }, now);
             }
-            // Whoever says what no such script says may have done anything.
+            // A reply that this script cannot give: the request may have had any effect.
             _ => {
                 self.round.open = true;
                 self.end(AcquireError::Unreachable(FailureKind::NO_ANSWER), now);
@@ -238,7 +238,8 @@ impl Acquire {
         self.state = State::Over(Ok(Grant { owner, token, lease, bound }));
     }
 
-    /// Gives this round up; goes on under a new owner if the wait allows it, and else ends.
+    /// Abandons this round. Continues under a new owner if wait and budget allow it, else ends with
+    /// `error`.
     fn anew(&mut self, error: AcquireError, now: Instant) {
         let goes_on = !self.is_wait_over(now) && self.affords_another();
         self.abandon(if goes_on { Then::AskAnew } else { Then::End(error) }, now);
@@ -319,8 +320,8 @@ impl Acquire {
             && self.affords_another()
     }
 
-    /// Asks under a new owner who takes over the seat of the last one, so that nothing is
-    /// abandoned.
+    /// Retries under a new owner, which takes over the seat of the previous one in the queue, so
+    /// that nothing has to be abandoned.
     fn go_on(&mut self, now: Instant) {
         let seated = (self.round.owner, self.round.outstanding(self.spec.lease));
         self.round = Round::new(self.round.number + 1, &self.ids, self.clock, self.wait_over, now);

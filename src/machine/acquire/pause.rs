@@ -1,4 +1,4 @@
-//! The pauses of a waiter, and what it hears in them.
+//! The pauses of a waiter, and the messages that it receives in them.
 
 use core::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::protocol::reply::Reply;
 use crate::time::Instant;
 
 impl Acquire {
-    /// Pauses since somebody else has it.
+    /// Pauses after a refusal: another owner has the lock, or too few permits are free.
     pub(super) fn pause(&mut self, busy: &Reply, now: Instant) {
         if self.waits_for_the_last() {
             return;
@@ -33,7 +33,7 @@ impl Acquire {
         }
     }
 
-    /// Pauses since nothing was learnt. `rest`: for how long the gateway wants to be left alone.
+    /// Pauses after a try without a usable reply. `rest` is the gateway's `Retry-After`.
     pub(super) fn pause_unheard(&mut self, rest: Option<Duration>, now: Instant) {
         if !self.waits_for_the_last() {
             self.holder_ends = None;
@@ -41,8 +41,8 @@ impl Acquire {
         }
     }
 
-    /// Whether only the last try is left, which belongs to the end of the wait: then it waits for
-    /// that.
+    /// Whether the budget has room only for the last try, which is sent at the end of the wait; if
+    /// so, pauses until then.
     fn waits_for_the_last(&mut self) -> bool {
         let over = self.wait_over.filter(|_| !self.affords_another());
         if let Some(over) = over {
@@ -51,7 +51,7 @@ impl Acquire {
         over.is_some()
     }
 
-    /// Pauses for as long as what is known allows, which includes when the holder's lease ends.
+    /// Pauses for the time that the hints and the end of the holder's lease suggest.
     fn pause_for(&mut self, hints: RetryHints, now: Instant) {
         let min_step = match hints.queue {
             Some(_) => Duration::ZERO,
@@ -68,11 +68,11 @@ impl Acquire {
         self.state = State::Pausing { until, why };
     }
 
-    /// What is heard during a pause.
+    /// Handles an input that arrives during a pause.
     pub(super) fn hears(&mut self, input: &Input, why: TimeoutReason, now: Instant) {
         match self.notifications.on_input(input, why, &mut self.ids, now) {
             RetryDecision::Keep => {}
-            // A queue wants to be asked in its own time.
+            // A waiter in a queue retries at the times that the queue sets.
             RetryDecision::Defer(None) if self.spec.target.has_queue() => {}
             RetryDecision::Now => self.woken(now),
             RetryDecision::At(until) => self.pause_until(until, TimeoutReason::Turn),

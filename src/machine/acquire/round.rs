@@ -1,4 +1,4 @@
-//! Everything that is asked under one owner.
+//! The requests of one round, all of which use one owner field.
 
 use crate::machine::OutstandingBound;
 use crate::machine::ids::Ids;
@@ -8,18 +8,18 @@ use crate::protocol::script::Bound;
 use crate::time::Instant;
 use crate::timing::{HORIZON, LeaseTime, ROUND_MAX};
 
-/// Everything that is asked under one owner field.
+/// The state of one round: its owner field, and the requests sent with it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Round {
     pub(super) number: u32,
     pub(super) owner: OwnerId,
-    /// The owner of the round before and what was asked under it, until an answer has told that
-    /// this one has taken over its seat in the queue.
+    /// The owner and the outstanding requests of the previous round, until a reply confirms that
+    /// this round has taken over its seat in the queue.
     pub(super) previous: Option<(OwnerId, OutstandingBound)>,
-    /// How often was asked under it.
+    /// The number of tries of this round.
     pub(super) tries: u32,
     pub(super) bound: Bound,
-    /// When a longer wait has to go on under a new owner.
+    /// When a wait that lasts longer needs a new owner.
     pub(super) ends_at: Instant,
     /// Whether a copy of a request of this round might still be granted.
     pub(super) open: bool,
@@ -47,7 +47,8 @@ impl Round {
         }
     }
 
-    /// What may still be done of what was asked.
+    /// The bound on the outstanding requests of this round, and of the previous one if it may still
+    /// have the seat.
     pub(super) fn outstanding(&self, lease: LeaseTime) -> OutstandingBound {
         let own = OutstandingBound::of(self.bound, lease);
         self.previous.map_or(own, |(_, before)| own.and(before))

@@ -1,39 +1,39 @@
-//! What an acquisition is told.
+//! The parameters of an acquisition.
 
 use crate::machine::Pacing;
 use crate::name::FencingToken;
 use crate::protocol::calls::Target;
 use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy};
 
-/// What to acquire, and how.
+/// The lock or permits to acquire, and the conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcquireSpec {
-    /// What to take.
+    /// The lock or permits to acquire.
     pub target: Target,
-    /// How long the hold is to last.
+    /// The lease of the hold.
     pub lease: LeaseTime,
-    /// How long to wait for it.
+    /// How long to wait for the grant.
     pub patience: WaitPolicy,
-    /// How many requests may be spent; `None` for no limit.
+    /// The largest number of requests; `None` for no limit.
     pub budget: Option<RequestBudget>,
-    /// How long one attempt may take.
+    /// The longest time for one attempt.
     pub attempt: AttemptTime,
-    /// How a refused try is followed by the next.
+    /// The pauses between tries.
     pub pacing: Pacing,
-    /// How many replicas must have the grant; `None` to wait for none.
+    /// The number of replicas that must have the grant; `None` to wait for none.
     pub replicas: Option<Replicas>,
-    /// The newest fencing token that is known to have been granted for it: who is granted an older
-    /// one gives it back.
+    /// The newest fencing token known to have been granted for the target. A grant with an older
+    /// one is given back.
     pub newest: Option<FencingToken>,
-    /// Whether others are known to want it as well: its grant is told to them even if it is had at
-    /// once.
+    /// Whether other waiters are known to compete for the target: a grant is then published even if
+    /// the first try gets it.
     pub is_contended: bool,
 }
 
 impl AcquireSpec {
-    /// To take this, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`],
-    /// [`AttemptTime::DEFAULT`], the pace of what is taken ([`Pacing::Queue`] for what has a queue,
-    /// else [`Pacing::Jittered`]), no budget, no replicas, nothing known of others.
+    /// Creates the parameters with the defaults: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`],
+    /// the pacing of the target ([`Pacing::Queue`] if it has a queue, else [`Pacing::Jittered`]),
+    /// no budget, no replicas, no known token and no known contention.
     pub const fn new(target: Target, patience: WaitPolicy) -> Self {
         let pacing = if target.has_queue() { Pacing::Queue } else { Pacing::Jittered };
         Self {

@@ -1,4 +1,4 @@
-//! What an answer to a part means for it.
+//! Applies the outcome of a request to its part.
 
 use super::super::call::{CallOutcome, may_pass};
 use super::super::{Lease, replicas};
@@ -26,8 +26,8 @@ impl Part {
                 self.answered(&reply, sent_at, ask, shared, now)
             }
             CallOutcome::Refused(refusal) => {
-                // A script that stops half-way is refused too. One whose keys lie in several slots
-                // is not begun.
+                // A script that stops half-way is refused too. A script whose keys lie in several
+                // slots does not start.
                 let begun = matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported)
                     && refusal.code() != "CROSSSLOT";
                 self.turn.open |= begun || may_pass(refusal.kind());
@@ -42,8 +42,8 @@ impl Part {
         }
     }
 
-    /// Nothing was learnt. A hold that was to be extended is as good as before, and a place in a
-    /// queue is kept.
+    /// Applies an outcome without a usable reply. A hold that was to be extended stays as it was,
+    /// and a seat in a queue is kept.
     fn unheard(&mut self, status: PartStatus, unsure: bool, now: Instant) {
         if self.held(now).is_some() {
             return;
@@ -71,8 +71,7 @@ impl Part {
                 self.go_on(shared, now);
                 self.ask(Ask { again: false, ..ask }, shared, now);
             }
-            // All that was wrong is the bound, and the reply has brought the clock to make a better
-            // one.
+            // Only the bound was wrong, and the reply has brought the clock for a better one.
             Code::Late if ask.again => {
                 (self.turn.open, self.turn.spent, self.status) = (true, true, PartStatus::Idle);
                 self.ask(Ask { again: false, ..ask }, shared, now);
@@ -127,7 +126,7 @@ impl Part {
         };
     }
 
-    /// Something may be there, and it is not to be believed in: it has to be undone.
+    /// Marks the part as spent: a hold may exist, but it must be undone.
     fn is_no_hold(&mut self, status: PartStatus) {
         (self.turn.open, self.turn.spent, self.status) = (true, true, status);
     }
@@ -135,13 +134,13 @@ impl Part {
     pub(super) fn raised(&mut self, outcome: &CallOutcome, lease: Lease, shared: &SharedState) {
         let token = match outcome {
             CallOutcome::Answered(reply, _) if reply.code == Code::Done => {
-                // A failover would bring back the token that was there before.
+                // A failover would restore the earlier token.
                 if let Some(error) = replicas::missing(reply, shared.replicas) {
                     return self.is_no_hold(PartStatus::NotReplicated(error));
                 }
                 FencingToken::parse(&reply.value)
             }
-            // The node's clock is further behind than its last reply told.
+            // The node's clock is further behind than its last reply showed.
             CallOutcome::Answered(reply, _) if reply.code == Code::TokenAhead => {
                 let refusal = Refusal::new(RefusalKind::TokenRange, "");
                 return self.is_no_hold(PartStatus::Refused(refusal));

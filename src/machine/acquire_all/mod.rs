@@ -1,20 +1,20 @@
-//! Taking several parts: all of them or none.
+//! Acquires several parts: all of them or none.
 //!
 //! ```text
 //!   Asking (all) ──all granted────────────────────────────────────────────► Over(Ok)
 //!     │  ▲
-//!     │  └───────────────────granted: ask for all again──────┐
-//!     └─refused: let go what comes after──► Pausing ──► Asking (the first refused) ─┐
+//!     │  └───────────────────granted: retry all parts────────┐
+//!     └─refused: release the parts after──► Pausing ──► Asking (the first refused) ─┐
 //!                                              ▲                            refused │
 //!                                              └────────────────────────────────────┘
-//!   wait over, cancelled, a clear no: Ending (let go everything) ──► Over(Err)
+//!   wait over, cancelled, refused for good: Ending (release all parts) ──► Over(Err)
 //! ```
 //!
-//! **The rule:** keep what comes before the first refused part, wait for that one, and ask for
-//! nothing else meanwhile. The parts have the same order for everybody, so whoever waits holds only
-//! parts that come before the one it waits for: no two can wait for each other. What was kept
-//! longer than the caller's patience is let go as well, and the wait goes on with empty hands: for
-//! those who see another order.
+//! **The rule:** keep the parts before the first refused one, wait for that one, and try no other
+//! part meanwhile. All clients use the same order of parts, so a waiter holds only parts that come
+//! before the one it waits for, and no two waiters can wait for each other. Parts held for longer
+//! than `keeps` are released as well, and the wait goes on without them, in case another client
+//! uses another order.
 
 mod answer;
 mod part;
@@ -39,40 +39,40 @@ use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy};
 
-/// What a lock of several parts is to be taken with. The place of a part is the endpoint of its
+/// The parameters of an acquisition of several parts. The place of a part is the endpoint of its
 /// calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcquireAllSpec {
-    /// What to take, in the order that everybody keeps to.
+    /// The parts, in an order that all clients share.
     pub parts: Vec<Target>,
-    /// How long the hold is to last.
+    /// The lease of the hold.
     pub lease: LeaseTime,
-    /// How long to wait for it.
+    /// How long to wait for the grant.
     pub patience: WaitPolicy,
-    /// How many calls may be made for all parts together; `None` for no limit. Two tries of each
-    /// part and their undoing, for which six calls are put by, are made whatever it says.
+    /// The largest number of calls for all parts together; `None` for no limit. Two tries of each
+    /// part and their undoing, for which six calls are reserved, are made in any case.
     pub budget: Option<RequestBudget>,
-    /// How long one attempt may take.
+    /// The longest time for one attempt.
     pub attempt: AttemptTime,
-    /// For how long parts are kept while another one is waited for.
+    /// How long parts are kept while the machine waits for another one.
     pub keeps: Duration,
-    /// How many replicas must have the grant of each part; `None` to wait for none.
+    /// The number of replicas that must have the grant of each part; `None` to wait for none.
     pub replicas: Option<Replicas>,
-    /// How a wait for each part is paced, in the order of the parts; a part that has none here is
-    /// asked with jittered pauses. One that has a queue is asked as its queue tells.
+    /// The pauses of the wait for each part, in the order of the parts; jittered for a part without
+    /// an entry. A part with a queue is retried at the times that the queue sets.
     pub pacing: Vec<Pacing>,
-    /// For each part the newest fencing token that is known to have been granted for it: who is
-    /// granted an older one gives all back.
+    /// For each part, the newest fencing token known to have been granted for it. If a part is
+    /// granted with an older one, all parts are given back.
     pub newest: Vec<Option<FencingToken>>,
-    /// Whether others are known to want one of them as well: what is granted is told to them even
-    /// if it is had at once.
+    /// Whether other waiters are known to compete for a part: grants are then published even if the
+    /// first try gets them.
     pub is_contended: bool,
 }
 
 impl AcquireAllSpec {
-    /// To take all of these, so patiently, and all else as most want it: [`LeaseTime::DEFAULT`],
-    /// [`AttemptTime::DEFAULT`], parts that are kept for a second, jittered pauses, no budget, no
-    /// replicas, nothing known of others.
+    /// Creates the parameters with the defaults: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`],
+    /// one second for `keeps`, jittered pauses, no budget, no replicas, no known tokens and no
+    /// known contention.
     pub const fn new(parts: Vec<Target>, patience: WaitPolicy) -> Self {
         Self {
             parts,
@@ -89,50 +89,49 @@ impl AcquireAllSpec {
     }
 }
 
-/// A hold as it was granted, part by part in the order asked for.
+/// The grant of a hold, part by part in the order of the parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MultiGrant {
-    /// One for each part.
+    /// The grants of the parts.
     pub parts: Vec<MultiGrantPart>,
-    /// The fencing token of the whole: of several parts, that of the first; of a majority, the one
-    /// that is stored in each part that counts.
+    /// The fencing token of the hold: that of the first part, or for a majority the one that each
+    /// counting part stores.
     pub token: FencingToken,
 }
 
 /// One part of a hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MultiGrantPart {
-    /// Its grant. Of one that does not count: what releases it.
+    /// Its grant; for a part that does not count, the data to release it.
     pub grant: Grant,
-    /// Whether it is a part of the hold. One that is not may have been granted, or may be granted
-    /// late: it is to be released, and not to be believed in.
+    /// Whether it counts for the hold. A part that does not may have been granted, or may be
+    /// granted late: release it, and do not rely on it.
     pub counts: bool,
 }
 
-/// What one part costs in a round: a try, its undoing, and one more that may be needed when that is
-/// not confirmed.
+/// Calls per part in a round: a try, its undoing, and one more in case that is not confirmed.
 const ROUND: u32 = 3;
-/// What one part costs at last: a try and its undoing; and one more for what was kept until then.
+/// Calls per part in the last round: a try, its undoing, and one more for a part kept until then.
 const LAST: u32 = 3;
 
-/// The machine that takes several parts.
+/// The machine that acquires several parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcquireAll {
     parts: Parts,
     keeps: Duration,
     newest: Vec<Option<FencingToken>>,
-    /// Until when the kept parts are kept.
+    /// When the parts that are kept have to be released.
     kept_until: Option<Instant>,
-    /// Whether parts that were held for too long were asked to be extended already.
+    /// Whether parts that were held for too long were already extended.
     extended: bool,
-    /// What it asks is its last try, or not; a pause is followed by what the answers have left to
-    /// do.
+    /// The state while replies are due is whether this is the last try; the step after a pause
+    /// follows from the status of the parts.
     stage: Stage<bool, ()>,
 }
 
 impl AcquireAll {
-    /// Begins at `now`. `clocks` are what is known of the clocks of the parts' Redis, in the order
-    /// of the parts; the first round of one whose clock is not known is unbounded (rule C3).
+    /// Starts at `now`. `clocks` are the clocks of the parts' Redis, as last known, in the order of
+    /// the parts; without its clock the first round of a part is unbounded (rule C3).
     pub fn new(
         spec: AcquireAllSpec,
         entropy: Entropy,
@@ -157,13 +156,13 @@ impl AcquireAll {
         machine
     }
 
-    /// The first part that is not held: the one that is waited for.
+    /// Returns the first part that is not held: the machine waits for it.
     fn first_missing(&self, now: Instant) -> Option<usize> {
         self.parts.iter().find(|(_, part)| part.held(now).is_none()).map(|(place, _)| place)
     }
 
-    /// Asks for all that is missing. Only the first of it may wait in its queue: if it is refused,
-    /// it is the one waited for.
+    /// Tries all missing parts. Only the first of them may keep a seat in its queue: if it is
+    /// refused, the machine waits for it.
     fn ask_all(&mut self, now: Instant) {
         let places = self.parts.places(|part| part.needs(now));
         let last = self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len());
@@ -172,7 +171,7 @@ impl AcquireAll {
         (self.kept_until, self.stage) = (None, Stage::Asking(last));
     }
 
-    /// Asks for the part that is waited for, and for those kept parts whose lease is to be renewed.
+    /// Tries the part that the machine waits for, and extends the kept parts that are due.
     fn ask_one(&mut self, place: usize, now: Instant) {
         let kept = self.parts.iter().take(place).filter(|(_, part)| part.held(now).is_some());
         let due = kept.filter(|(_, part)| part.needs(now));
@@ -180,13 +179,13 @@ impl AcquireAll {
         if self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len()) {
             return self.ask_all(now);
         }
-        // No longer than what is kept meanwhile may be kept.
+        // Attempts take no longer than the other parts may be kept.
         let longest = self.kept_until.map(|_| self.keeps);
         self.parts.ask(&places, false, Some(place), longest, now);
         self.stage = Stage::Asking(false);
     }
 
-    /// All that was asked has been answered, or will not be.
+    /// Decides the next step when no reply is due any more.
     fn decide(&mut self, last: bool, now: Instant) {
         let refused = self.parts.iter().map(|(_, part)| part.status()).find(|no| no.is_final());
         if let Some(error) = refused.map(PartStatus::error) {
@@ -194,7 +193,7 @@ impl AcquireAll {
         }
         match self.first_missing(now) {
             None => self.complete(last, now),
-            // What was waited for is granted; this one was not asked for meanwhile.
+            // The awaited part is granted; this one was not tried meanwhile.
             Some(place) if self.was_not_asked(place) => {
                 self.parts.rest();
                 self.ask_all(now);
@@ -208,7 +207,7 @@ impl AcquireAll {
         matches!(status, Some(PartStatus::Idle | PartStatus::Held { .. }))
     }
 
-    /// All are held: a hold, if enough of each lease is left.
+    /// Ends with the hold if enough of each lease is left: all parts are held.
     fn complete(&mut self, last: bool, now: Instant) {
         let least = self.parts.shared().lease.validity_min();
         let short = self
@@ -227,7 +226,7 @@ impl AcquireAll {
                 });
                 self.stage = Stage::Over(Ok(MultiGrant { parts: parts.collect(), token }));
             }
-            // Kept since the wait began: extended, the whole is as good as new.
+            // Some were kept since the wait began: extended, the whole hold has its full lease.
             Some(_) if !self.extended && self.parts.afford_round_of(short.len()) => {
                 self.extended = true;
                 self.parts.ask(&short, last, None, None, now);
@@ -237,7 +236,7 @@ impl AcquireAll {
         }
     }
 
-    /// The newest token that is known of a part that is held with an older one.
+    /// Returns the newest known token of a part that was granted with an older one.
     fn fell(&self, now: Instant) -> Option<FencingToken> {
         let older = |(place, part): (usize, &Part)| {
             let newest = (*self.newest.get(place)?)?;
@@ -246,7 +245,8 @@ impl AcquireAll {
         self.parts.iter().find_map(older)
     }
 
-    /// Round trips take too much of the lease: begins anew, if the wait allows it.
+    /// Round trips take too much of the lease: releases all parts, and starts again if the wait
+    /// allows it.
     fn too_slow(&mut self, last: bool, now: Instant) {
         if last {
             return self.end(AcquireError::TooSlow);
@@ -257,7 +257,7 @@ impl AcquireAll {
         self.pause(0, now);
     }
 
-    /// Keeps what comes before `place`, lets go what comes after it, and waits for it.
+    /// Keeps the parts before `place`, releases those after it, and waits for it.
     fn refused(&mut self, place: usize, last: bool, now: Instant) {
         let Some(part) = self.parts.get(place) else { return };
         if last {
@@ -265,7 +265,7 @@ impl AcquireAll {
             return self.end(error);
         }
         self.extended = false;
-        // Refused without a place in the queue, which only the one that is waited for may take.
+        // It was refused without a seat in its queue, which only the awaited part may take.
         let joins = part.was_turned_away();
         self.parts.undo_if_spent(place);
         let after: Vec<usize> = (place + 1..self.parts.count()).collect();
@@ -278,7 +278,7 @@ impl AcquireAll {
         }
     }
 
-    /// Keeps the parts before `place`, but not for longer than patience allows.
+    /// Keeps the parts before `place`, but not for longer than `keeps`.
     fn keep(&mut self, place: usize, now: Instant) {
         let until = *self.kept_until.get_or_insert(now + self.keeps);
         if now.has_reached(until) {
@@ -313,8 +313,8 @@ impl AcquireAll {
         }
     }
 
-    /// The part that the last answer said no to; `None` when there is none, and everything begins
-    /// anew.
+    /// Returns the part that was refused last; `None` if there is none, and all parts are tried
+    /// again.
     fn waited_for(&self, now: Instant) -> Option<usize> {
         self.parts
             .iter()
@@ -322,7 +322,7 @@ impl AcquireAll {
             .map(|(place, _)| place)
     }
 
-    /// Lets everything go, and then says this.
+    /// Releases all parts, then ends with `error`.
     fn end(&mut self, error: AcquireError) {
         self.parts.undo_all();
         self.stage = Stage::Ending(error);

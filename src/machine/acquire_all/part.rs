@@ -1,14 +1,14 @@
-//! One of the parts that make up a hold: asked, held and undone by itself, each on its own gateway.
+//! One part of a hold: tried, held and undone on its own, on its own gateway.
 //!
 //! ```text
 //!   Resting ──ask──► Asking ──────────────► Resting (held, or refused)
 //!      │ ▲             │ ▲
-//!      │ └──Undoing◄───┘ │ what is spent is undone before it is asked anew
+//!      │ └──Undoing◄───┘ │ a spent owner is undone before the next try
 //!      └──undo──►└───────┘
 //! ```
 //!
-//! At any time one owner of a part is open at the most: a new one is made only when the end of the
-//! last is confirmed. So one request undoes whatever was asked.
+//! At most one owner of a part is open at any time: a new one is created only when the end of the
+//! last is confirmed. So one request undoes every earlier one.
 
 use core::time::Duration;
 
@@ -30,7 +30,7 @@ pub(in crate::machine) struct Part {
     pub(super) turn: Turn,
     pub(super) status: PartStatus,
     state: State,
-    /// How many attempts the request under way may still make.
+    /// The number of attempts left for the request under way.
     unsent: u8,
     /// Why the last undoing was not confirmed.
     trouble: Option<FailureKind>,
@@ -94,17 +94,17 @@ impl Part {
         }
     }
 
-    /// Whether it is to be asked: it is not held, or its lease is due to be renewed.
+    /// Whether it needs a try: it is not held, or its lease is due for renewal.
     pub(in crate::machine) fn needs(&self, now: Instant) -> bool {
         self.held(now).is_none_or(|(lease, _)| now.has_reached(lease.renew_at()))
     }
 
-    /// Whether it was refused without a place in the queue that it has.
+    /// Whether it was refused and its owner ended, although the part has a queue: no seat was kept.
     pub(in crate::machine) const fn was_turned_away(&self) -> bool {
         self.turn.spent && matches!(self.status, PartStatus::Busy { told: Some(_), .. })
     }
 
-    /// Whether an answer is awaited that says how it stands.
+    /// Whether a reply is due that sets its status.
     pub(in crate::machine) const fn is_asked(&self) -> bool {
         matches!(
             self.state,
@@ -121,7 +121,8 @@ impl Part {
         self.turn.open || matches!(self.state, State::Asking { .. })
     }
 
-    /// For how long that may be, and why it is not known.
+    /// Returns how long a hold may exist under its owner, and why that is not known; `None` if none
+    /// may.
     pub(in crate::machine) fn unconfirmed(
         &self,
         lease: LeaseTime,
@@ -138,7 +139,8 @@ impl Part {
         self.turn.open.then(|| (held_at_most(), cause))
     }
 
-    /// How many calls it may still have to make for what was begun: attempts, and one to undo it.
+    /// The number of calls that it may still need for the requests begun: their attempts, and one
+    /// to undo.
     pub(in crate::machine) fn reserved_calls(&self) -> u32 {
         let asks = match &self.state {
             State::Undoing { then: Some(ask), .. } => u32::from(ask.attempts),
@@ -147,7 +149,8 @@ impl Part {
         u32::from(self.unsent) + asks + u32::from(self.is_open() || asks > 0)
     }
 
-    /// The hold as it is handed out. Of a part that is not held: what releases it.
+    /// Returns the grant of the part. For a part that is not held, it contains the data to release
+    /// it.
     pub(in crate::machine) fn grant(&self, shared: &SharedState, token: FencingToken) -> Grant {
         let (lease, token) = match self.status {
             PartStatus::Held { lease, token } => (lease, token),
@@ -156,14 +159,14 @@ impl Part {
         Grant { owner: self.turn.owner, token, lease, bound: self.turn.bound }
     }
 
-    /// The token that is to be stored with the next grant.
+    /// Sets the token to store with the next grant.
     pub(in crate::machine) fn propose(&mut self, token: Option<u64>) {
         if let Target::Lock(calls) = &mut self.target {
             calls.propose(token);
         }
     }
 
-    /// Asks for it, or for its hold to be extended.
+    /// Sends a try, or extends the hold.
     pub(in crate::machine) fn ask(&mut self, ask: Ask, shared: &mut SharedState, now: Instant) {
         if let State::Undoing { then, .. } = &mut self.state {
             *then = Some(ask);
@@ -196,7 +199,7 @@ impl Part {
         self.state = State::Asking { request, ask };
     }
 
-    /// A longer wait goes on under a new owner; in a queue it takes over the seat of the last.
+    /// Continues the wait under a new owner; in a queue it takes over the seat of the previous one.
     pub(super) fn go_on(&mut self, shared: &mut SharedState, now: Instant) {
         // While it is not known which of two owners has the seat, a third cannot take it over: both
         // are ended.
@@ -209,7 +212,7 @@ impl Part {
         (self.turn.previous, self.turn.open) = (Some(seated), true);
     }
 
-    /// Stores `token` where a smaller one is.
+    /// Stores `token` in a held node whose token is smaller.
     pub(in crate::machine) fn raise(&mut self, token: FencingToken, shared: &mut SharedState) {
         if let (Target::Lock(calls), PartStatus::Held { lease, .. }) = (&self.target, &self.status)
         {
@@ -222,8 +225,8 @@ impl Part {
         }
     }
 
-    /// Lets it go: ends what is held, and whatever may still be granted. Its next request has a new
-    /// owner.
+    /// Releases the part: ends its hold, and prevents grants that are still possible. Its next try
+    /// has a new owner.
     pub(in crate::machine) fn undo(&mut self, attempts: u8, shared: &mut SharedState) {
         match &mut self.state {
             State::Undoing { then, .. } => *then = None,
@@ -236,8 +239,7 @@ impl Part {
         self.status = PartStatus::Idle;
     }
 
-    /// The same where nothing may be asked under its owner any more; how it stands is not
-    /// forgotten.
+    /// Releases the part if its owner is spent, and keeps its status.
     pub(in crate::machine) fn undo_if_spent(&mut self, attempts: u8, shared: &mut SharedState) {
         if self.turn.spent && self.is_resting() {
             self.undoing(None, attempts, shared);
@@ -284,7 +286,7 @@ impl Part {
         }
     }
 
-    /// The next call, or for what it waits. `None`: it has nothing to do.
+    /// Returns the next call or timeout; `None` if there is nothing to do.
     pub(in crate::machine) fn poll<T>(
         &mut self,
         shared: &mut SharedState,

@@ -1,4 +1,4 @@
-//! All parts of a machine, and what they may spend together.
+//! The parts of a machine, and their common budget.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -15,44 +15,44 @@ use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 use crate::timing::{LeaseTime, Replicas, RequestBudget, WaitPolicy};
 
-/// Attempts at a try that decides, and at undoing something.
+/// Attempts for a last try, and for undoing.
 const ATTEMPTS: u8 = 2;
 const ATTEMPTS_AT_UNDOING: u8 = 3;
 /// How far a try that is under way may reach beyond the end of the wait.
 const OVERHANG: Duration = Duration::from_secs(1);
-/// The place of what is waited for while it is no part in particular.
+/// The place to wait for when the machine waits for no part in particular.
 pub(in crate::machine) const NOTHING: usize = usize::MAX;
 
-/// Parts side by side; the place of each is the endpoint of its calls.
+/// The parts of a machine; the place of each is the endpoint of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) struct Parts {
     list: Vec<Part>,
     shared: SharedState,
-    /// How many calls may be made; `None` for no limit.
+    /// The largest number of calls; `None` for no limit.
     budget: Option<u32>,
-    /// What a round costs for each part, and what the last one costs for all.
+    /// The calls reserved for a round per part, and for the last round of all parts.
     round: u32,
     reserve: u32,
-    /// How a wait for each is paced.
+    /// The pauses of the wait for each part.
     pacing: Vec<Pacing>,
-    /// What is waited for, and the pauses of that wait.
+    /// The place of the awaited part, and the back-off of that wait.
     backoff: (usize, Backoff),
     notifications: NotificationState,
-    /// Whether others are known to want one of them as well.
+    /// Whether other waiters are known to compete for a part.
     is_contended: bool,
 }
 
-/// What parts are made with.
+/// The parameters of all parts.
 pub(in crate::machine) struct MultiConfig {
     pub(in crate::machine) lease: LeaseTime,
     pub(in crate::machine) patience: WaitPolicy,
     pub(in crate::machine) budget: Option<RequestBudget>,
-    /// What a round costs for each part, and what the last one costs.
+    /// The calls reserved per part for a round, and for the last round.
     pub(in crate::machine) round: u32,
     pub(in crate::machine) last_round: u32,
     pub(in crate::machine) attempt_time: Duration,
     pub(in crate::machine) replicas: Option<Replicas>,
-    /// Whether others are known to want one of them as well.
+    /// Whether other waiters are known to compete for a part.
     pub(in crate::machine) is_contended: bool,
 }
 
@@ -77,7 +77,8 @@ impl Parts {
             .collect();
         let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
         let MultiConfig { round, last_round, is_contended, .. } = *config;
-        // So much may be spent, whatever the budget says: or it could not even be tried.
+        // The least budget of one round and the last one, whatever the caller's budget is: with
+        // less, no try would be possible.
         let at_least = count.saturating_mul(round + last_round);
         let budget = config.budget.map(|budget| budget.get().max(at_least));
         let reserve = count.saturating_mul(last_round);
@@ -86,8 +87,8 @@ impl Parts {
         Self { list, shared, budget, round, reserve, pacing, backoff, notifications, is_contended }
     }
 
-    /// The same where a wait for a part is paced so, in the order of the parts; one that has none
-    /// is jittered.
+    /// Sets the pauses of the waits, in the order of the parts; jittered for a part without an
+    /// entry.
     pub(in crate::machine) fn paced(self, pacing: Vec<Pacing>) -> Self {
         Self { pacing, ..self }
     }
@@ -108,12 +109,12 @@ impl Parts {
         self.list.get(place)
     }
 
-    /// The places of those of which this holds.
+    /// Returns the places of the parts that match `of`.
     pub(in crate::machine) fn places(&self, of: impl Fn(&Part) -> bool) -> Vec<usize> {
         self.iter().filter(|(_, part)| of(part)).map(|(place, _)| place).collect()
     }
 
-    /// Whether an answer is awaited that says how a part stands.
+    /// Whether a reply is due that sets the status of a part.
     pub(in crate::machine) fn are_asked(&self) -> bool {
         self.list.iter().any(Part::is_asked)
     }
@@ -122,13 +123,14 @@ impl Parts {
         self.shared.is_wait_over(now)
     }
 
-    /// Whether there is budget for a round of so many parts, and for the last one after it.
+    /// Whether the budget has room for a round of `parts` parts and for the last round after it.
     pub(in crate::machine) fn afford_round_of(&self, parts: usize) -> bool {
         let round = u32::try_from(parts).unwrap_or(u32::MAX).saturating_mul(self.round);
         self.affords(round.saturating_add(self.reserve))
     }
 
-    /// Whether so many more calls may be made, and what was begun be undone.
+    /// Whether the budget has room for `calls` more calls, besides those reserved for requests
+    /// begun.
     pub(in crate::machine) fn affords(&self, calls: u32) -> bool {
         self.free().is_none_or(|free| free >= calls)
     }
@@ -138,14 +140,15 @@ impl Parts {
         self.budget.map(|budget| budget.saturating_sub(self.shared.ids.calls() + owed))
     }
 
-    /// How often each of `among` requests may be sent on which something hangs.
+    /// Attempts for each of `among` requests that decide something: `wanted`, or fewer if the
+    /// budget is short, but at least one.
     fn attempts(&self, wanted: u8, among: usize) -> u8 {
         let among = u32::try_from(among.max(1)).unwrap_or(u32::MAX);
         let spare = self.free().map_or(wanted, |free| u8::try_from(free / among).unwrap_or(wanted));
         wanted.min(spare.saturating_add(1))
     }
 
-    /// Asks for these parts. `queues`: the place of the one that may wait in its queue.
+    /// Tries these parts. `queues` is the place of the one that may keep a seat in its queue.
     pub(in crate::machine) fn ask(
         &mut self,
         places: &[usize],
@@ -178,7 +181,7 @@ impl Parts {
         }
     }
 
-    /// What changes one part.
+    /// Changes one part.
     pub(in crate::machine) fn with(
         &mut self,
         place: usize,
@@ -189,7 +192,7 @@ impl Parts {
         }
     }
 
-    /// Lets these parts go.
+    /// Releases these parts.
     pub(in crate::machine) fn undo(&mut self, places: &[usize]) {
         for place in places {
             let attempts = self.attempts_at_undoing_one();
@@ -197,18 +200,18 @@ impl Parts {
         }
     }
 
-    /// Lets a part go whose owner is of no use any more. How it stands is not forgotten.
+    /// Releases a part whose owner is spent, and keeps its status.
     pub(in crate::machine) fn undo_if_spent(&mut self, place: usize) {
         let attempts = self.attempts_at_undoing_one();
         self.with(place, |part, shared| part.undo_if_spent(attempts, shared));
     }
 
-    /// One more than what is put by for it, since it may be in vain.
+    /// One attempt more than the reserved one if the budget has room, since it may fail.
     fn attempts_at_undoing_one(&self) -> u8 {
         if self.affords(self.reserve + 2) { 2 } else { 1 }
     }
 
-    /// Lets all parts go, for good.
+    /// Releases all parts for good.
     pub(in crate::machine) fn undo_all(&mut self) {
         for place in 0..self.count() {
             let left = self.count() - place;
@@ -217,7 +220,8 @@ impl Parts {
         }
     }
 
-    /// What is told at the end when the undoing of more than so many parts was not confirmed.
+    /// Returns the error to end with: `error`, or an unknown outcome if the release of more than
+    /// `tolerated` parts is unconfirmed.
     pub(in crate::machine) fn ended(
         &self,
         error: AcquireError,
@@ -239,14 +243,14 @@ impl Parts {
         }
     }
 
-    /// When what is waited for is to be asked again, with `asked` parts, and why then.
+    /// Returns when to retry the awaited part, in a round of `asked` parts, and the reason.
     pub(in crate::machine) fn pause(
         &mut self,
         waits_for: usize,
         asked: usize,
         now: Instant,
     ) -> (Instant, TimeoutReason) {
-        // Only the last try is left: it belongs to the end of the wait.
+        // The budget has room only for the last try, which is sent at the end of the wait.
         if let Some(over) = self.shared.wait_over.filter(|_| !self.afford_round_of(asked)) {
             return (over, TimeoutReason::LastTry);
         }
@@ -285,8 +289,8 @@ impl Parts {
         )
     }
 
-    /// What an input makes of a pause that was to last for this reason: when to ask again then, and
-    /// why. `None`: nothing.
+    /// Handles an input during a pause with this reason. Returns the new time of the retry and its
+    /// reason; `None` if the pause does not change.
     pub(in crate::machine) fn hears(
         &mut self,
         input: &Input,
@@ -297,7 +301,7 @@ impl Parts {
         let next = match self.notifications.on_input(input, why, ids, now) {
             RetryDecision::Now | RetryDecision::Poll => (now, TimeoutReason::Turn),
             RetryDecision::At(until) => (until, TimeoutReason::Turn),
-            // It lets its turn pass.
+            // Another client has the lock, so this waiter skips its retry.
             RetryDecision::Defer(lease) if why == TimeoutReason::Turn => {
                 let silence = self.notifications.patience(ids)?;
                 (now + lease.map_or(silence, |lease| silence.min(lease)), TimeoutReason::Silence)
@@ -307,17 +311,17 @@ impl Parts {
         Some(self.within_wait(next))
     }
 
-    /// When to ask again, but not beyond the end of the wait.
+    /// Limits the time of a retry to the end of the wait.
     fn within_wait(&self, (until, why): (Instant, TimeoutReason)) -> (Instant, TimeoutReason) {
         (self.shared.wait_over.map_or(until, |over| until.sooner(over)), why)
     }
 
-    /// What is to be listened to, said once.
+    /// Returns the subscription that the awaited part needs, once.
     pub(in crate::machine) fn listen<T>(&mut self) -> Option<Output<T>> {
         self.notifications.poll()
     }
 
-    /// The step that is long enough for the budget to last for the whole wait.
+    /// Returns the least step with which the budget lasts for the whole wait.
     fn min_step(&self, asked: usize, now: Instant) -> Duration {
         let round = u32::try_from(asked).unwrap_or(u32::MAX).saturating_mul(self.round);
         let free = self.free().map(|free| free.saturating_sub(self.reserve));
@@ -325,7 +329,7 @@ impl Parts {
         min_step(self.shared.wait_over, rounds, now)
     }
 
-    /// The pauses begin anew: something has been granted.
+    /// Resets the back-off, since a part was granted.
     pub(in crate::machine) const fn rest(&mut self) {
         self.backoff = (NOTHING, Backoff::new(Pacing::Jittered));
     }
@@ -337,7 +341,7 @@ impl Parts {
         }
     }
 
-    /// The next call, or for what the first of them waits. `None`: all are at rest.
+    /// Returns the next call or the earliest timeout; `None` if no part has anything to do.
     pub(in crate::machine) fn poll<T>(&mut self, now: Instant) -> Option<Output<T>> {
         let mut first: Option<(Instant, TimeoutReason)> = None;
         for (place, part) in self.list.iter_mut().enumerate() {
@@ -356,7 +360,7 @@ impl Parts {
 }
 
 impl PartStatus {
-    /// What an acquisition ends with because of a part that stands so.
+    /// The error of an acquisition that ends because of a part with this status.
     pub(in crate::machine) fn error(&self) -> AcquireError {
         match self {
             Self::Busy { remaining, .. } | Self::Young { remaining } => {
@@ -369,7 +373,7 @@ impl PartStatus {
         }
     }
 
-    /// A clear no that does not pass by itself.
+    /// Whether it is a refusal that does not pass by itself.
     pub(in crate::machine) fn is_final(&self) -> bool {
         match self {
             Self::Refused(refusal) => !refusal.kind().is_transient(),
@@ -377,7 +381,7 @@ impl PartStatus {
         }
     }
 
-    /// Why nothing was heard of the part.
+    /// The failure because of which there was no usable reply, if so.
     pub(in crate::machine) const fn silence(&self) -> Option<FailureKind> {
         if let Self::Unheard(kind) = self { Some(*kind) } else { None }
     }

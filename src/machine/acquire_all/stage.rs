@@ -1,35 +1,35 @@
-//! Where a machine of several parts stands, and what all such machines do whatever they decide.
+//! The stages of a machine of several parts, and the steps that all such machines share.
 
 use super::parts::Parts;
 use super::{Input, MultiGrant, Output, TimeoutReason, sooner};
 use crate::error::AcquireError;
 use crate::time::Instant;
 
-/// Where it stands. `A` is what it knows while it asks, `T` what comes after a pause.
+/// The stage of a machine. `A` is its state while replies are due, `T` its next step after a pause.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) enum Stage<A, T> {
-    /// Answers are awaited.
+    /// Replies are due.
     Asking(A),
-    /// Nothing is awaited until then.
+    /// Pausing until then.
     Pausing { until: Instant, why: TimeoutReason, then: T },
-    /// Everything is let go, and then this is said.
+    /// All parts are being released; the outcome is this error.
     Ending(AcquireError),
     /// It is over.
     Over(Result<MultiGrant, AcquireError>),
 }
 
-/// What an input is to the machine.
+/// The receiver of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum InputTarget {
-    /// Nothing any more.
+    /// No receiver: the machine is done.
     Nothing,
-    /// Everything is to be let go.
+    /// All parts are to be released.
     All,
     /// The parts, and then the machine.
     Parts,
 }
 
-/// What a cancelled wait ends with, unless something may be left.
+/// The outcome of a cancelled wait, unless a hold may remain.
 pub(in crate::machine) const CANCELLED: AcquireError =
     AcquireError::Cancelled { held_at_most: None };
 
@@ -46,8 +46,8 @@ impl<A, T> Stage<A, T> {
         }
     }
 
-    /// The next thing to do. `tolerated`: how many parts may be left whose undoing was not
-    /// confirmed.
+    /// Returns the next action. `tolerated` is the number of parts whose release may stay
+    /// unconfirmed.
     pub(in crate::machine) fn poll(
         &mut self,
         parts: &mut Parts,

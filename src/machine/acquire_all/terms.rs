@@ -1,4 +1,4 @@
-//! What parts are asked with, and how they stand.
+//! The parameters of requests for parts, and the status of a part.
 
 use core::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::protocol::calls::Topic;
 use crate::time::Instant;
 use crate::timing::{LeaseTime, Replicas};
 
-/// What all parts of one machine share.
+/// The state that all parts of one machine share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) struct SharedState {
     pub(in crate::machine) ids: Ids,
-    /// How many owners were made. Each has a number of its own, so that a Redis behind two gateways
+    /// The number of owners created. Each has its own number, so that a Redis behind two gateways
     /// refuses the second part.
     pub(in crate::machine) owners: u32,
     pub(in crate::machine) lease: LeaseTime,
@@ -22,56 +22,56 @@ pub(in crate::machine) struct SharedState {
     pub(in crate::machine) attempt_time: Duration,
     /// When the wait is over; `None` for a wait that only ends by cancelling.
     pub(in crate::machine) wait_over: Option<Instant>,
-    /// How many replicas must have a grant.
+    /// The number of replicas that must have a grant.
     pub(in crate::machine) replicas: Option<Replicas>,
 }
 
-/// How a part is asked.
+/// The parameters of a try for a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) struct Ask {
     /// Whether the script ends its owner when it refuses.
     pub(in crate::machine) last: bool,
     pub(in crate::machine) attempts: u8,
     pub(in crate::machine) attempt_time: Duration,
-    /// Whether it may be asked once more at once when all that was wrong is the bound.
+    /// Whether a try that failed only because of its bound may be repeated at once.
     pub(in crate::machine) again: bool,
-    /// Whether its grant is told to others who wait.
+    /// Whether its grant is published to other waiters.
     pub(in crate::machine) announces: bool,
 }
 
-/// How a part stands.
+/// The status of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) enum PartStatus {
-    /// Not asked since it was let go.
+    /// Not tried since it was released.
     Idle,
     Held {
         lease: Lease,
         token: FencingToken,
     },
-    /// Refused by Redis, which told how long the hold lasts, or the place in its queue and when it
-    /// wants to be asked again.
+    /// Refused by Redis, with the remaining time of the hold, or with the place in the queue and
+    /// the time after which the queue expects a retry.
     Busy {
         remaining: Option<Duration>,
         told: Option<(u64, Duration)>,
-        /// On what is told when it is free.
+        /// The topic on which a release is published.
         topic: Option<Topic>,
     },
-    /// Refused by a Redis that does not vote yet, and told for how long.
+    /// Refused by a Redis that does not vote yet, with the time until it does.
     Young {
         remaining: Option<Duration>,
     },
-    /// A clear no, which passes only if Redis is not ready.
+    /// A refusal. It is transient only if Redis is not ready.
     Refused(Refusal),
-    /// Granted, but not with the replicas that it must be with.
+    /// Granted, but with too few replicas.
     NotReplicated(AcquireError),
-    /// Nothing tells what became of the request.
+    /// No usable reply: the outcome of the request is unknown.
     Unheard(FailureKind),
-    /// Granted, and over or lost already; or later than its bound.
+    /// Granted, but expired or lost already; or executed later than its bound.
     TooSlow,
 }
 
 impl SharedState {
-    /// Whether the caller has waited long enough.
+    /// Whether the caller's wait is over.
     pub(in crate::machine) fn is_wait_over(&self, now: Instant) -> bool {
         self.wait_over.is_some_and(|over| now.has_reached(over))
     }

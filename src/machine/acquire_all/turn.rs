@@ -1,4 +1,4 @@
-//! Everything that is asked of a part under one owner field.
+//! The requests for a part that use one owner field.
 
 use super::super::OutstandingBound;
 use super::terms::SharedState;
@@ -8,29 +8,29 @@ use crate::protocol::script::Bound;
 use crate::time::Instant;
 use crate::timing::{HORIZON, LeaseTime, ROUND_MAX};
 
-/// One owner is good for one grant, and everything asked under it carries one bound (rule C8).
+/// One owner field serves one grant, and every request with it carries the same bound (rule C8).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Turn {
     pub(super) owner: OwnerId,
-    /// The owner of the turn before and what was asked under it, until an answer has told that this
-    /// one has taken over its seat in the queue.
+    /// The owner and the outstanding requests of the previous turn, until a reply confirms that
+    /// this turn has taken over its seat in the queue.
     pub(super) previous: Option<(OwnerId, OutstandingBound)>,
     pub(super) bound: Bound,
-    /// When a longer wait has to go on under a new owner.
+    /// When a wait that lasts longer needs a new owner.
     ends_at: Instant,
-    /// How often was asked under it.
+    /// The number of tries of this turn.
     pub(super) tries: u32,
-    /// When that was last.
+    /// When the last try was sent.
     pub(super) asked_at: Instant,
     /// Whether something may be held, or may still be granted.
     pub(super) open: bool,
-    /// Whether nothing may be asked any more.
+    /// Whether no more tries may be sent with this owner.
     pub(super) spent: bool,
 }
 
 impl Turn {
-    /// The next owner. `clock` is what is known of the clock of the part's Redis; without it
-    /// nothing is bounded (rule C3).
+    /// Starts a turn with a new owner. `clock` is the clock of the part's Redis, as last known;
+    /// without it the requests are unbounded (rule C3).
     pub(super) fn new(shared: &mut SharedState, clock: Option<ServerClock>, now: Instant) -> Self {
         shared.owners += 1;
         let round_over = now + ROUND_MAX;
@@ -48,13 +48,14 @@ impl Turn {
         }
     }
 
-    /// What may still be done of what was asked.
+    /// The bound on the outstanding requests of this turn, and of the previous one if it may still
+    /// have the seat.
     pub(super) fn outstanding(&self, lease: LeaseTime) -> OutstandingBound {
         let own = OutstandingBound::of(self.bound, lease);
         self.previous.map_or(own, |(_, before)| own.and(before))
     }
 
-    /// Whether a wait that lasts longer has to go on under a new owner.
+    /// Whether the wait has to continue under a new owner.
     pub(super) fn is_over(&self, shared: &SharedState, now: Instant) -> bool {
         self.open && !self.spent && now.has_reached(self.ends_at) && !shared.is_wait_over(now)
     }

@@ -1,4 +1,4 @@
-//! Which token the nodes of a majority can agree on.
+//! The choice of a token that a majority of the nodes can store.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -9,7 +9,7 @@ use super::{AcquireQuorum, NodeSet, Stage};
 use crate::name::FencingToken;
 use crate::time::Instant;
 
-/// How far ahead of its clock a node believes a token: `lock_raise`.
+/// The largest distance by which a token may be ahead of a node's clock: `lock_raise`.
 const TOKEN_AHEAD: Duration = Duration::from_secs(60);
 
 impl AcquireQuorum {
@@ -28,7 +28,7 @@ impl AcquireQuorum {
         self.held(now).count() == self.parts.count() && self.aim(now).is_none()
     }
 
-    /// Whether a node that is held stores this token, or would if it were asked to.
+    /// Whether a held node stores this token, or would store it on request.
     fn can_store(
         &self,
         (place, _, stored): &(usize, Lease, FencingToken),
@@ -41,8 +41,8 @@ impl AcquireQuorum {
             || *stored < token && newest_ms.is_none_or(|ms| token.as_u64() / 1000 <= ms)
     }
 
-    /// A majority is held, and its nodes store different tokens: this one is stored in those that
-    /// have a smaller one.
+    /// Stores this token in the held nodes that have a smaller one, since a majority is held but
+    /// its tokens differ.
     pub(super) fn raise(&mut self, token: FencingToken, nodes: NodeSet, last: bool, now: Instant) {
         let other: Vec<usize> = self
             .held(now)

@@ -1,4 +1,4 @@
-//! One who wants some of it: a machine, and what a driver knows of it.
+//! A contender: a machine, and the state that its driver keeps.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -15,10 +15,10 @@ use crate::protocol::script::Publish;
 use crate::time::Instant;
 use crate::timing::{LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 
-/// A call on its way, and what Redis answered to it.
+/// A call under way, and Redis' reply.
 pub(super) struct UnderWay {
     pub(super) call: CallId,
-    /// Or undoes.
+    /// Whether it acquires; otherwise it undoes.
     pub(super) takes: bool,
     pub(super) announces: bool,
     pub(super) reply: Option<Reply>,
@@ -37,7 +37,7 @@ impl AnyMachine {
         }
     }
 
-    /// Ends with whether it has got it.
+    /// Polls the machine; its outcome is whether it has acquired.
     pub(super) fn poll(&mut self, now: Instant) -> Output<bool> {
         match self {
             Self::One(machine) => machine.poll(now).map(|outcome| outcome.is_ok()),
@@ -48,7 +48,7 @@ impl AnyMachine {
 
 pub(super) struct Contender {
     pub(super) client: usize,
-    /// One of a lock, or so many permits.
+    /// The number of permits that it requests; 1 for a lock.
     pub(super) wants: u32,
     pub(super) machine: AnyMachine,
     pub(super) under_way: Option<UnderWay>,

@@ -1,5 +1,5 @@
-//! The machines of those who wait, and who of them is woken, in whatever order things happen: what
-//! is free is not left lying while somebody waits for it in silence.
+//! Simulates the machines of waiters, and which of them is woken, in random orders of events. No
+//! order may leave a lock or permits free while a waiter waits for them without a retry.
 
 mod contender;
 
@@ -16,7 +16,7 @@ use contender::{Contender, UnderWay};
 
 const CLIENTS: usize = 2;
 const WAITERS: usize = 5;
-/// Somebody who listens to nothing.
+/// The index of a holder that has no subscription.
 const STRANGER: usize = WAITERS;
 const LEASE_MS: u64 = 60_000;
 
@@ -24,7 +24,7 @@ const LEASE_MS: u64 = 60_000;
 struct Ear {
     waiters: Waiters,
     stands: Option<Instant>,
-    /// What was published and has not come yet.
+    /// Messages that were published and have not arrived yet.
     coming: VecDeque<Message>,
 }
 
@@ -38,37 +38,37 @@ struct World {
     random: fastrand::Rng,
     now: Instant,
     wakes: fn(u32) -> Wakes,
-    /// How many there are.
+    /// The number of permits; 1 for a lock.
     total: u32,
-    /// How many each contender has, and the stranger.
+    /// The number of permits that each contender holds, and the stranger.
     held: [u32; WAITERS + 1],
-    /// How many of them they never let go.
+    /// The number of permits that each of them never releases.
     kept: [u32; WAITERS + 1],
     ears: Vec<Ear>,
     contenders: Vec<Contender>,
 }
 
-/// What may happen next.
+/// An event that may happen next.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A request reaches Redis.
+    /// Redis executes a request.
     Runs(usize),
-    /// Its answer comes.
+    /// The reply to a request arrives.
     Answers(usize),
-    /// A message comes, and perhaps several at once.
+    /// One or several messages arrive.
     Comes(usize),
     /// A waiter is polled.
     Polled(usize),
-    /// A pause that is no long silence is over.
+    /// A timeout is over that is short, or that has been reached.
     Wakes(usize),
     Releases(usize),
     Cancels(usize),
-    /// A client's stream ends, or stands again.
+    /// A client's stream ends, or is confirmed again.
     Turns(usize),
 }
 
 impl World {
-    /// A stranger has all of it.
+    /// Creates a world in which the stranger holds all permits.
     fn new(seed: u64, total: u32, wakes: fn(u32) -> Wakes) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let now = Instant::from_millis(5_000, 9_000_000);
@@ -84,7 +84,7 @@ impl World {
         self.total - self.held.iter().sum::<u32>()
     }
 
-    /// What a driver does with a machine.
+    /// Polls a contender's machine as the client's driver does, until it waits or ends.
     fn drives(&mut self, who: usize) {
         let contender = &mut self.contenders[who];
         let ear = &mut self.ears[contender.client];
@@ -115,7 +115,7 @@ impl World {
                     }
                     contender.is_over = true;
                     if !is_served {
-                        // What was granted unheard is undone.
+                        // A grant whose reply did not arrive is undone.
                         self.kept[who] = 0;
                         self.released(who);
                     }
@@ -138,7 +138,7 @@ impl World {
     }
 
     fn released(&mut self, who: usize) {
-        // The stranger does so one by one.
+        // The stranger releases its permits one by one.
         let at_once = if who == STRANGER { 1 } else { self.total };
         let count = self.held[who].saturating_sub(self.kept[who]).min(at_once);
         self.held[who] -= count;
@@ -151,7 +151,7 @@ impl World {
         (self.wakes)(1) == Wakes::One
     }
 
-    /// What can happen, and does: `None` at rest.
+    /// Executes one of the possible events, chosen at random; returns `None` if there is none.
     fn step(&mut self, disturbs: bool) -> Option<Step> {
         let mut steps = Vec::new();
         for (who, contender) in self.contenders.iter_mut().enumerate().filter(|(_, it)| !it.is_over)
@@ -183,7 +183,7 @@ impl World {
                 steps.push(Step::Turns(client));
             }
         }
-        // Whoever has it lets it go once it knows.
+        // A contender that is done, and the stranger, may release what they do not keep.
         let knows = |who: usize| self.contenders.get(who).is_none_or(|it| it.is_over);
         let lets_go = (0..=STRANGER).filter(|who| self.held[*who] > self.kept[*who] && knows(*who));
         steps.extend(lets_go.map(Step::Releases));
@@ -191,7 +191,7 @@ impl World {
         self.now = self.now + Duration::from_millis(1);
         self.does(step);
         for ear in self.ears.iter_mut().filter(|ear| ear.waiters.list.is_empty()) {
-            // With the last who waits a stream is closed.
+            // A stream is closed with its last waiter.
             (ear.stands, ear.coming) = (None, VecDeque::new());
         }
         Some(step)
@@ -274,12 +274,12 @@ impl World {
     }
 }
 
-/// Whether who waits for this asks before long, whatever it hears.
+/// Whether a waiter with this timeout retries soon, whatever messages it receives.
 const fn is_short(why: TimeoutReason) -> bool {
     matches!(why, TimeoutReason::BackOff | TimeoutReason::Turn)
 }
 
-/// Lets things happen, in so many orders.
+/// Runs a world for each seed from 0 to `seeds`.
 fn happen(total: u32, wakes: fn(u32) -> Wakes, seeds: u64) {
     for seed in 0..seeds {
         let mut world = World::new(seed, total, wakes);
@@ -289,8 +289,8 @@ fn happen(total: u32, wakes: fn(u32) -> Wakes, seeds: u64) {
             steps.push(step);
             assert!(steps.len() < 10_000, "seed {seed}: there is no end of it");
         }
-        // What is left may be had by one who has not heard of it, and asks no more before the end
-        // of its wait.
+        // A contender that could be served now has received no message of it, and retries only at
+        // the end of its wait.
         let free = world.free();
         for contender in world.contenders.iter().filter(|it| !it.is_over && it.wants <= free) {
             let waits = contender.waits.map(|(_, why)| why);
@@ -300,13 +300,13 @@ fn happen(total: u32, wakes: fn(u32) -> Wakes, seeds: u64) {
 }
 
 /// S74.
-// Slow: 30,000 random orders of what five machines do.
+// Slow: 30,000 random orders of the events of five machines.
 #[test]
 fn nobody_waits_in_silence_for_a_lock_that_is_free() {
     happen(1, |_| Wakes::One, 30_000);
 }
 
-// Slow: 30,000 random orders of what five machines do.
+// Slow: 30,000 random orders of the events of five machines.
 #[test]
 fn nobody_waits_in_silence_for_permits_that_are_free() {
     happen(3, Wakes::Permits, 30_000);
