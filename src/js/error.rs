@@ -8,7 +8,7 @@ use crate::error::{
     AcquireError, EvalError, FailureKind, GuardError, InvalidOption, LossReason, Refusal,
     RefusalKind, ReleaseError, RequestError,
 };
-use crate::time::millis;
+use edgelatch_proto::time::millis;
 
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {

@@ -8,10 +8,9 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use edgelatch::client::LeaseEnd;
+use edgelatch::client::{LeaseEnd, Released};
 use edgelatch::error::{AcquireError, LossReason, ReleaseError, RequestError};
 use edgelatch::host::Host as _;
-use edgelatch::machine::Released;
 use edgelatch::{AcquireOptions, Client, Lease, Lock};
 use fastrand::Rng;
 

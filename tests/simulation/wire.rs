@@ -9,8 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use edgelatch::error::FailureKind;
-use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{ByteStream, StreamHead, StreamLimits, Transport};
+use edgelatch::transport::{ByteStream, Request, Response, StreamHead, StreamLimits, Transport};
 
 use super::engine::{Sim, What};
 use super::fate::{Fate, Instead};
