@@ -2,7 +2,7 @@
 // protocol.
 import { connect, createServer } from "node:net";
 
-/** Relays to the address; answers its own address, the counts so far, and how to end it. */
+/** Forwards to the address; returns the proxy's address, the counts so far, and how to end it. */
 export async function startCountingProxy(target) {
   const { protocol, hostname, port } = new URL(target);
   const counts = { up: 0, down: 0 };

@@ -4,8 +4,8 @@ import { randomUUID } from "node:crypto";
 import { startCountingProxy } from "./counting_proxy.mjs";
 
 /** Fails if a call does not do what it is for. */
-export async function traffic(subject, _options, stand) {
-  const [near, far] = await Promise.all([startCountingProxy(stand.url), startCountingProxy(stand.redis)]);
+export async function traffic(subject, _options, env) {
+  const [near, far] = await Promise.all([startCountingProxy(env.url), startCountingProxy(env.redis)]);
   const { wire, client } = await subject({ url: near.url, redis: far.url });
   const made = client();
   const total = () => ({

@@ -41,8 +41,8 @@ struct Node {
     holder: Option<u8>,
     /// For each acquisition: no request executed yet, granted, or ended.
     latches: [Latch; 3],
-    /// For each acquisition, the token that its client has received from this node (`received`), and
-    /// the tokens that it may still receive, as bits (`receivable`).
+    /// For each acquisition, the token that its client has received from this node, and the tokens
+    /// that it may still receive, as bits.
     received: [u8; 3],
     receivable: [u16; 3],
     /// For each acquisition, the tokens of raises that were sent to the node and may arrive at any

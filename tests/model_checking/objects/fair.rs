@@ -110,7 +110,7 @@ mod large {
     }
 
     #[test]
-    fn three_waiters() {
+    fn three_waiters_in_the_queue() {
         let waiter = Plan { releases: 0, ..waits(FAIR, 20) };
         let world = World { plans: vec![waiter; 3], in_flight: 1, times: &[0, 8, 16], ..queue() };
         holds(World { first: None, copies: 1, ..world }, &[BothGranted, Queued, PassedOver, Stale]);

@@ -64,8 +64,8 @@ pub(crate) fn world(plans: impl Into<Vec<Plan>>) -> World {
     }
 }
 
-/// Searches a model to its end. Panics if a property is violated, if an expected event never occurs,
-/// or if the properties that no state could violate are not exactly the `vacuous` ones.
+/// Searches a model to its end. Panics if a property is violated, if an expected event never
+/// occurs, or if the properties that no state could violate are not exactly the `vacuous` ones.
 pub(crate) fn holds(world: World, expected: &[CoverPoint]) {
     let (reached, times) = (Arc::clone(&world.reached), world.times);
     let (properties, vacuous) = ((world.properties)(), world.vacuous);
