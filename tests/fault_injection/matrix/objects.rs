@@ -10,7 +10,7 @@ use edgelatch::host::TokioHost;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 
-use test_support::stand::NativeClient;
+use test_support::test_env::NativeClient;
 
 pub(crate) type AnyLock = Lock<Reqwest, TokioHost>;
 
