@@ -57,6 +57,7 @@ pub struct Gateway {
     address: SocketAddr,
     stop: DropGuard,
     listening: JoinHandle<()>,
+    link: Arc<Link>,
     // The last field, since fields are dropped in this order, and requests need their Redis.
     redis: Option<PrivateRedis>,
 }
@@ -88,10 +89,11 @@ impl Gateway {
         let context = Arc::new(Context::new(&config, Arc::clone(&link), stop.clone()));
         let router = router(&config, &context);
         drop(tokio::spawn(stop.clone().run_until_cancelled_owned(forget_idle(context))));
-        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(link.keep(servers))));
+        let keeping = Arc::clone(&link).keep(servers);
+        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(keeping)));
         let server = Server::new(&config, router);
         let listening = tokio::spawn(server.listen(listener, stop.clone()));
-        Ok(Self { address, stop: stop.drop_guard(), listening, redis })
+        Ok(Self { address, stop: stop.drop_guard(), listening, link, redis })
     }
 
     /// The address on which the gateway listens, with the port that the system chose if
@@ -99,6 +101,14 @@ impl Gateway {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns a function that returns the number of Redis nodes that the gateway sends commands to:
+    /// the masters of a cluster, else 1. Until a cluster has replied, it is the number of nodes in
+    /// its URL.
+    pub fn redis_nodes(&self) -> impl Fn() -> usize + Send + use<> {
+        let link = Arc::clone(&self.link);
+        move || link.nodes()
     }
 
     /// The path of the private Redis' socket; `None` without a private Redis.

@@ -10,6 +10,7 @@ mod node;
 mod sentinel;
 mod target;
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,13 @@ pub(crate) enum Link {
     Sentinel(Arc<Sentinel>),
 }
 
+/// Omits the servers: their addresses may have a login.
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").finish_non_exhaustive()
+    }
+}
+
 impl Link {
     /// Creates the link without opening a connection: Redis may start after the gateway.
     ///
@@ -75,6 +83,14 @@ impl Link {
                 Self::Sentinel(Arc::new(Sentinel::new(sentinels, name, master, connections)?))
             }
         })
+    }
+
+    /// Returns the number of nodes that commands are sent to.
+    pub(crate) fn nodes(&self) -> usize {
+        match self {
+            Self::Cluster(cluster) => cluster.nodes(),
+            Self::One(_) | Self::Sentinel(_) => 1,
+        }
     }
 
     pub(crate) async fn command(&self, command: &Cmd, lane: Lane) -> RedisResult<Value> {

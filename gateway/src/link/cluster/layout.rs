@@ -1,5 +1,6 @@
 //! Parses the replies to `CLUSTER SLOTS`.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use redis::cluster::NodeAddress;
@@ -44,15 +45,23 @@ impl Layout {
     }
 
     /// Returns the assignment of slots that most of the replies agree on, and all nodes that those
-    /// replies name.
-    pub(super) fn prevailing(answers: impl IntoIterator<Item = Self>) -> Option<Self> {
+    /// replies name. If several assignments have equally many replies, it is `present` if that is one
+    /// of them, else always the same one: an assignment that alternated would close the connections
+    /// to a master at each refresh.
+    pub(super) fn prevailing(
+        answers: impl IntoIterator<Item = Self>,
+        present: &Ranges,
+    ) -> Option<Self> {
         let mut votes: HashMap<Ranges, (usize, HashSet<NodeAddress>)> = HashMap::new();
         for answer in answers {
             let (count, known) = votes.entry(answer.ranges).or_default();
             *count += 1;
             known.extend(answer.known);
         }
-        let (ranges, (_, known)) = votes.into_iter().max_by_key(|(_, (count, _))| *count)?;
+        let rank = |(ranges, (count, _)): &(Ranges, (usize, HashSet<NodeAddress>))| {
+            (*count, ranges == present, Reverse(ranges.clone()))
+        };
+        let (ranges, (_, known)) = votes.into_iter().max_by_key(rank)?;
         Some(Self { ranges, known })
     }
 }
@@ -122,8 +131,27 @@ pub(super) mod tests {
     #[test]
     fn most_of_the_answers_prevail() {
         let answers = [halves("one", "cut-off"), halves("one", "new"), halves("one", "new")];
-        let prevailing = Layout::prevailing(answers).unwrap();
+        let present = halves("one", "cut-off").ranges;
+        let prevailing = Layout::prevailing(answers, &present).unwrap();
         assert_eq!(prevailing.ranges[1].2.host(), "new");
-        assert!(Layout::prevailing([]).is_none());
+        assert!(Layout::prevailing([], &present).is_none());
+    }
+
+    #[test]
+    fn equally_many_answers_never_alternate() {
+        let second = |answers: [&str; 4], present: &Ranges| {
+            let answers = answers.map(|other| halves("one", other));
+            Layout::prevailing(answers, present).unwrap().ranges[1].2.host().to_owned()
+        };
+        // The hashes of a map differ from one to the next, and so does the order of its entries.
+        for _ in 0..50 {
+            for answers in [["a", "b", "a", "b"], ["b", "a", "b", "a"]] {
+                for present in ["a", "b"] {
+                    assert_eq!(second(answers, &halves("one", present).ranges), present);
+                }
+                assert_eq!(second(answers, &halves("one", "former").ranges), "a");
+                assert_eq!(second(answers, &Ranges::new()), "a");
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ use redis::{Cmd, ConnectionInfo, Pipeline, RedisResult, ServerError, ServerError
 use tokio::time::timeout;
 use tracing::info;
 
-use self::layout::Layout;
+use self::layout::{Layout, Ranges};
 use self::map::Map;
 use self::redirection::Redirection;
 use self::way::Way;
@@ -59,6 +59,11 @@ impl Cluster {
             seeds,
             stale: AtomicBool::new(true),
         })
+    }
+
+    /// Returns the number of connected nodes, and at least that of the seeds.
+    pub(super) fn nodes(&self) -> usize {
+        self.read(Map::nodes).len().max(self.seeds.len())
     }
 
     pub(super) async fn command(&self, command: &Cmd, lane: Lane) -> RedisResult<Value> {
@@ -204,8 +209,9 @@ impl Cluster {
         let work = async {
             let all = self.read(Map::nodes);
             let trusted: Vec<_> = all.iter().filter(|node| !node.is_doubted()).cloned().collect();
+            let present = self.read(Map::ranges);
             for nodes in [&trusted, &all, &self.seeds] {
-                if let Some(layout) = ask(nodes).await {
+                if let Some(layout) = ask(nodes, &present).await {
                     if self.write(|map| map.settle(layout)) {
                         info!("the masters of the cluster have changed");
                     }
@@ -226,14 +232,14 @@ impl Cluster {
 }
 
 /// Asks up to [`WITNESSES`] nodes for the map, and returns the one that most of them report: a node
-/// that is cut off from its cluster still reports an old one.
-async fn ask(nodes: &[Arc<Node>]) -> Option<Layout> {
+/// that is cut off from its cluster still reports an old one. `present` is the map in use.
+async fn ask(nodes: &[Arc<Node>], present: &Ranges) -> Option<Layout> {
     let question = layout::question();
     let answers = nodes.iter().take(WITNESSES).map(|node| async {
         let reply = timeout(PATIENCE, node.command(&question, Lane::Shared)).await.ok()?.ok()?;
         Layout::read(&reply, node.address())
     });
-    Layout::prevailing(join_all(answers).await.into_iter().flatten())
+    Layout::prevailing(join_all(answers).await.into_iter().flatten(), present)
 }
 
 /// Returns an error as Redis itself would reply it.
