@@ -154,7 +154,7 @@ impl<'a> End<'a> {
             };
             let may_last = forms(key).iter().any(is_part);
             let ends = (0..=latest).contains(&stored.ends_at);
-            if !ends && !(may_last && stored.ends_at < 0) {
+            if !(ends || may_last && stored.ends_at < 0) {
                 return Err(format!("{key} stays: {stored:?}"));
             }
         }
