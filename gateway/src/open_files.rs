@@ -16,24 +16,24 @@ const RESERVE: usize = 128;
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 
 /// The limit of open files of this process.
-pub(crate) struct Room {
+pub(crate) struct OpenFiles {
     /// `u64::MAX` if there is no limit.
     limit: u64,
     /// The largest need that was logged.
     warned: u64,
 }
 
-impl Room {
+impl OpenFiles {
     /// Raises the limit of this process to the highest that it may set.
-    pub(crate) fn make() -> Self {
-        Self { limit: raise().unwrap_or(u64::MAX), warned: 0 }
+    pub(crate) fn raise_limit() -> Self {
+        Self { limit: raise_to_maximum().unwrap_or(u64::MAX), warned: 0 }
     }
 
     /// Logs a warning if the limits in `config` need more with this number of Redis nodes: some
     /// clients' connections could then stop the gateway from accepting other ones.
     pub(crate) fn check(&mut self, config: &Config, nodes: usize) {
         let limit = self.limit;
-        if let Some(needed) = self.lacks(needed(config, nodes)) {
+        if let Some(needed) = self.exceeds(needed(config, nodes)) {
             warn!(
                 "this process may have {limit} files open, and its limits need {needed}: raise the limit \
                  (ulimit -n, LimitNOFILE), or lower --connection-limit, --stream-limit or --wait-limit"
@@ -52,7 +52,7 @@ impl Room {
     }
 
     /// Returns `needed` if it is above the limit, and above every earlier need.
-    fn lacks(&mut self, needed: u64) -> Option<u64> {
+    fn exceeds(&mut self, needed: u64) -> Option<u64> {
         let is_new = needed > self.limit && needed > self.warned;
         is_new.then(|| {
             self.warned = needed;
@@ -71,7 +71,7 @@ fn needed(config: &Config, nodes: usize) -> u64 {
 }
 
 /// Raises the limit, and returns the new one; `None` if there is no limit.
-fn raise() -> Option<u64> {
+fn raise_to_maximum() -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: maximum, maximum };
     match setrlimit(Resource::Nofile, raised).map_err(io::Error::from) {
@@ -102,9 +102,9 @@ mod tests {
 
     #[test]
     fn a_need_beyond_the_limit_is_logged_once_until_it_grows() {
-        let mut room = Room { limit: 350, warned: 0 };
+        let mut room = OpenFiles { limit: 350, warned: 0 };
         assert_eq!(
-            [343, 353, 353, 343, 383].map(|needed| room.lacks(needed)),
+            [343, 353, 353, 343, 383].map(|needed| room.exceeds(needed)),
             [None, Some(353), None, None, Some(383)]
         );
     }

@@ -72,7 +72,7 @@ impl Names {
     }
 
     /// Drops the records of clients whose day is over.
-    pub(super) fn forget_idle(&self, now: Instant) {
+    pub(super) fn remove_idle(&self, now: Instant) {
         let mut days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
         days.retain(|_, day| day.age(now) < DAY);
     }
@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn who_has_used_none_for_a_day_is_forgotten() {
+    fn a_client_without_names_for_a_day_is_removed() {
         let (names, many) = (Names::new(2), Names::new(100));
         let take = |used: &[&str], now| names.take(&"one", (&many, &"address"), &texts(used), now);
         let begin = Instant::now();
         assert_eq!(take(&["a", "b"], begin), Ok(()));
-        names.forget_idle(begin + DAY / 2);
+        names.remove_idle(begin + DAY / 2);
         assert!(take(&["c"], begin + DAY / 2).is_err());
-        names.forget_idle(begin + DAY);
+        names.remove_idle(begin + DAY);
         assert!(names.days.lock().unwrap().is_empty());
     }
 }
