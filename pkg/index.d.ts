@@ -356,7 +356,7 @@ export interface ReadWriteOptions {
    * `lockWatchdogTimeout` of the Redisson clients that acquire the read lock, 100 to 86 400 000;
    * default 30 000; `null` if there are none. It limits the lease of each request for the read
    * lock, because a renewal by such a client shortens the whole lock to this time; longer leases
-   * are renewed.
+   * are renewed, those of {@link Lease.renew} too.
    */
   peerWatchdogMs?: number | null;
 }

@@ -342,7 +342,9 @@ export interface Lease {
    */
   isHeld(): Promise<boolean>;
   /**
-   * Extends the hold to at least `leaseMs` from now (100 to 86 400 000; default its lease).
+   * Extends the hold to at least `leaseMs` from now (100 to 86 400 000; default its lease). A hold
+   * that includes the read side of a read-write lock is extended by `peerWatchdogMs` at a time, and
+   * renewed until then (see {@link ReadWriteOptions.peerWatchdogMs}).
    * @throws {LeaseLostError} the hold is gone.
    * @throws {GatewayRefusedError | GatewayUnreachableError | InvalidOptionError} the hold is as it
    * was.

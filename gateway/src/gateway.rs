@@ -56,6 +56,7 @@ pub struct Gateway {
     address: SocketAddr,
     stop: DropGuard,
     accepting: JoinHandle<()>,
+    backend: Arc<Backend>,
     // The last field, since fields are dropped in this order, and requests need their Redis.
     redis: Option<PrivateRedis>,
 }
@@ -87,10 +88,11 @@ impl Gateway {
         let context = Arc::new(Context::new(&config, Arc::clone(&backend), stop.clone()));
         let router = router(&config, &context);
         drop(tokio::spawn(stop.clone().run_until_cancelled_owned(remove_idle(context))));
-        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(backend.monitor(servers))));
+        let monitoring = Arc::clone(&backend).monitor(servers);
+        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(monitoring)));
         let server = Server::new(&config, router);
         let accepting = tokio::spawn(server.listen(listener, stop.clone()));
-        Ok(Self { address, stop: stop.drop_guard(), accepting, redis })
+        Ok(Self { address, stop: stop.drop_guard(), accepting, backend, redis })
     }
 
     /// The address on which the gateway listens, with the port that the system chose if
@@ -98,6 +100,14 @@ impl Gateway {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns a function that returns the number of Redis nodes that the gateway sends commands to:
+    /// the masters of a cluster, else 1. Until a cluster has replied, it is the number of nodes in
+    /// its URL.
+    pub fn redis_nodes(&self) -> impl Fn() -> usize + Send + use<> {
+        let backend = Arc::clone(&self.backend);
+        move || backend.nodes()
     }
 
     /// The path of the private Redis' socket; `None` without a private Redis.

@@ -14,6 +14,7 @@ use tracing::{error, info};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Args, ArgsError, Command, Serve};
+use crate::open_files::OpenFiles;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -45,14 +46,17 @@ async fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
     // Before anything is started, so that a signal never leaves a private Redis running.
     let mut signals = Signals::new()?;
     let (config, fresh_token) = args.into_config()?;
-    open_files::raise_limit(&config);
+    let mut open_files = OpenFiles::raise_limit();
     let mut gateway = select! {
         gateway = Gateway::start(config.clone()) => gateway?,
         () = signals.next() => return Ok(()),
     };
+    let nodes = gateway.redis_nodes();
+    open_files.check(&config, nodes());
     announce(&gateway, &config, fresh_token.as_deref())?;
     let outcome = select! {
         () = signals.next() => Ok(()),
+        () = open_files.watch(&config, nodes) => Ok(()),
         () = gateway.redis_ended() => Err("the private Redis has ended"),
     };
     info!("ending");

@@ -8,15 +8,15 @@ use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use super::drive::{drive_until, drive_with};
-use super::hold::{Hold, LeaseEnd, Part, Situation};
+use super::hold::{Hold, LeaseEnd, Part, RenewalSchedule, Situation};
 use super::notice::{First, first};
 use super::{Client, Clients};
 use crate::error::{InvalidOption, LossReason, ReleaseError, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
 use edgelatch_proto::machine::{
-    Entropy, Input, JoinAll, LeaseState, LockState, Machine, Output, Query, QuorumLease, Release,
-    ReleaseAll, Released, Renew, Renewal,
+    Entropy, Grant, Input, JoinAll, LeaseState, LockState, Machine, Output, Query, QuorumLease,
+    Release, ReleaseAll, Released, Renew, Renewal,
 };
 use edgelatch_proto::name::{FencingToken, LockName};
 use edgelatch_proto::time::Instant;
@@ -137,6 +137,10 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Extends the hold to at least `lease` from now: 100 ms to 24 h in whole milliseconds; `None`
     /// for the lease of the acquisition.
     ///
+    /// A hold that includes the read side of a read-write lock is extended by
+    /// [`peer_watchdog`](super::ReadWriteSettings::peer_watchdog) at a time, as in an acquisition: a
+    /// longer `lease` is renewed until its end, while the hold is [kept](Self::keep).
+    ///
     /// # Errors
     /// [`RequestError::Lost`] if the hold is gone or was released. [`RequestError::InvalidOption`]
     /// if `lease` is out of range, or longer than the rejoin delay of a redLock. After any other
@@ -144,8 +148,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
     pub async fn renew(&self, lease: Option<Duration>) -> Result<(), RequestError> {
         let lease = lease.map(LeaseTime::new).transpose().map_err(RequestError::InvalidOption)?;
         let (client, hold) = (self.client(), &self.hold);
-        let most = hold.parts.iter().filter_map(|part| part.target.lease_max()).min();
-        if lease.zip(most).is_some_and(|(lease, most)| lease > most) {
+        let max = hold.parts.iter().filter_map(|part| part.target.lease_max()).min();
+        if lease.zip(max).is_some_and(|(lease, max)| lease > max) {
             let no =
                 InvalidOption::new("lease", "no more than the delay after which a node rejoins");
             return Err(RequestError::InvalidOption(no));
@@ -157,9 +161,9 @@ impl<T: Transport, H: Host> Lease<T, H> {
             Some(LeaseEnd::Released) => return Err(RequestError::Lost(LossReason::Gone)),
             None => {}
         }
-        let mut parts = Vec::new();
+        let (mut parts, schedule) = (Vec::new(), hold.schedule());
         for (number, part) in hold.counting() {
-            let lease = lease.unwrap_or_else(|| part.grant.lease.time());
+            let lease = schedule.limited(lease.unwrap_or_else(|| part.grant.lease.time()));
             let client = self.clients.at(part.place);
             let entropy = client.entropy().ok_or(RequestError::NoEntropy)?;
             let (attempt, clock) = (client.attempt(), client.link().clock());
@@ -170,7 +174,11 @@ impl<T: Transport, H: Host> Lease<T, H> {
         }
         let mut renew = JoinAll::new(parts);
         let links = self.clients.links(hold.counting().map(|(_, part)| part.place));
-        hold.renewed(drive_with(&mut renew, &links, client.host()).await)
+        hold.renewed(drive_with(&mut renew, &links, client.host()).await)?;
+        if let Some(lease) = lease {
+            hold.renew_until(lease, now);
+        }
+        Ok(())
     }
 
     /// Queries Redis whether the hold still exists. A hold that is gone counts as lost from then
@@ -261,26 +269,41 @@ impl<T: Transport, H> fmt::Debug for Lease<T, H> {
 }
 
 async fn keep<T: Transport, H: Host>(clients: &Clients<T, H>, hold: &Hold) -> LeaseEnd {
+    loop {
+        keep_by(hold.schedule(), clients, hold).await;
+        if let Some(end) = hold.end() {
+            return end;
+        }
+        // A renewal on demand has changed the schedule.
+    }
+}
+
+/// Renews the hold until it is over, or until its schedule is no longer `schedule`.
+async fn keep_by<T: Transport, H: Host>(
+    schedule: RenewalSchedule,
+    clients: &Clients<T, H>,
+    hold: &Hold,
+) {
     let renewals = hold.counting().map(|(_, part)| {
         let client = clients.at(part.place);
         // Without entropy a renewal has no request id; the lease is then only watched.
-        let entropy = hold.renews.then(|| client.entropy()).flatten();
+        let entropy = schedule.renews.then(|| client.entropy()).flatten();
         let renews = entropy.is_some();
         let entropy = entropy.unwrap_or(Entropy::new([0; 32]));
         let (attempt, clock) = (client.attempt(), client.link().clock());
-        let (target, grant) = (part.target.clone(), part.grant.clone());
-        Renewal::new(target, grant, renews, attempt, entropy, clock).until(hold.lasts_until)
+        let lease = part.grant.lease.renewed_for(schedule.lease);
+        let (target, grant) = (part.target.clone(), Grant { lease, ..part.grant.clone() });
+        Renewal::new(target, grant, renews, attempt, entropy, clock).until(schedule.until)
     });
     let keeping = QuorumLease::new(renewals, hold.quorum);
     let mut keeping = SharedKeeping { hold, keeping };
     hold.share(&mut keeping.keeping);
     let links = clients.links(hold.counting().map(|(_, part)| part.place));
-    let over = pin!(hold.over());
+    let over = pin!(hold.over(schedule));
     let host = clients.first().host();
     if let Some(reason) = drive_until(&mut keeping, &links, host, over).await {
         hold.lose(reason);
     }
-    hold.end().unwrap_or(LeaseEnd::Released)
 }
 
 async fn lost<T: Transport, H: Host>(client: &Client<T, H>, hold: &Hold) -> LossReason {

@@ -283,8 +283,12 @@ impl ReadWriteSettings {
     /// lock; `None` if there are none. The default is 30 s.
     ///
     /// A Java reader that renews sets the expiry of the whole lock to that time, even if a hold of
-    /// this library should last longer. The read side is therefore acquired for at most that time,
-    /// and a longer hold is renewed until its end, while it is [kept](super::Lease::keep).
+    /// this library should last longer. The read side is therefore acquired, and
+    /// [renewed](super::Lease::renew), for at most that time per request, and a longer hold is
+    /// renewed until its end, while it is [kept](super::Lease::keep).
+    ///
+    /// A Java multi-lock with a lease that includes the read side sets the expiry of the whole lock
+    /// to that lease. If there are such programs, use the shortest of their leases.
     pub const fn peer_watchdog(mut self, time: Option<LeaseTime>) -> Self {
         self.lease_max = time;
         self

@@ -50,6 +50,8 @@ pub(super) struct Term {
     /// How long the hold is renewed, from the sending of the granted request; `None` for no limit,
     /// or without renewals.
     pub(super) lasts: Option<Duration>,
+    /// The longest lease of one request to Redis.
+    pub(super) lease_max: Option<LeaseTime>,
 }
 
 impl Plan {
@@ -60,18 +62,19 @@ impl Plan {
 
     /// Returns the lease policy that the caller's `hold` results in for this kind of lock.
     pub(super) fn term(&self, hold: HoldTime) -> Term {
-        let capped = |lease: LeaseTime| self.lease_max.map_or(lease, |most| lease.min(most));
+        let lease_max = self.lease_max;
+        let capped = |lease: LeaseTime| lease_max.map_or(lease, |max| lease.min(max));
         match hold {
             HoldTime::AsUsual if self.first.holds_permits() => {
-                Term { lease: LeaseTime::ENDLESS, renews: false, lasts: None }
+                Term { lease: LeaseTime::ENDLESS, renews: false, lasts: None, lease_max }
             }
             HoldTime::AsUsual | HoldTime::Renewed => {
-                Term { lease: capped(LeaseTime::DEFAULT), renews: true, lasts: None }
+                Term { lease: capped(LeaseTime::DEFAULT), renews: true, lasts: None, lease_max }
             }
             HoldTime::Fixed(whole) => {
                 let lease = capped(whole);
                 let renews = lease < whole;
-                Term { lease, renews, lasts: renews.then_some(whole.get()) }
+                Term { lease, renews, lasts: renews.then_some(whole.get()), lease_max }
             }
         }
     }

@@ -5,7 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use edgelatch::blocking::Client;
-use edgelatch::client::{AcquireOptions, GuardedWrite, LeaseEnd, OwnScript, Released, RunError};
+use edgelatch::client::{
+    AcquireOptions, GuardedWrite, LeaseEnd, OwnScript, ReadWriteSettings, Released, RunError,
+};
 use edgelatch::error::{AcquireError, LossReason};
 use edgelatch::timing::{GuardMemory, PeerSkew};
 use test_support::slow_machine::{is_too_slow, longer_and_longer};
@@ -104,6 +106,16 @@ fn who_keeps_a_lease_is_told_of_its_loss_and_so_is_run() {
     assert_eq!(lease.keep(), LeaseEnd::Lost(LossReason::Expired));
     let outcome = lock.run(|_| beside.ask::<u64>(&["DEL", "job"]));
     assert!(matches!(outcome, Err(RunError::Lost(1))), "{outcome:?}");
+}
+
+#[test]
+fn a_read_renewed_on_demand_is_trusted_for_the_watchdog_time_at_most() {
+    let beside = Beside::new();
+    let shelf = beside.client.read_write_lock("shelf", ReadWriteSettings::default()).unwrap();
+    let lease = shelf.read().acquire().unwrap();
+    lease.renew(Some(Duration::from_secs(600))).unwrap();
+    assert!(lease.remaining() <= Duration::from_secs(30));
+    assert_eq!(lease.release(), Ok(Released::Released));
 }
 
 /// S83.

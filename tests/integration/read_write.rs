@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, OwnScript, ReadWriteLock, ReadWriteSettings, Released};
-use edgelatch::error::AcquireError;
-use edgelatch::host::TokioHost;
+use edgelatch::client::{
+    AcquireOptions, Client, LeaseEnd, OwnScript, ReadWriteLock, ReadWriteSettings, Released,
+};
+use edgelatch::error::{AcquireError, LossReason};
+use edgelatch::host::Host;
 use edgelatch::timing::WantTime;
 use edgelatch::transport::Reqwest;
 use tokio::sync::Notify;
 
 use test_support::faults::{Fault, FaultResponse};
-use test_support::test_env::{NativeClient, TestEnv, until};
+use test_support::test_env::{TestEnv, until, until_in_virtual_time};
 
-fn shelf(client: &NativeClient) -> ReadWriteLock<Reqwest, TokioHost> {
+fn shelf<H: Host>(client: &Client<Reqwest, H>) -> ReadWriteLock<Reqwest, H> {
     client.read_write_lock("shelf", ReadWriteSettings::default()).unwrap()
 }
 
@@ -147,6 +149,52 @@ async fn a_long_read_is_asked_for_by_the_time_of_java_s_watchdog() {
     let reader = lock.read().acquire_with(long).await.unwrap();
     assert!(env.redis.ask::<u64>(&["PTTL", "shelf"]).await > 500_000);
     reader.release().await.unwrap();
+}
+
+/// A renewal by a Java reader sets the end of the whole lock to its watchdog time.
+#[tokio::test]
+async fn a_renewal_on_demand_trusts_no_read_longer_than_java_s_watchdog() {
+    let env = TestEnv::new().await;
+    let (client, _host) = env.virtual_client();
+    let fixed = AcquireOptions::new().lease(Duration::from_secs(10));
+    let (plain, read) = (client.lock("plain").unwrap(), shelf(&client).read().clone());
+    let several = client.multi_lock([plain, shelf(&client).read().clone()]).unwrap();
+    for (lock, options) in [(&read, fixed), (&read, AcquireOptions::new()), (&several, fixed)] {
+        let lease = lock.acquire_with(options).await.unwrap();
+        assert_eq!(lease.renew(Some(Duration::from_secs(600))).await, Ok(()));
+        assert!(lease.remaining() > Duration::from_secs(25));
+        assert!(lease.remaining() <= Duration::from_secs(30));
+        assert!(env.redis.ask::<u64>(&["PTTL", "shelf"]).await <= 30_000);
+        assert_eq!(lease.release().await, Ok(Released::Released));
+    }
+    let alone = ReadWriteSettings::default().peer_watchdog(None);
+    let alone = client.read_write_lock("shelf", alone).unwrap();
+    let lease = alone.read().acquire_with(fixed).await.unwrap();
+    assert_eq!(lease.renew(Some(Duration::from_secs(600))).await, Ok(()));
+    assert!(lease.remaining() > Duration::from_secs(590));
+    assert_eq!(lease.release().await, Ok(Released::Released));
+}
+
+#[tokio::test]
+async fn a_long_renewal_on_demand_of_a_read_is_kept_to_its_end() {
+    for is_kept_before in [true, false] {
+        let env = TestEnv::new().await;
+        let (client, host) = env.virtual_client();
+        let lock = shelf(&client);
+        let begin = host.now();
+        // No longer than the watchdog time, so that the lease is only watched at first.
+        let fixed = AcquireOptions::new().lease(Duration::from_secs(30));
+        let lease = lock.read().acquire_with(fixed).await.unwrap();
+        let before = is_kept_before.then(|| tokio::spawn(lease.keep()));
+        tokio::task::yield_now().await;
+        assert_eq!(lease.renew(Some(Duration::from_secs(100))).await, Ok(()));
+        let kept = before.unwrap_or_else(|| tokio::spawn(lease.keep()));
+        until_in_virtual_time(&env, &host, Duration::from_secs(1), || kept.is_finished()).await;
+        assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Expired));
+        let lasted = host.now().max_elapsed(begin);
+        assert!((98..=100).contains(&lasted.as_secs()), "{lasted:?}");
+        lease.release().await.unwrap();
+    }
 }
 
 #[tokio::test]

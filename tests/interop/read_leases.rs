@@ -8,7 +8,7 @@ use edgelatch::timing::LeaseTime;
 use serde_json::json;
 
 use super::both::{Both, NAME};
-use super::exclusive::{JAVA_ENDLESS, JAVA_LEASE, JAVA_LEASES, SHORT};
+use super::exclusive::{ENDLESS, JAVA_ENDLESS, JAVA_LEASE, JAVA_LEASES, SHORT};
 use super::peer::ms;
 use super::read_write::{endless, reader, shelf, writer};
 use test_support::test_env::until;
@@ -46,9 +46,19 @@ async fn a_dead_reader_of_java_does_not_hold_a_writer_of_ours_up() {
 
 #[tokio::test]
 async fn both_sides_renew_their_reads_and_neither_loses_its_own() {
+    renew_long_enough(false).await;
+}
+
+#[tokio::test]
+async fn a_read_that_we_renew_on_demand_for_long_is_not_lost_beside_a_java_reader() {
+    renew_long_enough(true).await;
+}
+
+/// Has both sides renew beside each other, with a longer watchdog time if the machine is too slow.
+async fn renew_long_enough(on_demand: bool) {
     for java_lease in JAVA_LEASES {
         let both = Both::with(json!({ "lockWatchdogTimeout": java_lease })).await;
-        match renew_beside_each_other(&both, java_lease).await {
+        match renew_beside_each_other(&both, java_lease, on_demand).await {
             Ok(()) if !both.has_expired().await => return,
             // The machine is too slow for both sides to renew so often.
             _ if both.has_expired().await => {}
@@ -58,8 +68,13 @@ async fn both_sides_renew_their_reads_and_neither_loses_its_own() {
     panic!("one of them renews too late");
 }
 
-/// Both sides read until each has renewed beyond its first lease; returns what was wrong then.
-async fn renew_beside_each_other(both: &Both, java_lease: i64) -> Result<(), String> {
+/// Both sides read until each has renewed beyond its first lease; returns what was wrong then. The
+/// client requests a long lease when it acquires, or `on_demand` in a renewal.
+async fn renew_beside_each_other(
+    both: &Both,
+    java_lease: i64,
+    on_demand: bool,
+) -> Result<(), String> {
     let java = reader(both, "a");
     java.get::<()>("lock").await;
     let watchdog = Duration::from_millis(java_lease.unsigned_abs());
@@ -67,7 +82,13 @@ async fn renew_beside_each_other(both: &Both, java_lease: i64) -> Result<(), Str
     let settings = ReadWriteSettings::default().peer_watchdog(Some(watchdog));
     let ours = both.env.client().read_write_lock(NAME, settings).unwrap();
     // Java's renewals leave less than this lease, so the client renews it again and again.
-    let lease = ours.read().acquire_with(endless()).await.unwrap();
+    let first = if on_demand { AcquireOptions::new().lease(watchdog.get()) } else { endless() };
+    let lease = ours.read().acquire_with(first).await.unwrap();
+    if on_demand {
+        lease.renew(Some(ENDLESS)).await.map_err(|error| format!("{error:?}"))?;
+        // A renewal by Java ends the lock at its watchdog time, so our holder relies on no more.
+        assert!(lease.remaining() <= watchdog.get());
+    }
     let renewed = until(async || both.env.proxy.count("read_renew") >= 4);
     let ended = tokio::select! {
         end = lease.keep() => Some(end),
@@ -141,6 +162,25 @@ async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
     .await;
     drop((dead, dies));
     until(async || both.env.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
+    assert!(!lease.is_held().await.unwrap());
+    assert_eq!(lease.lost().await, LossReason::Gone);
+}
+
+/// Redisson's multi-lock sets the end of each member to its own lease, also of a read side that other
+/// clients hold for longer.
+#[tokio::test]
+async fn a_java_multi_lock_with_a_short_lease_ends_a_longer_read_of_ours() {
+    let both = Both::start().await;
+    // The client's time stands still, so that nothing but Java's lease ends its hold.
+    let (client, _host) = both.env.virtual_client();
+    let settings = ReadWriteSettings::default();
+    let ours = client.read_write_lock(NAME, settings).unwrap();
+    let lease = ours.read().acquire().await.unwrap();
+    let locks = json!([{ "kind": "readLock", "name": NAME }, { "kind": "lock", "name": "beside" }]);
+    let java = both.java.thread("a").object(json!({ "kind": "multiLock", "locks": locks }));
+    java.call("lock", json!([ms(1_000)])).value::<()>().await;
+    until(async || both.env.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
+    assert!(lease.remaining() > Duration::from_secs(20));
     assert!(!lease.is_held().await.unwrap());
     assert_eq!(lease.lost().await, LossReason::Gone);
 }

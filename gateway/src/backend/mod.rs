@@ -10,6 +10,7 @@ mod sentinel;
 mod single_flight;
 mod topology;
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,13 @@ pub(crate) enum Backend {
     Sentinel(Arc<Sentinel>),
 }
 
+/// Omits the servers: their addresses may have a login.
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backend").finish_non_exhaustive()
+    }
+}
+
 impl Backend {
     /// Creates the backend without opening a connection: Redis may start after the gateway.
     ///
@@ -75,6 +83,14 @@ impl Backend {
                 Self::Sentinel(Arc::new(Sentinel::new(sentinels, name, master, connections)?))
             }
         })
+    }
+
+    /// Returns the number of nodes that commands are sent to.
+    pub(crate) fn nodes(&self) -> usize {
+        match self {
+            Self::Cluster(cluster) => cluster.nodes(),
+            Self::Standalone(_) | Self::Sentinel(_) => 1,
+        }
     }
 
     pub(crate) async fn command(

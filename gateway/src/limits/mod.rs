@@ -131,7 +131,9 @@ impl Limits {
     pub(crate) fn admit(&self, source: Option<Source>) -> Result<Admitted, Exceeded> {
         let Some(source) = source else { return Ok(Admitted(None)) };
         // The client's own rate is checked first: a client beyond it uses nothing of its address's
-        // rate.
+        // rate, which other clients share. A request that its address's rate or a limit of requests
+        // at once refuses has used the client's rate: it costs the gateway as much as another one,
+        // and the rate is whole again after `BURST_SECONDS`.
         self.clients.request(&source.client).map_err(Exceeded::Client)?;
         self.addresses.request(&source.address).map_err(Exceeded::Client)?;
         let shares = [self.clients.share(&source.client), self.addresses.share(&source.address)];
@@ -190,8 +192,8 @@ impl Limits {
     ) -> Result<(), Exceeded> {
         let Some(Counted { source, .. }) = &admitted.0 else { return Ok(()) };
         let now = Instant::now();
-        self.client_names.take(&source.client, names, now).map_err(Exceeded::Client)?;
-        self.address_names.take(&source.address, names, now).map_err(Exceeded::Client)
+        let address = (&self.address_names, &source.address);
+        self.client_names.take(&source.client, address, names, now).map_err(Exceeded::Client)
     }
 
     /// Counts the bytes of a body as commands, before the body is parsed.
@@ -300,6 +302,21 @@ mod tests {
         // A request refused for its address used nothing of the client's share.
         drop(elsewhere);
         assert!(open("c", 1).is_ok());
+    }
+
+    #[test]
+    fn a_client_beyond_its_rate_uses_nothing_of_its_address_s_rate() {
+        let limits = limits(|config| {
+            config.client_requests = NonZeroU32::MIN;
+            config.address_clients = NonZeroU32::new(2).unwrap();
+        });
+        let sends = |client: &str, number| {
+            (0..number).filter(|_| limits.admit(at(client, 1)).is_ok()).count()
+        };
+        // A burst of one client is 4 requests, one of the address 8.
+        let passed = sends("a", 1000);
+        assert!((4..1000).contains(&passed), "{passed}");
+        assert_eq!(sends("b", 4), 4);
     }
 
     #[test]

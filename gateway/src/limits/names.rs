@@ -31,27 +31,44 @@ impl Names {
         Self { max, hasher: RandomState::new(), days: Mutex::default() }
     }
 
-    /// Counts names, or returns the time after which the client may use new ones. A name counts
-    /// once a day.
+    /// Counts names for a client here and for its address in `addresses`. If one of the two may use
+    /// no further names, counts none for either, and returns the time after which it may. A name
+    /// counts once a day.
     pub(super) fn take(
         &self,
         client: &impl Hash,
+        (addresses, address): (&Self, &impl Hash),
         names: &[String],
         now: Instant,
     ) -> Result<(), Duration> {
-        let mut days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
-        let day = days.entry(self.hasher.hash_one(client)).or_insert_with(|| Day::new(now));
+        let mut of_clients = self.days.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut of_addresses = addresses.days.lock().unwrap_or_else(PoisonError::into_inner);
+        let (day, fresh) = self.fresh(&mut of_clients, client, names, now)?;
+        let (shared, shared_fresh) = addresses.fresh(&mut of_addresses, address, names, now)?;
+        day.names.extend(fresh);
+        shared.names.extend(shared_fresh);
+        Ok(())
+    }
+
+    /// Returns the day of `user`, and the hashes of the names that it has not used in it; fails if
+    /// it may not use all of them.
+    fn fresh<'d>(
+        &self,
+        days: &'d mut HashMap<u64, Day>,
+        user: &impl Hash,
+        names: &[String],
+        now: Instant,
+    ) -> Result<(&'d mut Day, HashSet<u64>), Duration> {
+        let day = days.entry(self.hasher.hash_one(user)).or_insert_with(|| Day::new(now));
         if day.age(now) >= DAY {
             *day = Day::new(now);
         }
-        for name in names {
-            let name = self.hasher.hash_one(name);
-            if day.names.len() >= self.max && !day.names.contains(&name) {
-                return Err(DAY.saturating_sub(day.age(now)));
-            }
-            day.names.insert(name);
+        let hashes = names.iter().map(|name| self.hasher.hash_one(name));
+        let fresh: HashSet<u64> = hashes.filter(|name| !day.names.contains(name)).collect();
+        if !fresh.is_empty() && day.names.len() + fresh.len() > self.max {
+            return Err(DAY.saturating_sub(day.age(now)));
         }
-        Ok(())
+        Ok((day, fresh))
     }
 
     /// Drops the records of clients whose day is over.
@@ -81,24 +98,45 @@ mod tests {
 
     #[test]
     fn a_client_uses_no_more_names_in_a_day() {
-        let names = Names::new(2);
+        let (names, many) = (Names::new(2), Names::new(100));
+        let take = |client: &str, used: &[&str], now| {
+            names.take(&client, (&many, &"address"), &texts(used), now)
+        };
         let begin = Instant::now();
         let later = begin + DAY / 4;
-        assert_eq!(names.take(&"one", &texts(&["a", "b", "a"]), begin), Ok(()));
-        assert_eq!(names.take(&"one", &texts(&["b", "c"]), later), Err(DAY / 4 * 3));
-        assert_eq!(names.take(&"one", &texts(&["a", "b"]), later), Ok(()));
-        assert_eq!(names.take(&"other", &texts(&["c", "d"]), later), Ok(()));
-        assert_eq!(names.take(&"one", &texts(&["c", "d"]), begin + DAY), Ok(()));
-        assert_eq!(names.take(&"one", &texts(&["a"]), begin + DAY), Err(DAY));
+        assert_eq!(take("one", &["a", "b", "a"], begin), Ok(()));
+        assert_eq!(take("one", &["b", "c"], later), Err(DAY / 4 * 3));
+        assert_eq!(take("one", &["a", "b"], later), Ok(()));
+        assert_eq!(take("other", &["c", "d"], later), Ok(()));
+        assert_eq!(take("one", &["c", "d"], begin + DAY), Ok(()));
+        assert_eq!(take("one", &["a"], begin + DAY), Err(DAY));
+    }
+
+    /// A fixed bug: a request that its address's limit refused used up the client's names of a day.
+    #[test]
+    fn a_refused_request_uses_no_names_of_its_client_and_none_of_its_address() {
+        let (clients, addresses) = (Names::new(2), Names::new(3));
+        let now = Instant::now();
+        let take = |client: &str, address: &str, used: &[&str]| {
+            clients.take(&client, (&addresses, &address), &texts(used), now).is_ok()
+        };
+        assert!(take("one", "office", &["a", "b"]));
+        // Beyond the client's limit, with a name that it has, and one that is still free.
+        assert!(!take("one", "office", &["a", "c"]));
+        assert!(!take("two", "office", &["c", "d"]), "the address has one name left");
+        assert!(take("two", "home", &["e", "f"]), "the client had used none");
+        assert!(take("three", "office", &["c"]), "the address had used none");
+        assert!(!take("three", "office", &["d"]));
     }
 
     #[test]
     fn a_client_without_names_for_a_day_is_removed() {
-        let names = Names::new(2);
+        let (names, many) = (Names::new(2), Names::new(100));
+        let take = |used: &[&str], now| names.take(&"one", (&many, &"address"), &texts(used), now);
         let begin = Instant::now();
-        assert_eq!(names.take(&"one", &texts(&["a", "b"]), begin), Ok(()));
+        assert_eq!(take(&["a", "b"], begin), Ok(()));
         names.remove_idle(begin + DAY / 2);
-        assert!(names.take(&"one", &texts(&["c"]), begin + DAY / 2).is_err());
+        assert!(take(&["c"], begin + DAY / 2).is_err());
         names.remove_idle(begin + DAY);
         assert!(names.days.lock().unwrap().is_empty());
     }

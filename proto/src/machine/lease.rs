@@ -65,6 +65,13 @@ impl Lease {
         Self { time: self.time.min(other.time), sent_at, expires_at }
     }
 
+    /// Returns the same lease for a holder that requests `time` with each further renewal. Its end
+    /// stays as it is.
+    #[must_use]
+    pub const fn renewed_for(self, time: LeaseTime) -> Self {
+        Self { time, ..self }
+    }
+
     /// Extends the lease by a later confirmation. Never shortens it, and the requested time stays
     /// as granted.
     #[must_use]

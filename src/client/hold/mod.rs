@@ -1,6 +1,7 @@
 //! A hold: its known state, in one place for all the leases that share it.
 
 mod failures;
+mod schedule;
 mod turns;
 
 use alloc::sync::{Arc, Weak};
@@ -8,6 +9,7 @@ use alloc::vec::Vec;
 use std::sync::{Mutex, PoisonError};
 
 use failures::taken_together;
+pub(super) use schedule::RenewalSchedule;
 
 use super::notice::Notice;
 use super::plan::Term;
@@ -52,9 +54,6 @@ pub(super) struct Hold {
     pub(super) quorum: usize,
     name: LockName,
     granted: FencingToken,
-    pub(super) renews: bool,
-    /// When renewal ends, if it does so before the release.
-    pub(super) lasts_until: Option<Instant>,
     record: Mutex<Record>,
     notice: Notice,
 }
@@ -78,6 +77,7 @@ struct Record {
     /// The lease of the hold, combined from those of its parts.
     lease: Lease,
     state: LeaseState,
+    schedule: RenewalSchedule,
     /// The bound on the outstanding requests of each part. A request is recorded before it is sent,
     /// since its reply may be lost.
     reaches: Vec<OutstandingBound>,
@@ -114,6 +114,7 @@ impl Hold {
             parts: parts.iter().map(|part| (part.grant.lease, part.grant.token)).collect(),
             lease,
             state: LeaseState::Held,
+            schedule: RenewalSchedule::new(term, lease.sent_at()),
             reaches: parts.iter().map(|part| part.grant.outstanding()).collect(),
             count: 1,
             reader: None,
@@ -122,9 +123,7 @@ impl Hold {
             release: ReleaseState::NotYet,
         };
         let (record, notice) = (Mutex::new(record), Notice::default());
-        let lasts_until = term.lasts.map(|lasts| lease.sent_at() + lasts);
-        let renews = term.renews;
-        Ok(Self { parts, quorum, name, granted, renews, lasts_until, record, notice })
+        Ok(Self { parts, quorum, name, granted, record, notice })
     }
 
     /// Returns the parts that count, with their places.
@@ -349,11 +348,6 @@ impl Hold {
         if changed {
             self.notice.notify();
         }
-    }
-
-    /// Waits until the hold is lost, or its release has begun.
-    pub(super) async fn over(&self) {
-        self.notice.until(|| self.record(|record| record.is_over().then_some(()))).await;
     }
 
     /// Waits until the state differs from `seen`, and returns it.

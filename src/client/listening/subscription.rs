@@ -224,7 +224,7 @@ mod tests {
 
     use super::*;
     use crate::error::FailureKind;
-    use edgelatch_proto::machine::Input;
+    use edgelatch_proto::machine::{Input, TimeoutReason};
     use edgelatch_proto::name::{LockName, OwnerId};
     use edgelatch_proto::protocol::calls::{LockCalls, Target};
     use edgelatch_proto::protocol::gateway::Gateway;
@@ -334,6 +334,42 @@ mod tests {
         bench.opened(50, &[SUBSCRIBED]);
         let again: Vec<_> = told(50);
         assert_eq!(again, [Some("listening"), Some("hearing"), Some("hearing")]);
+    }
+
+    /// Wants differ: permits that are too few for the waiter that retries may suffice for another.
+    #[test]
+    fn a_refusal_after_the_stream_was_reopened_passes_the_retry_to_the_next_waiter() {
+        let bench = Bench::new();
+        let enter = |permits| bench.subscription.enter(Wakes::Permits(permits), at(0));
+        let [large, small, smaller] = [3, 2, 1].map(enter);
+        assert_eq!(bench.poll(large, 0), Some("open"));
+        bench.opened(0, &[SUBSCRIBED]);
+        let poll = |place, seconds| bench.poll(place, seconds);
+        let each = |seconds| [large, small, smaller].map(|place| poll(place, seconds));
+        assert_eq!(each(0), [Some("listening"); 3]);
+        let is_refused = |place| {
+            bench
+                .subscription
+                .waiters(|waiters| waiters.waits(place, TimeoutReason::HolderExpires));
+        };
+        is_refused(large);
+        assert_eq!(each(1), [None; 3], "each has retried on its own behalf");
+        assert_eq!(poll(large, 50), Some("open"));
+        bench.opened(50, &[SUBSCRIBED]);
+        assert_eq!(each(50), [Some("listening"), Some("hearing"), Some("hearing")]);
+        is_refused(large);
+        assert_eq!(each(51), [None, Some("notified"), None]);
+        bench.subscription.leave(small);
+        assert_eq!((poll(large, 52), poll(smaller, 52)), (Some("notified"), None));
+        is_refused(large);
+        assert_eq!((poll(large, 53), poll(smaller, 53)), (None, Some("notified")));
+        is_refused(smaller);
+        // A waiter that leaves before it has retried passes the retry on too.
+        assert_eq!(poll(large, 100), Some("open"));
+        bench.opened(100, &[SUBSCRIBED]);
+        assert_eq!(poll(smaller, 100), Some("hearing"));
+        bench.subscription.leave(large);
+        assert_eq!(poll(smaller, 101), Some("notified"));
     }
 
     #[test]

@@ -52,7 +52,12 @@ enum Tries {
 /// An event for a waiter's machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
+    /// The subscription is confirmed, and the waiter must retry.
     Listening,
+    /// The subscription is confirmed, and the waiter must retry on behalf of the waiters that have
+    /// [`Hearing`](Self::Hearing).
+    ListeningForAll,
+    /// The subscription is confirmed, and another waiter retries.
     Hearing,
     Notified,
     Taken(Option<Duration>),
@@ -154,13 +159,13 @@ impl Waiters {
     pub(super) fn news(&mut self, place: u64) -> Option<Input> {
         let waiter = self.get(place)?;
         let news = waiter.news.take()?;
-        if news == News::Notified || news == News::Listening && waiter.wakes == Wakes::One {
+        if matches!(news, News::Notified | News::ListeningForAll) {
             waiter.tries = Tries::Now;
         }
         // Waiters that are all served at once need not spread their retries.
         let takes_turns = waiter.wakes != Wakes::All;
         Some(match news {
-            News::Listening => Input::Subscribed { must_retry: true },
+            News::Listening | News::ListeningForAll => Input::Subscribed { must_retry: true },
             News::Hearing => Input::Subscribed { must_retry: false },
             News::Notified if takes_turns => {
                 Input::Notified { within: self.crowd.with(|crowd| crowd.within()) }
@@ -185,7 +190,8 @@ impl Waiters {
 
     /// Handles the confirmation of the subscription. Messages published before it were missed, so
     /// waiters retry: each that is served together with others, each new one for permits, and the
-    /// first of the remaining waiters on behalf of them all.
+    /// first of the remaining waiters on behalf of them all. If that one leaves or is refused, the
+    /// next waiter that may be served retries.
     pub(super) fn listen(&mut self) {
         let mut asked = false;
         for waiter in &mut self.list {
@@ -193,7 +199,7 @@ impl Waiters {
             waiter.news = Some(match waiter.wakes {
                 Wakes::All => News::Listening,
                 Wakes::Permits(_) if is_new => News::Listening,
-                _ if !core::mem::replace(&mut asked, true) => News::Listening,
+                _ if !core::mem::replace(&mut asked, true) => News::ListeningForAll,
                 _ => News::Hearing,
             });
         }
@@ -270,13 +276,14 @@ impl Waiters {
 impl Waiter {
     /// Whether it was woken in place of other waiters, and its retry has no outcome yet.
     fn is_called(&self) -> bool {
-        self.tries != Tries::Not || self.news == Some(News::Notified) || self.will_ask()
+        let is_news = matches!(self.news, Some(News::Notified | News::ListeningForAll));
+        self.tries != Tries::Not || is_news || self.will_ask()
     }
 
     /// Whether it will retry, later than now, on behalf of all waiters that it excludes.
     fn will_ask(&self) -> bool {
         let will = match self.news {
-            Some(News::Listening | News::Notified) => true,
+            Some(News::Listening | News::ListeningForAll | News::Notified) => true,
             // It will skip its retry.
             Some(News::Taken(_)) => false,
             Some(News::Hearing | News::Deaf) | None => self.tries == Tries::InTurn,
@@ -288,7 +295,8 @@ impl Waiter {
     fn lets_pass(&mut self, lease: Option<Duration>) {
         // A waiter whose subscription was not yet confirmed must retry once: it may have missed a
         // release.
-        if self.is_called() && self.news != Some(News::Listening) {
+        let must_retry = matches!(self.news, Some(News::Listening | News::ListeningForAll));
+        if self.is_called() && !must_retry {
             self.news = Some(News::Taken(lease));
         }
     }

@@ -1,6 +1,7 @@
 /** Many readers or one writer. */
 
 import { ok, rejects, same, throws, until } from "../check.mjs";
+import { putForward } from "../watch.mjs";
 
 export const readWrite = {
   async "many read at once, and keep writers out"(world) {
@@ -70,6 +71,26 @@ export const readWrite = {
     }, "a new reader is kept out");
     await reads.release();
     await (await writes).release();
+  },
+
+  async "a long renewal on demand of a read lasts for the time of Java's watchdog, and is kept to its end"(world) {
+    const { locks, sent } = world.client();
+    const name = world.name();
+    const { read } = locks.readWriteLock(name);
+    for (const lock of [read, locks.multiLock([locks.lock(world.name()), read])]) {
+      const lease = await lock.acquire({ leaseMs: 10_000 });
+      await lease.renew({ leaseMs: 600_000 });
+      ok(lease.remaining() > 10_000 && lease.remaining() <= 30_000, "no longer than Redis keeps it");
+      ok((await read.inspect()).remainingMs <= 30_000, "no longer in Redis");
+      const requests = sent.length;
+      putForward(10_000);
+      await until(() => sent.length > requests && lease.remaining() > 25_000, "a renewal, a third of 30 s later");
+      same(await lease.release(), "released");
+    }
+    const alone = await locks.readWriteLock(name, { peerWatchdogMs: null }).read.acquire({ leaseMs: 10_000 });
+    await alone.renew({ leaseMs: 600_000 });
+    ok(alone.remaining() > 500_000, "no Java program shortens it");
+    await alone.release();
   },
 
   "bad settings are refused before anything is sent"(world) {

@@ -1,5 +1,6 @@
 //! Parses the replies to `CLUSTER SLOTS`.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use redis::cluster::NodeAddress;
@@ -44,15 +45,23 @@ impl Layout {
     }
 
     /// Returns the assignment of slots that most of the layouts have, and all nodes that those
-    /// layouts name.
-    pub(super) fn prevailing(layouts: impl IntoIterator<Item = Self>) -> Option<Self> {
+    /// layouts name. Of equally frequent assignments it is `current` if that is one of them, else
+    /// always the same one: an assignment that alternated would close the connections to a master at
+    /// each refresh.
+    pub(super) fn prevailing(
+        layouts: impl IntoIterator<Item = Self>,
+        current: &Ranges,
+    ) -> Option<Self> {
         let mut votes: HashMap<Ranges, (usize, HashSet<NodeAddress>)> = HashMap::new();
         for layout in layouts {
             let (count, known) = votes.entry(layout.ranges).or_default();
             *count += 1;
             known.extend(layout.known);
         }
-        let (ranges, (_, known)) = votes.into_iter().max_by_key(|(_, (count, _))| *count)?;
+        let rank = |(ranges, (count, _)): &(Ranges, (usize, HashSet<NodeAddress>))| {
+            (*count, ranges == current, Reverse(ranges.clone()))
+        };
+        let (ranges, (_, known)) = votes.into_iter().max_by_key(rank)?;
         Some(Self { ranges, known })
     }
 }
@@ -122,8 +131,27 @@ pub(super) mod tests {
     #[test]
     fn the_most_frequent_layout_prevails() {
         let layouts = [halves("one", "cut-off"), halves("one", "new"), halves("one", "new")];
-        let prevailing = Layout::prevailing(layouts).unwrap();
+        let current = halves("one", "cut-off").ranges;
+        let prevailing = Layout::prevailing(layouts, &current).unwrap();
         assert_eq!(prevailing.ranges[1].2.host(), "new");
-        assert!(Layout::prevailing([]).is_none());
+        assert!(Layout::prevailing([], &current).is_none());
+    }
+
+    #[test]
+    fn equally_frequent_layouts_do_not_alternate() {
+        let second = |layouts: [&str; 4], current: &Ranges| {
+            let layouts = layouts.map(|other| halves("one", other));
+            Layout::prevailing(layouts, current).unwrap().ranges[1].2.host().to_owned()
+        };
+        // The hashes of a map differ from one to the next, and so does the order of its entries.
+        for _ in 0..50 {
+            for layouts in [["a", "b", "a", "b"], ["b", "a", "b", "a"]] {
+                for current in ["a", "b"] {
+                    assert_eq!(second(layouts, &halves("one", current).ranges), current);
+                }
+                assert_eq!(second(layouts, &halves("one", "former").ranges), "a");
+                assert_eq!(second(layouts, &Ranges::new()), "a");
+            }
+        }
     }
 }

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use tracing::info;
 
 use self::connections::RequestConnections;
-use self::layout::Layout;
+use self::layout::{Layout, Ranges};
 use self::redirection::Redirection;
 use self::slot_map::SlotMap;
 use super::node::{NODE_TIMEOUT, Node};
@@ -59,6 +59,11 @@ impl Cluster {
             seeds,
             stale: AtomicBool::new(true),
         })
+    }
+
+    /// Returns the number of connected nodes, and at least that of the seeds.
+    pub(super) fn nodes(&self) -> usize {
+        self.read(SlotMap::nodes).len().max(self.seeds.len())
     }
 
     pub(super) async fn command(
@@ -221,8 +226,9 @@ impl Cluster {
         let work = async {
             let all = self.read(SlotMap::nodes);
             let trusted: Vec<_> = all.iter().filter(|node| !node.is_suspect()).cloned().collect();
+            let current = self.read(SlotMap::ranges);
             for nodes in [&trusted, &all, &self.seeds] {
-                if let Some(layout) = query_layout(nodes).await {
+                if let Some(layout) = query_layout(nodes, &current).await {
                     if self.write(|map| map.apply(layout)) {
                         info!("the masters of the cluster have changed");
                     }
@@ -243,15 +249,16 @@ impl Cluster {
 }
 
 /// Queries up to [`MAX_QUERIED_NODES`] nodes for the layout, and returns the one that most of them
-/// report: a node that is cut off from its cluster still reports an old one.
-async fn query_layout(nodes: &[Arc<Node>]) -> Option<Layout> {
+/// report: a node that is cut off from its cluster still reports an old one. `current` is the layout
+/// in use.
+async fn query_layout(nodes: &[Arc<Node>], current: &Ranges) -> Option<Layout> {
     let query = layout::query();
     let layouts = nodes.iter().take(MAX_QUERIED_NODES).map(|node| async {
         let reply =
             timeout(NODE_TIMEOUT, node.command(&query, ConnectionKind::Shared)).await.ok()?.ok()?;
         Layout::read(&reply, node.address())
     });
-    Layout::prevailing(join_all(layouts).await.into_iter().flatten())
+    Layout::prevailing(join_all(layouts).await.into_iter().flatten(), current)
 }
 
 /// Returns an error as Redis itself would reply it.

@@ -7,7 +7,7 @@ use redis::cluster::NodeAddress;
 use redis::cluster_routing::Slot;
 use redis::{ConnectionAddr, ConnectionInfo};
 
-use super::layout::Layout;
+use super::layout::{Layout, Ranges};
 use crate::backend::node::Node;
 
 /// The number of slots of a cluster.
@@ -16,6 +16,8 @@ const SLOTS: u16 = 1 << 14;
 /// The connected nodes, and the slots of each master.
 pub(super) struct SlotMap {
     slots: HashMap<Slot, Arc<Node>>,
+    /// The adopted layout, without the redirections since.
+    ranges: Ranges,
     nodes: HashMap<NodeAddress, Arc<Node>>,
     known: HashSet<NodeAddress>,
     /// The login and the use of TLS, which are the same for every node.
@@ -29,6 +31,7 @@ impl SlotMap {
     pub(super) fn new(template: ConnectionInfo, connections: usize) -> Self {
         Self {
             slots: HashMap::new(),
+            ranges: Ranges::new(),
             nodes: HashMap::new(),
             known: HashSet::new(),
             template,
@@ -45,6 +48,10 @@ impl SlotMap {
 
     pub(super) fn nodes(&self) -> Vec<Arc<Node>> {
         self.nodes.values().cloned().collect()
+    }
+
+    pub(super) fn ranges(&self) -> Ranges {
+        self.ranges.clone()
     }
 
     pub(super) fn knows(&self, address: &NodeAddress) -> bool {
@@ -88,7 +95,7 @@ impl SlotMap {
         let before: HashSet<_> = self.nodes.keys().cloned().collect();
         let mut slots = HashMap::with_capacity(SLOTS.into());
         let mut masters = HashSet::new();
-        for (first, last, address) in layout.ranges {
+        for (first, last, address) in layout.ranges.clone() {
             let Some(node) = self.node(&address) else { continue };
             let range = (first..=last).filter_map(Slot::new);
             slots.extend(range.map(|slot| (slot, Arc::clone(&node))));
@@ -96,7 +103,7 @@ impl SlotMap {
             node.clear_suspicion();
             masters.insert(address);
         }
-        self.slots = slots;
+        (self.slots, self.ranges) = (slots, layout.ranges);
         self.nodes.retain(|address, node| {
             let stays = masters.contains(address);
             if !stays {
@@ -146,6 +153,7 @@ mod tests {
         assert_eq!((host(&map, 0), host(&map, 16383)), ("one:6379".into(), "other:6379".into()));
         let former = map.master(Slot::new(16383)).unwrap();
         assert!(map.apply(halves("one", "next")));
+        assert_eq!(map.ranges(), halves("one", "next").ranges);
         assert_eq!(host(&map, 16383), "next:6379");
         assert!(!map.apply(halves("one", "next")));
         assert!(!Arc::ptr_eq(&former, &map.master(Slot::new(16383)).unwrap()));

@@ -1,18 +1,24 @@
 //! A gateway in front of a Redis, with the default or the documented user, or in front of a Redis
 //! Cluster.
 
+use std::convert::Infallible;
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use edgelatch_gateway::Gateway;
 use edgelatch_proto::protocol::script::scripts;
 use redis::aio::MultiplexedConnection;
+use redis::{PushInfo, PushKind, from_redis_value};
 use test_support::redis::{Keyspace, look_at, patient};
 use test_support::servers::Cluster;
 
+use super::messages::Message;
 use crate::acl::user_of_the_documentation;
 use crate::scopes::with_scopes;
 use crate::support::{Redis, TOKEN, TestClient, gateway, until};
+
+/// Makes each time in Redis earlier.
+const LATER: &str = include_str!("later.lua");
 
 /// The gateway under attack, and the Redis servers behind it.
 pub(crate) struct Env {
@@ -22,6 +28,11 @@ pub(crate) struct Env {
     /// Whether names may have a hash tag. The documented user's patterns allow only names without
     /// one.
     pub(crate) has_tags: bool,
+    /// Whether other clients hold every object, so that no name is free at first.
+    pub(crate) is_crowded: bool,
+    /// A subscription to all channels of a single Redis, and the messages that have arrived on it.
+    /// A cluster has none: its nodes pass messages on later than their replies.
+    ears: Option<(MultiplexedConnection, Arc<Mutex<Vec<Message>>>)>,
     _gateway: Gateway,
     _redis: Option<Redis>,
     _cluster: Option<Arc<Cluster>>,
@@ -32,6 +43,11 @@ impl Env {
         let redis = Redis::start().await;
         let servers = vec![redis.connect().await];
         Self::new(redis.url(), servers, true, Some(redis), None).await
+    }
+
+    /// Starts a Redis in which other clients will hold every object.
+    pub(crate) async fn crowded() -> Self {
+        Self { is_crowded: true, ..Self::redis().await }
     }
 
     /// Starts a Redis that the gateway uses as the user of SECURITY.md.
@@ -69,7 +85,13 @@ impl Env {
         })
         .await;
         let address = format!("http://{}", gateway.address());
+        let ears = match &redis {
+            Some(redis) => Some(listen(redis).await),
+            None => None,
+        };
         let mut env = Self {
+            is_crowded: false,
+            ears,
             address,
             servers,
             has_tags,
@@ -97,8 +119,32 @@ impl Env {
         }
     }
 
+    /// The URL of the gateway.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Lets this many milliseconds pass for everything that is stored: `later.lua` makes each time
+    /// earlier.
+    pub(crate) async fn later(&mut self, ms: u64) {
+        self.everywhere(&["EVAL", LATER, "0", &ms.to_string()]).await;
+    }
+
     pub(crate) async fn flush(&mut self) {
         self.everywhere(&["FLUSHALL"]).await;
+    }
+
+    /// Whether the messages of this Redis are received.
+    pub(crate) fn has_messages(&self) -> bool {
+        self.ears.is_some()
+    }
+
+    /// Takes the messages that were published since the last call.
+    pub(crate) async fn messages(&mut self) -> Vec<Message> {
+        let Some((connection, heard)) = &mut self.ears else { return Vec::new() };
+        // Redis sends the messages of earlier commands before this reply, on the same connection.
+        redis::cmd("PING").exec_async(connection).await.unwrap();
+        std::mem::take(&mut heard.lock().unwrap())
     }
 
     /// Returns all keys and values, and Redis' clock.
@@ -111,6 +157,27 @@ impl Env {
         }
         Snapshot { keys, now }
     }
+}
+
+/// Subscribes to all channels.
+async fn listen(redis: &Redis) -> (MultiplexedConnection, Arc<Mutex<Vec<Message>>>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let inbox = Arc::clone(&heard);
+    let config = patient().set_push_sender(move |push: PushInfo| {
+        if push.kind == PushKind::PMessage {
+            let mut words = push.data.into_iter().skip(1).map(from_redis_value::<String>);
+            let mut word = || words.next().unwrap().unwrap();
+            let message = Message { channel: word(), text: word() };
+            inbox.lock().unwrap().push(message);
+        }
+        Ok::<(), Infallible>(())
+    });
+    let url = redis.url().replacen("unix:", "unix://", 1) + "?protocol=resp3";
+    let client = redis::Client::open(url).unwrap();
+    let mut connection =
+        client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
+    connection.psubscribe("*").await.unwrap();
+    (connection, heard)
 }
 
 /// All keys and values at one time.

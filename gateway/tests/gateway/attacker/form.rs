@@ -90,14 +90,14 @@ fn ours(rest: &str) -> Option<(Form, &str)> {
     without_owner(rest).or(record).map(|text| (Form::Memory, text))
 }
 
-/// Returns the text in front of `:<uuid>:<number>`.
-fn without_owner(text: &str) -> Option<&str> {
+/// Returns the text in front of `:<uuid>:<number>`, if there is such an owner.
+pub(super) fn without_owner(text: &str) -> Option<&str> {
     let (rest, _) = text.rsplit_once(':')?;
     let (rest, uuid) = rest.rsplit_once(':')?;
     (uuid.len() == 36).then_some(rest)
 }
 
-fn names(text: &str) -> Vec<String> {
+pub(super) fn names(text: &str) -> Vec<String> {
     let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     inner.into_iter().chain([text]).map(str::to_owned).collect()
 }

@@ -5,10 +5,12 @@
 //! `EDGELATCH_ATTACKS` the number of calls.
 
 mod call;
+mod ending;
 mod env;
 mod form;
 mod judge;
 mod library;
+mod messages;
 mod mutation;
 mod round;
 mod scope;
@@ -25,6 +27,8 @@ use tally::Tally;
 
 /// The default number of calls of a run.
 const CALLS: u64 = 2000;
+/// The number of requests of one round.
+const REQUESTS: u64 = 50;
 /// The most calls of a run, as a multiple of its number: an event that has not occurred by then
 /// never does.
 const LUCK: u64 = 20;
@@ -42,10 +46,20 @@ async fn attack(mut env: Env, share: u64) {
     let (mut rng, mut tally) = (Rng::with_seed(seed), Tally::default());
     let mut library = Library::default();
     let mut rounds = 0;
-    while let Some(missing) = tally.missing(calls) {
+    loop {
+        let silent = tally.silent().filter(|_| env.has_messages() && !env.is_crowded);
+        let missing = match silent {
+            _ if env.is_crowded => {
+                let has_enough = tally.calls >= calls && tally.busy() > calls / 20;
+                (!has_enough).then(|| "an acquisition of what another client holds".to_owned())
+            }
+            Some(purpose) => Some(format!("a message for {purpose:?}")),
+            None => tally.missing(calls),
+        };
+        let Some(missing) = missing else { break };
         assert!(tally.calls < LUCK * calls.max(CALLS), "never, in {rounds} rounds: {missing}");
         let mut round = Round::begin(&mut env, &mut library, rounds, &mut rng).await;
-        if let Err(broken) = round.play(&mut rng, &mut tally).await {
+        if let Err(broken) = round.play(&mut rng, &mut tally, REQUESTS).await {
             panic!("{broken}\nin round {rounds} of seed {seed}, by {:?}", round.scope());
         }
         rounds += 1;
@@ -63,6 +77,12 @@ async fn whatever_a_scoped_token_sends_it_does_what_its_rights_cover() {
 #[tokio::test]
 async fn whatever_is_sent_through_a_user_of_redis_it_does_what_its_rights_cover() {
     attack(Env::user().await, 8).await;
+}
+
+// Slow: as above.
+#[tokio::test]
+async fn whatever_is_sent_to_objects_that_others_hold_their_holds_and_waits_stay() {
+    attack(Env::crowded().await, 8).await;
 }
 
 // Slow: as above, and a cluster has to form first. A full run alone includes it.

@@ -11,6 +11,7 @@ use super::call::{Call, Template, Values, new_owner, new_request};
 use super::env::{Env, Snapshot};
 use super::judge::Judge;
 use super::library::Library;
+use super::messages::check;
 use super::mutation::{Material, command, mutate};
 use super::scope::{KINDS, Scope};
 use super::tally::Tally;
@@ -18,8 +19,7 @@ use super::victims::Victims;
 use crate::scopes::KEY;
 use crate::support::{TOKEN, TestClient};
 
-/// The number of requests of one round, and the most calls of one request.
-const REQUESTS: usize = 50;
+/// The most calls of one request.
 const CALLS_MAX: usize = 16;
 
 pub(crate) struct Round<'a> {
@@ -65,8 +65,20 @@ impl<'a> Round<'a> {
     ) -> Self {
         env.flush().await;
         let scope = Scope::random(rng, env.has_tags, number);
-        let token = scope.token();
         let victims = Victims::settle(env, &scope, library, rng).await;
+        Self::with(env, library, scope, victims).await
+    }
+
+    /// Begins a round with a token of this scope, beside these other clients.
+    pub(crate) async fn with(
+        env: &'a mut Env,
+        library: &'a mut Library,
+        scope: Scope,
+        victims: Victims,
+    ) -> Self {
+        let token = scope.token();
+        // Those of the other clients.
+        env.messages().await;
         let seen = env.look().await;
         let mut names: Vec<String> = KINDS.into_iter().flat_map(|kind| scope.names(kind)).collect();
         names.extend(victims.foreign.iter().cloned());
@@ -81,8 +93,13 @@ impl<'a> Round<'a> {
 
     /// Sends requests. Returns an error for the first rule that one of them broke, with the
     /// request.
-    pub(crate) async fn play(&mut self, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
-        for _ in 0..REQUESTS {
+    pub(crate) async fn play(
+        &mut self,
+        rng: &mut Rng,
+        tally: &mut Tally,
+        requests: u64,
+    ) -> Result<(), String> {
+        for _ in 0..requests {
             let count = if rng.bool() { 1 } else { rng.usize(1..=CALLS_MAX) };
             let calls: Vec<Sent> = (0..count).map(|_| self.any(rng, tally)).collect();
             let result = self.send(&calls, rng, tally).await;
@@ -125,6 +142,10 @@ impl<'a> Round<'a> {
         let judge = Judge { scope: &self.scope, victims: &self.victims, since: self.since };
         judge.check(&self.seen, &now)?;
         self.seen = now;
+        for message in self.env.messages().await {
+            let purpose = check(&message, &self.scope).map_err(|broken| broken.to_string())?;
+            tally.hear(purpose);
+        }
         Ok(())
     }
 

@@ -67,6 +67,18 @@ impl Scope {
         scope
     }
 
+    /// Returns the scope of a token for every kind of object, with an empty `lasting`.
+    pub(crate) fn whole(rights: [Right; 2], max_lease: u64, peer_skew: u64) -> Self {
+        let prefixes = KINDS.into_iter().zip(SHAPES[0].map(str::to_owned)).collect();
+        let (rights, lasting) = (rights.into(), Vec::new());
+        Self { prefixes, rights, lasting, max_lease, peer_skew, has_tags: true }
+    }
+
+    /// Returns a name of this kind, with an end that [`names`](Self::names) does not use.
+    pub(crate) fn name(&self, kind: ObjectKind, ending: &str) -> String {
+        [self.prefix(kind).unwrap_or_default(), ending].concat()
+    }
+
     /// Returns the signed token.
     pub(crate) fn token(&self) -> String {
         let prefix = |kind| self.prefix(kind).map(str::to_owned);
@@ -87,6 +99,11 @@ impl Scope {
 
     pub(crate) fn has(&self, right: Right) -> bool {
         self.rights.contains(&right)
+    }
+
+    /// Whether the token may be used for an object of this kind and name.
+    pub(crate) fn covers(&self, kind: ObjectKind, name: &str) -> bool {
+        self.prefix(kind).is_some_and(|prefix| name.starts_with(prefix))
     }
 
     fn prefix(&self, kind: ObjectKind) -> Option<&str> {

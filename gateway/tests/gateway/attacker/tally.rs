@@ -7,6 +7,8 @@ use edgelatch_proto::protocol::scope::Right;
 use edgelatch_proto::protocol::script::scripts;
 use serde_json::Value;
 
+use super::messages::Purpose;
+
 /// The numbers of results of one script's calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallCounts {
@@ -29,6 +31,10 @@ pub(crate) struct Tally {
     rights: BTreeMap<Right, [u64; 2]>,
     /// The number of refusals by reason.
     reasons: BTreeMap<String, u64>,
+    /// The number of messages by the purpose of their channel.
+    messages: BTreeMap<Purpose, u64>,
+    /// The number of acquisitions that were refused because of another holder.
+    busy: u64,
 }
 
 impl Tally {
@@ -39,6 +45,7 @@ impl Tally {
         let error = answer["error"].as_str();
         let is_refused =
             error.is_some_and(|error| error.starts_with("NOPERM") && !error.contains("user"));
+        self.busy += u64::from(script.ends_with("_acquire") && answer["result"][0] == 0);
         if answer.get("result").is_some() {
             counts.accepted += 1;
             counts.done += u64::from(answer["result"][0] == 1);
@@ -51,6 +58,21 @@ impl Tally {
                 .filter(|right| error.contains(&format!("lacks the right `{}`", right.name())));
             lacks.into_iter().for_each(|right| self.rights.entry(right).or_default()[1] += 1);
         }
+    }
+
+    /// Counts a message on a channel with this purpose.
+    pub(crate) fn hear(&mut self, purpose: Purpose) {
+        *self.messages.entry(purpose).or_default() += 1;
+    }
+
+    /// Returns a purpose of channels on which no message was published; `None` if there is none.
+    pub(crate) fn silent(&self) -> Option<Purpose> {
+        Purpose::ALL.into_iter().find(|purpose| !self.messages.contains_key(purpose))
+    }
+
+    /// Returns the number of acquisitions that were refused because of another holder.
+    pub(crate) fn busy(&self) -> u64 {
+        self.busy
     }
 
     /// Returns the scripts that have run less than `least` times, or have never succeeded or been
@@ -106,6 +128,7 @@ impl fmt::Display for Tally {
         self.rights.iter().try_for_each(|(right, [passed, refused])| {
             writeln!(f, "right {}: passed {passed}, refused {refused}", right.name())
         })?;
+        writeln!(f, "{} acquisitions were busy; messages: {:?}", self.busy, self.messages)?;
         self.reasons.iter().try_for_each(|(reason, times)| writeln!(f, "{times} times: {reason}"))
     }
 }

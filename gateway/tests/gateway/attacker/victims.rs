@@ -39,6 +39,11 @@ pub(crate) struct Victims {
 }
 
 impl Victims {
+    /// Returns no other clients.
+    pub(crate) fn none(rng: &mut Rng) -> Self {
+        Self { mark: new_request(rng)[..8].to_owned(), foreign: Vec::new() }
+    }
+
     /// Makes the other clients acquire their objects.
     pub(crate) async fn settle(
         env: &Env,
@@ -50,9 +55,13 @@ impl Victims {
         let mut commands = Vec::new();
         for kind in KINDS {
             let foreign = foreign(kind, env.has_tags);
-            for name in scope.names(kind).iter().chain(&foreign) {
+            for (number, name) in scope.names(kind).iter().chain(&foreign).enumerate() {
                 let templates = library.about(name, "app:other");
-                commands.extend(victims.take(kind, name, &templates, rng));
+                let taking = victims.take(kind, name, &templates, rng);
+                if env.is_crowded && taking.is_empty() {
+                    commands.extend(of_java(kind, name, number));
+                }
+                commands.extend(taking);
             }
             victims.foreign.extend(foreign);
         }
@@ -110,6 +119,38 @@ impl Victims {
         let clock = now() * 1000;
         let (request, not_after) = (new_request(rng), Some(clock + 60_000));
         Values { owners, request, lease: LEASE, not_after, token: clock * 1000, peer_skew: 1000 }
+    }
+}
+
+/// Returns the commands by which clients of Redisson hold an object: locks of each sort in turn, one
+/// of them with a waiter, and semaphores without a free permit.
+fn of_java(kind: ObjectKind, name: &str, number: usize) -> Vec<Value> {
+    let form = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
+    let (waiter, ends) = (format!("{JAVA}2"), (now() * 1000 + LEASE).to_string());
+    let held = |fields: &[&str]| {
+        let words: Vec<&str> = ["HSET", name].iter().chain(fields).copied().collect();
+        vec![json!(words), json!(["PEXPIRE", name, LEASE])]
+    };
+    match (kind, number % 5) {
+        (Lock, 0) => held(&[JAVA, "1"]),
+        (Lock, 1) => {
+            let queue = json!(["RPUSH", format!("redisson_lock_queue:{form}"), waiter]);
+            let timeouts = format!("redisson_lock_timeout:{form}");
+            [held(&[JAVA, "1"]), vec![queue, json!(["ZADD", timeouts, ends, waiter])]].concat()
+        }
+        (Lock, 2) => {
+            let timeout = format!("{form}:{JAVA}:rwlock_timeout:1");
+            let timeout = json!(["SET", timeout, "1", "PX", LEASE]);
+            [held(&["mode", "read", JAVA, "1"]), vec![timeout]].concat()
+        }
+        (Lock, 3) => held(&["mode", "write", &format!("{JAVA}:write"), "1"]),
+        (Lock, _) => {
+            let field = "7lfauXx93omNKgwMm0g5eQ";
+            let [end, count] = ["expire_time", "lock_count"].map(|x| format!("{field}:{JAVA}:{x}"));
+            held(&[field, JAVA, &end, &ends, &count, "1"])
+        }
+        (Semaphore, _) => vec![json!(["SET", name, "0"])],
+        _ => Vec::new(),
     }
 }
 

@@ -1,0 +1,381 @@
+//! The end of a scoped token: after it and the stated bound, every name is free for other clients,
+//! whatever calls the token was used for until then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use edgelatch::client::{Client, ReadWriteSettings};
+use edgelatch::machine::Released;
+use edgelatch::protocol::calls::{FairSettings, GuardedWrite};
+use edgelatch::protocol::gateway::Gateway;
+use edgelatch::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
+use edgelatch::protocol::scope::Right;
+use edgelatch::timing::{GuardMemory, LifeTime, PeerSkew};
+use fastrand::Rng;
+use serde_json::{Value, json};
+use test_support::random::seed;
+
+use super::attacks;
+use super::call::{Call, Values, new_owner, new_request};
+use super::env::{Env, Snapshot};
+use super::form::{Form, forms};
+use super::library::Library;
+use super::round::Round;
+use super::scope::Scope;
+use super::tally::Tally;
+use super::victims::Victims;
+use crate::scoped_objects::{NativeClient, NativeLock};
+use crate::support::TOKEN;
+
+const SECOND: u64 = 1000;
+/// How long a refused writer keeps new readers out, at most.
+const WANT: u64 = 5 * SECOND;
+/// How long a silent waiter of a fair lock keeps its place.
+const WAITER: u64 = 10 * SECOND;
+/// How far ahead of the clock a fence can be, with a second for the clock itself.
+const AHEAD: u64 = 61 * SECOND;
+/// The longest life of any key that is not in the token's `lasting`: a fence's.
+const LIFE: u64 = 24 * 60 * 60 * SECOND + 61 * SECOND;
+/// The most tries of another client: each clears a part of what has ended.
+const TRIES: usize = 20;
+/// The permits of each semaphore, of which the token's client acquires some.
+const PERMITS: u16 = 5;
+/// The default number of random requests in all.
+const REQUESTS: u64 = 120;
+/// The claims `maxLeaseMs` and `peerSkewMs`.
+const CLAIMS: [(u64, u64); 2] = [(100, 0), (60_000, 1000)];
+
+/// The objects that the token's client holds at its last moment: the end of the name, and the script
+/// that acquires it.
+const HELD: [(ObjectKind, &str, &str); 7] = [
+    (Lock, "last-plain", "lock_acquire"),
+    (Lock, "last-fair", "fair_acquire"),
+    (Lock, "last-read", "read_acquire"),
+    (Lock, "last-write", "write_acquire"),
+    (Lock, "last-group", "group_acquire"),
+    (Semaphore, "last", "semaphore_acquire"),
+    (Permits, "last", "permits_acquire"),
+];
+
+// Slow: twelve tokens, some random requests with each, and a snapshot of all keys after each.
+#[tokio::test]
+async fn after_its_end_and_the_stated_bound_nothing_of_a_token_keeps_others_out() {
+    let (mut env, mut library) = (Env::redis().await, Library::default());
+    let (mut rng, mut tally) = (Rng::with_seed(seed()), Tally::default());
+    let rounds = Right::ALL.len() * CLAIMS.len();
+    let requests = attacks(REQUESTS).div_ceil(rounds as u64);
+    for right in Right::ALL {
+        for (max_lease, peer_skew) in CLAIMS {
+            let scope = Scope::whole([Right::Hold, right], max_lease, peer_skew);
+            env.flush().await;
+            prepare(&mut env, &scope).await;
+            let victims = Victims::none(&mut rng);
+            let mut round = Round::with(&mut env, &mut library, scope.clone(), victims).await;
+            let played = round.play(&mut rng, &mut tally, requests).await;
+            let claims = (right.name(), max_lease, peer_skew);
+            played.unwrap_or_else(|broken| panic!("{broken}\nin {claims:?} of seed {}", seed()));
+            let mut end = End::of(&mut env, &mut library, &scope, &mut rng).await;
+            end.is_over().await.unwrap_or_else(|broken| {
+                panic!("{broken}\nin {claims:?} of seed {}", seed());
+            });
+        }
+    }
+}
+
+/// Creates the objects that a backend creates, without an expiry.
+async fn prepare(env: &mut Env, scope: &Scope) {
+    let mut commands = Vec::new();
+    for kind in [Semaphore, Permits, Latch] {
+        let names = scope.names(kind).into_iter().chain([scope.name(kind, "last")]);
+        commands.extend(names.map(|name| json!(["SET", name, PERMITS.to_string()])));
+    }
+    let (status, answer) = env.client(TOKEN).post("/pipeline", &json!(commands).to_string()).await;
+    assert!(status == 200 && !answer.contains("\"error\""), "{answer}");
+}
+
+/// The world after a token's last request.
+struct End<'a> {
+    env: &'a mut Env,
+    scope: &'a Scope,
+    /// The keys without an expiry from before the token's use.
+    lasting: BTreeSet<String>,
+    /// Redis' clock after the last request, in milliseconds.
+    at: u64,
+    /// The time that [`Env::later`] has added since.
+    added: u64,
+    other: NativeClient,
+}
+
+impl<'a> End<'a> {
+    /// Has the token's client acquire an object of each kind with the longest lease.
+    async fn of(env: &'a mut Env, library: &mut Library, scope: &'a Scope, rng: &mut Rng) -> Self {
+        let backend = [Semaphore, Permits, Latch].into_iter();
+        let names = backend
+            .flat_map(|kind| scope.names(kind).into_iter().chain([scope.name(kind, "last")]));
+        let lasting = names.collect();
+        let now = env.look().await.now;
+        let mut last = Last { env, library, scope, now };
+        for (kind, ending, script) in HELD {
+            last.holds(kind, ending, script, rng).await;
+        }
+        last.waits(rng).await;
+        let at = env.look().await.now;
+        let other = Client::connect(Gateway::upstash(env.address(), TOKEN).unwrap());
+        Self { env, scope, lasting, at, added: 0, other }
+    }
+
+    /// Checks each kind of object after its bound. Returns what still keeps other clients out.
+    async fn is_over(&mut self) -> Result<(), String> {
+        self.everything_ends(true).await?;
+        let Scope { max_lease, peer_skew, .. } = *self.scope;
+        let bound = max_lease + 2 * peer_skew + SECOND;
+        self.until(bound).await;
+        self.locks_are_free(&["lock", "write", "group"]).await?;
+        self.permits_are_free().await?;
+        self.until(bound.max(WANT)).await;
+        self.locks_are_free(&["read"]).await?;
+        self.until(bound.max(WAITER)).await;
+        self.locks_are_free(&["fair"]).await?;
+        self.until(bound.max(AHEAD)).await;
+        self.guards_and_latches_are_free().await?;
+        self.everything_ends(self.scope.has(Right::Manage)).await
+    }
+
+    /// Checks that each key expires within a day, except for the objects that a backend created.
+    /// The holds of such an object may last as long as it does: other clients evict those that have
+    /// ended.
+    async fn everything_ends(&mut self, may_have_holds: bool) -> Result<(), String> {
+        let Snapshot { keys, now } = self.env.look().await;
+        let latest = i64::try_from(now + LIFE).unwrap();
+        for (key, stored) in &keys {
+            let is_part = |(form, names): &(Form, Vec<String>)| {
+                let is_known = names.iter().any(|name| self.lasting.contains(name));
+                is_known && (*form == Form::Bare || *form == Form::Holds && may_have_holds)
+            };
+            let may_last = forms(key).iter().any(is_part);
+            let ends = (0..=latest).contains(&stored.ends_at);
+            if !(ends || may_last && stored.ends_at < 0) {
+                return Err(format!("{key} stays: {stored:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets time pass until this long after the last request.
+    async fn until(&mut self, after: u64) {
+        let now = self.env.look().await.now + self.added;
+        let rest = (self.at + after).saturating_sub(now);
+        self.env.later(rest).await;
+        self.added += rest;
+    }
+
+    fn names(&self, kind: ObjectKind) -> Vec<String> {
+        let held = HELD.into_iter().filter(|(of, ..)| *of == kind);
+        let held = held.map(|(_, ending, _)| self.scope.name(kind, ending));
+        self.scope.names(kind).into_iter().chain(held).collect()
+    }
+
+    async fn locks_are_free(&self, kinds: &[&str]) -> Result<(), String> {
+        for name in self.names(Lock) {
+            for kind in kinds {
+                if !is_free(&self.lock(kind, &name)).await {
+                    return Err(format!("{name} is not free as {kind}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lock(&self, kind: &str, name: &str) -> NativeLock {
+        let skew = Duration::from_millis(self.scope.peer_skew);
+        let (other, skew) = (&self.other, PeerSkew::new(skew).unwrap());
+        let sides = || other.read_write_lock(name, ReadWriteSettings::default()).unwrap();
+        match kind {
+            "lock" => other.lock(name),
+            "fair" => other.fair_lock(name, FairSettings::default()),
+            "read" => Ok(sides().read().clone()),
+            "write" => Ok(sides().write().clone()),
+            _ => other.group_lock(name, ["a", "b", "c"], skew),
+        }
+        .unwrap()
+    }
+
+    /// Checks the permits of all semaphores. With the right to manage, a token may change how many
+    /// there are; then only the semaphores that it did not manage have all of them.
+    async fn permits_are_free(&self) -> Result<(), String> {
+        let skew = PeerSkew::new(Duration::from_millis(self.scope.peer_skew)).unwrap();
+        let managed = self.scope.has(Right::Manage);
+        for kind in [Semaphore, Permits] {
+            for name in self.names(kind) {
+                if managed && !name.ends_with("last") {
+                    continue;
+                }
+                let permits = match kind {
+                    Semaphore => self.other.semaphore(&name).unwrap().permits(PERMITS.into()),
+                    _ => {
+                        let semaphore = self.other.permit_expirable_semaphore(&name, skew);
+                        semaphore.unwrap().permits(PERMITS)
+                    }
+                };
+                if !is_free(&permits.unwrap()).await {
+                    return Err(format!("permits of {name} are held"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn guards_and_latches_are_free(&self) -> Result<(), String> {
+        let lease = self.lock("lock", &self.scope.name(Lock, "other")).acquire().await.unwrap();
+        for name in self.names(Guard).into_iter().chain([self.scope.name(Guard, "last")]) {
+            let guard = self.other.guard(&name, GuardMemory::DEFAULT).unwrap();
+            let life = LifeTime::new(Duration::from_secs(60)).ok();
+            let written = guard.write(&lease, None, &GuardedWrite::set("1", life)).await;
+            written.map_err(|error| format!("{name} is guarded: {error}"))?;
+        }
+        for name in self.names(Latch).into_iter().chain([self.scope.name(Latch, "last")]) {
+            let latch = self.other.count_down_latch(&name).unwrap();
+            latch.delete().await.unwrap();
+            if !latch.try_set_count(1).await.unwrap() || latch.count_down().await.unwrap() != 0 {
+                return Err(format!("{name} cannot be set"));
+            }
+        }
+        assert_eq!(lease.release().await, Ok(Released::Released));
+        Ok(())
+    }
+}
+
+/// Whether another client acquires it without a wait.
+async fn is_free(lock: &NativeLock) -> bool {
+    for _ in 0..TRIES {
+        if let Some(lease) = lock.try_acquire().await.unwrap() {
+            assert_eq!(lease.release().await, Ok(Released::Released));
+            return true;
+        }
+    }
+    false
+}
+
+/// The last requests with a token, with the largest amounts that it allows.
+struct Last<'a> {
+    env: &'a Env,
+    library: &'a mut Library,
+    scope: &'a Scope,
+    /// Redis' clock in milliseconds.
+    now: u64,
+}
+
+impl Last<'_> {
+    fn values(&self, rng: &mut Rng) -> Values {
+        Values {
+            owners: [(); 3].map(|()| new_owner(rng)),
+            request: new_request(rng),
+            lease: self.scope.max_lease,
+            not_after: Some(self.now + 690 * SECOND),
+            token: (self.now + 59 * SECOND) * 1000,
+            peer_skew: self.scope.peer_skew,
+        }
+    }
+
+    /// Returns the first call of this script that the library makes on the name, if it fits.
+    fn call(
+        &mut self,
+        name: &str,
+        script: &str,
+        values: &Values,
+        fits: impl Fn(&Call) -> bool,
+    ) -> Call {
+        let templates = self.library.about(name, "app:other");
+        let of_script = templates.iter().filter(|template| template.script().name == script);
+        let one = of_script.filter(|template| template.width == 1);
+        one.map(|template| template.fill(values)).find(fits).unwrap()
+    }
+
+    /// Sends a call, and returns its reply.
+    async fn send(&self, call: &Call) -> Value {
+        let command = Value::from(call.command()).to_string();
+        let (status, answer) = self.env.client(&self.scope.token()).command(&command).await;
+        assert_eq!(status, 200, "{answer}");
+        serde_json::from_str::<Value>(&answer).unwrap()["result"].clone()
+    }
+
+    /// Acquires an object and extends the hold.
+    async fn holds(&mut self, kind: ObjectKind, ending: &str, script: &str, rng: &mut Rng) {
+        let (name, mut values) = (self.scope.name(kind, ending), self.values(rng));
+        let taking = self.call(&name, script, &values, |_| true);
+        let reply = self.send(&taking).await;
+        assert_eq!(reply[0], 1, "{name}: {reply}");
+        if self.scope.has(Right::Majority) && script == "lock_acquire" {
+            let raising = self.call(&name, "lock_raise", &values, |_| true);
+            let raised = self.send(&raising).await;
+            // On a slow machine the shortest lease has ended.
+            assert!(raised[0] == 1 || raised[0] == -3, "{raised}");
+        }
+        values.token = reply[1].as_str().unwrap().parse().unwrap();
+        let renewals = BTreeMap::from([
+            ("read_acquire", "read_renew"),
+            ("group_acquire", "group_renew"),
+            ("semaphore_acquire", "semaphore_renew"),
+            ("permits_acquire", "permits_renew"),
+        ]);
+        let renewal = renewals.get(script).copied().unwrap_or("lock_renew");
+        let is_writer = script == "write_acquire";
+        let renewing = self.call(&name, renewal, &values, |call| {
+            call.args.iter().any(|arg| arg.ends_with(":write")) == is_writer
+        });
+        let renewed = self.send(&renewing).await;
+        let is_renewed = renewed[0] == 1 || renewed[0] == -3;
+        assert!(is_renewed, "{name}: {renewed}");
+    }
+
+    /// Waits for the fair lock, and for the write side behind a reader; claims a guarded key.
+    async fn waits(&mut self, rng: &mut Rng) {
+        for _ in 0..3 {
+            let (name, values) = (self.scope.name(Lock, "last-fair"), self.values(rng));
+            let waiting = self.call(&name, "fair_acquire", &values, |_| true);
+            let reply = self.send(&waiting).await;
+            assert!(reply[0] == 0 || reply[0] == 1, "{reply}");
+        }
+        let (name, values) = (self.scope.name(Lock, "last-read"), self.values(rng));
+        let writing = self.call(&name, "write_acquire", &values, |call| call.args[9] == "5000");
+        let reply = self.send(&writing).await;
+        assert!(reply[0] == 0 || reply[0] == 1, "{reply}");
+        if self.scope.has(Right::Guard) {
+            let (name, values) = (self.scope.name(Guard, "last"), self.values(rng));
+            let is_claim = |call: &Call| call.args[8] == "claim" && call.args[7] != "0";
+            let claiming = self.call(&name, "guard_write", &values, is_claim);
+            assert_eq!(self.send(&claiming).await[0], 1);
+        }
+    }
+}
+
+/// The helper that lets time pass is exact.
+#[tokio::test]
+async fn time_passes_for_every_form_of_time_in_redis() {
+    let mut env = Env::redis().await;
+    let now = env.look().await.now;
+    let token = now * 1000;
+    let commands = json!([
+        ["SET", "short", "1", "PX", "5000"],
+        ["SET", "redisson_lock_token:{a}", token.to_string(), "PX", "50000"],
+        ["SET", "el:{a}:watch", format!("0 {now} 1 me")],
+        ["HSET", "group", "f:me:expire_time", now.to_string(), "f", "me"],
+        ["ZADD", "el:{a}:held", now.to_string(), "me"],
+        ["ZADD", "el:{a}:seat", token.to_string(), "me"],
+        ["RPUSH", "redisson_lock_queue:{a}", "me"],
+    ]);
+    let (status, answer) = env.client(TOKEN).post("/pipeline", &commands.to_string()).await;
+    assert!(status == 200 && !answer.contains("\"error\""), "{answer}");
+    let before = env.look().await.keys;
+    env.later(10_000).await;
+    let after = env.look().await.keys;
+    let (earlier, stamp) = (now - 10_000, (token - 10_000_000).to_string());
+    let text = |key: &str| format!("{:?}", after[key].value);
+    assert!(!after.contains_key("short") && after.len() == before.len() - 1);
+    assert!(text("redisson_lock_token:{a}").contains(&stamp));
+    assert!(after["redisson_lock_token:{a}"].ttl <= 40_000);
+    assert!(text("el:{a}:watch").contains(&format!("0 {earlier} 1 me")));
+    assert!(text("group").contains(&earlier.to_string()));
+    assert!(text("el:{a}:held").contains(&earlier.to_string()));
+    assert_eq!(after["el:{a}:seat"].value, before["el:{a}:seat"].value);
+}

@@ -1,0 +1,123 @@
+//! When a hold is renewed, and for how long.
+
+use super::{Hold, Record};
+use crate::client::plan::Term;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::LeaseTime;
+
+/// The renewals of a hold while it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::client) struct RenewalSchedule {
+    /// Whether the hold is renewed, or only watched until its lease ends.
+    pub(in crate::client) renews: bool,
+    /// The lease of each renewal.
+    pub(in crate::client) lease: LeaseTime,
+    /// When the renewals end; `None` for not before the release.
+    pub(in crate::client) until: Option<Instant>,
+    /// The longest lease of one request.
+    lease_max: Option<LeaseTime>,
+}
+
+impl RenewalSchedule {
+    /// Creates the schedule of a hold that was requested at `sent_at`.
+    pub(super) fn new(term: Term, sent_at: Instant) -> Self {
+        let Term { lease, renews, lasts, lease_max } = term;
+        Self { renews, lease, until: lasts.map(|lasts| sent_at + lasts), lease_max }
+    }
+
+    /// Limits the lease of a renewal on demand to the longest of one request.
+    pub(in crate::client) fn limited(&self, lease: LeaseTime) -> LeaseTime {
+        self.lease_max.map_or(lease, |max| lease.min(max))
+    }
+
+    /// Extends the schedule to at least `lease` after `now`. Does nothing if one request extends
+    /// the hold so far, or if the renewals have no end.
+    pub(super) fn extend(&mut self, lease: LeaseTime, now: Instant) {
+        let limited = self.limited(lease);
+        let is_endless = self.renews && self.until.is_none();
+        if limited == lease || is_endless {
+            return;
+        }
+        let end = now + lease.get();
+        let is_later = self.until.is_some_and(|until| until.is_later(end));
+        if !is_later {
+            (self.renews, self.lease, self.until) = (true, limited, Some(end));
+        }
+    }
+}
+
+impl Hold {
+    /// When and how the hold is renewed.
+    pub(in crate::client) fn schedule(&self) -> RenewalSchedule {
+        self.record(|record| record.schedule)
+    }
+
+    /// Has the hold renewed until `lease` after `now`, if one request cannot extend it so far.
+    pub(in crate::client) fn renew_until(&self, lease: LeaseTime, now: Instant) {
+        self.change(|record| record.schedule.extend(lease, now));
+    }
+
+    /// Waits until the hold is lost, its release has begun, or it is renewed otherwise than by
+    /// `schedule`.
+    pub(in crate::client) async fn over(&self, schedule: RenewalSchedule) {
+        let is_over = |record: &mut Record| record.is_over() || record.schedule != schedule;
+        self.notice.until(|| self.record(is_over).then_some(())).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+
+    const SENT: Instant = Instant::from_millis(1_000, 50_000);
+
+    fn secs(seconds: u64) -> LeaseTime {
+        LeaseTime::new(Duration::from_secs(seconds)).unwrap()
+    }
+
+    /// The schedule of a hold with this lease, of a kind whose requests have at most 30 s.
+    fn schedule(lease: u64, renews: bool, lasts: Option<u64>) -> RenewalSchedule {
+        let (lasts, lease_max) = (lasts.map(Duration::from_secs), Some(secs(30)));
+        RenewalSchedule::new(Term { lease: secs(lease), renews, lasts, lease_max }, SENT)
+    }
+
+    #[test]
+    fn a_renewal_on_demand_beyond_one_request_is_renewed_to_its_end() {
+        let mut fixed = schedule(10, false, None);
+        fixed.extend(secs(600), SENT + Duration::from_secs(5));
+        assert_eq!((fixed.renews, fixed.lease), (true, secs(30)));
+        assert_eq!(fixed.until, Some(SENT + Duration::from_secs(605)));
+        let longer = fixed;
+        fixed.extend(secs(100), SENT + Duration::from_secs(6));
+        assert_eq!(fixed, longer, "an earlier end shortens nothing");
+        fixed.extend(secs(600), SENT + Duration::from_secs(6));
+        assert_eq!(fixed.until, Some(SENT + Duration::from_secs(606)));
+    }
+
+    #[test]
+    fn a_renewal_on_demand_within_one_request_changes_no_schedule() {
+        for before in [schedule(10, false, None), schedule(30, true, Some(600))] {
+            let mut after = before;
+            after.extend(secs(30), SENT);
+            assert_eq!(after, before);
+        }
+    }
+
+    #[test]
+    fn renewals_without_an_end_get_none_on_demand() {
+        let mut after = schedule(30, true, None);
+        after.extend(secs(600), SENT);
+        assert_eq!(after, schedule(30, true, None));
+    }
+
+    #[test]
+    fn a_kind_without_a_limit_requests_the_whole_lease_at_once() {
+        let term = Term { lease: secs(10), renews: false, lasts: None, lease_max: None };
+        let before = RenewalSchedule::new(term, SENT);
+        let mut after = before;
+        after.extend(secs(600), SENT);
+        assert_eq!((after, before.limited(secs(600))), (before, secs(600)));
+    }
+}
