@@ -110,6 +110,6 @@ pub mod transport;
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
 mod web;
 
-pub use client::{AcquireOptions, Client, Lease, Lock};
+pub use client::{AcquireOptions, Client, Error, Lease, Lock};
 pub use name::{FencingToken, LockName};
 pub use protocol::gateway::Gateway;

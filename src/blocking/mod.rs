@@ -17,7 +17,7 @@ use core::fmt;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::client;
+use crate::client::{self, Error};
 use crate::error::{GuardError, InvalidOption, RequestError};
 use crate::host::TokioHost;
 use crate::machine::SpinBackoff;
@@ -71,6 +71,13 @@ impl Client {
     #[must_use]
     pub fn owner(&self) -> Self {
         Self { inner: self.inner.owner(), on: self.on.clone() }
+    }
+
+    /// Returns this client with errors that leave out the names of locks and keys; see
+    /// [`client::Client::redact_names`].
+    #[must_use]
+    pub fn redact_names(self) -> Self {
+        Self { inner: self.inner.redact_names(), on: self.on }
     }
 
     /// Returns the re-entrant lock of this name; see [`client::Client::lock`].
@@ -257,7 +264,7 @@ impl Guard {
         lease: &Lease,
         name: Option<&str>,
         write: &GuardedWrite,
-    ) -> Result<(), GuardError> {
+    ) -> Result<(), Error<GuardError>> {
         self.on.wait(self.inner.write(&lease.inner, name, write))
     }
 
@@ -265,7 +272,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn newest(&self) -> Result<Option<u64>, RequestError> {
+    pub fn newest(&self) -> Result<Option<u64>, Error<RequestError>> {
         self.on.wait(self.inner.newest())
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{Client, Lease};
 use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::host::TokioHost;
@@ -322,7 +323,9 @@ async fn a_gateway_that_does_not_know_us_says_so_to_all() {
         .relay
         .refuse_pipelines(json(401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#));
     for taken in try_all(&stand.client(), 5).await {
-        let Err(AcquireError::Refused(refusal)) = taken else { panic!("{taken:?}") };
+        let Err(Error { kind: AcquireError::Refused(refusal), .. }) = taken else {
+            panic!("{taken:?}")
+        };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
     }
     assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (1, 0));

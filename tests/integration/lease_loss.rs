@@ -188,7 +188,7 @@ async fn run_says_that_the_lease_did_not_last_and_what_the_work_said() {
             7
         })
         .await;
-    assert!(matches!(outcome, Err(RunError::Lost(7))), "{outcome:?}");
+    assert!(matches!(outcome, Err(RunError::Lost { result: 7, .. })), "{outcome:?}");
     stand.assert_nothing_is_held("run").await;
 }
 
@@ -205,7 +205,7 @@ async fn the_work_of_run_hears_of_the_loss_while_it_is_at_it() {
             lease.lost().await
         })
         .await;
-    assert!(matches!(outcome, Err(RunError::Lost(LossReason::Gone))), "{outcome:?}");
+    assert!(matches!(outcome, Err(RunError::Lost { result: LossReason::Gone, .. })), "{outcome:?}");
 }
 
 #[tokio::test]

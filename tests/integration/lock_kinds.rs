@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Lock};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
@@ -161,7 +162,7 @@ async fn who_leaves_the_queue_is_gone_at_once() {
     let waits = led.fair_lock("job", FairSettings::default()).unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(50));
     let waited = stand.in_virtual_time(&host, waits.acquire_with(options)).await;
-    assert!(matches!(waited, Err(AcquireError::Busy { .. })), "{waited:?}");
+    assert!(matches!(waited, Err(Error { kind: AcquireError::Busy { .. }, .. })), "{waited:?}");
     assert_eq!(stand.redis.ask::<usize>(&["LLEN", queue]).await, 0);
     held.release().await.unwrap();
     stand.assert_nothing_is_held("left").await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Lock};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
@@ -71,7 +72,10 @@ async fn spin_locks_of_one_pace_are_waited_for_at_it_and_others_are_not() {
         stand.relay.plan(|_| Fault::none());
         let multi = client.multi_lock(members).unwrap();
         let refused = stand.in_virtual_time(&host, multi.acquire_with(wait)).await;
-        assert!(matches!(refused, Err(AcquireError::Busy { .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Error { kind: AcquireError::Busy { .. }, .. })),
+            "{refused:?}"
+        );
         // The first try and the one at the end of the wait; there is no other within a minute.
         assert_eq!(stand.relay.count("lock_acquire") == 2, paced);
     }

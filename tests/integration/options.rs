@@ -41,11 +41,11 @@ async fn an_option_of_an_acquisition_is_checked_before_anything_is_sent() {
     bad.extend([0, 1, 2, 10_001, u32::MAX].map(|most| (options.max_requests(most), "maxRequests")));
     for (options, name) in bad {
         let error = lock.acquire_with(options).await.unwrap_err();
-        let AcquireError::InvalidOption(error) = error else { panic!("{name}: {error}") };
+        let AcquireError::InvalidOption(error) = error.kind else { panic!("{name}: {error}") };
         named(&error, name);
         if name == "lease" {
             let error = lock.try_acquire_with(options).await.unwrap_err();
-            assert!(matches!(error, AcquireError::InvalidOption(_)), "{error}");
+            assert!(matches!(error.kind, AcquireError::InvalidOption(_)), "{error}");
         }
     }
     assert!(stand.relay.seen().is_empty());
@@ -57,7 +57,7 @@ async fn the_lease_of_a_renewal_is_checked_before_anything_is_sent() {
     let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
     for time in BAD_TIMES {
         let error = lease.renew(Some(time)).await.unwrap_err();
-        let RequestError::InvalidOption(error) = error else { panic!("{error}") };
+        let RequestError::InvalidOption(error) = error.kind else { panic!("{error}") };
         named(&error, "lease");
     }
     assert_eq!(stand.relay.count("lock_renew"), 0);
@@ -175,7 +175,7 @@ async fn a_wrong_path_is_told_apart_from_a_redis_that_refuses() {
         lock.try_acquire().await.unwrap_err(),
         lock.try_acquire_with(replicated).await.unwrap_err(),
     ] {
-        let AcquireError::Refused(refusal) = error else { panic!("{error:?}") };
+        let AcquireError::Refused(refusal) = error.kind else { panic!("{error:?}") };
         is_wrong_path(&refusal);
     }
     // Two calls share one request to a path below the wrong one.

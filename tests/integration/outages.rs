@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::LeaseEnd;
 use edgelatch::error::{AcquireError, LossReason, RefusalKind, ReleaseError};
 use edgelatch::machine::{LeaseState, Released};
@@ -78,7 +79,10 @@ async fn whose_release_never_arrives_is_renewed_no_more() {
     let released = tokio::spawn(async move { (lease.release().await, lease) });
     until_led(&stand, &host, STEP, || released.is_finished()).await;
     let (outcome, lease) = released.await.unwrap();
-    assert!(matches!(outcome, Err(ReleaseError::Unknown { .. })), "{outcome:?}");
+    assert!(
+        matches!(outcome, Err(Error { kind: ReleaseError::Unknown { .. }, .. })),
+        "{outcome:?}"
+    );
     assert_eq!(kept.await.unwrap(), LeaseEnd::Released);
     let mut looks = 0;
     until_led(&stand, &host, THIRD, || {

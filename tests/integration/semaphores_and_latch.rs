@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::AcquireOptions;
 use edgelatch::error::{AcquireError, RequestError};
 use edgelatch::machine::Released;
@@ -107,7 +108,10 @@ async fn what_was_never_heard_of_is_cancelled_and_proven_not_to_be_done() {
         _ => Fault::none(),
     });
     let outcome = stand.in_virtual_time(&host, pool.add_permits(2)).await;
-    assert!(matches!(outcome, Err(RequestError::NotExecuted(_))), "{outcome:?}");
+    assert!(
+        matches!(outcome, Err(Error { kind: RequestError::NotExecuted(_), .. })),
+        "{outcome:?}"
+    );
     stand.relay.plan(|_| Fault::none());
     assert_eq!(pool.available_permits().await, Ok(1));
 }
@@ -175,7 +179,7 @@ async fn a_latch_is_not_open_because_the_gateway_is_silent_and_a_wait_can_be_can
     let latch = client.count_down_latch("gate").unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(10));
     let waited = stand.in_virtual_time(&host, latch.wait_with(options)).await;
-    assert!(matches!(waited, Err(AcquireError::Unreachable(_))), "{waited:?}");
+    assert!(matches!(waited, Err(Error { kind: AcquireError::Unreachable(_), .. })), "{waited:?}");
     let before = stand.relay.seen().len();
     let asked = until(async || stand.relay.seen().len() > before + 1);
     let endless = AcquireOptions::new().wait_until_cancelled();

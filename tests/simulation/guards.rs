@@ -3,6 +3,7 @@
 use std::mem;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::Lease;
 use edgelatch::error::{EvalError, GuardError, RequestError};
 use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
@@ -69,9 +70,10 @@ impl Player {
         sim.tell(|| format!("host {} has written {number}: {answer:?}", self.host));
         let told = match answer {
             Ok(()) => Told::Done,
-            Err(GuardError::Request(RequestError::NotExecuted(_)) | GuardError::Stale { .. }) => {
-                Told::NotExecuted
-            }
+            Err(Error {
+                kind: GuardError::Request(RequestError::NotExecuted(_)) | GuardError::Stale { .. },
+                ..
+            }) => Told::NotExecuted,
             Err(_) => Told::Perhaps,
         };
         sim.is_told(number, told);
@@ -87,12 +89,13 @@ impl Player {
         sim.tell(|| format!("host {} has run {number}: {answer:?}", self.host));
         let told = match answer {
             Ok(count) if count == "1" => Told::Done,
-            Err(EvalError::Request(RequestError::NotExecuted(_) | RequestError::Lost(_))) => {
-                Told::NotExecuted
-            }
-            Err(EvalError::Request(_)) => Told::Perhaps,
+            Err(Error {
+                kind: EvalError::Request(RequestError::NotExecuted(_) | RequestError::Lost(_)),
+                ..
+            }) => Told::NotExecuted,
+            Err(Error { kind: EvalError::Request(_), .. }) => Told::Perhaps,
             // The script ran a second time, since Redis had lost the record of the first run.
-            Err(EvalError::ScriptFailed(_)) if !sim.remembers() => Told::Done,
+            Err(Error { kind: EvalError::ScriptFailed(_), .. }) if !sim.remembers() => Told::Done,
             other => return sim.broken(|| format!("I10 a script is said to be {other:?}")),
         };
         sim.is_told(number, told);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use edgelatch::AcquireOptions;
+use edgelatch::Error;
 use edgelatch::client::ReadWriteSettings;
 use edgelatch::error::AcquireError;
 use edgelatch::machine::SpinBackoff;
@@ -132,7 +133,7 @@ impl Player {
                 let number = sim.counts(Act::Nothing);
                 let act = match latch.wait_with(AcquireOptions::new().wait(wait)).await {
                     Ok(()) => Act::Read(0),
-                    Err(AcquireError::Busy { .. }) => Act::Closed,
+                    Err(Error { kind: AcquireError::Busy { .. }, .. }) => Act::Closed,
                     Err(_) => Act::Nothing,
                 };
                 sim.has_counted(number, Ok(()), |()| act);

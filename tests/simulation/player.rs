@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::LeaseEnd;
 use edgelatch::error::{AcquireError, LossReason, ReleaseError, RequestError};
 use edgelatch::host::Host as _;
@@ -145,7 +146,7 @@ impl Player {
             }
             Err(error) => {
                 sim.tell(|| format!("host {} has not got it: {error}", self.host));
-                if must && !matches!(error, AcquireError::TokenRegressed { .. }) {
+                if must && !matches!(error.kind, AcquireError::TokenRegressed { .. }) {
                     sim.broken(|| format!("I7 host {} was not served: {error}", self.host));
                 }
                 sim.is_told_no(take, &error);
@@ -227,7 +228,7 @@ impl Player {
                 sim.released(operation, wanted.parts, *released);
                 sim.over(operation, self.host, None);
             }
-            Err(ReleaseError::Unknown { held_at_most, .. }) => {
+            Err(Error { kind: ReleaseError::Unknown { held_at_most, .. }, .. }) => {
                 sim.seen.count(Sight::ReleaseUnknown, 1);
                 sim.over(operation, self.host, Some(*held_at_most));
             }
@@ -260,7 +261,9 @@ impl Player {
                 match self.draw(7) {
                     0 => match lease.renew(None).await {
                         Ok(()) => self.sim.stood(take, asked),
-                        Err(RequestError::Lost(LossReason::Gone)) => self.sim.is_gone(take),
+                        Err(Error { kind: RequestError::Lost(LossReason::Gone), .. }) => {
+                            self.sim.is_gone(take)
+                        }
                         Err(_) => {}
                     },
                     1 => match lease.is_held().await {

@@ -77,7 +77,7 @@ async fn silenced(fault: Fault) -> (Stand, AcquireError) {
         let stand = Stand::with(acquiring(ALWAYS, fault.clone())).await;
         let lock = stand.client_within(attempt).lock("job").unwrap();
         let error = lock.try_acquire().await.unwrap_err();
-        if !matches!(error, AcquireError::Unknown { cause: FailureKind::TimedOut, .. }) {
+        if !matches!(error.kind, AcquireError::Unknown { cause: FailureKind::TimedOut, .. }) {
             return (stand, error);
         }
     }
@@ -91,7 +91,7 @@ async fn a_clear_no_is_refused_at_once_and_needs_no_undoing() {
     for (name, said) in refusals() {
         stand.anew(acquiring(ALWAYS, Fault::instead(said))).await;
         let error = stand.in_virtual_time(&host, lock.acquire()).await.unwrap_err();
-        let AcquireError::Refused(refusal) = error else { panic!("{name}: {error}") };
+        let AcquireError::Refused(refusal) = error.kind else { panic!("{name}: {error}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized, "{name}");
         assert_eq!(stand.relay.seen().len(), 1, "{name}");
         assert!(stand.redis.dump().await.is_empty(), "{name}");
@@ -161,7 +161,7 @@ async fn if_the_undoing_is_not_heard_either_it_is_unknown_until_the_lease_ends()
         stand.anew(plan).await;
         let call = lock.try_acquire_with(options);
         let error = stand.in_virtual_time(&host, call).await.unwrap_err();
-        let AcquireError::Unknown { held_at_most, cause } = error else {
+        let AcquireError::Unknown { held_at_most, cause } = error.kind else {
             panic!("{name}: {error}, {kind}")
         };
         assert_eq!(cause, FailureKind::Broken, "{name}");
@@ -180,7 +180,7 @@ async fn if_the_undoing_is_refused_it_is_unknown() {
         };
         stand.anew(plan).await;
         let error = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
-        let AcquireError::Unknown { cause, .. } = error else { panic!("{name}: {error}") };
+        let AcquireError::Unknown { cause, .. } = error.kind else { panic!("{name}: {error}") };
         assert_eq!(cause, FailureKind::RefusedLater(RefusalKind::Unauthorized), "{name}");
     }
 }
@@ -196,7 +196,7 @@ async fn a_clear_no_after_an_answer_that_was_lost_is_refused_once_it_is_undone()
         };
         stand.anew(plan).await;
         let error = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
-        assert!(matches!(error, AcquireError::Refused(_)), "{name}: {error}");
+        assert!(matches!(error.kind, AcquireError::Refused(_)), "{name}: {error}");
         assert_eq!(stand.relay.count("lock_release"), 1, "{name}");
         stand.assert_nothing_is_held(name).await;
     }

@@ -43,7 +43,7 @@ async fn a_renewal_that_is_refused_is_not_lost() {
         stand.anew(between(Fault::instead(said))).await;
         let lease = lock.acquire().await.unwrap();
         let error = stand.in_virtual_time(&host, lease.renew(None)).await.unwrap_err();
-        let RequestError::Refused(refusal) = error else { panic!("{name}: {error}") };
+        let RequestError::Refused(refusal) = error.kind else { panic!("{name}: {error}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized, "{name}");
         assert!(!lease.remaining().is_zero(), "{name}");
         lease.release().await.unwrap();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Lease};
 use edgelatch::error::{AcquireError, EvalError, RefusalKind, ReleaseError, RequestError};
 use edgelatch::host::{Host as _, TokioHost};
@@ -181,8 +182,10 @@ impl Watch {
         }
         self.leave(token);
         match lease.release().await {
-            Ok(Released::Released | Released::WasLost) | Err(ReleaseError::Unknown { .. }) => {}
-            Err(ReleaseError::Refused(no)) if no.kind() == RefusalKind::Unavailable => {}
+            Ok(Released::Released | Released::WasLost)
+            | Err(Error { kind: ReleaseError::Unknown { .. }, .. }) => {}
+            Err(Error { kind: ReleaseError::Refused(no), .. })
+                if no.kind() == RefusalKind::Unavailable => {}
             Err(other) => panic!("{}: {other:?}", self.kind),
         }
     }
@@ -221,9 +224,12 @@ impl Watch {
                     self.news.notify_waiters();
                 }
             }
-            Err(RequestError::Unreachable(_)) => drop(self.unsure.fetch_add(1, Ordering::Relaxed)),
-            Err(RequestError::Lost(_) | RequestError::NotExecuted(_)) => {}
-            Err(RequestError::Refused(no)) if no.kind() == RefusalKind::Unavailable => {}
+            Err(Error { kind: RequestError::Unreachable(_), .. }) => {
+                drop(self.unsure.fetch_add(1, Ordering::Relaxed))
+            }
+            Err(Error { kind: RequestError::Lost(_) | RequestError::NotExecuted(_), .. }) => {}
+            Err(Error { kind: RequestError::Refused(no), .. })
+                if no.kind() == RefusalKind::Unavailable => {}
             Err(other) => panic!("{}: {other:?}", self.kind),
         }
     }

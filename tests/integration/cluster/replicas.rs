@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Client};
 use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::host::TokioHost;
@@ -92,7 +93,7 @@ async fn acquire_noting(
             let before = noted.count();
             match lock.acquire_with(options).await {
                 Ok(lease) => return (before, lease),
-                Err(AcquireError::NotReplicated { .. }) => {}
+                Err(Error { kind: AcquireError::NotReplicated { .. }, .. }) => {}
                 Err(error) => assert!(is_too_slow(&error), "{error:?}"),
             }
         }
@@ -154,7 +155,8 @@ async fn a_gateway_without_lists_is_told_of() {
     let gateway = Gateway::upstash(&stand.url(), TOKEN).unwrap();
     let client = Client::new(gateway, noted.clone(), TokioHost::new());
     let lock = client.lock("without lists").unwrap();
-    let Err(AcquireError::Refused(refusal)) = lock.acquire_with(with(1)).await else {
+    let Err(Error { kind: AcquireError::Refused(refusal), .. }) = lock.acquire_with(with(1)).await
+    else {
         panic!("not refused")
     };
     assert_eq!(refusal.kind(), RefusalKind::Unsupported);
@@ -163,7 +165,9 @@ async fn a_gateway_without_lists_is_told_of() {
     lock.acquire().await.unwrap().release().await.unwrap();
     for replicas in [0, 9] {
         let before = noted.count();
-        let Err(AcquireError::InvalidOption(no)) = lock.acquire_with(with(replicas)).await else {
+        let Err(Error { kind: AcquireError::InvalidOption(no), .. }) =
+            lock.acquire_with(with(replicas)).await
+        else {
             panic!("not refused")
         };
         assert_eq!((no.option(), noted.count()), ("replicas", before));
