@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use test_support::misbehaviour::{Fault, Said, http, json, page};
 use test_support::stand::{NativeClient, Stand, until, until_led};
 
-type Taken = Result<Option<Lease<Reqwest, TokioHost>>, AcquireError>;
+type Taken = Result<Option<Lease<Reqwest, TokioHost>>, Error<AcquireError>>;
 
 /// Tries to acquire a free lock.
 async fn try_for(client: NativeClient, number: usize) -> Taken {

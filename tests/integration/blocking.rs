@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::blocking::Client;
 use edgelatch::client::{AcquireOptions, LeaseEnd, RunError};
 use edgelatch::error::{AcquireError, LossReason};
@@ -44,10 +45,10 @@ impl Drop for Beside {
 /// The outcome of `call` with the first time that suffices for this machine.
 fn in_time<T>(
     time: Duration,
-    call: impl Fn(Duration) -> Result<T, AcquireError>,
-) -> Result<T, AcquireError> {
+    call: impl Fn(Duration) -> Result<T, Error<AcquireError>>,
+) -> Result<T, Error<AcquireError>> {
     let mut outcomes = longer_and_longer(time).map(call);
-    outcomes.find(|outcome| !outcome.as_ref().is_err_and(is_too_slow)).unwrap()
+    outcomes.find(|outcome| !outcome.as_ref().is_err_and(|error| is_too_slow(&error.kind))).unwrap()
 }
 
 #[test]

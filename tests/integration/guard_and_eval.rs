@@ -180,10 +180,10 @@ async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
 
     stand.redis.ask::<u64>(&["DEL", "job"]).await;
     let lost = EvalError::Request(RequestError::Lost(LossReason::Gone));
-    assert_eq!(lease.eval(&count).await, Err(lost.clone()));
+    assert_eq!(lease.eval(&count).await.unwrap_err(), lost);
     assert_eq!(stand.redis.ask::<u64>(&["GET", "{job}:total"]).await, 10);
     let before = stand.relay.seen().len();
-    assert_eq!(lease.eval(&count).await, Err(lost));
+    assert_eq!(lease.eval(&count).await.unwrap_err(), lost);
     assert_eq!(stand.relay.seen().len(), before);
 }
 

@@ -119,7 +119,7 @@ async fn a_hold_that_is_gone_is_found_out_by_whoever_asks() {
 
     let lease = lock.acquire().await.unwrap();
     stand.redis.ask::<u64>(&["DEL", "job"]).await;
-    assert_eq!(lease.renew(None).await, Err(RequestError::Lost(LossReason::Gone)));
+    assert_eq!(lease.renew(None).await.unwrap_err(), RequestError::Lost(LossReason::Gone));
     assert_eq!(lease.keep().await, LeaseEnd::Lost(LossReason::Gone));
 
     let lease = lock.acquire().await.unwrap();
@@ -154,7 +154,7 @@ async fn a_lease_that_nobody_keeps_is_lost_when_it_runs_out() {
     host.pass(Duration::from_millis(1));
     assert_eq!(lost.await.unwrap(), LossReason::Expired);
     assert!(lease.remaining().is_zero());
-    assert_eq!(lease.renew(None).await, Err(RequestError::Lost(LossReason::Expired)));
+    assert_eq!(lease.renew(None).await.unwrap_err(), RequestError::Lost(LossReason::Expired));
 }
 
 /// S55.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Client, Lock};
 use edgelatch::error::{AcquireError, InvalidOption, Refusal, RefusalKind, RequestError};
 use edgelatch::host::TokioHost;
@@ -149,8 +150,8 @@ async fn without_entropy_nothing_is_sent() {
     let lock = client.lock("job").unwrap();
     assert_eq!(lock.acquire().await.unwrap_err(), AcquireError::NoEntropy);
     assert_eq!(lock.try_acquire().await.unwrap_err(), AcquireError::NoEntropy);
-    assert_eq!(lock.inspect().await, Err(RequestError::NoEntropy));
-    assert_eq!(lock.force_release().await, Err(RequestError::NoEntropy));
+    assert_eq!(lock.inspect().await.unwrap_err(), RequestError::NoEntropy);
+    assert_eq!(lock.force_release().await.unwrap_err(), RequestError::NoEntropy);
     assert!(stand.relay.seen().is_empty());
 }
 
@@ -166,7 +167,7 @@ async fn a_wrong_path_is_told_apart_from_a_redis_that_refuses() {
         assert_eq!(refusal.kind(), RefusalKind::NotAGateway);
         assert!(refusal.to_string().contains("check the URL and its path"), "{refusal}");
     };
-    let refused = |error: RequestError| match error {
+    let refused = |error: Error<RequestError>| match error.kind {
         RequestError::Refused(refusal) => is_wrong_path(&refusal),
         other => panic!("{other:?}"),
     };

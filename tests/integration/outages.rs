@@ -106,7 +106,7 @@ async fn in_a_redis_that_is_full_what_is_held_is_renewed_and_released() {
     lease.renew(None).await.unwrap();
     assert_eq!(lease.release().await, Ok(Released::Released));
     stand.assert_nothing_is_held("full").await;
-    match job.acquire().await.unwrap_err() {
+    match job.acquire().await.unwrap_err().kind {
         AcquireError::Refused(refusal) => assert_eq!(refusal.kind(), RefusalKind::OutOfMemory),
         other => panic!("{other:?}"),
     }

@@ -126,7 +126,9 @@ impl Player {
                 let count = 1 + self.draw(3);
                 let number = sim.counts(Act::PerhapsSet(count));
                 let answer = latch.try_set_count(count).await;
-                sim.has_counted(number, answer, |done| Act::Set(count, done));
+                sim.has_counted(number, answer.map_err(Error::into_kind), |done| {
+                    Act::Set(count, done)
+                });
             }
             1 => {
                 let wait = Duration::from_millis(1 + self.draw(5_000));
@@ -140,7 +142,8 @@ impl Player {
             }
             _ => {
                 let number = sim.counts(Act::PerhapsDown);
-                sim.has_counted(number, latch.count_down().await, Act::Down);
+                let answer = latch.count_down().await.map_err(Error::into_kind);
+                sim.has_counted(number, answer, Act::Down);
             }
         }
     }

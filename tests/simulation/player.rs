@@ -111,20 +111,23 @@ impl Player {
         let result = match self.draw(3) {
             _ if must => {
                 options = options.lease(time).wait(SERVED_WITHIN).max_requests(10_000);
-                wanted.lock.acquire_with(options).await
+                wanted.lock.acquire_with(options).await.map_err(Error::into_kind)
             }
             0 => {
                 let busy = AcquireError::Busy { remaining: None };
-                wanted.lock.try_acquire_with(options).await.and_then(|lease| lease.ok_or(busy))
+                let tried = wanted.lock.try_acquire_with(options).await.map_err(Error::into_kind);
+                tried.and_then(|lease| lease.ok_or(busy))
             }
             1 => {
                 let time = Duration::from_millis(self.draw(self.sim.plan.lease));
                 let cancel = self.sleeps(time);
-                wanted.lock.acquire_cancellable(options.wait_until_cancelled(), cancel).await
+                let options = options.wait_until_cancelled();
+                let acquired = wanted.lock.acquire_cancellable(options, cancel).await;
+                acquired.map_err(Error::into_kind)
             }
             _ => {
                 let wait = Duration::from_millis(1 + self.draw(self.sim.plan.lease * 2));
-                wanted.lock.acquire_with(options.wait(wait)).await
+                wanted.lock.acquire_with(options.wait(wait)).await.map_err(Error::into_kind)
             }
         };
         match result {
@@ -146,7 +149,7 @@ impl Player {
             }
             Err(error) => {
                 sim.tell(|| format!("host {} has not got it: {error}", self.host));
-                if must && !matches!(error.kind, AcquireError::TokenRegressed { .. }) {
+                if must && !matches!(error, AcquireError::TokenRegressed { .. }) {
                     sim.broken(|| format!("I7 host {} was not served: {error}", self.host));
                 }
                 sim.is_told_no(take, &error);
@@ -220,7 +223,7 @@ impl Player {
         self.gives_up(operation);
         sim.sees(take, &lease);
         sim.asks_to_release(take);
-        let verdict = lease.release().await;
+        let verdict = lease.release().await.map_err(Error::into_kind);
         sim.is_told_of_release(take, &verdict);
         sim.tell(|| format!("host {} has released: {verdict:?}", self.host));
         match &verdict {
@@ -228,13 +231,13 @@ impl Player {
                 sim.released(operation, wanted.parts, *released);
                 sim.over(operation, self.host, None);
             }
-            Err(Error { kind: ReleaseError::Unknown { held_at_most, .. }, .. }) => {
+            Err(ReleaseError::Unknown { held_at_most, .. }) => {
                 sim.seen.count(Sight::ReleaseUnknown, 1);
                 sim.over(operation, self.host, Some(*held_at_most));
             }
             Err(_) => {}
         }
-        let again = lease.release().await;
+        let again = lease.release().await.map_err(Error::into_kind);
         sim.is_told_of_release(take, &again);
         if verdict.is_ok() && again != verdict {
             sim.broken(|| format!("I4 released twice: {verdict:?}, then {again:?}"));

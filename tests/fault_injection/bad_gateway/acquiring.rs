@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Lock};
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch::machine::Released;
@@ -72,7 +73,7 @@ async fn silence_is_undone_and_said_to_be_timed_out() {
 
 /// The outcome of a try without a response, on a machine that completes the undo within its
 /// attempts' time.
-async fn silenced(fault: Fault) -> (Stand, AcquireError) {
+async fn silenced(fault: Fault) -> (Stand, Error<AcquireError>) {
     for attempt in longer_and_longer(Duration::from_secs(1)) {
         let stand = Stand::with(acquiring(ALWAYS, fault.clone())).await;
         let lock = stand.client_within(attempt).lock("job").unwrap();

@@ -167,7 +167,7 @@ impl Watch {
         let options = AcquireOptions::new().lease(Duration::from_secs(6));
         let lease = match lock.acquire_with(options.wait(Duration::from_secs(8))).await {
             Ok(lease) => lease,
-            Err(error) => return assert!(is_documented(&error), "{}: {error:?}", self.kind),
+            Err(error) => return assert!(is_documented(&error.kind), "{}: {error:?}", self.kind),
         };
         let token = lease.token().as_u64();
         assert!(token > before, "{}: {token} after {before}", self.kind);
@@ -175,7 +175,7 @@ impl Watch {
         if !["semaphore", "permits"].contains(&self.kind) {
             let text = "return redis.call('INCR', KEYS[1])";
             let script = OwnScript::new(text, vec![key.to_owned()], vec![]).unwrap();
-            self.count(lease.eval(&script).await.map(drop).map_err(|error| match error {
+            self.count(lease.eval(&script).await.map(drop).map_err(|error| match error.kind {
                 EvalError::Request(error) => error,
                 other => panic!("{}: {other:?}", self.kind),
             }));
@@ -224,12 +224,9 @@ impl Watch {
                     self.news.notify_waiters();
                 }
             }
-            Err(Error { kind: RequestError::Unreachable(_), .. }) => {
-                drop(self.unsure.fetch_add(1, Ordering::Relaxed))
-            }
-            Err(Error { kind: RequestError::Lost(_) | RequestError::NotExecuted(_), .. }) => {}
-            Err(Error { kind: RequestError::Refused(no), .. })
-                if no.kind() == RefusalKind::Unavailable => {}
+            Err(RequestError::Unreachable(_)) => drop(self.unsure.fetch_add(1, Ordering::Relaxed)),
+            Err(RequestError::Lost(_) | RequestError::NotExecuted(_)) => {}
+            Err(RequestError::Refused(no)) if no.kind() == RefusalKind::Unavailable => {}
             Err(other) => panic!("{}: {other:?}", self.kind),
         }
     }

@@ -94,7 +94,7 @@ async fn acquire_noting(
             match lock.acquire_with(options).await {
                 Ok(lease) => return (before, lease),
                 Err(Error { kind: AcquireError::NotReplicated { .. }, .. }) => {}
-                Err(error) => assert!(is_too_slow(&error), "{error:?}"),
+                Err(error) => assert!(is_too_slow(&error.kind), "{error:?}"),
             }
         }
     };
@@ -103,10 +103,14 @@ async fn acquire_noting(
 
 /// Asserts that at most `most` replicas acknowledge the call of `refused`, and that this number was
 /// reached. Retries while the machine is too slow for their time limit.
-async fn assert_acknowledged(most: u32, what: &str, refused: impl AsyncFn() -> AcquireError) {
+async fn assert_acknowledged(
+    most: u32,
+    what: &str,
+    refused: impl AsyncFn() -> Error<AcquireError>,
+) {
     let asking = async {
         loop {
-            match refused().await {
+            match refused().await.kind {
                 AcquireError::NotReplicated { acknowledged } if acknowledged == most => return,
                 AcquireError::NotReplicated { acknowledged } => {
                     assert!(acknowledged < most, "{what}: {acknowledged}");
