@@ -60,7 +60,7 @@ async fn forced(cell: Cell) {
         // The client finds out that it was executed.
         Class::TellsNothing(_) if executed => assert_eq!(outcome, Ok(true)),
         Class::TellsNothing(kind) => {
-            assert_eq!(outcome.unwrap_err(), RequestError::NotExecuted(kind))
+            assert_eq!(outcome.clone().unwrap_err(), RequestError::NotExecuted(kind))
         }
         Class::Repeated => unreachable!("survived"),
     }

@@ -94,7 +94,8 @@ impl Load {
         let (counter, place) = (stand.quick_client(), tag.to_owned());
         tasks.spawn(async move {
             while !stopped.load(Ordering::Relaxed) {
-                counts.count(latch(&counter, &place).count_down().await.map(drop));
+                let counted = latch(&counter, &place).count_down().await.map(drop);
+                counts.count(counted.map_err(Error::into_kind));
             }
         });
         watches.push(Arc::clone(&counting));
