@@ -13,6 +13,7 @@ use edgelatch::{Error, Gateway};
 
 use test_support::misbehaviour::{Fault, http, json, page};
 use test_support::redis::TOKEN;
+use test_support::relay::Seen;
 use test_support::stand::{LedClient, NativeClient, Stand};
 
 /// The message, the name of the lock, the key and the host of an error.
@@ -236,9 +237,14 @@ async fn a_refusal_has_the_status_of_the_response() {
         (page(404), RefusalKind::NotAGateway, Some(404)),
         (http(405, "", ""), RefusalKind::NotAGateway, Some(405)),
     ] {
-        stand.anew(move |_| Fault::instead(said.clone())).await;
+        let plan = move |seen: &Seen| match seen.script {
+            "lock_acquire" => Fault::instead(said.clone()),
+            _ => Fault::none(),
+        };
+        stand.anew(plan).await;
         let error = refused(&client).await;
-        assert!(error.source().is_none() && error.to_string().contains("; nothing is held ("));
+        assert!(error.source().is_none(), "{error:?}");
+        assert!(error.to_string().contains("; nothing is held ("), "{error}");
         let AcquireError::Refused(refusal) = error.kind else { panic!("{error}") };
         assert_eq!((refusal.kind(), refusal.status()), (kind, status));
     }
