@@ -1,6 +1,20 @@
 //! The client API for programs without an event loop: each call blocks its thread until it is
 //! complete.
 //!
+//! ```no_run
+//! use edgelatch::Gateway;
+//! use edgelatch::blocking::Client;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let url = std::env::var("UPSTASH_REDIS_REST_URL")?;
+//!     let token = std::env::var("UPSTASH_REDIS_REST_TOKEN")?;
+//!     let client = Client::connect(Gateway::upstash(&url, &token)?)?;
+//!     let lock = client.lock("nightly-report")?;
+//!     lock.run(|lease| println!("token {}", lease.token().as_u64()))?;
+//!     Ok(())
+//! }
+//! ```
+//!
 //! Nothing runs in the background. [`Lock::run`] renews from a thread that ends with it; any other
 //! lease is renewed while a thread is in [`Lease::keep`]. To bound a wait, give it a time; for
 //! cancellation at any moment, use the asynchronous client.

@@ -33,7 +33,7 @@ use crate::transport::{Cause, Transport};
 /// The message names the lock and the gateway's host, never a token, an owner or a script. With
 /// [`Client::redact_names`](super::Client::redact_names) it leaves the names out. The
 /// [`source`](error::Error::source) is the error of the transport, if the request failed there.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Error<K> {
     /// What happened.
     pub kind: K,
@@ -105,15 +105,26 @@ impl<K: fmt::Display> fmt::Display for Error<K> {
     }
 }
 
-impl<K: error::Error> error::Error for Error<K> {
+impl<K: fmt::Debug + fmt::Display> error::Error for Error<K> {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         let cause = self.subject.as_ref()?.cause.as_deref()?;
         Some(cause)
     }
 }
 
+/// Begins with the message: `main` prints an error that it returns in this form.
+impl<K: fmt::Debug + fmt::Display> fmt::Debug for Error<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Error");
+        fields.field("message", &format_args!("{self}")).field("kind", &self.kind);
+        if let Some(cause) = self.subject.as_ref().and_then(|subject| subject.cause.as_ref()) {
+            fields.field("source", cause);
+        }
+        fields.finish()
+    }
+}
+
 /// What an error is about.
-#[derive(Debug)]
 struct Subject {
     object: Object,
     /// `None` if the client redacts names.
