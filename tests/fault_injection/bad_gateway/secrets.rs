@@ -11,6 +11,9 @@ use test_support::stand::Stand;
 
 const LOCK: &str = "canary-lock-0123456789";
 
+/// Checks what an error shows, from the answer with this name.
+type Check = fn(&Stand, &str, &str);
+
 fn shown(error: &(impl Debug + Display)) -> String {
     format!("{error} {error:?} {error:#?}")
 }
@@ -43,7 +46,7 @@ async fn no_error_shows_what_was_sent() {
     let (client, host) = stand.led_client();
     let open = client.lock(LOCK).unwrap();
     let redacting = client.redact_names().lock(LOCK).unwrap();
-    let checks: [(_, fn(&Stand, &str, &str)); 2] =
+    let checks: [(_, Check); 2] =
         [(open, assert_silent_but_for_names), (redacting, assert_silent)];
     for ((name, said), (lock, check)) in
         answers.iter().flat_map(|answer| checks.each_ref().map(|check| (answer, check)))
