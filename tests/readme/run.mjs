@@ -1,7 +1,7 @@
 /**
- * Runs the programs of both READMEs and of `docs/scoped-tokens.md`, as they stand there, on an empty
- * Redis. The Rust program is a binary of `tests/`; the SQL is that of `docs/fencing.md`, which
- * `tests/recipes` runs.
+ * Runs the programs of both READMEs and of `docs/scoped-tokens.md`, as they stand there, on an
+ * empty Redis. The Rust program is a binary of `tests/`; the SQL is that of `docs/fencing.md`,
+ * which `tests/recipes` runs.
  *
  * Environment: as `tests/runtimes/run.mjs`.
  */

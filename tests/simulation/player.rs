@@ -121,9 +121,8 @@ impl Player {
             1 => {
                 let time = Duration::from_millis(self.draw(self.sim.plan.lease));
                 let cancel = self.sleeps(time);
-                let options = options.wait_until_cancelled();
-                let acquired = wanted.lock.acquire_cancellable(options, cancel).await;
-                acquired.map_err(Error::into_kind)
+                let waits = options.wait_until_cancelled();
+                wanted.lock.acquire_cancellable(waits, cancel).await.map_err(Error::into_kind)
             }
             _ => {
                 let wait = Duration::from_millis(1 + self.draw(self.sim.plan.lease * 2));

@@ -46,8 +46,7 @@ async fn no_error_shows_what_was_sent() {
     let (client, host) = stand.led_client();
     let open = client.lock(LOCK).unwrap();
     let redacting = client.redact_names().lock(LOCK).unwrap();
-    let checks: [(_, Check); 2] =
-        [(open, assert_silent_but_for_names), (redacting, assert_silent)];
+    let checks: [(_, Check); 2] = [(open, assert_silent_but_for_names), (redacting, assert_silent)];
     for ((name, said), (lock, check)) in
         answers.iter().flat_map(|answer| checks.each_ref().map(|check| (answer, check)))
     {
