@@ -11,10 +11,10 @@ use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
 use edgelatch::timing::{GuardMemory, PeerSkew};
 use edgelatch::{Error, Gateway};
 
-use test_support::misbehaviour::{Fault, http, json, page};
+use test_support::fault_proxy::RecordedCall;
+use test_support::faults::{Fault, http, json, page};
 use test_support::redis::TOKEN;
-use test_support::relay::Seen;
-use test_support::stand::{LedClient, NativeClient, Stand};
+use test_support::test_env::{NativeClient, TestEnv, VirtualClient};
 
 /// The message, the name of the lock, the key and the host of an error.
 type Named = (String, Option<String>, Option<String>, Option<String>);
@@ -24,8 +24,8 @@ fn named<K: Display>(error: &Error<K>) -> Named {
     (error.to_string(), own(error.lock()), own(error.key()), own(error.host()))
 }
 
-fn host(stand: &Stand) -> String {
-    stand.relay.url().replace("http://", "")
+fn host(env: &TestEnv) -> String {
+    env.proxy.url().replace("http://", "")
 }
 
 /// Options of a wait that ends soon, in virtual time.
@@ -35,8 +35,8 @@ fn briefly() -> AcquireOptions {
 
 #[tokio::test]
 async fn a_wait_that_is_over_says_what_was_in_its_way() {
-    let stand = Stand::new().await;
-    let (client, time) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, time) = env.virtual_client();
     let lock = client.lock("job").unwrap();
     let _held = lock.acquire().await.unwrap();
     let [pool, permits] = ["pool", "permits"].map(str::to_owned);
@@ -48,20 +48,20 @@ async fn a_wait_that_is_over_says_what_was_in_its_way() {
     let latch = client.count_down_latch("done").unwrap();
     latch.try_set_count(1).await.unwrap();
 
-    let host = host(&stand);
-    let busy = stand.in_virtual_time(&time, lock.acquire_with(briefly())).await.unwrap_err();
+    let host = host(&env);
+    let busy = env.in_virtual_time(&time, lock.acquire_with(briefly())).await.unwrap_err();
     let text =
         format!("another client held the lock for the whole wait (lock \"job\", gateway {host})");
     assert_eq!(named(&busy), (text, Some("job".to_owned()), None, Some(host.clone())));
     for (lock, name) in [(semaphore.permits(1), pool), (expirable.permits(1), permits)] {
         let acquired = lock.unwrap();
-        let few = stand.in_virtual_time(&time, acquired.acquire_with(briefly())).await.unwrap_err();
+        let few = env.in_virtual_time(&time, acquired.acquire_with(briefly())).await.unwrap_err();
         let text = format!(
             "too few permits were available for the whole wait (semaphore \"{name}\", gateway {host})"
         );
         assert_eq!(named(&few), (text, Some(name), None, Some(host.clone())));
     }
-    let closed = stand.in_virtual_time(&time, latch.wait_with(briefly())).await.unwrap_err();
+    let closed = env.in_virtual_time(&time, latch.wait_with(briefly())).await.unwrap_err();
     let text = format!("the latch was closed for the whole wait (latch \"done\", gateway {host})");
     assert_eq!(named(&closed), (text, Some("done".to_owned()), None, Some(host.clone())));
     let text = format!(
@@ -72,25 +72,25 @@ async fn a_wait_that_is_over_says_what_was_in_its_way() {
 
 #[tokio::test]
 async fn several_locks_are_all_named_in_an_error_and_the_first_by_the_lease() {
-    let stand = Stand::new().await;
-    let (client, time) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, time) = env.virtual_client();
     let locks = ["b", "a"].map(|name| client.lock(name).unwrap());
     let _held = locks[0].acquire().await.unwrap();
     let both = client.multi_lock(locks).unwrap();
     assert_eq!(both.name().as_str(), "a", "the first in the order of all clients");
-    let busy = stand.in_virtual_time(&time, both.acquire_with(briefly())).await.unwrap_err();
+    let busy = env.in_virtual_time(&time, both.acquire_with(briefly())).await.unwrap_err();
     assert_eq!(busy.lock(), Some("a, b"));
-    stand.redis.ask::<u64>(&["DEL", "b"]).await;
+    env.redis.ask::<u64>(&["DEL", "b"]).await;
     let lease = both.acquire().await.unwrap();
     assert_eq!(lease.name().as_str(), "a");
     assert_eq!(lease.token_of("a"), Some(lease.token()));
-    stand.redis.ask::<u64>(&["DEL", "a", "b"]).await;
+    env.redis.ask::<u64>(&["DEL", "a", "b"]).await;
     assert_eq!(lease.renew(None).await.unwrap_err().lock(), Some("a, b"));
 }
 
 /// Every operation of a client on its objects `secret-lock` and `secret-key`, each with an error
 /// that is not about an option.
-async fn every_error(stand: &Stand, client: &NativeClient) -> Vec<(String, Named)> {
+async fn every_error(env: &TestEnv, client: &NativeClient) -> Vec<(String, Named)> {
     let mut errors = Vec::new();
     let mut note = |operation: &str, named: Named, debug: &dyn Debug| {
         errors.push((format!("{operation} {debug:?}"), named));
@@ -102,7 +102,7 @@ async fn every_error(stand: &Stand, client: &NativeClient) -> Vec<(String, Named
     let RunError::Acquire(error) = &run else { panic!("{run:?}") };
     assert_eq!(run.to_string(), error.to_string());
     note("run", named(error), error);
-    stand.redis.ask::<u64>(&["DEL", "secret-lock"]).await;
+    env.redis.ask::<u64>(&["DEL", "secret-lock"]).await;
     let newer = lock.acquire().await.unwrap();
     guard.write(&newer, None, &GuardedWrite::claim()).await.unwrap();
     let error = guard.write(&lease, None, &GuardedWrite::claim()).await.unwrap_err();
@@ -113,7 +113,7 @@ async fn every_error(stand: &Stand, client: &NativeClient) -> Vec<(String, Named
     let error = lease.renew(None).await.unwrap_err();
     note("renew", named(&error), &error);
     let lost = lock.run(async |lease| {
-        stand.redis.ask::<u64>(&["DEL", "secret-lock"]).await;
+        env.redis.ask::<u64>(&["DEL", "secret-lock"]).await;
         lease.is_held().await.unwrap()
     });
     let run = lost.await.unwrap_err();
@@ -122,7 +122,7 @@ async fn every_error(stand: &Stand, client: &NativeClient) -> Vec<(String, Named
     note("lost", named(error), error);
 
     let last = lock.acquire().await.unwrap();
-    stand.relay.plan(|_| Fault::instead(json(401, r#"{"error":"WRONGPASS no"}"#)));
+    env.proxy.plan(|_| Fault::not_executed(json(401, r#"{"error":"WRONGPASS no"}"#)));
     let error = lock.acquire().await.unwrap_err();
     note("acquire", named(&error), &error);
     let error = lock.try_acquire().await.unwrap_err();
@@ -142,9 +142,9 @@ async fn every_error(stand: &Stand, client: &NativeClient) -> Vec<(String, Named
 
 #[tokio::test]
 async fn the_errors_of_all_operations_name_lock_or_key_and_host() {
-    let stand = Stand::new().await;
-    let host = host(&stand);
-    let errors = every_error(&stand, &stand.answered_client()).await;
+    let env = TestEnv::new().await;
+    let host = host(&env);
+    let errors = every_error(&env, &env.client_with_long_attempts()).await;
     assert_eq!(errors.len(), 12);
     for (operation, (message, lock, key, at)) in errors {
         let is_guard = operation.starts_with("write ") || operation.starts_with("newest ");
@@ -160,10 +160,10 @@ async fn the_errors_of_all_operations_name_lock_or_key_and_host() {
 
 #[tokio::test]
 async fn a_client_that_redacts_names_leaves_them_out_of_every_error() {
-    let stand = Stand::new().await;
-    let host = host(&stand);
-    let client = stand.answered_client().redact_names();
-    let errors = every_error(&stand, &client).await;
+    let env = TestEnv::new().await;
+    let host = host(&env);
+    let client = env.client_with_long_attempts().redact_names();
+    let errors = every_error(&env, &client).await;
     assert_eq!(errors.len(), 12);
     for (operation, (message, lock, key, at)) in errors {
         assert!(message.ends_with(&format!(", gateway {host})")), "{operation}: {message}");
@@ -171,7 +171,7 @@ async fn a_client_that_redacts_names_leaves_them_out_of_every_error() {
         assert_eq!((lock, key, at), (None, None, Some(host.clone())), "{operation}");
     }
     // An owner of the client, and permits of its semaphores.
-    stand.relay.plan(|_| Fault::instead(json(401, r#"{"error":"WRONGPASS no"}"#)));
+    env.proxy.plan(|_| Fault::not_executed(json(401, r#"{"error":"WRONGPASS no"}"#)));
     let owned = client.owner().lock("secret-lock").unwrap().acquire().await.unwrap_err();
     let permits = client.semaphore("secret-lock").unwrap().acquire(1).await.unwrap_err();
     assert_eq!((owned.lock(), permits.lock()), (None, None));
@@ -179,8 +179,8 @@ async fn a_client_that_redacts_names_leaves_them_out_of_every_error() {
 
 #[tokio::test]
 async fn a_guard_that_redacts_names_does_not_name_the_locks_of_a_foreign_lease() {
-    let stand = Stand::new().await;
-    let client = stand.client().redact_names();
+    let env = TestEnv::new().await;
+    let client = env.client().redact_names();
     let foreign = client.lock("secret-lock").unwrap().acquire().await.unwrap();
     let guard = client.guard("total", GuardMemory::DEFAULT).unwrap().of_lock("secret-own").unwrap();
     let error = guard.write(&foreign, None, &GuardedWrite::claim()).await.unwrap_err();
@@ -190,8 +190,8 @@ async fn a_guard_that_redacts_names_does_not_name_the_locks_of_a_foreign_lease()
 
 #[tokio::test]
 async fn an_invalid_option_names_the_option_alone() {
-    let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let lock = env.client().lock("job").unwrap();
     let options = AcquireOptions::new().wait(Duration::ZERO);
     let error = lock.acquire_with(options).await.unwrap_err();
     assert!(error.to_string().starts_with("`wait` is not acceptable"), "{error}");
@@ -221,14 +221,14 @@ async fn a_refused_connection_is_the_source_of_the_error() {
     assert!(!causes.concat().contains("/x"), "{causes:?}");
 }
 
-async fn refused(client: &LedClient) -> Error<AcquireError> {
+async fn refused(client: &VirtualClient) -> Error<AcquireError> {
     client.lock("job").unwrap().try_acquire().await.unwrap_err()
 }
 
 #[tokio::test]
 async fn a_refusal_has_the_status_of_the_response() {
-    let stand = Stand::new().await;
-    let (client, _) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, _) = env.virtual_client();
     let unauthorized = r#"{"error":"WRONGPASS no"}"#;
     for (said, kind, status) in [
         (json(401, unauthorized), RefusalKind::Unauthorized, Some(401)),
@@ -237,11 +237,11 @@ async fn a_refusal_has_the_status_of_the_response() {
         (page(404), RefusalKind::NotAGateway, Some(404)),
         (http(405, "", ""), RefusalKind::NotAGateway, Some(405)),
     ] {
-        let plan = move |seen: &Seen| match seen.script {
-            "lock_acquire" => Fault::instead(said.clone()),
+        let plan = move |seen: &RecordedCall| match seen.script {
+            "lock_acquire" => Fault::not_executed(said.clone()),
             _ => Fault::none(),
         };
-        stand.anew(plan).await;
+        env.reset(plan).await;
         let error = refused(&client).await;
         assert!(error.source().is_none(), "{error:?}");
         assert!(error.to_string().contains("; nothing is held ("), "{error}");

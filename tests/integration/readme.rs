@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Output;
 
 use test_support::redis::TOKEN;
-use test_support::stand::Stand;
+use test_support::test_env::TestEnv;
 use tokio::process::Command;
 
 #[test]
@@ -26,31 +26,31 @@ fn the_programs_are_those_of_the_pages() {
     }
 }
 
-async fn run(program: &str, stand: &Stand) -> Output {
+async fn run(program: &str, env: &TestEnv) -> Output {
     let mut program = Command::new(program);
-    program.env("UPSTASH_REDIS_REST_URL", stand.relay.url()).env("UPSTASH_REDIS_REST_TOKEN", TOKEN);
+    program.env("UPSTASH_REDIS_REST_URL", env.proxy.url()).env("UPSTASH_REDIS_REST_TOKEN", TOKEN);
     program.output().await.unwrap()
 }
 
 #[tokio::test]
 async fn the_program_takes_the_lock_and_prints_its_token() {
-    let stand = Stand::new().await;
-    let output = run(env!("CARGO_BIN_EXE_readme"), &stand).await;
+    let env = TestEnv::new().await;
+    let output = run(env!("CARGO_BIN_EXE_readme"), &env).await;
     assert!(output.status.success(), "{output:?}");
     let printed = String::from_utf8(output.stdout).unwrap();
     let token = printed.trim().strip_prefix("token ").unwrap();
     assert!(token.parse::<u64>().is_ok_and(|token| token > 1_700_000_000_000_000), "{printed}");
-    stand.assert_nothing_is_held("nightly-report").await;
+    env.assert_nothing_is_held("nightly-report").await;
 }
 
 #[tokio::test]
 async fn the_program_with_errors_releases_the_lock_or_says_why_it_has_none() {
-    let stand = Stand::new().await;
-    let output = run(env!("CARGO_BIN_EXE_errors"), &stand).await;
+    let env = TestEnv::new().await;
+    let output = run(env!("CARGO_BIN_EXE_errors"), &env).await;
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
-    stand.assert_nothing_is_held("nightly-report").await;
+    env.assert_nothing_is_held("nightly-report").await;
 
-    let gateway = stand.redis.address();
+    let gateway = env.redis.address();
     let mut program = Command::new(env!("CARGO_BIN_EXE_errors"));
     program.env("UPSTASH_REDIS_REST_URL", format!("http://{gateway}"));
     let output = program.env("UPSTASH_REDIS_REST_TOKEN", "wrong").output().await.unwrap();
