@@ -241,10 +241,8 @@ class Locks extends Base {
   guard(key, given) {
     const title = options.text(key, "key");
     const { memory, lock } = options.made.guard(given);
-    const about = aboutOf(this);
-    const numbers = [memory, about.redactNames ? 1 : 0];
-    const thing = make(this, "guard", title, numbers, new TextEncoder().encode(lock));
-    return new Guard(thing, { ...about, kind: "guard", name: title });
+    const thing = make(this, "guard", title, [memory], new TextEncoder().encode(lock));
+    return new Guard(thing, { ...aboutOf(this), kind: "guard", name: title });
   }
 
   events(given) {

@@ -15,7 +15,10 @@ declare abstract class Base extends Error {
   readonly key?: string;
   /** The gateway's host, with its port if it is not the default. */
   readonly host?: string;
-  /** The HTTP status of the response that could not be used; absent without a response. */
+  /**
+   * The HTTP status of the response that could not be used or that refused the request. Absent
+   * without a response, and if Redis' refusal came with a status of success, as in a pipeline.
+   */
   readonly status?: number;
   /**
    * The runtime's own error, if there is one; a `TimeoutError` when a request took longer than

@@ -61,7 +61,7 @@ const kinds = [
   kind("LeaseLostError", "lease-lost", "reason"),
   kind("ReentrancyError", "reentrancy", "reason"),
   kind("NotExecutedError", "not-executed", "status"),
-  kind("GatewayRefusedError", "gateway-refused", "reason"),
+  kind("GatewayRefusedError", "gateway-refused", "reason", "status"),
   kind("GatewayUnreachableError", "gateway-unreachable", "status"),
   kind("GatewayTooSlowError", "gateway-too-slow"),
   kind("OutcomeUnknownError", "outcome-unknown", "freeInMs", "status"),

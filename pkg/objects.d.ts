@@ -46,7 +46,10 @@ export interface AcquireOptions extends GrantOptions {
 
 /** A distributed lock of any kind. */
 export interface Lock {
-  /** The lock's name; of several locks, the first. */
+  /**
+   * The lock's name; of several locks, the name of the first in the order in which all clients
+   * acquire them. Errors name all of them.
+   */
   readonly name: string;
   /**
    * Acquires the lock if it is free, in one request. (If the gateway does not respond, it ends
@@ -307,7 +310,7 @@ export interface Guard {
  * garbage-collected is not renewed, and its hold expires.
  */
 export interface Lease {
-  /** The name of the lock or semaphore; of several locks, the first. */
+  /** The name of the lock or semaphore; of several locks, that of the lock with this `token`. */
   readonly name: string;
   /**
    * The fencing token: it rises with every grant of this name. Send it with each write that the

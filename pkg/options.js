@@ -293,9 +293,10 @@ function settings(all, url, token) {
     word(publish, "publish", ["plain", "sharded", "both"]),
     word(wakeups, "wakeups", ["auto", "off"]),
     number(requestTimeoutMs, "requestTimeoutMs", 50, 60_000),
+    flag(redactNames, "redactNames"),
   ];
   const carry = checked(fetch, "fetch", "a function", (value) => typeof value === "function");
-  return { module: [url, secret, numbers, carry], redactNames: flag(redactNames, "redactNames") ?? false };
+  return { module: [url, secret, numbers, carry], redactNames: redactNames === true };
 }
 
 /** Reads the options of `connect`. */

@@ -61,7 +61,7 @@ pub mod transport;
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
 mod web;
 
-/// The errors of the API: one enum per operation.
+/// What can go wrong: one enum per operation. The client adds the lock and the gateway's host.
 ///
 /// No message contains a gateway's token, an owner id, a script or a lock's name.
 pub mod error {
@@ -88,7 +88,7 @@ pub mod timing {
     };
 }
 
-pub use client::{AcquireOptions, Client, Lease, Lock};
+pub use client::{AcquireOptions, Client, Error, Lease, Lock};
 pub use edgelatch_proto::protocol::gateway::{Gateway, KeyLocking};
 pub use edgelatch_proto::protocol::script::Publish;
 pub use name::{FencingToken, LockName};

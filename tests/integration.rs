@@ -19,6 +19,7 @@ mod integration {
     mod conformance;
     mod contention;
     mod dropped_acquisitions;
+    mod errors;
     mod gateway_limits;
     mod guard_and_eval;
     mod holding;

@@ -1,10 +1,12 @@
-//! The errors of the API: one enum per operation.
+//! What can go wrong: one enum per operation. The client adds the lock and the gateway's host.
 //!
 //! No message contains a gateway's token, an owner id, a script or a lock's name.
 
 mod failure;
+mod refusal;
 
 pub use failure::FailureKind;
+pub use refusal::{Refusal, RefusalKind};
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -42,81 +44,8 @@ impl InvalidOption {
     }
 }
 
-/// A refusal by the gateway or Redis: the request was not executed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Refusal {
-    kind: RefusalKind,
-    code: String,
-    /// Why Redis could not compile the caller's own script.
-    compile_error: Option<Box<str>>,
-}
-
-impl Refusal {
-    pub(crate) fn new(kind: RefusalKind, code: impl Into<String>) -> Self {
-        Self { kind, code: code.into(), compile_error: None }
-    }
-
-    /// Creates the refusal of a caller's script that Redis could not compile, for this reason.
-    pub(crate) fn of_script(reason: String) -> Self {
-        let compile_error = Some(reason.into_boxed_str());
-        Self { kind: RefusalKind::Other, code: "ERR".into(), compile_error }
-    }
-
-    /// The sort of refusal.
-    pub const fn kind(&self) -> RefusalKind {
-        self.kind
-    }
-
-    /// The first word of Redis' error, such as `WRONGTYPE`, or an empty text; the rest may quote
-    /// arguments. `LIMIT`: the object has its maximum number of values, holders or waiters.
-    pub fn code(&self) -> &str {
-        &self.code
-    }
-}
-
-impl Refusal {
-    /// The text of `Display`.
-    pub fn message(&self) -> String {
-        let text = match self.kind {
-            RefusalKind::Unauthorized => "the gateway does not accept the token or its rights",
-            RefusalKind::OutOfMemory => "Redis is out of memory",
-            RefusalKind::WrongType => "a key of the lock holds something else",
-            RefusalKind::TokenRange => "the last fencing token is out of range",
-            RefusalKind::Unavailable => "Redis is not ready",
-            RefusalKind::NotAGateway => {
-                "the address does not belong to a gateway; check the URL and its path"
-            }
-            RefusalKind::Unsupported => "the gateway has no way to wait for replicas",
-            RefusalKind::Other => "Redis refused the command",
-        };
-        if self.code.is_empty() { text.into() } else { [text, " (", &self.code, ")"].concat() }
-    }
-}
-
-/// The sort of a [`Refusal`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RefusalKind {
-    /// The token is wrong, or may not run scripts. A retry does not help.
-    Unauthorized,
-    /// Redis is full and evicts nothing. Releases and renewals still work.
-    OutOfMemory,
-    /// A key of the lock holds another type or kind of object, of another program or the same name.
-    WrongType,
-    /// The last token cannot rise within 2^53, or the nodes of a redLock cannot agree on one, since
-    /// it is more than a minute ahead of the clock of too many of them.
-    TokenRange,
-    /// Redis is loading, failing over, read-only or busy. It passes; a wait retries.
-    Unavailable,
-    /// The address is not that of a gateway: HTTP 404, 405 or 410, or a gateway took the path of
-    /// the URL for a command that does not exist. Configuration, most likely a wrong path; or a
-    /// deployment that is being replaced, so a wait tries again.
-    NotAGateway,
-    /// The gateway cannot wait for replicas: it has no `/pipeline`, or no `WAIT`.
-    Unsupported,
-    /// Any other error, see [`Refusal::code`].
-    Other,
-}
+const NOTHING_HELD: &str = "; nothing is held";
+const GIVEN_BACK: &str = "; it was given back; nothing is held";
 
 /// The reason why the lock was not acquired.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -187,20 +116,17 @@ impl AcquireError {
             Self::HeldAlready => "this owner holds the lock already".into(),
             Self::SelfDeadlock => "this owner reads, and would wait for itself".into(),
             Self::Cancelled { .. } => "the wait was cancelled".into(),
-            Self::Refused(refusal) => refusal.message(),
-            Self::Unreachable(kind) => kind.message() + "; nothing is held",
+            Self::Refused(refusal) => refusal.message() + NOTHING_HELD,
+            Self::Unreachable(kind) => kind.message() + NOTHING_HELD,
             Self::TooSlow => {
-                "the grant came when too little of the lease was left; it was given back".into()
+                ["the grant came when too little of the lease was left", GIVEN_BACK].concat()
             }
-            Self::NotReplicated { acknowledged } => [
-                "only ",
-                &acknowledged.to_string(),
-                " replicas had the grant in time; it was given back",
-            ]
-            .concat(),
+            Self::NotReplicated { acknowledged } => {
+                let number = acknowledged.to_string();
+                ["only ", &number, " replicas had the grant in time", GIVEN_BACK].concat()
+            }
             Self::TokenRegressed { .. } => {
-                "the fencing token is older than one that was granted before; it was given back"
-                    .into()
+                ["the fencing token is older than one that was granted before", GIVEN_BACK].concat()
             }
             Self::Unknown { cause, .. } => {
                 cause.message() + "; whether a hold is left is not known"
@@ -223,13 +149,6 @@ pub enum LossReason {
     Expired,
     /// Redis no longer has the hold: expired, force-released, evicted, or lost in a failover.
     Gone,
-}
-
-impl RefusalKind {
-    /// Whether a wait tries again.
-    pub(crate) const fn is_transient(self) -> bool {
-        matches!(self, Self::Unavailable | Self::NotAGateway)
-    }
 }
 
 impl LossReason {
@@ -341,12 +260,25 @@ impl EvalError {
     }
 }
 
+impl From<InvalidOption> for GuardError {
+    fn from(error: InvalidOption) -> Self {
+        Self::InvalidOption(error)
+    }
+}
+
+impl From<InvalidOption> for EvalError {
+    fn from(error: InvalidOption) -> Self {
+        Self::Request(error.into())
+    }
+}
+
 impl From<RequestError> for EvalError {
     fn from(error: RequestError) -> Self {
         match error {
-            RequestError::Refused(Refusal { compile_error: Some(reason), .. }) => {
-                Self::ScriptFailed(reason.into())
-            }
+            RequestError::Refused(refusal) => match refusal.compile_error() {
+                Some(reason) => Self::ScriptFailed(reason.into()),
+                None => Self::Request(RequestError::Refused(refusal)),
+            },
             error => Self::Request(error),
         }
     }
@@ -373,7 +305,7 @@ impl ReleaseError {
     /// The text of `Display`.
     pub fn message(&self) -> String {
         match self {
-            Self::Refused(refusal) => refusal.message(),
+            Self::Refused(refusal) => refusal.message() + "; the hold ends with its lease",
             Self::Unknown { cause, .. } => {
                 cause.message() + "; whether the hold is left is not known"
             }
@@ -393,4 +325,5 @@ macro_rules! show {
     )*};
 }
 
-show!(InvalidOption, Refusal, AcquireError, RequestError, GuardError, EvalError, ReleaseError);
+show!(InvalidOption, Refusal, LossReason);
+show!(AcquireError, RequestError, GuardError, EvalError, ReleaseError);

@@ -9,7 +9,7 @@ use std::thread;
 use tokio::sync::oneshot;
 
 use super::On;
-use crate::client::{self, AcquireOptions, LeaseEnd, RunError, first};
+use crate::client::{self, AcquireOptions, Error, LeaseEnd, RunError, first};
 use crate::error::{AcquireError, EvalError, ReleaseError, RequestError};
 use crate::host::TokioHost;
 use crate::transport::Reqwest;
@@ -31,7 +31,7 @@ impl fmt::Debug for Lock {
 }
 
 impl Lock {
-    /// Returns the lock's name; of several locks, the first.
+    /// Returns the lock's name; see [`client::Lock::name`].
     pub fn name(&self) -> &LockName {
         self.inner.name()
     }
@@ -40,7 +40,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
-    pub fn try_acquire(&self) -> Result<Option<Lease>, AcquireError> {
+    pub fn try_acquire(&self) -> Result<Option<Lease>, Error<AcquireError>> {
         self.try_acquire_with(AcquireOptions::new())
     }
 
@@ -48,7 +48,10 @@ impl Lock {
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
-    pub fn try_acquire_with(&self, options: AcquireOptions) -> Result<Option<Lease>, AcquireError> {
+    pub fn try_acquire_with(
+        &self,
+        options: AcquireOptions,
+    ) -> Result<Option<Lease>, Error<AcquireError>> {
         let lease = self.on.wait(self.inner.try_acquire_with(options))?;
         Ok(lease.map(|inner| Lease { inner, on: self.on.clone() }))
     }
@@ -57,7 +60,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`AcquireError`].
-    pub fn acquire(&self) -> Result<Lease, AcquireError> {
+    pub fn acquire(&self) -> Result<Lease, Error<AcquireError>> {
         self.acquire_with(AcquireOptions::new())
     }
 
@@ -65,7 +68,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`AcquireError`].
-    pub fn acquire_with(&self, options: AcquireOptions) -> Result<Lease, AcquireError> {
+    pub fn acquire_with(&self, options: AcquireOptions) -> Result<Lease, Error<AcquireError>> {
         let inner = self.on.wait(self.inner.acquire_with(options))?;
         Ok(Lease { inner, on: self.on.clone() })
     }
@@ -106,7 +109,7 @@ impl Lock {
         match lease.release() {
             Ok(Released::Released) if lasted => Ok(result),
             Err(_) if lasted => Ok(result),
-            Ok(_) | Err(_) => Err(RunError::Lost(result)),
+            Ok(_) | Err(_) => Err(lease.inner.run_lost(result)),
         }
     }
 
@@ -114,7 +117,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn force_release(&self) -> Result<bool, RequestError> {
+    pub fn force_release(&self) -> Result<bool, Error<RequestError>> {
         self.on.wait(self.inner.force_release())
     }
 
@@ -122,7 +125,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn inspect(&self) -> Result<LockState, RequestError> {
+    pub fn inspect(&self) -> Result<LockState, Error<RequestError>> {
         self.on.wait(self.inner.inspect())
     }
 }
@@ -187,7 +190,7 @@ impl Lease {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn renew(&self, lease: Option<Duration>) -> Result<(), RequestError> {
+    pub fn renew(&self, lease: Option<Duration>) -> Result<(), Error<RequestError>> {
         self.on.wait(self.inner.renew(lease))
     }
 
@@ -195,7 +198,7 @@ impl Lease {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn is_held(&self) -> Result<bool, RequestError> {
+    pub fn is_held(&self) -> Result<bool, Error<RequestError>> {
         self.on.wait(self.inner.is_held())
     }
 
@@ -203,7 +206,7 @@ impl Lease {
     ///
     /// # Errors
     /// [`EvalError`].
-    pub fn eval(&self, script: &OwnScript) -> Result<String, EvalError> {
+    pub fn eval(&self, script: &OwnScript) -> Result<String, Error<EvalError>> {
         self.on.wait(self.inner.eval(script))
     }
 
@@ -211,7 +214,7 @@ impl Lease {
     ///
     /// # Errors
     /// [`ReleaseError`].
-    pub fn release(&self) -> Result<Released, ReleaseError> {
+    pub fn release(&self) -> Result<Released, Error<ReleaseError>> {
         self.on.wait(self.inner.release())
     }
 }

@@ -1,6 +1,20 @@
 //! The client API for programs without an event loop: each call blocks its thread until it is
 //! complete.
 //!
+//! ```no_run
+//! use edgelatch::Gateway;
+//! use edgelatch::blocking::Client;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let url = std::env::var("UPSTASH_REDIS_REST_URL")?;
+//!     let token = std::env::var("UPSTASH_REDIS_REST_TOKEN")?;
+//!     let client = Client::connect(Gateway::upstash(&url, &token)?)?;
+//!     let lock = client.lock("nightly-report")?;
+//!     lock.run(|lease| println!("token {}", lease.token().as_u64()))?;
+//!     Ok(())
+//! }
+//! ```
+//!
 //! Nothing runs in the background. [`Lock::run`] renews from a thread that ends with it; any other
 //! lease is renewed while a thread is in [`Lease::keep`]. To bound a wait, give it a time; for
 //! cancellation at any moment, use the asynchronous client.
@@ -17,7 +31,7 @@ use core::fmt;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::client;
+use crate::client::{self, Error};
 use crate::error::{GuardError, InvalidOption, RequestError};
 use crate::host::TokioHost;
 use crate::transport::Reqwest;
@@ -71,6 +85,13 @@ impl Client {
     #[must_use]
     pub fn owner(&self) -> Self {
         Self { inner: self.inner.owner(), on: self.on.clone() }
+    }
+
+    /// Returns this client with errors that leave out the names of locks and keys; see
+    /// [`client::Client::redact_names`].
+    #[must_use]
+    pub fn redact_names(self) -> Self {
+        Self { inner: self.inner.redact_names(), on: self.on }
     }
 
     /// Returns the re-entrant lock of this name; see [`client::Client::lock`].
@@ -257,7 +278,7 @@ impl Guard {
         lease: &Lease,
         name: Option<&str>,
         write: &GuardedWrite,
-    ) -> Result<(), GuardError> {
+    ) -> Result<(), Error<GuardError>> {
         self.on.wait(self.inner.write(&lease.inner, name, write))
     }
 
@@ -265,7 +286,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn newest(&self) -> Result<Option<u64>, RequestError> {
+    pub fn newest(&self) -> Result<Option<u64>, Error<RequestError>> {
         self.on.wait(self.inner.newest())
     }
 }

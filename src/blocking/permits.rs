@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::{Lock, On};
-use crate::client::{self, AcquireOptions};
+use crate::client::{self, AcquireOptions, Error};
 use crate::error::{AcquireError, InvalidOption, RequestError};
 use crate::host::TokioHost;
 use crate::transport::Reqwest;
@@ -72,7 +72,7 @@ impl Semaphore {
         &self,
         permits: u32,
         life: Option<Duration>,
-    ) -> Result<bool, RequestError> {
+    ) -> Result<bool, Error<RequestError>> {
         self.on.wait(self.inner.try_set_permits(permits, life))
     }
 
@@ -81,7 +81,7 @@ impl Semaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn add_permits(&self, permits: i32) -> Result<i64, RequestError> {
+    pub fn add_permits(&self, permits: i32) -> Result<i64, Error<RequestError>> {
         self.on.wait(self.inner.add_permits(permits))
     }
 
@@ -89,7 +89,7 @@ impl Semaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn release(&self, permits: u32) -> Result<(), RequestError> {
+    pub fn release(&self, permits: u32) -> Result<(), Error<RequestError>> {
         self.on.wait(self.inner.release(permits))
     }
 
@@ -98,7 +98,7 @@ impl Semaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn release_if_exists(&self, permits: u32) -> Result<bool, RequestError> {
+    pub fn release_if_exists(&self, permits: u32) -> Result<bool, Error<RequestError>> {
         self.on.wait(self.inner.release_if_exists(permits))
     }
 
@@ -107,7 +107,7 @@ impl Semaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn drain_permits(&self) -> Result<i64, RequestError> {
+    pub fn drain_permits(&self) -> Result<i64, Error<RequestError>> {
         self.on.wait(self.inner.drain_permits())
     }
 
@@ -115,7 +115,7 @@ impl Semaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn available_permits(&self) -> Result<i64, RequestError> {
+    pub fn available_permits(&self) -> Result<i64, Error<RequestError>> {
         self.on.wait(self.inner.available_permits())
     }
 
@@ -123,7 +123,7 @@ impl Semaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn inspect(&self) -> Result<SemaphoreState, RequestError> {
+    pub fn inspect(&self) -> Result<SemaphoreState, Error<RequestError>> {
         self.on.wait(self.inner.inspect())
     }
 
@@ -131,7 +131,7 @@ impl Semaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn force_release(&self) -> Result<bool, RequestError> {
+    pub fn force_release(&self) -> Result<bool, Error<RequestError>> {
         self.on.wait(self.inner.force_release())
     }
 }
@@ -157,7 +157,7 @@ impl PermitExpirableSemaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn release(&self, ids: &[PermitId]) -> Result<u64, RequestError> {
+    pub fn release(&self, ids: &[PermitId]) -> Result<u64, Error<RequestError>> {
         self.on.wait(self.inner.release(ids))
     }
 
@@ -169,7 +169,7 @@ impl PermitExpirableSemaphore {
         &self,
         ids: &[PermitId],
         lease: Option<Duration>,
-    ) -> Result<bool, RequestError> {
+    ) -> Result<bool, Error<RequestError>> {
         self.on.wait(self.inner.update_lease_time(ids, lease))
     }
 
@@ -178,7 +178,7 @@ impl PermitExpirableSemaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn try_set_permits(&self, permits: u32) -> Result<bool, RequestError> {
+    pub fn try_set_permits(&self, permits: u32) -> Result<bool, Error<RequestError>> {
         self.on.wait(self.inner.try_set_permits(permits))
     }
 
@@ -187,7 +187,7 @@ impl PermitExpirableSemaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn set_permits(&self, permits: u32) -> Result<i64, RequestError> {
+    pub fn set_permits(&self, permits: u32) -> Result<i64, Error<RequestError>> {
         self.on.wait(self.inner.set_permits(permits))
     }
 
@@ -196,7 +196,7 @@ impl PermitExpirableSemaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn add_permits(&self, permits: i32) -> Result<i64, RequestError> {
+    pub fn add_permits(&self, permits: i32) -> Result<i64, Error<RequestError>> {
         self.on.wait(self.inner.add_permits(permits))
     }
 
@@ -205,7 +205,7 @@ impl PermitExpirableSemaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn inspect(&self, ids: &[PermitId]) -> Result<PermitsState, RequestError> {
+    pub fn inspect(&self, ids: &[PermitId]) -> Result<PermitsState, Error<RequestError>> {
         self.on.wait(self.inner.inspect(ids))
     }
 
@@ -214,7 +214,7 @@ impl PermitExpirableSemaphore {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn force_release(&self) -> Result<bool, RequestError> {
+    pub fn force_release(&self) -> Result<bool, Error<RequestError>> {
         self.on.wait(self.inner.force_release())
     }
 }
@@ -228,7 +228,7 @@ impl CountDownLatch {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn try_set_count(&self, count: u64) -> Result<bool, RequestError> {
+    pub fn try_set_count(&self, count: u64) -> Result<bool, Error<RequestError>> {
         self.on.wait(self.inner.try_set_count(count))
     }
 
@@ -236,7 +236,7 @@ impl CountDownLatch {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn count_down(&self) -> Result<u64, RequestError> {
+    pub fn count_down(&self) -> Result<u64, Error<RequestError>> {
         self.on.wait(self.inner.count_down())
     }
 
@@ -244,7 +244,7 @@ impl CountDownLatch {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn count(&self) -> Result<u64, RequestError> {
+    pub fn count(&self) -> Result<u64, Error<RequestError>> {
         self.on.wait(self.inner.count())
     }
 
@@ -252,7 +252,7 @@ impl CountDownLatch {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn delete(&self) -> Result<bool, RequestError> {
+    pub fn delete(&self) -> Result<bool, Error<RequestError>> {
         self.on.wait(self.inner.delete())
     }
 
@@ -260,7 +260,7 @@ impl CountDownLatch {
     ///
     /// # Errors
     /// [`AcquireError`].
-    pub fn wait(&self, options: AcquireOptions) -> Result<(), AcquireError> {
+    pub fn wait(&self, options: AcquireOptions) -> Result<(), Error<AcquireError>> {
         self.on.wait(self.inner.wait_with(options))
     }
 }

@@ -1,13 +1,18 @@
 //! Requests about an object that do not concern a hold.
 
 use super::Client;
+use super::clients::Clients;
 use super::drive::drive;
+use super::error::{Error, Kind, Object};
 use crate::error::RequestError;
 use crate::host::Host;
 use crate::transport::Transport;
+use edgelatch_proto::machine::number;
 use edgelatch_proto::machine::{Once, Query};
+use edgelatch_proto::name::LockName;
 use edgelatch_proto::name::RequestId;
 use edgelatch_proto::protocol::calls::IdempotentCall;
+use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::protocol::reply::Reply;
 use edgelatch_proto::protocol::script::ScriptCall;
 
@@ -42,4 +47,45 @@ impl<T: Transport, H: Host> Client<T, H> {
         let mut machine = Once::new(call, attempt, entropy, clock, now);
         drive(&mut machine, self.link(), self.host()).await
     }
+
+    /// Executes an idempotent call about an object, and reads its reply.
+    pub(super) async fn execute<R>(
+        &self,
+        about: About<'_>,
+        call: IdempotentCall,
+        read: impl FnOnce(&Reply) -> Result<R, RequestError>,
+    ) -> Result<R, Error<RequestError>> {
+        let reply = self.once(call).await;
+        reply.and_then(|reply| read(&reply)).map_err(|kind| self.error(about, kind))
+    }
+
+    /// Sends a query about an object, and reads its reply.
+    pub(super) async fn inspect<R>(
+        &self,
+        about: About<'_>,
+        query: Option<Query>,
+        read: impl FnOnce(&Reply) -> Result<R, RequestError>,
+    ) -> Result<R, Error<RequestError>> {
+        let reply = self.question(query).await;
+        reply.and_then(|reply| read(&reply)).map_err(|kind| self.error(about, kind))
+    }
+
+    /// Creates an error about an object.
+    pub(super) fn error<K: Kind>(&self, (object, name): About<'_>, kind: K) -> Error<K> {
+        Clients::one(self.clone()).error(kind, object, [name.as_str()])
+    }
+}
+
+/// An object, and its name.
+pub(super) type About<'a> = (Object, &'a LockName);
+
+/// Reads whether the call was done.
+#[expect(clippy::unnecessary_wraps, reason = "the type of a function that reads a reply")]
+pub(super) fn is_done(reply: &Reply) -> Result<bool, RequestError> {
+    Ok(reply.code == Code::Done)
+}
+
+/// Reads a number that is never negative.
+pub(super) fn count(reply: &Reply) -> Result<u64, RequestError> {
+    Ok(u64::try_from(number(reply)?).unwrap_or(0))
 }

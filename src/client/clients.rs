@@ -34,9 +34,13 @@ impl<T: Transport, H> Clients<T, H> {
         place.checked_sub(1).and_then(|place| self.others.get(place)).unwrap_or(&self.first)
     }
 
+    pub(super) fn all(&self) -> impl Iterator<Item = &Client<T, H>> {
+        iter::once(&self.first).chain(&*self.others)
+    }
+
     /// Whether all addresses have returned nothing but web pages.
     pub(super) fn have_no_gateway(&self) -> bool {
-        iter::once(&self.first).chain(&*self.others).all(|client| client.link().has_no_gateway())
+        self.all().all(|client| client.link().has_no_gateway())
     }
 
     /// The links of the clients at these places.

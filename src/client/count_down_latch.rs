@@ -5,15 +5,16 @@ use core::future::pending;
 use core::pin::pin;
 
 use super::Client;
+use super::ask::{About, count, is_done};
 use super::drive::drive_until;
+use super::error::{Error, Object};
 use super::options::{AcquireOptions, Terms};
 use crate::error::{AcquireError, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::machine::{AwaitLatch, number};
+use edgelatch_proto::machine::AwaitLatch;
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LatchCount};
-use edgelatch_proto::protocol::reply::Code;
 
 /// A gate that opens when its count reaches 0. No client holds it.
 pub struct CountDownLatch<T: Transport, H> {
@@ -38,6 +39,11 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         Self { client, calls }
     }
 
+    /// What errors are about.
+    const fn about(&self) -> About<'_> {
+        (Object::Latch, self.calls.name())
+    }
+
     /// Returns the latch's name.
     pub const fn name(&self) -> &LockName {
         self.calls.name()
@@ -47,9 +53,9 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn try_set_count(&self, count: u64) -> Result<bool, RequestError> {
+    pub async fn try_set_count(&self, count: u64) -> Result<bool, Error<RequestError>> {
         let call = self.calls.try_set(LatchCount::new(count)?);
-        Ok(self.client.once(call).await?.code == Code::Done)
+        self.client.execute(self.about(), call, is_done).await
     }
 
     /// Decrements the count by one. Redis executes it once, however often the request is sent.
@@ -57,19 +63,17 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     ///
     /// # Errors
     /// [`RequestError`]; with `Unreachable` the count may have been decremented.
-    pub async fn count_down(&self) -> Result<u64, RequestError> {
-        let reply = self.client.once(self.calls.count_down()).await?;
-        Ok(u64::try_from(number(&reply)?).unwrap_or(0))
+    pub async fn count_down(&self) -> Result<u64, Error<RequestError>> {
+        self.client.execute(self.about(), self.calls.count_down(), count).await
     }
 
     /// Returns the remaining count; 0 if the latch is open.
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn count(&self) -> Result<u64, RequestError> {
+    pub async fn count(&self) -> Result<u64, Error<RequestError>> {
         let query = self.client.query(|request| self.calls.inspect(request));
-        let reply = self.client.question(query).await?;
-        Ok(u64::try_from(number(&reply)?).unwrap_or(0))
+        self.client.inspect(self.about(), query, count).await
     }
 
     /// Opens the latch, regardless of its count, and wakes all waiters. Returns `false` if it was
@@ -77,8 +81,8 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     ///
     /// # Errors
     /// [`RequestError`]; with `Unreachable` the latch may have been opened.
-    pub async fn delete(&self) -> Result<bool, RequestError> {
-        Ok(self.client.once(self.calls.delete()).await?.code == Code::Done)
+    pub async fn delete(&self) -> Result<bool, Error<RequestError>> {
+        self.client.execute(self.about(), self.calls.delete(), is_done).await
     }
 
     /// Waits until the latch is open, at most 30 s. Dropping the future leaves nothing to undo.
@@ -86,7 +90,7 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     /// # Errors
     /// [`AcquireError::Busy`] if the latch was closed for the whole wait, or another
     /// [`AcquireError`] of a wait.
-    pub async fn wait(&self) -> Result<(), AcquireError> {
+    pub async fn wait(&self) -> Result<(), Error<AcquireError>> {
         self.wait_with(AcquireOptions::new()).await
     }
 
@@ -95,8 +99,8 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     ///
     /// # Errors
     /// Those of [`wait`](Self::wait).
-    pub async fn wait_with(&self, options: AcquireOptions) -> Result<(), AcquireError> {
-        self.wait_on(options.check()?, pending()).await
+    pub async fn wait_with(&self, options: AcquireOptions) -> Result<(), Error<AcquireError>> {
+        self.wait_cancellable(options, pending()).await
     }
 
     /// Waits until the latch is open, or until `cancel` completes; then fails with
@@ -108,10 +112,12 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         &self,
         options: AcquireOptions,
         cancel: impl Future<Output = ()>,
-    ) -> Result<(), AcquireError> {
-        self.wait_on(options.check()?, cancel).await
+    ) -> Result<(), Error<AcquireError>> {
+        let waited = self.wait_on(options.check()?, cancel).await;
+        waited.map_err(|kind| self.client.error(self.about(), kind))
     }
 
+    /// Waits, with an error that names neither latch nor host.
     pub(crate) async fn wait_on(
         &self,
         terms: Terms,

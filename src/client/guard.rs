@@ -6,6 +6,8 @@ use alloc::sync::Arc;
 use core::fmt;
 use std::sync::OnceLock;
 
+use super::clients::Clients;
+use super::error::{Error, Kind, Object};
 use super::hold::LeaseEnd;
 use super::{Client, Lease};
 use crate::error::{EvalError, FailureKind, GuardError, InvalidOption, LossReason, RequestError};
@@ -73,15 +75,24 @@ impl<T: Transport, H: Host> Guard<T, H> {
         Ok(Self { lock: Arc::new(OnceLock::from(String::from(name.as_str()))), ..self })
     }
 
+    /// Creates an error about this key.
+    fn error<K: Kind>(&self, kind: K) -> Error<K> {
+        Clients::one(self.client.clone()).error(kind, Object::Key, [self.key().as_str()])
+    }
+
     /// Rejects a lease of any lock but the one that protects the key.
     fn check_lock(&self, name: &str) -> Result<(), InvalidOption> {
         let lock = self.lock.get_or_init(|| name.into());
         if lock == name {
             return Ok(());
         }
-        let texts =
-            ["a lease of lock \"", lock, "\", which protects this key, not of \"", name, "\""];
-        Err(InvalidOption::new("lease", texts.concat()))
+        let accepted = if self.client.redacts {
+            "a lease of the lock that protects this key".into()
+        } else {
+            ["a lease of lock \"", lock, "\", which protects this key, not of \"", name, "\""]
+                .concat()
+        };
+        Err(InvalidOption::new("lease", accepted))
     }
 
     /// Executes `write` on the key, unless the lease has ended or the guard has seen a newer token.
@@ -104,6 +115,16 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// [`OutOfMemory`]: crate::error::RefusalKind::OutOfMemory
     /// [`Unavailable`]: crate::error::RefusalKind::Unavailable
     pub async fn write<T2: Transport, H2: Host>(
+        &self,
+        lease: &Lease<T2, H2>,
+        name: Option<&str>,
+        write: &GuardedWrite,
+    ) -> Result<(), Error<GuardError>> {
+        self.send(lease, name, write).await.map_err(|kind| self.error(kind))
+    }
+
+    /// Executes `write`, with an error that names neither key nor host.
+    pub(crate) async fn send<T2: Transport, H2: Host>(
         &self,
         lease: &Lease<T2, H2>,
         name: Option<&str>,
@@ -147,7 +168,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// which requires Redis' clock, a copy could be executed until a newer write.
     async fn bound(&self) -> Result<Bound, RequestError> {
         if self.client.link().clock().is_none() {
-            self.newest().await?;
+            self.query_newest().await?;
         }
         let now = self.client.host().now();
         let not_after = self.client.link().clock().map(|clock| clock.after(HORIZON, now));
@@ -158,7 +179,12 @@ impl<T: Transport, H: Host> Guard<T, H> {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn newest(&self) -> Result<Option<u64>, RequestError> {
+    pub async fn newest(&self) -> Result<Option<u64>, Error<RequestError>> {
+        self.query_newest().await.map_err(|kind| self.error(kind))
+    }
+
+    /// Queries the newest token, with an error that names neither key nor host.
+    pub(crate) async fn query_newest(&self) -> Result<Option<u64>, RequestError> {
         let query = self.client.query(|request| self.calls.newest(request));
         let reply = self.client.question(query).await?;
         Ok((reply.code == Code::Done).then(|| newest(&reply.value)))
@@ -182,7 +208,12 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// [`EvalError`]; `InvalidOption` for a lease that is held on several gateways, or in several
     /// slots of a cluster. The writes of a script before its failure remain, since Redis undoes
     /// nothing.
-    pub async fn eval(&self, script: &OwnScript) -> Result<String, EvalError> {
+    pub async fn eval(&self, script: &OwnScript) -> Result<String, Error<EvalError>> {
+        self.run_script(script).await.map_err(|kind| self.error(kind))
+    }
+
+    /// Runs a script, with an error that names neither lock nor host.
+    pub(crate) async fn run_script(&self, script: &OwnScript) -> Result<String, EvalError> {
         self.check().map_err(|reason| EvalError::Request(RequestError::Lost(reason)))?;
         let part = self.only_part().ok_or_else(|| {
             let accepted = "one that is held on one gateway, in one slot of a cluster";

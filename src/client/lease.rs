@@ -8,7 +8,9 @@ use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use super::drive::{drive_until, drive_with};
+use super::error::{Error, Kind, Object};
 use super::hold::{Hold, LeaseEnd, Part, RenewalSchedule, Situation};
+use super::lock::RunError;
 use super::notice::{First, first};
 use super::{Client, Clients};
 use crate::error::{InvalidOption, LossReason, ReleaseError, RequestError};
@@ -52,7 +54,8 @@ impl<T: Transport, H> Lease<T, H> {
         self.hold.token_of(name)
     }
 
-    /// Returns the lock's name; for several locks taken as one, the name of the first.
+    /// Returns the lock's name; for several locks taken as one, the name of the first in the order
+    /// that all clients use, to which [`token`](Self::token) belongs. Errors name all of them.
     pub fn name(&self) -> &LockName {
         self.hold.name()
     }
@@ -60,6 +63,27 @@ impl<T: Transport, H> Lease<T, H> {
     /// Returns the number of leases that share this hold.
     pub fn hold_count(&self) -> u32 {
         self.hold.count()
+    }
+
+    /// Creates an error about the lock or the permits.
+    pub(super) fn error<K: Kind>(&self, kind: K) -> Error<K> {
+        let parts = &self.hold.parts;
+        let object = parts.first().map_or(Object::Lock, |part| Object::of(&part.target));
+        let names = parts.iter().flat_map(|part| part.target.names()).map(LockName::as_str);
+        self.clients.error(kind, object, names)
+    }
+
+    /// The reason why a lease did not last until its release.
+    pub(crate) fn loss(&self) -> LossReason {
+        match self.hold.state() {
+            LeaseState::Lost(reason) => reason,
+            _ => LossReason::Gone,
+        }
+    }
+
+    /// Creates the error of a callback whose lease did not last until its release.
+    pub(crate) fn run_lost<R>(&self, result: R) -> RunError<R> {
+        RunError::Lost { result, error: self.error(self.loss()) }
     }
 
     pub(super) const fn new(clients: Clients<T, H>, hold: Arc<Hold>) -> Self {
@@ -145,7 +169,12 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// [`RequestError::Lost`] if the hold is gone or was released. [`RequestError::InvalidOption`]
     /// if `lease` is out of range, or longer than the rejoin delay of a redLock. After any other
     /// error the hold lasts at least as long as before.
-    pub async fn renew(&self, lease: Option<Duration>) -> Result<(), RequestError> {
+    pub async fn renew(&self, lease: Option<Duration>) -> Result<(), Error<RequestError>> {
+        self.extend(lease).await.map_err(|kind| self.error(kind))
+    }
+
+    /// Renews the hold, with an error that names neither lock nor host.
+    pub(crate) async fn extend(&self, lease: Option<Duration>) -> Result<(), RequestError> {
         let lease = lease.map(LeaseTime::new).transpose().map_err(RequestError::InvalidOption)?;
         let (client, hold) = (self.client(), &self.hold);
         let max = hold.parts.iter().filter_map(|part| part.target.lease_max()).min();
@@ -186,7 +215,12 @@ impl<T: Transport, H: Host> Lease<T, H> {
     ///
     /// # Errors
     /// [`RequestError`] if too few nodes reply to decide it.
-    pub async fn is_held(&self) -> Result<bool, RequestError> {
+    pub async fn is_held(&self) -> Result<bool, Error<RequestError>> {
+        self.query_hold().await.map_err(|kind| self.error(kind))
+    }
+
+    /// Queries the hold, with an error that names neither lock nor host.
+    pub(crate) async fn query_hold(&self) -> Result<bool, RequestError> {
         let (client, hold) = (self.client(), &self.hold);
         let mut questions = Vec::new();
         for (_, part) in hold.counting() {
@@ -221,7 +255,12 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// # Errors
     /// [`ReleaseError`] if the end of the hold is not confirmed. The hold is no longer renewed and
     /// expires.
-    pub async fn release(&self) -> Result<Released, ReleaseError> {
+    pub async fn release(&self) -> Result<Released, Error<ReleaseError>> {
+        self.end().await.map_err(|kind| self.error(kind))
+    }
+
+    /// Releases this lease, with an error that names neither lock nor host.
+    pub(crate) async fn end(&self) -> Result<Released, ReleaseError> {
         let again = {
             let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
             core::mem::replace(&mut *released, true)

@@ -1,6 +1,7 @@
 //! The re-entrant lock: Redisson's `RLock`.
 
 use alloc::sync::Arc;
+use core::error;
 use core::fmt;
 use core::future::pending;
 use core::pin::{Pin, pin};
@@ -8,13 +9,14 @@ use core::pin::{Pin, pin};
 use super::Client;
 use super::clients::Clients;
 use super::drive::drive_acquisition;
+use super::error::{Error, Kind, Object};
 use super::hold::{Hold, Part};
 use super::lease::Lease;
 use super::notice::{First, first};
 use super::options::{AcquireOptions, Terms};
 use super::owner::{Holds, Key};
 use super::plan::{Plan, Rule, Term};
-use crate::error::{AcquireError, FailureKind, InvalidOption, RequestError};
+use crate::error::{AcquireError, FailureKind, InvalidOption, LossReason, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
 use edgelatch_proto::machine::{Acquire, AcquireSpec, LeaseState, LockState, Released};
@@ -60,22 +62,34 @@ pub(super) struct Inner<T: Transport, H> {
 #[non_exhaustive]
 pub enum RunError<R> {
     /// The lock was not acquired, and the work did not start.
-    Acquire(AcquireError),
-    /// The work returned this, but the lease was lost before the work ended: another client may
-    /// have held the lock at the same time.
-    Lost(R),
+    Acquire(Error<AcquireError>),
+    /// The lease was lost before the work ended: another client may have held the lock at the same
+    /// time.
+    Lost {
+        /// The result of the work.
+        result: R,
+        /// The reason of the loss.
+        error: Error<LossReason>,
+    },
 }
 
 impl<R> fmt::Display for RunError<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Acquire(error) => error.fmt(f),
-            Self::Lost(_) => f.write_str("the lease was lost before the work had ended"),
+            Self::Lost { error, .. } => error.fmt(f),
         }
     }
 }
 
-impl<R: fmt::Debug> core::error::Error for RunError<R> {}
+impl<R: fmt::Debug> error::Error for RunError<R> {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Acquire(error) => error.source(),
+            Self::Lost { error, .. } => error.source(),
+        }
+    }
+}
 
 impl<T: Transport, H> Clone for Lock<T, H> {
     fn clone(&self) -> Self {
@@ -102,7 +116,14 @@ impl<T: Transport, H> Lock<T, H> {
         self.inner.clients.first().host()
     }
 
-    /// Returns the lock's name; for several locks taken as one, the name of the first.
+    /// Creates an error about this lock.
+    fn error<K: Kind>(&self, kind: K) -> Error<K> {
+        let names = self.inner.key.names.iter().map(|(_, name)| name.as_str());
+        self.inner.clients.error(kind, Object::of(&self.inner.plan.first), names)
+    }
+
+    /// Returns the lock's name; for several locks taken as one, the name of the first in the order
+    /// that all clients use, whose fencing token is [`Lease::token`]. Errors name all of them.
     pub fn name(&self) -> &LockName {
         self.inner.plan.first.name()
     }
@@ -116,7 +137,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
-    pub async fn try_acquire(&self) -> Result<Option<Lease<T, H>>, AcquireError> {
+    pub async fn try_acquire(&self) -> Result<Option<Lease<T, H>>, Error<AcquireError>> {
         self.try_acquire_with(AcquireOptions::new()).await
     }
 
@@ -130,11 +151,11 @@ impl<T: Transport, H: Host> Lock<T, H> {
     pub async fn try_acquire_with(
         &self,
         options: AcquireOptions,
-    ) -> Result<Option<Lease<T, H>>, AcquireError> {
+    ) -> Result<Option<Lease<T, H>>, Error<AcquireError>> {
         match self.acquire_on(options.check_once()?, pending()).await {
             Ok(lease) => Ok(Some(lease)),
             Err(AcquireError::Busy { .. }) => Ok(None),
-            Err(error) => Err(error),
+            Err(kind) => Err(self.error(kind)),
         }
     }
 
@@ -145,7 +166,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
     ///
     /// # Errors
     /// [`AcquireError`]; [`AcquireError::Busy`] when the wait is over.
-    pub async fn acquire(&self) -> Result<Lease<T, H>, AcquireError> {
+    pub async fn acquire(&self) -> Result<Lease<T, H>, Error<AcquireError>> {
         self.acquire_with(AcquireOptions::new()).await
     }
 
@@ -158,8 +179,11 @@ impl<T: Transport, H: Host> Lock<T, H> {
     ///
     /// # Errors
     /// [`AcquireError`]; [`AcquireError::Busy`] when the wait is over.
-    pub async fn acquire_with(&self, options: AcquireOptions) -> Result<Lease<T, H>, AcquireError> {
-        self.acquire_on(options.check()?, pending()).await
+    pub async fn acquire_with(
+        &self,
+        options: AcquireOptions,
+    ) -> Result<Lease<T, H>, Error<AcquireError>> {
+        self.acquire_cancellable(options, pending()).await
     }
 
     /// Waits for the lock until `cancel` completes; then undoes the acquisition and fails with
@@ -171,8 +195,9 @@ impl<T: Transport, H: Host> Lock<T, H> {
         &self,
         options: AcquireOptions,
         cancel: impl Future<Output = ()>,
-    ) -> Result<Lease<T, H>, AcquireError> {
-        self.acquire_on(options.check()?, cancel).await
+    ) -> Result<Lease<T, H>, Error<AcquireError>> {
+        let acquired = self.acquire_on(options.check()?, cancel).await;
+        acquired.map_err(|kind| self.error(kind))
     }
 
     /// Acquires the lock with the default options, runs `work` while it renews the lease, releases
@@ -219,7 +244,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
             Ok(Released::Released) if lasted => Ok(result),
             // The release is not confirmed, but the lease lasted as long as `work`.
             Err(_) if lasted => Ok(result),
-            Ok(_) | Err(_) => Err(RunError::Lost(result)),
+            Ok(_) | Err(_) => Err(lease.run_lost(result)),
         }
     }
 
@@ -229,9 +254,10 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// # Errors
     /// [`RequestError`]; `InvalidOption` if this is several locks taken as one. With `Unreachable`
     /// the hold may have been ended.
-    pub async fn force_release(&self) -> Result<bool, RequestError> {
+    pub async fn force_release(&self) -> Result<bool, Error<RequestError>> {
         let (client, target) = self.single()?;
-        Ok(client.once(target.force_release()).await?.code == Code::Done)
+        let reply = client.once(target.force_release()).await;
+        reply.map(|reply| reply.code == Code::Done).map_err(|kind| self.error(kind))
     }
 
     /// Returns the present state of the lock in Redis. `is_held` is always `false`, because a lock
@@ -239,10 +265,11 @@ impl<T: Transport, H: Host> Lock<T, H> {
     ///
     /// # Errors
     /// [`RequestError`]; `InvalidOption` if this is several locks taken as one.
-    pub async fn inspect(&self) -> Result<LockState, RequestError> {
+    pub async fn inspect(&self) -> Result<LockState, Error<RequestError>> {
         let (client, target) = self.single()?;
         let query = client.query(|request| target.inspect(request, None));
-        LockState::read(&client.question(query).await?)
+        let reply = client.question(query).await;
+        reply.and_then(|reply| LockState::read(&reply)).map_err(|kind| self.error(kind))
     }
 
     /// Returns the only target and its client. Rejects a lock of several members: these are
@@ -255,6 +282,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
         }
     }
 
+    /// Acquires the lock, with an error that names neither lock nor host.
     pub(crate) async fn acquire_on(
         &self,
         terms: Terms,

@@ -7,6 +7,7 @@ mod batch;
 mod clients;
 mod count_down_latch;
 mod drive;
+mod error;
 mod events;
 mod guard;
 mod hold;
@@ -30,6 +31,7 @@ mod undo;
 mod native;
 
 pub use count_down_latch::CountDownLatch;
+pub use error::Error;
 #[cfg(all(feature = "js", target_arch = "wasm32"))]
 pub(crate) use events::Seen;
 pub use events::{ClientEvent, ClientEvents, Events};
@@ -82,6 +84,8 @@ pub struct Client<T: Transport, H> {
     inner: Arc<Inner<T, H>>,
     /// The holds of this owner; `None` if the client is no owner.
     holds: Option<Arc<Holds>>,
+    /// Whether errors leave out the names of locks and keys.
+    redacts: bool,
 }
 
 struct Inner<T: Transport, H> {
@@ -114,7 +118,16 @@ impl<T: Transport, H> Client<T, H> {
 
     fn make(gateway: Gateway, transport: T, host: H, background: Option<Background<T, H>>) -> Self {
         let link = Link::new(gateway, transport);
-        Self { inner: Arc::new(Inner { link, host, background }), holds: None }
+        let inner = Arc::new(Inner { link, host, background });
+        Self { inner, holds: None, redacts: false }
+    }
+
+    /// Returns this client with errors that leave out the names of locks and keys, which otherwise
+    /// appear in messages and logs. Objects that were created before keep naming them.
+    #[must_use]
+    pub fn redact_names(mut self) -> Self {
+        self.redacts = true;
+        self
     }
 
     fn background(&self) -> Option<Background<T, H>> {
@@ -144,7 +157,8 @@ impl<T: Transport, H: Host> Client<T, H> {
 
 impl<T: Transport, H> Clone for Client<T, H> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), holds: self.holds.clone() }
+        let (inner, holds) = (Arc::clone(&self.inner), self.holds.clone());
+        Self { inner, holds, redacts: self.redacts }
     }
 }
 

@@ -33,7 +33,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// do not share it between tasks.
     #[must_use]
     pub fn owner(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), holds: Some(Arc::new(Holds::default())) }
+        Self { holds: Some(Arc::new(Holds::default())), ..self.clone() }
     }
 
     /// Returns the lock of this name: Redisson's `getLock(name)`. Sends nothing.
@@ -187,7 +187,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// Returns a lock that acquires permits. It belongs to no owner, since permits are never
     /// re-entrant.
     pub(crate) fn taking(&self, target: Target) -> Lock<T, H> {
-        let client = Self { inner: Arc::clone(&self.inner), holds: None };
+        let client = Self { holds: None, ..self.clone() };
         client.plain(Plan::one(target, Pacing::Jittered))
     }
 

@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use super::ask::{About, count, is_done};
+use super::error::{Error, Object};
 use super::lock::Lock;
 use super::options::AcquireOptions;
 use super::{Client, Lease};
@@ -13,7 +15,6 @@ use crate::transport::Transport;
 use edgelatch_proto::machine::{PermitsState, number};
 use edgelatch_proto::name::{LockName, PermitId};
 use edgelatch_proto::protocol::calls::{BatchSize, PermitCalls, PermitTotal, Target};
-use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::timing::{LeaseTime, PeerSkew};
 
 /// A number of permits shared by all clients, each with an id and optionally an expiry.
@@ -51,6 +52,11 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         Self { client, name, skew }
     }
 
+    /// What errors are about.
+    const fn about(&self) -> About<'_> {
+        (Object::Semaphore, &self.name)
+    }
+
     /// Returns the semaphore's name.
     pub const fn name(&self) -> &LockName {
         &self.name
@@ -69,7 +75,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     ///
     /// # Errors
     /// [`AcquireError`]; [`AcquireError::NotSetUp`] if the semaphore does not exist.
-    pub async fn acquire(&self, permits: u16) -> Result<Lease<T, H>, AcquireError> {
+    pub async fn acquire(&self, permits: u16) -> Result<Lease<T, H>, Error<AcquireError>> {
         self.permits(permits)?.acquire_with(AcquireOptions::new()).await
     }
 
@@ -78,7 +84,10 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
-    pub async fn try_acquire(&self, permits: u16) -> Result<Option<Lease<T, H>>, AcquireError> {
+    pub async fn try_acquire(
+        &self,
+        permits: u16,
+    ) -> Result<Option<Lease<T, H>>, Error<AcquireError>> {
         self.permits(permits)?.try_acquire().await
     }
 
@@ -88,9 +97,9 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn release(&self, ids: &[PermitId]) -> Result<u64, RequestError> {
-        let reply = self.client.once(self.calls(1)?.release_ids(ids)).await?;
-        Ok(u64::try_from(number(&reply)?).unwrap_or(0))
+    pub async fn release(&self, ids: &[PermitId]) -> Result<u64, Error<RequestError>> {
+        let call = self.calls(1)?.release_ids(ids);
+        self.client.execute(self.about(), call, count).await
     }
 
     /// Sets the expiry of permits to `lease` from now, which can be sooner or later than before:
@@ -103,10 +112,10 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         &self,
         ids: &[PermitId],
         lease: Option<Duration>,
-    ) -> Result<bool, RequestError> {
+    ) -> Result<bool, Error<RequestError>> {
         let lease = lease.map_or(Ok(LeaseTime::ENDLESS), LeaseTime::new)?;
         let call = self.calls(1)?.update_lease(ids, lease);
-        Ok(self.client.once(call).await?.code == Code::Done)
+        self.client.execute(self.about(), call, is_done).await
     }
 
     /// Creates the semaphore with `permits` permits, 0 to 2147483647. Returns `false` if it exists
@@ -114,9 +123,9 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn try_set_permits(&self, permits: u32) -> Result<bool, RequestError> {
+    pub async fn try_set_permits(&self, permits: u32) -> Result<bool, Error<RequestError>> {
         let call = self.calls(1)?.try_set(PermitTotal::new(permits)?);
-        Ok(self.client.once(call).await?.code == Code::Done)
+        self.client.execute(self.about(), call, is_done).await
     }
 
     /// Sets the total number of permits, including those that are held, to `permits`: 0 to
@@ -124,9 +133,9 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn set_permits(&self, permits: u32) -> Result<i64, RequestError> {
+    pub async fn set_permits(&self, permits: u32) -> Result<i64, Error<RequestError>> {
         let call = self.calls(1)?.set(PermitTotal::new(permits)?);
-        number(&self.client.once(call).await?)
+        self.client.execute(self.about(), call, number).await
     }
 
     /// Adds `permits` available permits, or removes them if negative; creates the semaphore if it
@@ -134,19 +143,18 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn add_permits(&self, permits: i32) -> Result<i64, RequestError> {
-        number(&self.client.once(self.calls(1)?.add(permits)).await?)
+    pub async fn add_permits(&self, permits: i32) -> Result<i64, Error<RequestError>> {
+        self.client.execute(self.about(), self.calls(1)?.add(permits), number).await
     }
 
     /// Returns the present state of the semaphore in Redis, and of the permits with these ids.
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn inspect(&self, ids: &[PermitId]) -> Result<PermitsState, RequestError> {
+    pub async fn inspect(&self, ids: &[PermitId]) -> Result<PermitsState, Error<RequestError>> {
         let calls = self.calls(1)?;
         let query = self.client.query(|request| calls.inspect_ids(request, ids));
-        let reply = self.client.question(query).await?;
-        PermitsState::read(&reply)
+        self.client.inspect(self.about(), query, PermitsState::read).await
     }
 
     /// Releases all permits that are held by any client, including Java programs. Returns whether
@@ -154,9 +162,9 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`]; with `Unreachable` the permits may have been released.
-    pub async fn force_release(&self) -> Result<bool, RequestError> {
+    pub async fn force_release(&self) -> Result<bool, Error<RequestError>> {
         let call = Target::Permits(self.calls(1)?).force_release();
-        Ok(self.client.once(call).await?.code == Code::Done)
+        self.client.execute(self.about(), call, is_done).await
     }
 
     fn calls(&self, permits: u16) -> Result<PermitCalls, InvalidOption> {

@@ -3,6 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
+use super::ask::{About, is_done};
+use super::error::{Error, Object};
 use super::lock::Lock;
 use super::options::AcquireOptions;
 use super::{Client, Lease};
@@ -12,7 +14,6 @@ use crate::transport::Transport;
 use edgelatch_proto::machine::{SemaphoreState, number};
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{PermitCount, PermitTotal, SemaphoreCalls, Target};
-use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::timing::LifeTime;
 
 /// A number of permits shared by all clients. It exists once its permits have been
@@ -52,6 +53,11 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         Self { client, name }
     }
 
+    /// What errors are about.
+    const fn about(&self) -> About<'_> {
+        (Object::Semaphore, &self.name)
+    }
+
     /// Returns the semaphore's name.
     pub const fn name(&self) -> &LockName {
         &self.name
@@ -70,7 +76,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     ///
     /// # Errors
     /// [`AcquireError`]; [`AcquireError::NotSetUp`] if the semaphore does not exist.
-    pub async fn acquire(&self, permits: u32) -> Result<Lease<T, H>, AcquireError> {
+    pub async fn acquire(&self, permits: u32) -> Result<Lease<T, H>, Error<AcquireError>> {
         self.permits(permits)?.acquire_with(AcquireOptions::new()).await
     }
 
@@ -79,7 +85,10 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.
-    pub async fn try_acquire(&self, permits: u32) -> Result<Option<Lease<T, H>>, AcquireError> {
+    pub async fn try_acquire(
+        &self,
+        permits: u32,
+    ) -> Result<Option<Lease<T, H>>, Error<AcquireError>> {
         self.permits(permits)?.try_acquire().await
     }
 
@@ -95,10 +104,10 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         &self,
         permits: u32,
         life: Option<Duration>,
-    ) -> Result<bool, RequestError> {
+    ) -> Result<bool, Error<RequestError>> {
         let life = life.map(LifeTime::new).transpose()?;
         let call = self.calls(1)?.try_set(PermitTotal::new(permits)?, life);
-        Ok(self.client.once(call).await?.code == Code::Done)
+        self.client.execute(self.about(), call, is_done).await
     }
 
     /// Adds `permits` available permits, or removes them if negative; creates the semaphore if it
@@ -106,8 +115,8 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn add_permits(&self, permits: i32) -> Result<i64, RequestError> {
-        number(&self.client.once(self.calls(1)?.add(permits)).await?)
+    pub async fn add_permits(&self, permits: i32) -> Result<i64, Error<RequestError>> {
+        self.client.execute(self.about(), self.calls(1)?.add(permits), number).await
     }
 
     /// Adds `permits` available permits that are not held by a lease: Redisson's
@@ -115,7 +124,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`]; `InvalidOption` unless `permits` is 1 to 2147483647.
-    pub async fn release(&self, permits: u32) -> Result<(), RequestError> {
+    pub async fn release(&self, permits: u32) -> Result<(), Error<RequestError>> {
         let permits = i32::try_from(PermitCount::new(permits)?.get()).unwrap_or(i32::MAX);
         self.add_permits(permits).await.map(drop)
     }
@@ -124,9 +133,9 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`]; `InvalidOption` unless `permits` is 1 to 2147483647.
-    pub async fn release_if_exists(&self, permits: u32) -> Result<bool, RequestError> {
+    pub async fn release_if_exists(&self, permits: u32) -> Result<bool, Error<RequestError>> {
         let call = self.calls(1)?.add_if_exists(PermitCount::new(permits)?);
-        Ok(self.client.once(call).await?.code == Code::Done)
+        self.client.execute(self.about(), call, is_done).await
     }
 
     /// Removes all available permits, which no lease then holds. Returns the number of available
@@ -134,15 +143,15 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn drain_permits(&self) -> Result<i64, RequestError> {
-        number(&self.client.once(self.calls(1)?.drain()).await?)
+    pub async fn drain_permits(&self) -> Result<i64, Error<RequestError>> {
+        self.client.execute(self.about(), self.calls(1)?.drain(), number).await
     }
 
     /// Returns the number of available permits; negative after more were removed than there were.
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn available_permits(&self) -> Result<i64, RequestError> {
+    pub async fn available_permits(&self) -> Result<i64, Error<RequestError>> {
         Ok(self.inspect().await?.available)
     }
 
@@ -150,10 +159,10 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub async fn inspect(&self) -> Result<SemaphoreState, RequestError> {
+    pub async fn inspect(&self) -> Result<SemaphoreState, Error<RequestError>> {
         let target = Target::Semaphore(self.calls(1)?);
         let ask = |request| target.inspect(request, None);
-        SemaphoreState::read(&self.client.question(self.client.query(ask)).await?)
+        self.client.inspect(self.about(), self.client.query(ask), SemaphoreState::read).await
     }
 
     /// Returns the permits of all leases of this library, of any client, and returns whether there
@@ -161,9 +170,9 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     ///
     /// # Errors
     /// [`RequestError`]; with `Unreachable` the permits may have been returned.
-    pub async fn force_release(&self) -> Result<bool, RequestError> {
+    pub async fn force_release(&self) -> Result<bool, Error<RequestError>> {
         let call = Target::Semaphore(self.calls(1)?).force_release();
-        Ok(self.client.once(call).await?.code == Code::Done)
+        self.client.execute(self.about(), call, is_done).await
     }
 
     fn calls(&self, permits: u32) -> Result<SemaphoreCalls, InvalidOption> {

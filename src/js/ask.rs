@@ -24,7 +24,7 @@ pub(super) async fn answer(
     match &**of {
         Of::Lease(held) => held.answer(what, given).await,
         Of::Events(events) => Ok(events.next().await),
-        Of::Guard(on, redacts) => guard::answer(on, *redacts, what, other, given).await,
+        Of::Guard(on) => guard::answer(on, what, other, given).await,
         _ if matches!(what, ask::ACQUIRE | ask::TRY_ACQUIRE | ask::RUN | ask::WAIT) => {
             wait(of, what, given).await
         }
@@ -43,7 +43,7 @@ pub(super) async fn answer(
 pub(super) fn known(of: &Of, what: u32, about: &str) -> JsValue {
     match of {
         Of::Lease(held) => held.known(what, about),
-        Of::Guard(guard, _) => guard.key().as_str().into(),
+        Of::Guard(guard) => guard.key().as_str().into(),
         Of::Lock(lock) if what == tell::NAME => lock.name().as_str().into(),
         Of::Semaphore(_, calls) => calls.name().as_str().into(),
         Of::Permits(_, calls, _) => calls.name().as_str().into(),

@@ -32,7 +32,6 @@ const SCRIPT_FAILED: u32 = 10;
 const NOT_SET_UP: u32 = 13;
 
 const NONE: JsValue = JsValue::UNDEFINED;
-const NOTHING_HELD: &str = "; nothing is held";
 
 #[expect(clippy::cast_precision_loss, reason = "some days at the most")]
 pub(super) fn as_ms(duration: Duration) -> f64 {
@@ -60,8 +59,7 @@ pub(super) const fn loss(reason: LossReason) -> &'static str {
     }
 }
 
-/// `held` is appended to the message: it says what is held after the refusal.
-fn refused(refusal: &Refusal, held: &str) -> JsValue {
+fn refused(refusal: &Refusal, message: &str) -> JsValue {
     let reason = match refusal.kind() {
         RefusalKind::Unauthorized => "unauthorized",
         RefusalKind::OutOfMemory => "out-of-memory",
@@ -72,7 +70,7 @@ fn refused(refusal: &Refusal, held: &str) -> JsValue {
         RefusalKind::Unsupported => "unsupported",
         _ => "other",
     };
-    new(REFUSED, &[&refusal.message(), held].concat(), &reason.into(), &NONE)
+    new(REFUSED, message, &reason.into(), &refusal.status().into())
 }
 
 /// The HTTP status of the response that could not be used, if there was one.
@@ -107,7 +105,6 @@ fn unknown(message: &str, held_at_most: Duration, cause: FailureKind) -> JsValue
 /// which a cancelled wait rejects; `busy` describes the obstacle in the message of a wait timeout.
 pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsValue {
     let again = |reason: &str| new(REENTRANCY, &error.message(), &reason.into(), &NONE);
-    let given_back = || [&error.message(), NOTHING_HELD].concat();
     match error {
         AcquireError::InvalidOption(error) => invalid(error),
         AcquireError::Busy { remaining } => {
@@ -121,16 +118,16 @@ pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsV
         AcquireError::HeldAlready => again("held"),
         AcquireError::SelfDeadlock => again("reads"),
         AcquireError::Cancelled { .. } => reason.clone(),
-        AcquireError::Refused(refusal) => refused(refusal, NOTHING_HELD),
+        AcquireError::Refused(refusal) => refused(refusal, &error.message()),
         AcquireError::Unreachable(kind) => {
             new(UNREACHABLE, &error.message(), &status(*kind), &NONE)
         }
-        AcquireError::TooSlow => plain(TOO_SLOW, &given_back()),
+        AcquireError::TooSlow => plain(TOO_SLOW, &error.message()),
         AcquireError::NotReplicated { .. } => {
-            new(REFUSED, &given_back(), &"not-replicated".into(), &NONE)
+            new(REFUSED, &error.message(), &"not-replicated".into(), &NONE)
         }
         AcquireError::TokenRegressed { .. } => {
-            new(REFUSED, &given_back(), &"token-regressed".into(), &NONE)
+            new(REFUSED, &error.message(), &"token-regressed".into(), &NONE)
         }
         AcquireError::Unknown { held_at_most, cause } => {
             unknown(&error.message(), *held_at_most, *cause)
@@ -144,7 +141,7 @@ pub(super) fn request(error: &RequestError) -> JsValue {
     match error {
         RequestError::InvalidOption(error) => invalid(error),
         RequestError::Lost(reason) => lost(*reason),
-        RequestError::Refused(refusal) => refused(refusal, ""),
+        RequestError::Refused(refusal) => refused(refusal, &error.message()),
         RequestError::NotExecuted(kind) => {
             new(NOT_EXECUTED, &error.message(), &status(*kind), &NONE)
         }
@@ -156,7 +153,7 @@ pub(super) fn request(error: &RequestError) -> JsValue {
 
 pub(super) fn release(error: &ReleaseError) -> JsValue {
     match error {
-        ReleaseError::Refused(refusal) => refused(refusal, "; the hold ends with its lease"),
+        ReleaseError::Refused(refusal) => refused(refusal, &error.message()),
         ReleaseError::Unknown { held_at_most, cause } => {
             unknown(&error.message(), *held_at_most, *cause)
         }

@@ -119,12 +119,12 @@ impl Held {
         let numbers = given.numbers();
         match what {
             ask::IS_HELD => {
-                let is_held = lease.is_held().await.map_err(|error| error::request(&error))?;
+                let is_held = lease.query_hold().await.map_err(|error| error::request(&error))?;
                 Ok(is_held.into())
             }
             ask::RENEW => {
                 let time = numbers.lease(0).map_err(error::option)?.map(LeaseTime::get);
-                let renewed = lease.renew(time).await.map_err(|error| match &error {
+                let renewed = lease.extend(time).await.map_err(|error| match &error {
                     RequestError::InvalidOption(bad) => {
                         error::option(InvalidOption::new("leaseMs", bad.accepted()))
                     }
@@ -141,13 +141,13 @@ impl Held {
                 if !numbers.flag(0, true) {
                     script = script.repeatable();
                 }
-                Ok(lease.eval(&script).await.map_err(|error| error::eval(&error))?.into())
+                Ok(lease.run_script(&script).await.map_err(|error| error::eval(&error))?.into())
             }
             _ => {
                 // A lost lease stays lost, even if Redis has not ended the hold yet: the signal has
                 // already stopped the work.
                 let lasted = !matches!(lease.state(), LeaseState::Lost(_));
-                let released = lease.release().await;
+                let released = lease.end().await;
                 if what == ask::END {
                     self.end(lasted, released.ok())
                 } else {
@@ -168,10 +168,7 @@ impl Held {
             // Without a reply the release is unconfirmed, but the lease lasted until here, and
             // Redis ends the hold by itself.
             Some(Released::Released) | None if lasted => Ok(JsValue::UNDEFINED),
-            _ => Err(error::lost(match self.lease.state() {
-                LeaseState::Lost(reason) => reason,
-                _ => LossReason::Gone,
-            })),
+            _ => Err(error::lost(self.lease.loss())),
         }
     }
 }

@@ -113,7 +113,7 @@ fn guard(
         let lock = core::str::from_utf8(lock).unwrap_or_default();
         guard = guard.of_lock(lock).map_err(|bad| InvalidOption::new("lock", bad.accepted()))?;
     }
-    Ok(Of::Guard(guard, numbers.flag(1, false)))
+    Ok(Of::Guard(guard))
 }
 
 /// Splits concatenated values; the numbers after the first are their lengths.

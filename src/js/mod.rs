@@ -46,8 +46,11 @@ pub fn connect(
     numbers: &[f64],
     fetch: Option<Function>,
 ) -> Result<Thing, JsValue> {
-    let gateway = Numbers(numbers).gateway(url, token).map_err(error::option)?;
-    Ok(Of::Client(Client::new(gateway, HostFetch::new(fetch), NpmHost)).into())
+    let numbers = Numbers(numbers);
+    let gateway = numbers.gateway(url, token).map_err(error::option)?;
+    let client = Client::new(gateway, HostFetch::new(fetch), NpmHost);
+    let redacts = numbers.flag(6, false);
+    Ok(Of::Client(if redacts { client.redact_names() } else { client }).into())
 }
 
 /// Any object of the package.
@@ -64,8 +67,7 @@ enum Of {
     Semaphore(Client, SemaphoreCalls),
     Permits(Client, PermitCalls, PeerSkew),
     Latch(Client, client::CountDownLatch<HostFetch, NpmHost>, CountDownLatchCalls),
-    /// A guard, and whether its errors leave out the names of locks.
-    Guard(client::Guard<HostFetch, NpmHost>, bool),
+    Guard(client::Guard<HostFetch, NpmHost>),
     Lease(lease::Held),
     Events(lease::Events),
 }

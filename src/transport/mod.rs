@@ -18,6 +18,7 @@ pub use reqwest::{Reqwest, ReqwestSending, ReqwestStream};
 
 pub use edgelatch_proto::protocol::gateway::{Request, Response};
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::{Context, Poll};
 use core::time::Duration;
@@ -26,6 +27,9 @@ use crate::error::FailureKind;
 
 /// The result of a request.
 type TransportResult = Result<Response, FailureKind>;
+
+/// The transport's own error of a request. It contains no token.
+pub type Cause = Arc<dyn core::error::Error + Send + Sync>;
 
 /// Sends requests.
 ///
@@ -64,6 +68,12 @@ pub trait Transport {
 
     /// Returns the limits on streams.
     fn streams(&self) -> StreamLimits;
+
+    /// Returns the transport's own error of the last request that was not sent or broke, for the
+    /// `source` of an error; a stream's error is left out, since it may quote the name of a lock.
+    fn last_error(&self) -> Option<Cause> {
+        None
+    }
 }
 
 /// The head of a long-lived response.
@@ -116,5 +126,9 @@ impl<T: Transport> Transport for &T {
 
     fn streams(&self) -> StreamLimits {
         (**self).streams()
+    }
+
+    fn last_error(&self) -> Option<Cause> {
+        (**self).last_error()
     }
 }

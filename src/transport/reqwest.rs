@@ -2,11 +2,13 @@
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::poll_fn;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 use core::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use futures_core::Stream;
 use reqwest::header::{
@@ -14,7 +16,8 @@ use reqwest::header::{
 };
 
 use super::{
-    ByteStream, Request, Response, StreamHead, StreamLimits, Transport, TransportResult, platform,
+    ByteStream, Cause, Request, Response, StreamHead, StreamLimits, Transport, TransportResult,
+    platform,
 };
 use crate::error::FailureKind;
 
@@ -25,6 +28,7 @@ use crate::error::FailureKind;
 #[derive(Clone, Debug)]
 pub struct Reqwest {
     client: reqwest::Client,
+    last_error: Arc<Mutex<Option<Cause>>>,
 }
 
 impl Reqwest {
@@ -33,13 +37,13 @@ impl Reqwest {
     /// # Panics
     /// When the system's TLS cannot be set up, as `reqwest::Client::new` does.
     pub fn new() -> Self {
-        Self { client: platform::client() }
+        Self::with_client(platform::client())
     }
 
     /// Wraps a client of the caller, with its pool and its proxies. It must not follow
     /// redirections: otherwise it sends the names of the locks to the target of a redirection.
-    pub const fn with_client(client: reqwest::Client) -> Self {
-        Self { client }
+    pub fn with_client(client: reqwest::Client) -> Self {
+        Self { client, last_error: Arc::default() }
     }
 }
 
@@ -61,13 +65,40 @@ impl Reqwest {
         if streams {
             builder = builder.header(ACCEPT, "text/event-stream");
         }
-        let response =
-            builder.body(request.body).send().await.map_err(|error| platform::failure(&error))?;
+        let response = builder.body(request.body).send().await.map_err(|error| {
+            let kind = platform::failure(&error);
+            if !streams {
+                self.note(error);
+            }
+            kind
+        })?;
         let asked = reqwest::Url::parse(&request.url).ok();
         if response.status().is_redirection() || asked.as_ref() != Some(response.url()) {
             return Err(FailureKind::Redirected);
         }
         Ok(response)
+    }
+
+    async fn read(&self, response: reqwest::Response) -> Result<Vec<u8>, FailureKind> {
+        let mut body = Vec::new();
+        let mut stream = pin!(response.bytes_stream());
+        while let Some(chunk) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
+            let chunk = chunk.map_err(|error| {
+                self.note(error);
+                FailureKind::Broken
+            })?;
+            if body.len() + chunk.len() > Response::BODY_MAX {
+                return Err(FailureKind::TooLarge);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    /// Remembers an error of a request.
+    fn note(&self, error: reqwest::Error) {
+        let cause: Cause = Arc::new(error.without_url());
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause);
     }
 }
 
@@ -81,7 +112,7 @@ impl Transport for Reqwest {
             let status = response.status().as_u16();
             let sync_token = text(response.headers(), Request::SYNC_TOKEN).map(ToString::to_string);
             let retry_after = retry_after(response.headers());
-            Ok(Response { status, sync_token, retry_after, body: read(response).await? })
+            Ok(Response { status, sync_token, retry_after, body: transport.read(response).await? })
         }))
     }
 
@@ -96,6 +127,10 @@ impl Transport for Reqwest {
 
     fn streams(&self) -> StreamLimits {
         StreamLimits { max: platform::STREAMS, shared: true }
+    }
+
+    fn last_error(&self) -> Option<Cause> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -149,17 +184,4 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
-}
-
-async fn read(response: reqwest::Response) -> Result<Vec<u8>, FailureKind> {
-    let mut body = Vec::new();
-    let mut stream = pin!(response.bytes_stream());
-    while let Some(chunk) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
-        let chunk = chunk.map_err(|_| FailureKind::Broken)?;
-        if body.len() + chunk.len() > Response::BODY_MAX {
-            return Err(FailureKind::TooLarge);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
 }

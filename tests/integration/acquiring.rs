@@ -3,6 +3,7 @@
 use std::future::ready;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::AcquireError;
 
@@ -70,7 +71,7 @@ async fn a_wait_that_is_over_is_busy_and_leaves_only_a_tombstone() {
     let options = AcquireOptions::new().wait(Duration::from_millis(100));
     let waited = env.in_virtual_time(&host, lock.acquire_with(options)).await;
     let error = waited.unwrap_err();
-    let AcquireError::Busy { remaining: Some(remaining) } = error else { panic!("{error:?}") };
+    let AcquireError::Busy { remaining: Some(remaining) } = error.kind else { panic!("{error:?}") };
     assert!(remaining <= Duration::from_secs(30));
     assert_eq!(held.release().await, Ok(Released::Released));
     env.assert_nothing_is_held("over").await;
@@ -85,7 +86,7 @@ async fn a_wait_stays_within_its_budget() {
     let lock = client.lock("job").unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(400)).max_requests(3);
     let waited = env.in_virtual_time(&host, lock.acquire_with(options)).await;
-    assert!(matches!(waited, Err(AcquireError::Busy { .. })), "{waited:?}");
+    assert!(matches!(waited, Err(Error { kind: AcquireError::Busy { .. }, .. })), "{waited:?}");
     assert!(env.proxy.calls().len() <= 3);
     held.release().await.unwrap();
 }

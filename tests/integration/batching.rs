@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{Client, Lease, Released};
 use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::host::TokioHost;
@@ -15,7 +16,7 @@ use tokio::task::JoinSet;
 use test_support::faults::{Fault, FaultResponse, http, json, page};
 use test_support::test_env::{NativeClient, TestEnv, until, until_in_virtual_time};
 
-type Taken = Result<Option<Lease<Reqwest, TokioHost>>, AcquireError>;
+type Taken = Result<Option<Lease<Reqwest, TokioHost>>, Error<AcquireError>>;
 
 /// Tries to acquire a free lock.
 async fn try_for(client: NativeClient, number: usize) -> Taken {
@@ -320,7 +321,9 @@ async fn a_gateway_that_does_not_know_us_says_so_to_all() {
     let env = TestEnv::new().await;
     env.proxy.refuse_pipelines(json(401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#));
     for taken in try_all(&env.client(), 5).await {
-        let Err(AcquireError::Refused(refusal)) = taken else { panic!("{taken:?}") };
+        let Err(Error { kind: AcquireError::Refused(refusal), .. }) = taken else {
+            panic!("{taken:?}")
+        };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
     }
     assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (1, 0));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::blocking::Client;
 use edgelatch::client::{
     AcquireOptions, GuardedWrite, LeaseEnd, OwnScript, ReadWriteSettings, Released, RunError,
@@ -44,10 +45,10 @@ impl Drop for Beside {
 /// The outcome of `call` with the first time that suffices for this machine.
 fn in_time<T>(
     time: Duration,
-    call: impl Fn(Duration) -> Result<T, AcquireError>,
-) -> Result<T, AcquireError> {
+    call: impl Fn(Duration) -> Result<T, Error<AcquireError>>,
+) -> Result<T, Error<AcquireError>> {
     let mut outcomes = longer_and_longer(time).map(call);
-    outcomes.find(|outcome| !outcome.as_ref().is_err_and(is_too_slow)).unwrap()
+    outcomes.find(|outcome| !outcome.as_ref().is_err_and(|error| is_too_slow(&error.kind))).unwrap()
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn a_lease_is_tried_waited_for_renewed_and_released() {
     let waited = in_time(Duration::from_millis(30), |time| {
         lock.acquire_with(AcquireOptions::new().wait(time))
     });
-    assert!(matches!(waited.unwrap_err(), AcquireError::Busy { .. }));
+    assert!(matches!(waited.unwrap_err().kind, AcquireError::Busy { .. }));
     lease.renew(Some(Duration::from_secs(100))).unwrap();
     assert!(lease.remaining() > Duration::from_secs(90) && lease.is_held().unwrap());
     assert_eq!(lock.inspect().unwrap().last_token, lease.token().as_u64());
@@ -105,7 +106,7 @@ fn who_keeps_a_lease_is_told_of_its_loss_and_so_is_run() {
     let lease = lease.unwrap();
     assert_eq!(lease.keep(), LeaseEnd::Lost(LossReason::Expired));
     let outcome = lock.run(|_| beside.ask::<u64>(&["DEL", "job"]));
-    assert!(matches!(outcome, Err(RunError::Lost(1))), "{outcome:?}");
+    assert!(matches!(outcome, Err(RunError::Lost { result: 1, .. })), "{outcome:?}");
 }
 
 #[test]

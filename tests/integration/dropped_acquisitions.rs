@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{
     AcquireOptions, FairSettings, Lease, Lock, ReadWriteSettings, SpinBackoff,
 };
@@ -19,7 +20,7 @@ use test_support::test_env::{NativeClient, TestEnv, until};
 
 type NativeLock = Lock<Reqwest, TokioHost>;
 type Make = fn(&NativeClient) -> NativeLock;
-type Taken = Result<Lease<Reqwest, TokioHost>, AcquireError>;
+type Taken = Result<Lease<Reqwest, TokioHost>, Error<AcquireError>>;
 
 const SKEW: PeerSkew = PeerSkew::DEFAULT;
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{GuardedWrite, OwnScript};
 use edgelatch::error::{EvalError, GuardError, LossReason, RequestError};
 use edgelatch::timing::GuardMemory;
@@ -36,7 +37,7 @@ async fn a_write_with_an_older_token_is_refused() {
     let over = guard.write(&new, None, &text("4")).await.unwrap_err();
     assert_eq!(over, GuardError::Lost(LossReason::Gone));
     let unknown = guard.write(&old, Some("other"), &text("4")).await.unwrap_err();
-    assert!(matches!(unknown, GuardError::InvalidOption(_)));
+    assert!(matches!(unknown.kind, GuardError::InvalidOption(_)));
 }
 
 #[tokio::test]
@@ -52,7 +53,7 @@ async fn a_guard_accepts_leases_of_one_lock_and_names_both_when_it_gets_another(
     for guard in [&first, &first.clone(), &told] {
         for name in [None, Some("other")] {
             let refused = guard.write(&foreign, name, &GuardedWrite::claim()).await.unwrap_err();
-            let GuardError::InvalidOption(refused) = refused else { panic!("{refused:?}") };
+            let GuardError::InvalidOption(refused) = refused.kind else { panic!("{refused:?}") };
             assert_eq!(refused.option(), "lease");
             assert!(
                 refused.accepted().contains("\"job\"") && refused.accepted().contains("\"other\"")
@@ -109,7 +110,7 @@ async fn what_may_have_been_done_before_it_was_stale_is_not_said_to_be_stale() {
         let wanted = text("old");
         let unheard = guard.write(&old, None, &wanted).await.unwrap_err();
         assert!(
-            matches!(unheard, GuardError::Request(RequestError::Unreachable(_))),
+            matches!(unheard.kind, GuardError::Request(RequestError::Unreachable(_))),
             "{unheard:?}"
         );
         guard.write(&old, None, &wanted).await.unwrap_err()
@@ -169,17 +170,20 @@ async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
     let table = OwnScript::new("return {1, 'two', false}", vec![], vec![]).unwrap();
     assert_eq!(lease.eval(&table).await, Ok(r#"[1,"two",null]"#.to_owned()));
     let fails = OwnScript::new("return redis.call('HGET', KEYS[1], 'x')", keys(), vec![]).unwrap();
-    assert!(matches!(lease.eval(&fails).await, Err(EvalError::ScriptFailed(_))));
+    assert!(matches!(
+        lease.eval(&fails).await,
+        Err(Error { kind: EvalError::ScriptFailed(_), .. })
+    ));
     let elsewhere = OwnScript::new("return 1", vec!["elsewhere".into()], vec![]).unwrap();
     let refused = lease.eval(&elsewhere).await.unwrap_err();
-    assert!(matches!(refused, EvalError::Request(RequestError::InvalidOption(_))));
+    assert!(matches!(refused.kind, EvalError::Request(RequestError::InvalidOption(_))));
 
     env.redis.ask::<u64>(&["DEL", "job"]).await;
     let lost = EvalError::Request(RequestError::Lost(LossReason::Gone));
-    assert_eq!(lease.eval(&count).await, Err(lost.clone()));
+    assert_eq!(lease.eval(&count).await.unwrap_err(), lost);
     assert_eq!(env.redis.ask::<u64>(&["GET", "{job}:total"]).await, 10);
     let before = env.proxy.calls().len();
-    assert_eq!(lease.eval(&count).await, Err(lost));
+    assert_eq!(lease.eval(&count).await.unwrap_err(), lost);
     assert_eq!(env.proxy.calls().len(), before);
 }
 
@@ -201,7 +205,7 @@ async fn a_script_that_does_not_compile_is_told_in_redis_words() {
     ] {
         let script = OwnScript::new(text, vec![], vec![]).unwrap();
         let error = lease.eval(&script).await.unwrap_err();
-        let EvalError::ScriptFailed(reason) = &error else { panic!("{text}: {error:?}") };
+        let EvalError::ScriptFailed(reason) = &error.kind else { panic!("{text}: {error:?}") };
         assert!(reason.starts_with(response), "{text}: {reason}");
         assert!(!reason.contains("canary") && !reason.contains("314159"), "{reason}");
     }

@@ -117,7 +117,7 @@ async fn a_hold_that_is_gone_is_found_out_by_whoever_asks() {
 
     let lease = lock.acquire().await.unwrap();
     env.redis.ask::<u64>(&["DEL", "job"]).await;
-    assert_eq!(lease.renew(None).await, Err(RequestError::Lost(LossReason::Gone)));
+    assert_eq!(lease.renew(None).await.unwrap_err(), RequestError::Lost(LossReason::Gone));
     assert_eq!(lease.keep().await, LeaseEnd::Lost(LossReason::Gone));
 
     let lease = lock.acquire().await.unwrap();
@@ -152,7 +152,7 @@ async fn a_lease_that_nobody_keeps_is_lost_when_it_runs_out() {
     host.pass(Duration::from_millis(1));
     assert_eq!(lost.await.unwrap(), LossReason::Expired);
     assert!(lease.remaining().is_zero());
-    assert_eq!(lease.renew(None).await, Err(RequestError::Lost(LossReason::Expired)));
+    assert_eq!(lease.renew(None).await.unwrap_err(), RequestError::Lost(LossReason::Expired));
 }
 
 /// S55.
@@ -186,7 +186,7 @@ async fn run_says_that_the_lease_did_not_last_and_what_the_work_said() {
             7
         })
         .await;
-    assert!(matches!(outcome, Err(RunError::Lost(7))), "{outcome:?}");
+    assert!(matches!(outcome, Err(RunError::Lost { result: 7, .. })), "{outcome:?}");
     env.assert_nothing_is_held("run").await;
 }
 
@@ -203,7 +203,7 @@ async fn the_work_of_run_hears_of_the_loss_while_it_is_at_it() {
             lease.lost().await
         })
         .await;
-    assert!(matches!(outcome, Err(RunError::Lost(LossReason::Gone))), "{outcome:?}");
+    assert!(matches!(outcome, Err(RunError::Lost { result: LossReason::Gone, .. })), "{outcome:?}");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, FairSettings, Lock, Released, SpinBackoff};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
@@ -159,7 +160,7 @@ async fn who_leaves_the_queue_is_gone_at_once() {
     let waits = led.fair_lock("job", FairSettings::default()).unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(50));
     let waited = env.in_virtual_time(&host, waits.acquire_with(options)).await;
-    assert!(matches!(waited, Err(AcquireError::Busy { .. })), "{waited:?}");
+    assert!(matches!(waited, Err(Error { kind: AcquireError::Busy { .. }, .. })), "{waited:?}");
     assert_eq!(env.redis.ask::<usize>(&["LLEN", queue]).await, 0);
     held.release().await.unwrap();
     env.assert_nothing_is_held("left").await;

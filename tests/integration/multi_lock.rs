@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, FairSettings, Lock, Released, SpinBackoff};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
@@ -69,7 +70,10 @@ async fn spin_locks_of_one_pace_are_waited_for_at_it_and_others_are_not() {
         env.proxy.plan(|_| Fault::none());
         let multi = client.multi_lock(members).unwrap();
         let refused = env.in_virtual_time(&host, multi.acquire_with(wait)).await;
-        assert!(matches!(refused, Err(AcquireError::Busy { .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Error { kind: AcquireError::Busy { .. }, .. })),
+            "{refused:?}"
+        );
         // The first try and the one at the end of the wait; there is no other within a minute.
         assert_eq!(env.proxy.count("lock_acquire") == 2, paced);
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use edgelatch::Gateway;
 use edgelatch::client::{AcquireOptions, Client, Lock, Released};
 use edgelatch::error::{AcquireError, InvalidOption, Refusal, RefusalKind, RequestError};
 use edgelatch::host::TokioHost;
 use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
+use edgelatch::{Error, Gateway};
 
 use test_support::fake_host::{DullHost, FakeHost};
 use test_support::faults::Fault;
@@ -40,11 +40,11 @@ async fn an_option_of_an_acquisition_is_checked_before_anything_is_sent() {
     bad.extend([0, 1, 2, 10_001, u32::MAX].map(|most| (options.max_requests(most), "maxRequests")));
     for (options, name) in bad {
         let error = lock.acquire_with(options).await.unwrap_err();
-        let AcquireError::InvalidOption(error) = error else { panic!("{name}: {error}") };
+        let AcquireError::InvalidOption(error) = error.kind else { panic!("{name}: {error}") };
         named(&error, name);
         if name == "lease" {
             let error = lock.try_acquire_with(options).await.unwrap_err();
-            assert!(matches!(error, AcquireError::InvalidOption(_)), "{error}");
+            assert!(matches!(error.kind, AcquireError::InvalidOption(_)), "{error}");
         }
     }
     assert!(env.proxy.calls().is_empty());
@@ -56,7 +56,7 @@ async fn the_lease_of_a_renewal_is_checked_before_anything_is_sent() {
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     for time in BAD_TIMES {
         let error = lease.renew(Some(time)).await.unwrap_err();
-        let RequestError::InvalidOption(error) = error else { panic!("{error}") };
+        let RequestError::InvalidOption(error) = error.kind else { panic!("{error}") };
         named(&error, "lease");
     }
     assert_eq!(env.proxy.count("lock_renew"), 0);
@@ -148,8 +148,8 @@ async fn without_entropy_nothing_is_sent() {
     let lock = client.lock("job").unwrap();
     assert_eq!(lock.acquire().await.unwrap_err(), AcquireError::NoEntropy);
     assert_eq!(lock.try_acquire().await.unwrap_err(), AcquireError::NoEntropy);
-    assert_eq!(lock.inspect().await, Err(RequestError::NoEntropy));
-    assert_eq!(lock.force_release().await, Err(RequestError::NoEntropy));
+    assert_eq!(lock.inspect().await.unwrap_err(), RequestError::NoEntropy);
+    assert_eq!(lock.force_release().await.unwrap_err(), RequestError::NoEntropy);
     assert!(env.proxy.calls().is_empty());
 }
 
@@ -165,7 +165,7 @@ async fn a_wrong_path_is_told_apart_from_a_redis_that_refuses() {
         assert_eq!(refusal.kind(), RefusalKind::NotAGateway);
         assert!(refusal.to_string().contains("check the URL and its path"), "{refusal}");
     };
-    let refused = |error: RequestError| match error {
+    let refused = |error: Error<RequestError>| match error.kind {
         RequestError::Refused(refusal) => is_wrong_path(&refusal),
         other => panic!("{other:?}"),
     };
@@ -174,7 +174,7 @@ async fn a_wrong_path_is_told_apart_from_a_redis_that_refuses() {
         lock.try_acquire().await.unwrap_err(),
         lock.try_acquire_with(replicated).await.unwrap_err(),
     ] {
-        let AcquireError::Refused(refusal) = error else { panic!("{error:?}") };
+        let AcquireError::Refused(refusal) = error.kind else { panic!("{error:?}") };
         is_wrong_path(&refusal);
     }
     // Two calls share one request to a path below the wrong one.

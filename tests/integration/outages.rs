@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{LeaseEnd, LeaseState, Released};
 use edgelatch::error::{AcquireError, LossReason, RefusalKind, ReleaseError};
 
@@ -77,7 +78,10 @@ async fn whose_release_never_arrives_is_renewed_no_more() {
     let released = tokio::spawn(async move { (lease.release().await, lease) });
     until_in_virtual_time(&env, &host, STEP, || released.is_finished()).await;
     let (outcome, lease) = released.await.unwrap();
-    assert!(matches!(outcome, Err(ReleaseError::Unknown { .. })), "{outcome:?}");
+    assert!(
+        matches!(outcome, Err(Error { kind: ReleaseError::Unknown { .. }, .. })),
+        "{outcome:?}"
+    );
     assert_eq!(kept.await.unwrap(), LeaseEnd::Released);
     let mut looks = 0;
     until_in_virtual_time(&env, &host, THIRD, || {
@@ -101,7 +105,7 @@ async fn in_a_redis_that_is_full_what_is_held_is_renewed_and_released() {
     lease.renew(None).await.unwrap();
     assert_eq!(lease.release().await, Ok(Released::Released));
     env.assert_nothing_is_held("full").await;
-    match job.acquire().await.unwrap_err() {
+    match job.acquire().await.unwrap_err().kind {
         AcquireError::Refused(refusal) => assert_eq!(refusal.kind(), RefusalKind::OutOfMemory),
         other => panic!("{other:?}"),
     }

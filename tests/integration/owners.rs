@@ -72,7 +72,7 @@ async fn if_the_first_of_them_fails_the_next_one_asks() {
     let owner = env.client().owner();
     let (one, two) = (owner.lock("job").unwrap(), owner.lock("job").unwrap());
     let (one, two) = tokio::join!(one.acquire(), two.acquire());
-    assert!(matches!(one.unwrap_err(), AcquireError::Refused(_)));
+    assert!(matches!(one.unwrap_err().kind, AcquireError::Refused(_)));
     assert_eq!(two.unwrap().release().await, Ok(Released::Released));
 }
 

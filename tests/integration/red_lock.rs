@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::FencingToken;
 use edgelatch::client::{AcquireOptions, Client, Lease, Lock, RedLockSettings, Released};
 use edgelatch::error::{AcquireError, RequestError};
@@ -109,7 +110,7 @@ impl Nodes {
     }
 
     /// Tries to acquire the lock for at most 100 ms.
-    async fn try_briefly(&self, lock: &VirtualLock) -> Result<VirtualLease, AcquireError> {
+    async fn try_briefly(&self, lock: &VirtualLock) -> Result<VirtualLease, Error<AcquireError>> {
         let options = AcquireOptions::new().wait(Duration::from_millis(100));
         self.run(lock.acquire_with(options)).await
     }
@@ -137,9 +138,10 @@ async fn a_majority_decides_and_its_tokens_rise() {
         let rival = nodes.try_briefly(&nodes.lock()).await;
         assert!(
             matches!(
-                rival,
-                Err(AcquireError::Busy { .. } | AcquireError::Unreachable(_))
-                    | Err(AcquireError::Unknown { .. })
+                rival.as_ref().map_err(|error| &error.kind),
+                Err(AcquireError::Busy { .. }
+                    | AcquireError::Unreachable(_)
+                    | AcquireError::Unknown { .. })
             ),
             "{silent:?}: {rival:?}"
         );
@@ -272,7 +274,7 @@ async fn a_node_that_has_forgotten_a_hold_does_not_vote_while_the_hold_may_stand
             assert!(taken.is_ok() && !held.remaining().is_zero());
             continue;
         }
-        assert!(matches!(taken, Err(AcquireError::Busy { .. })), "{taken:?}");
+        assert!(matches!(taken, Err(Error { kind: AcquireError::Busy { .. }, .. })), "{taken:?}");
         // The two nodes that have lost nothing are a majority without it.
         let until_cancelled = AcquireOptions::new().wait_until_cancelled();
         let both = async { tokio::join!(rival.acquire_with(until_cancelled), held.release()) };
@@ -319,7 +321,9 @@ async fn no_lease_is_longer_than_the_delay() {
         let lease = nodes.run(lock.acquire_with(options)).await.unwrap();
         assert!(lease.remaining() <= Duration::from_secs(10));
         let longer = nodes.run(lease.renew(Some(Duration::from_secs(11)))).await;
-        let Err(RequestError::InvalidOption(no)) = longer else { panic!("it was renewed") };
+        let Err(Error { kind: RequestError::InvalidOption(no), .. }) = longer else {
+            panic!("it was renewed")
+        };
         assert_eq!(no.option(), "lease");
         let as_long = nodes.run(lease.renew(Some(Duration::from_secs(10)))).await;
         assert_eq!(as_long, Ok(()));

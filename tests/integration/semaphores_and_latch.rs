@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::{AcquireError, RequestError};
 use edgelatch::name::PermitId;
@@ -106,7 +107,10 @@ async fn what_was_never_heard_of_is_cancelled_and_proven_not_to_be_done() {
         _ => Fault::none(),
     });
     let outcome = env.in_virtual_time(&host, pool.add_permits(2)).await;
-    assert!(matches!(outcome, Err(RequestError::NotExecuted(_))), "{outcome:?}");
+    assert!(
+        matches!(outcome, Err(Error { kind: RequestError::NotExecuted(_), .. })),
+        "{outcome:?}"
+    );
     env.proxy.plan(|_| Fault::none());
     assert_eq!(pool.available_permits().await, Ok(1));
 }
@@ -155,7 +159,7 @@ async fn a_latch_opens_when_it_was_counted_down() {
     let options = AcquireOptions::new().wait(Duration::from_millis(60));
     let waits = client.count_down_latch("gate").unwrap();
     let closed = env.in_virtual_time(&host, waits.wait_with(options)).await;
-    assert_eq!(closed, Err(AcquireError::Busy { remaining: None }));
+    assert_eq!(closed.unwrap_err(), AcquireError::Busy { remaining: None });
     assert_eq!(latch.count_down().await, Ok(1));
     assert_eq!(latch.count().await, Ok(1));
     let (waited, left) = tokio::join!(latch.wait(), latch.count_down());
@@ -174,10 +178,10 @@ async fn a_latch_is_not_open_because_the_gateway_is_silent_and_a_wait_can_be_can
     let latch = client.count_down_latch("gate").unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(10));
     let waited = env.in_virtual_time(&host, latch.wait_with(options)).await;
-    assert!(matches!(waited, Err(AcquireError::Unreachable(_))), "{waited:?}");
+    assert!(matches!(waited, Err(Error { kind: AcquireError::Unreachable(_), .. })), "{waited:?}");
     let before = env.proxy.calls().len();
     let asked = until(async || env.proxy.calls().len() > before + 1);
     let endless = AcquireOptions::new().wait_until_cancelled();
     let outcome = env.in_virtual_time(&host, latch.wait_cancellable(endless, asked)).await;
-    assert_eq!(outcome, Err(AcquireError::Cancelled { held_at_most: None }));
+    assert_eq!(outcome.unwrap_err(), AcquireError::Cancelled { held_at_most: None });
 }

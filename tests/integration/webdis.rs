@@ -64,7 +64,9 @@ async fn semaphores_latches_guards_and_scripts_work() {
     assert_eq!(lease.eval(&own).await.unwrap().to_string(), r#"["x/y é",7]"#);
     let zero = OwnScript::new("return ARGV[1]", vec![], vec!["a\0b".into()]).unwrap();
     let refused = lease.eval(&zero).await.unwrap_err();
-    let EvalError::Request(RequestError::Refused(refusal)) = refused else { panic!("{refused:?}") };
+    let EvalError::Request(RequestError::Refused(refusal)) = refused.kind else {
+        panic!("{refused:?}")
+    };
     assert_eq!(refusal.kind(), RefusalKind::Unsupported);
     lease.release().await.unwrap();
 }
@@ -75,13 +77,13 @@ async fn what_it_cannot_do_is_refused_and_nothing_is_held() {
     let lock = client.lock("job").unwrap();
     let replicated = AcquireOptions::new().replicas(1);
     let refused = lock.acquire_with(replicated).await.unwrap_err();
-    let AcquireError::Refused(refusal) = refused else { panic!("{refused:?}") };
+    let AcquireError::Refused(refusal) = refused.kind else { panic!("{refused:?}") };
     assert_eq!(refusal.kind(), RefusalKind::Unsupported);
     for credentials in ["", "edge:wrong", "other:s3cret:word"] {
         let stranger = NativeClient::connect(webdis.gateway_of(credentials));
         let wait = AcquireOptions::new().wait(Duration::from_secs(20));
         let refused = stranger.lock("job").unwrap().acquire_with(wait).await.unwrap_err();
-        let AcquireError::Refused(refusal) = refused else { panic!("{refused:?}") };
+        let AcquireError::Refused(refusal) = refused.kind else { panic!("{refused:?}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
     }
     env.assert_nothing_is_held("job").await;

@@ -49,7 +49,9 @@ pub(crate) async fn we_are_refused_while_java_holds<K: Exclusive>() {
     let waited = in_time(Duration::from_millis(60), async |time| {
         ours.acquire_with(AcquireOptions::new().wait(time)).await
     });
-    let AcquireError::Busy { remaining } = waited.await.unwrap_err() else { panic!("it is held") };
+    let AcquireError::Busy { remaining } = waited.await.unwrap_err().kind else {
+        panic!("it is held")
+    };
     assert!(remaining.is_some_and(|left| left <= Duration::from_secs(30)));
     java.get::<()>("unlock").await;
     let lease = ours.try_acquire().await.unwrap().unwrap();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, CountDownLatch};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
@@ -25,7 +26,7 @@ fn java(both: &Both, thread: &str) -> Object {
 }
 
 /// Starts an edgelatch waiter; returns once it has sent one request.
-async fn we_wait(both: &Both) -> JoinHandle<Result<(), AcquireError>> {
+async fn we_wait(both: &Both) -> JoinHandle<Result<(), Error<AcquireError>>> {
     let asked = both.env.proxy.calls().len();
     let ours = gate(both);
     let options = AcquireOptions::new().wait_until_cancelled();
@@ -59,7 +60,8 @@ async fn a_wait_ends_on_each_side_while_it_is_closed() {
     assert!(!java.call("await", json!([ms(60)])).value::<bool>().await);
     let short = Duration::from_millis(60);
     let wait = async |time| ours.wait_with(AcquireOptions::new().wait(time)).await;
-    assert_eq!(in_time(short, wait).await, Err(AcquireError::Busy { remaining: None }));
+    let over = in_time(short, wait).await.unwrap_err();
+    assert_eq!(over, AcquireError::Busy { remaining: None });
     ours.count_down().await.unwrap();
     assert!(java.call("await", json!([ms(60)])).value::<bool>().await);
     in_time(short, wait).await.unwrap();

@@ -165,7 +165,7 @@ async fn data_of_the_name_of_a_lock_stays_as_it_is() {
     let both = Both::start().await;
     both.env.redis.ask::<String>(&["SET", NAME, "data"]).await;
     let refused = both.ours::<Plain>().acquire().await.unwrap_err();
-    let AcquireError::Refused(refusal) = refused else { panic!("{refused:?}") };
+    let AcquireError::Refused(refusal) = refused.kind else { panic!("{refused:?}") };
     assert_eq!(refusal.kind(), RefusalKind::WrongType);
     let thrown = both.java::<Plain>("a").call("tryLock", json!([])).thrown().await;
     assert!(thrown.message.contains("WRONGTYPE"), "{thrown:?}");

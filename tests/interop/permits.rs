@@ -141,7 +141,7 @@ async fn a_wait_ends_on_each_side_while_the_other_holds_all() {
         permit.acquire_with(AcquireOptions::new().wait(time)).await
     });
     let refused = refused.await.unwrap_err();
-    let AcquireError::Busy { remaining: Some(left) } = refused else { panic!("{refused:?}") };
+    let AcquireError::Busy { remaining: Some(left) } = refused.kind else { panic!("{refused:?}") };
     assert!(left > Duration::from_secs(500));
 }
 

@@ -1,27 +1,25 @@
 /**
- * Runs the programs of both READMEs, as they stand there, on an empty Redis. The Rust program is a
- * binary of `tests/`; the SQL is that of `docs/fencing.md`, which `tests/recipes` runs.
+ * Runs the programs of both READMEs and of `docs/scoped-tokens.md`, as they stand there, on an
+ * empty Redis. The Rust program is a binary of `tests/`; the SQL is that of `docs/fencing.md`,
+ * which `tests/recipes` runs.
  *
  * Environment: as `tests/runtimes/run.mjs`.
  */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import { dirname, extname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
-import { launch } from "../runtimes/browser.mjs";
 import { openFront } from "../runtimes/front.mjs";
 import { newProject, removeProjects, required } from "../runtimes/project.mjs";
 import { startWorkerOf } from "../runtimes/worker.mjs";
+import { openPage } from "./page.mjs";
 
 const PAGES = ["README.md", "pkg/README.md"];
-const TYPES = { ".js": "text/javascript", ".html": "text/html" };
 
 const url = required("EDGELATCH_TEST_URL");
 const token = required("EDGELATCH_TEST_TOKEN");
@@ -104,22 +102,47 @@ async function page({ t, folder }) {
   assert.equal((await fetch(url, free)).status, 200);
   const front = await openFront(url);
   t.after(() => front.close());
-  const imports = { edgelatch: "/node_modules/edgelatch/index.js" };
-  const html = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><body>
-<script type="importmap">${JSON.stringify({ imports })}</script><script type="module" src="/page.js"></script>`;
-  const server = createServer(async (request, response) => {
-    const { pathname } = new URL(request.url, "http://localhost");
-    if (pathname === "/lock-token") return void response.end(JSON.stringify({ url: front.url, token }));
-    const body = pathname === "/" ? html : await readFile(join(folder, pathname));
-    response.writeHead(200, { "content-type": TYPES[extname(pathname)] ?? "text/html" }).end(body);
+  const tab = await openPage(t, folder, {
+    "/lock-token": (_request, response) => response.end(JSON.stringify({ url: front.url, token })),
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(() => (server.closeAllConnections(), server.close()));
-  const browser = await launch();
-  t.after(() => browser.close());
-  const tab = await browser.newPage();
-  await tab.goto(`http://127.0.0.1:${server.address().port}/`);
   await tab.waitForFunction(() => document.body.textContent.includes("token"));
   assert.match(await tab.textContent("body"), /You may edit \(token \d{16}\)\./);
 }
+
+const SCOPED = "docs/scoped-tokens.md";
+describe(SCOPED, async () => {
+  const text = await readFile(new URL(`../../${SCOPED}`, import.meta.url), "utf8");
+  const programs = new Map([...text.matchAll(/^```js\n\/\/ (\S+)\n(.+?)^```$/gms)].map(([, name, source]) => [name, source]));
+  test("every block of JavaScript is one of the three programs of a page with a scoped token", () => {
+    assert.equal(programs.size, text.split("```js\n").length - 1);
+    assert.deepEqual([...programs.keys()], ["scoped-token.js", "worker.js", "page.js"]);
+  });
+  test("the page takes the lock of its user with the token that the Worker has signed", async (t) => {
+    const folder = await newProject();
+    for (const [name, source] of programs) await writeFile(join(folder, name), source);
+    // The reader's own function.
+    const userOf = "\nconst userOf = (request) => (request.headers.has('cookie') ? { id: 7 } : null);\n";
+    const path = join(folder, "worker.js");
+    await writeFile(path, programs.get("worker.js") + userOf);
+    const front = await openFront(url);
+    t.after(() => front.close());
+    const worker = await startWorkerOf(folder, path, { SCOPE_KEY: required("EDGELATCH_TEST_SCOPE_KEY"), GATEWAY_URL: front.url });
+    t.after(() => worker.close());
+    assert.equal((await fetch(worker.url, { method: "POST" })).status, 401);
+
+    const saved = Promise.withResolvers();
+    const routes = {
+      "/lock-token": async (_request, response) => {
+        const lent = await fetch(worker.url, { method: "POST", headers: { cookie: "user=7" } });
+        response.end(await lent.text());
+      },
+      "/draft": (request, response) => {
+        saved.resolve(request.headers["fencing-token"]);
+        response.end();
+      },
+    };
+    await openPage(t, folder, routes, saved.reject);
+    assert.match(await saved.promise, /^\d{16}$/);
+    assert.ok(front.owners("user-7:draft").size > 0);
+  });
+});

@@ -3,6 +3,7 @@
 use std::mem;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::Lease;
 use edgelatch::client::{GuardedWrite, OwnScript};
 use edgelatch::error::{EvalError, GuardError, RequestError};
@@ -69,9 +70,10 @@ impl Workload {
         sim.trace(|| format!("host {} has written {number}: {answer:?}", self.host));
         let result = match answer {
             Ok(()) => WriteResult::Done,
-            Err(GuardError::Request(RequestError::NotExecuted(_)) | GuardError::Stale { .. }) => {
-                WriteResult::NotExecuted
-            }
+            Err(Error {
+                kind: GuardError::Request(RequestError::NotExecuted(_)) | GuardError::Stale { .. },
+                ..
+            }) => WriteResult::NotExecuted,
             Err(_) => WriteResult::Unknown,
         };
         sim.check_result(number, result);
@@ -87,12 +89,15 @@ impl Workload {
         sim.trace(|| format!("host {} has run {number}: {answer:?}", self.host));
         let result = match answer {
             Ok(count) if count == "1" => WriteResult::Done,
-            Err(EvalError::Request(RequestError::NotExecuted(_) | RequestError::Lost(_))) => {
-                WriteResult::NotExecuted
-            }
-            Err(EvalError::Request(_)) => WriteResult::Unknown,
+            Err(Error {
+                kind: EvalError::Request(RequestError::NotExecuted(_) | RequestError::Lost(_)),
+                ..
+            }) => WriteResult::NotExecuted,
+            Err(Error { kind: EvalError::Request(_), .. }) => WriteResult::Unknown,
             // The script ran a second time, since Redis had lost the record of the first run.
-            Err(EvalError::ScriptFailed(_)) if !sim.keeps_records() => WriteResult::Done,
+            Err(Error { kind: EvalError::ScriptFailed(_), .. }) if !sim.keeps_records() => {
+                WriteResult::Done
+            }
             other => return sim.fail(|| format!("I10 a script is said to be {other:?}")),
         };
         sim.check_result(number, result);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use edgelatch::AcquireOptions;
+use edgelatch::Error;
 use edgelatch::client::{FairSettings, ReadWriteSettings, SpinBackoff};
 use edgelatch::error::AcquireError;
 use edgelatch::timing::{PeerSkew, WantTime};
@@ -130,7 +131,7 @@ impl Workload {
             0 => {
                 let count = 1 + self.draw(3);
                 let number = sim.record_latch_call(LatchOperation::PerhapsSet(count));
-                let answer = latch.try_set_count(count).await;
+                let answer = latch.try_set_count(count).await.map_err(Error::into_kind);
                 sim.record_latch_result(number, answer, |done| LatchOperation::Set(count, done));
             }
             1 => {
@@ -138,14 +139,15 @@ impl Workload {
                 let number = sim.record_latch_call(LatchOperation::Nothing);
                 let operation = match latch.wait_with(AcquireOptions::new().wait(wait)).await {
                     Ok(()) => LatchOperation::Read(0),
-                    Err(AcquireError::Busy { .. }) => LatchOperation::Closed,
+                    Err(Error { kind: AcquireError::Busy { .. }, .. }) => LatchOperation::Closed,
                     Err(_) => LatchOperation::Nothing,
                 };
                 sim.record_latch_result(number, Ok(()), |()| operation);
             }
             _ => {
                 let number = sim.record_latch_call(LatchOperation::PerhapsDown);
-                sim.record_latch_result(number, latch.count_down().await, LatchOperation::Down);
+                let answer = latch.count_down().await.map_err(Error::into_kind);
+                sim.record_latch_result(number, answer, LatchOperation::Down);
             }
         }
     }

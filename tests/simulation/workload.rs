@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::LeaseEnd;
 use edgelatch::error::{AcquireError, LossReason, ReleaseError, RequestError};
 use edgelatch::host::Host as _;
@@ -107,20 +108,22 @@ impl Workload {
         let result = match self.draw(3) {
             _ if must => {
                 options = options.lease(time).wait(WAIT_AFTER_FAULTS).max_requests(10_000);
-                planned.lock.acquire_with(options).await
+                planned.lock.acquire_with(options).await.map_err(Error::into_kind)
             }
             0 => {
                 let busy = AcquireError::Busy { remaining: None };
-                planned.lock.try_acquire_with(options).await.and_then(|lease| lease.ok_or(busy))
+                let tried = planned.lock.try_acquire_with(options).await.map_err(Error::into_kind);
+                tried.and_then(|lease| lease.ok_or(busy))
             }
             1 => {
                 let time = Duration::from_millis(self.draw(self.sim.plan.lease));
                 let cancel = self.sleep(time);
-                planned.lock.acquire_cancellable(options.wait_until_cancelled(), cancel).await
+                let waits = options.wait_until_cancelled();
+                planned.lock.acquire_cancellable(waits, cancel).await.map_err(Error::into_kind)
             }
             _ => {
                 let wait = Duration::from_millis(1 + self.draw(self.sim.plan.lease * 2));
-                planned.lock.acquire_with(options.wait(wait)).await
+                planned.lock.acquire_with(options.wait(wait)).await.map_err(Error::into_kind)
             }
         };
         match result {
@@ -218,7 +221,7 @@ impl Workload {
         self.stop_trusting(operation);
         sim.record_lease(acquisition, &lease);
         sim.record_release_call(acquisition);
-        let verdict = lease.release().await;
+        let verdict = lease.release().await.map_err(Error::into_kind);
         sim.record_release_result(acquisition, &verdict);
         sim.trace(|| format!("host {} has released: {verdict:?}", self.host));
         match &verdict {
@@ -232,7 +235,7 @@ impl Workload {
             }
             Err(_) => {}
         }
-        let again = lease.release().await;
+        let again = lease.release().await.map_err(Error::into_kind);
         sim.record_release_result(acquisition, &again);
         if verdict.is_ok() && again != verdict {
             sim.fail(|| format!("I4 released twice: {verdict:?}, then {again:?}"));
@@ -265,7 +268,7 @@ impl Workload {
                 match self.draw(7) {
                     0 => match lease.renew(None).await {
                         Ok(()) => self.sim.record_held(acquisition, asked),
-                        Err(RequestError::Lost(LossReason::Gone)) => {
+                        Err(Error { kind: RequestError::Lost(LossReason::Gone), .. }) => {
                             self.sim.record_gone(acquisition)
                         }
                         Err(_) => {}

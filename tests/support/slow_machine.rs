@@ -4,6 +4,7 @@
 use std::iter;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch_proto::error::{AcquireError, FailureKind};
 
 /// The longest time for one call. No machine is so slow that it needs more.
@@ -27,11 +28,11 @@ pub fn longer_and_longer(time: Duration) -> impl Iterator<Item = Duration> {
 /// The outcome of `call` with the first time (a wait, or a lease) that suffices for this machine.
 pub async fn in_time<T>(
     time: Duration,
-    mut call: impl AsyncFnMut(Duration) -> Result<T, AcquireError>,
-) -> Result<T, AcquireError> {
+    mut call: impl AsyncFnMut(Duration) -> Result<T, Error<AcquireError>>,
+) -> Result<T, Error<AcquireError>> {
     for time in longer_and_longer(time) {
         match call(time).await {
-            Err(error) if is_too_slow(&error) => {}
+            Err(error) if is_too_slow(&error.kind) => {}
             outcome => return outcome,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::Released;
 use edgelatch::error::AcquireError;
 use edgelatch::host::JsHost;
@@ -40,9 +41,15 @@ async fn a_wait_that_is_over_or_cancelled_holds_nothing() {
     let lock = client(u32::MAX).lock("invoice:42").unwrap();
     assert!(lock.try_acquire().await.unwrap().is_none());
     let options = AcquireOptions::new().wait(Duration::from_millis(1));
-    assert!(matches!(lock.acquire_with(options).await, Err(AcquireError::Busy { .. })));
+    assert!(matches!(
+        lock.acquire_with(options).await,
+        Err(Error { kind: AcquireError::Busy { .. }, .. })
+    ));
     let cancelled = lock.acquire_cancellable(AcquireOptions::new(), async {}).await;
-    assert!(matches!(cancelled, Err(AcquireError::Cancelled { held_at_most: None })));
+    assert!(matches!(
+        cancelled,
+        Err(Error { kind: AcquireError::Cancelled { held_at_most: None }, .. })
+    ));
 }
 
 #[wasm_bindgen_test]

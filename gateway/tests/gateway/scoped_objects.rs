@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use edgelatch::Gateway;
 use edgelatch::client::{
     AcquireOptions, Client, FairSettings, GuardedWrite, Lock, OwnScript, Released, SpinBackoff,
 };
@@ -10,6 +9,7 @@ use edgelatch::error::{AcquireError, EvalError, RefusalKind};
 use edgelatch::host::TokioHost;
 use edgelatch::timing::{GuardMemory, PeerSkew};
 use edgelatch::transport::Reqwest;
+use edgelatch::{Error, Gateway};
 
 use edgelatch_gateway::Right;
 
@@ -97,7 +97,10 @@ async fn permits_are_given_for_a_time() {
     semaphore.add_permits(1).await.unwrap();
     assert_eq!(semaphore.drain_permits().await.unwrap(), 3);
     // A lease without an end is longer than any limit.
-    assert!(matches!(semaphore.acquire(1).await, Err(AcquireError::Refused(_))));
+    assert!(matches!(
+        semaphore.acquire(1).await,
+        Err(Error { kind: AcquireError::Refused(_), .. })
+    ));
     let permits = client.permit_expirable_semaphore("permits:a", PeerSkew::DEFAULT).unwrap();
     assert!(permits.try_set_permits(3).await.unwrap());
     let lease = permits.permits(2).unwrap().acquire_with(bounded()).await.unwrap();
@@ -123,7 +126,7 @@ async fn a_gate_opens_and_a_guard_lets_write() {
     assert_eq!(guard.newest().await.unwrap(), Some(lease.token().as_u64()));
     // A caller's script could use keys of any client.
     let script = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
-    assert!(matches!(lease.eval(&script).await, Err(EvalError::Request(_))));
+    assert!(matches!(lease.eval(&script).await, Err(Error { kind: EvalError::Request(_), .. })));
     let foreign = client.guard("total", GuardMemory::DEFAULT).unwrap();
     assert!(foreign.write(&lease, None, &GuardedWrite::set("7", None)).await.is_err());
     lease.release().await.unwrap();
@@ -143,7 +146,10 @@ async fn a_majority_decides_and_replicas_are_waited_for() {
     // The test has no replicas, so an allowed wait fails in another way than a refused one.
     let replicated = AcquireOptions::new().replicas(1);
     let refused = clients[0].lock("app:job").unwrap().try_acquire_with(replicated).await;
-    assert!(!matches!(refused, Err(AcquireError::Refused(_)) | Ok(_)), "{refused:?}");
+    assert!(
+        !matches!(refused, Err(Error { kind: AcquireError::Refused(_), .. }) | Ok(_)),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
@@ -155,7 +161,9 @@ async fn many_calls_of_one_turn_share_a_request() {
     let foreign = client.lock("other").unwrap();
     let all = futures_util::future::join_all(locks.iter().map(NativeLock::acquire));
     let (all, refused) = tokio::join!(all, foreign.acquire());
-    let Err(AcquireError::Refused(refusal)) = refused else { panic!("it was let in") };
+    let Err(Error { kind: AcquireError::Refused(refusal), .. }) = refused else {
+        panic!("it was let in")
+    };
     assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
     for lease in all {
         lease.unwrap().release().await.unwrap();

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::Lease;
 use edgelatch::client::OwnScript;
 use edgelatch::error::{EvalError, FailureKind, LossReason, RequestError};
@@ -59,7 +60,8 @@ impl HolderLog {
             return self.add_with_permit(acquisition, lease).await;
         }
         let script = OwnScript::new(WRITE, vec![self.list.clone()], vec![acquisition.to_string()]);
-        lease.eval(&script.unwrap().repeatable()).await.map(drop)
+        let result = lease.eval(&script.unwrap().repeatable()).await;
+        result.map(drop).map_err(Error::into_kind)
     }
 
     async fn add_with_permit<T: Transport, H: Host>(

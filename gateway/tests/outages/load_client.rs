@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::error::{AcquireError, LossReason, RequestError};
 use edgelatch::host::TokioHost;
 use edgelatch::transport::Reqwest;
@@ -39,9 +40,9 @@ impl LoadClient {
         let options = AcquireOptions::new().lease(lease).wait(WAIT);
         let acquisition = recorder.record_call(*share, lease);
         let taken = match self.rng.bool() {
-            true => lock.acquire_with(options).await,
+            true => lock.acquire_with(options).await.map_err(Error::into_kind),
             false => {
-                let tried = lock.try_acquire_with(options).await;
+                let tried = lock.try_acquire_with(options).await.map_err(Error::into_kind);
                 tried.and_then(|lease| lease.ok_or(AcquireError::Busy { remaining: None }))
             }
         };
@@ -60,15 +61,16 @@ impl LoadClient {
             sleep(Duration::from_millis(self.rng.u64(..PAUSE))).await;
             let asked = self.recorder.now();
             let answer = match self.rng.bool() {
-                true => lease.renew(None).await,
-                false => lease.is_held().await.and_then(there),
+                true => lease.renew(None).await.map_err(Error::into_kind),
+                false => lease.is_held().await.map_err(Error::into_kind).and_then(there),
             };
             self.recorder.record_result(acquisition, &lease, asked, answer.map_err(Into::into));
         }
         self.append_entry(acquisition, &lease).await;
         if self.rng.u32(..DROPPED) > 0 {
             self.recorder.record_release_call(acquisition, &lease);
-            self.recorder.record_release_result(acquisition, &lease.release().await);
+            let answer = lease.release().await.map_err(Error::into_kind);
+            self.recorder.record_release_result(acquisition, &answer);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Lock, Released};
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch::transport::Reqwest;
@@ -71,12 +72,12 @@ async fn silence_is_undone_and_said_to_be_timed_out() {
 
 /// The outcome of a try without a response, on a machine that completes the undo within its
 /// attempts' time.
-async fn silenced(fault: Fault) -> (TestEnv, AcquireError) {
+async fn silenced(fault: Fault) -> (TestEnv, Error<AcquireError>) {
     for attempt in longer_and_longer(Duration::from_secs(1)) {
         let env = TestEnv::with(acquiring(ALWAYS, fault.clone())).await;
         let lock = env.client_with_timeout(attempt).lock("job").unwrap();
         let error = lock.try_acquire().await.unwrap_err();
-        if !matches!(error, AcquireError::Unknown { cause: FailureKind::TimedOut, .. }) {
+        if !matches!(error.kind, AcquireError::Unknown { cause: FailureKind::TimedOut, .. }) {
             return (env, error);
         }
     }
@@ -90,7 +91,7 @@ async fn a_clear_no_is_refused_at_once_and_needs_no_undoing() {
     for (name, response) in refusals() {
         env.reset(acquiring(ALWAYS, Fault::not_executed(response))).await;
         let error = env.in_virtual_time(&host, lock.acquire()).await.unwrap_err();
-        let AcquireError::Refused(refusal) = error else { panic!("{name}: {error}") };
+        let AcquireError::Refused(refusal) = error.kind else { panic!("{name}: {error}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized, "{name}");
         assert_eq!(env.proxy.calls().len(), 1, "{name}");
         assert!(env.redis.dump().await.is_empty(), "{name}");
@@ -160,7 +161,7 @@ async fn if_the_undoing_is_not_heard_either_it_is_unknown_until_the_lease_ends()
         env.reset(plan).await;
         let call = lock.try_acquire_with(options);
         let error = env.in_virtual_time(&host, call).await.unwrap_err();
-        let AcquireError::Unknown { held_at_most, cause } = error else {
+        let AcquireError::Unknown { held_at_most, cause } = error.kind else {
             panic!("{name}: {error}, {kind}")
         };
         assert_eq!(cause, FailureKind::Broken, "{name}");
@@ -179,7 +180,7 @@ async fn if_the_undoing_is_refused_it_is_unknown() {
         };
         env.reset(plan).await;
         let error = env.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
-        let AcquireError::Unknown { cause, .. } = error else { panic!("{name}: {error}") };
+        let AcquireError::Unknown { cause, .. } = error.kind else { panic!("{name}: {error}") };
         assert_eq!(cause, FailureKind::RefusedLater(RefusalKind::Unauthorized), "{name}");
     }
 }
@@ -195,7 +196,7 @@ async fn a_clear_no_after_an_answer_that_was_lost_is_refused_once_it_is_undone()
         };
         env.reset(plan).await;
         let error = env.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
-        assert!(matches!(error, AcquireError::Refused(_)), "{name}: {error}");
+        assert!(matches!(error.kind, AcquireError::Refused(_)), "{name}: {error}");
         assert_eq!(env.proxy.count("lock_release"), 1, "{name}");
         env.assert_nothing_is_held(name).await;
     }

@@ -100,6 +100,6 @@ async fn a_certificate_that_nobody_vouches_for_ends_it_before_anything_is_told()
         .unwrap();
     let client = impostor.client(Reqwest::with_client(trusting));
     let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
-    assert!(matches!(error, AcquireError::Unknown { .. }), "{error:?}");
+    assert!(matches!(error.kind, AcquireError::Unknown { .. }), "{error:?}");
     assert!(impostor.told.lock().unwrap()[0].contains(TOKEN));
 }

@@ -171,7 +171,7 @@ async fn a_hash_has_left_although_its_text_has_not() {
     assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
     // Without Redis' clock the client may be granted the lock for ten minutes, and holds it for a
     // lease from then on.
-    let AcquireError::Unknown { held_at_most, cause: FailureKind::Broken } = error else {
+    let AcquireError::Unknown { held_at_most, cause: FailureKind::Broken } = error.kind else {
         panic!("{error:?}")
     };
     assert!(held_at_most >= Duration::from_secs(600 + 30));

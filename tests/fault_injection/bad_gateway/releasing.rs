@@ -45,7 +45,7 @@ async fn five_bad_answers_are_unknown_and_a_later_release_finds_out() {
         env.reset(releasing(5, Fault::executed(response))).await;
         let lease = lock.acquire().await.unwrap();
         let error = env.in_virtual_time(&host, lease.release()).await.unwrap_err();
-        let ReleaseError::Unknown { cause, .. } = error else { panic!("{name}: {error}") };
+        let ReleaseError::Unknown { cause, .. } = error.kind else { panic!("{name}: {error}") };
         assert_eq!(cause, kind, "{name}");
         assert_eq!(lease.release().await, Ok(Released::Released), "{name}");
         env.assert_nothing_is_held(name).await;
@@ -63,7 +63,7 @@ async fn a_release_that_never_arrives_leaves_the_hold_to_run_out() {
     let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire_with(options).await.unwrap();
     let error = env.in_virtual_time(&host, lease.release()).await.unwrap_err();
-    let ReleaseError::Unknown { held_at_most, cause } = error else { panic!("{error}") };
+    let ReleaseError::Unknown { held_at_most, cause } = error.kind else { panic!("{error}") };
     assert_eq!(cause, FailureKind::TimedOut);
     assert!(held_at_most >= time);
     until(async || env.redis.ask::<u64>(&["EXISTS", "job"]).await == 0).await;
@@ -78,7 +78,7 @@ async fn a_release_that_is_refused_says_so_and_may_be_asked_again() {
         env.reset(releasing(1, Fault::not_executed(response))).await;
         let lease = lock.acquire().await.unwrap();
         let error = env.in_virtual_time(&host, lease.release()).await.unwrap_err();
-        let ReleaseError::Refused(refusal) = error else { panic!("{name}: {error}") };
+        let ReleaseError::Refused(refusal) = error.kind else { panic!("{name}: {error}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized, "{name}");
         assert_eq!(lease.release().await, Ok(Released::Released), "{name}");
         env.assert_nothing_is_held(name).await;

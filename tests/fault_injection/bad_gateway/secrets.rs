@@ -1,5 +1,5 @@
 //! Errors and debug output contain neither the gateway's token nor an owner, a request id or a
-//! script.
+//! script, and the name of the lock only unless the client redacts names.
 
 use std::fmt::{Debug, Display};
 
@@ -11,8 +11,17 @@ use test_support::test_env::TestEnv;
 
 const LOCK: &str = "canary-lock-0123456789";
 
+/// Checks what an error shows, caused by the response with this name.
+type Check = fn(&TestEnv, &str, &str);
+
 fn shown(error: &(impl Debug + Display)) -> String {
     format!("{error} {error:?} {error:#?}")
+}
+
+/// Asserts that the output contains nothing of what was sent, except the name of the lock.
+fn assert_silent_but_for_names(env: &TestEnv, shown: &str, name: &str) {
+    assert!(shown.contains(LOCK), "{name}: {shown}");
+    assert_silent(env, &shown.replace(LOCK, ""), name);
 }
 
 /// Asserts that the output contains nothing of what was sent.
@@ -35,9 +44,13 @@ async fn no_error_shows_what_was_sent() {
     assert_eq!(answers.len(), refusals().len() + kinds.len());
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
-    let lock = client.lock(LOCK).unwrap();
-    for (name, response) in answers {
-        let fault = Fault::executed(response);
+    let open = client.lock(LOCK).unwrap();
+    let redacting = client.redact_names().lock(LOCK).unwrap();
+    let checks: [(_, Check); 2] = [(open, assert_silent_but_for_names), (redacting, assert_silent)];
+    for ((name, response), (lock, check)) in
+        answers.iter().flat_map(|answer| checks.each_ref().map(|check| (answer, check)))
+    {
+        let fault = Fault::executed(response.clone());
         // The first acquisition succeeds, so that there is a hold to inspect.
         let plan = move |seen: &RecordedCall| {
             let is_first = (seen.script, seen.number) == ("lock_acquire", 1);
@@ -54,7 +67,7 @@ async fn no_error_shows_what_was_sent() {
             shown(&env.in_virtual_time(&host, lease.release()).await.unwrap_err()),
         ];
         for error in errors {
-            assert_silent(&env, &error, name);
+            check(&env, &error, name);
         }
     }
 }
@@ -64,7 +77,8 @@ async fn no_error_shows_what_redis_quotes() {
     let quoting = format!(r#"{{"error":"ERR {TOKEN} {LOCK} no such thing"}}"#);
     let response = test_support::faults::json(400, &quoting);
     let env = TestEnv::with(move |_| Fault::not_executed(response.clone())).await;
-    let error = env.client_with_long_attempts().lock(LOCK).unwrap().acquire().await.unwrap_err();
+    let client = env.client_with_long_attempts().redact_names();
+    let error = client.lock(LOCK).unwrap().acquire().await.unwrap_err();
     let text = shown(&error);
     assert!(!text.contains(TOKEN) && !text.contains(LOCK), "{text}");
 }

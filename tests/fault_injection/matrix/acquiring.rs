@@ -1,5 +1,6 @@
 //! Faults while an object is acquired.
 
+use edgelatch::Error;
 use edgelatch::client::Released;
 use edgelatch::error::FailureKind::TimedOut;
 use edgelatch::error::{AcquireError, RefusalKind};
@@ -19,7 +20,9 @@ async fn what_is_tried_is_held_or_nothing_is() {
 async fn tried(cell: Cell) {
     cell.befall("acquire");
     let outcome = cell.lock().try_acquire().await;
-    if cell.object == Object::Red && matches!(outcome, Err(AcquireError::Unreachable(TimedOut))) {
+    if cell.object == Object::Red
+        && matches!(outcome, Err(Error { kind: AcquireError::Unreachable(TimedOut), .. }))
+    {
         // A node of a majority has one second, for which a busy machine may be too slow.
         cell.heal().await;
         return cell.assert_free().await;
@@ -36,7 +39,7 @@ async fn tried(cell: Cell) {
             assert_eq!(outcome.unwrap_err(), AcquireError::Unreachable(kind));
         }
         (Class::No, _) => {
-            let AcquireError::Refused(refusal) = outcome.unwrap_err() else { panic!("a no") };
+            let AcquireError::Refused(refusal) = outcome.unwrap_err().kind else { panic!("a no") };
             assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
         }
     }
@@ -83,7 +86,7 @@ async fn given_up(cell: Cell) {
         Ok(lease) if !heard_nothing => {
             assert_eq!(lease.release().await, Ok(Released::Released));
         }
-        Err(AcquireError::Refused(_)) if cell.action.class == Class::No => {}
+        Err(Error { kind: AcquireError::Refused(_), .. }) if cell.action.class == Class::No => {}
         Err(error) => assert_eq!(error, AcquireError::Cancelled { held_at_most: None }),
         Ok(_) => panic!("granted, and nobody heard of it"),
     }

@@ -1,5 +1,6 @@
 //! Faults of a release and of a forced release.
 
+use edgelatch::Error;
 use edgelatch::client::Released;
 use edgelatch::error::{RefusalKind, ReleaseError, RequestError};
 
@@ -21,13 +22,16 @@ async fn released(cell: Cell) {
             assert_eq!(outcome, Ok(Released::Released));
         }
         (Class::TellsNothing(kind), Times::All) => {
-            let Err(ReleaseError::Unknown { cause, held_at_most }) = outcome else {
+            let Err(Error { kind: ReleaseError::Unknown { cause, held_at_most }, .. }) = outcome
+            else {
                 panic!("{outcome:?}")
             };
             assert!(cause == kind && !held_at_most.is_zero());
         }
         (Class::No, _) => {
-            let Err(ReleaseError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+            let Err(Error { kind: ReleaseError::Refused(refusal), .. }) = outcome else {
+                panic!("{outcome:?}")
+            };
             assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
         }
     }
@@ -49,10 +53,15 @@ async fn forced(cell: Cell) {
     let executed = cell.action.fault.executions > 0;
     match cell.action.class {
         _ if cell.action.is_survived(cell.times) => assert_eq!(outcome, Ok(true)),
-        Class::No => assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}"),
+        Class::No => assert!(
+            matches!(outcome, Err(Error { kind: RequestError::Refused(_), .. })),
+            "{outcome:?}"
+        ),
         // The client finds out that it was executed.
         Class::TellsNothing(_) if executed => assert_eq!(outcome, Ok(true)),
-        Class::TellsNothing(kind) => assert_eq!(outcome, Err(RequestError::NotExecuted(kind))),
+        Class::TellsNothing(kind) => {
+            assert_eq!(outcome.clone().unwrap_err(), RequestError::NotExecuted(kind))
+        }
         Class::Repeated => unreachable!("survived"),
     }
     let wanted = if outcome.is_ok() { Released::WasLost } else { Released::Released };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{LeaseState, Released};
 use edgelatch::error::{RefusalKind, RequestError};
 
@@ -20,10 +21,10 @@ async fn renewed(cell: Cell) {
     let longer = Some(Duration::from_secs(60));
     match (cell.action.class, lease.renew(longer).await) {
         // One attempt: a caller that renews itself decides when to retry.
-        (Class::TellsNothing(kind), Err(RequestError::Unreachable(cause))) => {
+        (Class::TellsNothing(kind), Err(Error { kind: RequestError::Unreachable(cause), .. })) => {
             assert_eq!(cause, kind);
         }
-        (Class::No, Err(RequestError::Refused(refusal))) => {
+        (Class::No, Err(Error { kind: RequestError::Refused(refusal), .. })) => {
             assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
         }
         (Class::Repeated, Ok(())) => {}
@@ -48,8 +49,13 @@ async fn asked(cell: Cell) {
     let outcome = lease.is_held().await;
     match cell.action.class {
         _ if cell.action.is_survived(cell.times) => assert_eq!(outcome, Ok(true)),
-        Class::No => assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}"),
-        Class::TellsNothing(kind) => assert_eq!(outcome, Err(RequestError::Unreachable(kind))),
+        Class::No => assert!(
+            matches!(outcome, Err(Error { kind: RequestError::Refused(_), .. })),
+            "{outcome:?}"
+        ),
+        Class::TellsNothing(kind) => {
+            assert_eq!(outcome.unwrap_err(), RequestError::Unreachable(kind))
+        }
         Class::Repeated => unreachable!("survived"),
     }
     assert!(!matches!(lease.state(), LeaseState::Lost(_)));

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Lease, OwnScript, Released};
 use edgelatch::error::{AcquireError, EvalError, RefusalKind, ReleaseError, RequestError};
 use edgelatch::host::{Host as _, TokioHost};
@@ -91,7 +92,8 @@ impl Load {
         let (counter, place) = (env.client_with_short_attempts(), tag.to_owned());
         tasks.spawn(async move {
             while !stopped.load(Ordering::Relaxed) {
-                counts.count(latch(&counter, &place).count_down().await.map(drop));
+                let counted = latch(&counter, &place).count_down().await.map(drop);
+                counts.count(counted.map_err(Error::into_kind));
             }
         });
         checkers.push(Arc::clone(&counting));
@@ -164,7 +166,7 @@ impl KindChecker {
         let options = AcquireOptions::new().lease(Duration::from_secs(6));
         let lease = match lock.acquire_with(options.wait(Duration::from_secs(8))).await {
             Ok(lease) => lease,
-            Err(error) => return assert!(is_documented(&error), "{}: {error:?}", self.kind),
+            Err(error) => return assert!(is_documented(&error.kind), "{}: {error:?}", self.kind),
         };
         let token = lease.token().as_u64();
         assert!(token > before, "{}: {token} after {before}", self.kind);
@@ -172,15 +174,17 @@ impl KindChecker {
         if !["semaphore", "permits"].contains(&self.kind) {
             let text = "return redis.call('INCR', KEYS[1])";
             let script = OwnScript::new(text, vec![key.to_owned()], vec![]).unwrap();
-            self.count(lease.eval(&script).await.map(drop).map_err(|error| match error {
+            self.count(lease.eval(&script).await.map(drop).map_err(|error| match error.kind {
                 EvalError::Request(error) => error,
                 other => panic!("{}: {other:?}", self.kind),
             }));
         }
         self.leave(token);
         match lease.release().await {
-            Ok(Released::Released | Released::WasLost) | Err(ReleaseError::Unknown { .. }) => {}
-            Err(ReleaseError::Refused(no)) if no.kind() == RefusalKind::Unavailable => {}
+            Ok(Released::Released | Released::WasLost)
+            | Err(Error { kind: ReleaseError::Unknown { .. }, .. }) => {}
+            Err(Error { kind: ReleaseError::Refused(no), .. })
+                if no.kind() == RefusalKind::Unavailable => {}
             Err(other) => panic!("{}: {other:?}", self.kind),
         }
     }

@@ -87,7 +87,7 @@ async fn if_one_slot_is_busy_nothing_is_taken_in_the_others() {
             all.acquire_with(AcquireOptions::new().wait(time)).await
         });
         let waited = waited.await.unwrap_err();
-        assert!(matches!(waited, AcquireError::Busy { .. }), "{held}: {waited:?}");
+        assert!(matches!(waited.kind, AcquireError::Busy { .. }), "{held}: {waited:?}");
         let others: Vec<String> = names.iter().filter(|name| *name != held).cloned().collect();
         assert_free(&client, &others).await;
         // The default of 40 requests is too few for six parts: none would be left between the first

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use edgelatch::Gateway;
 use edgelatch::client::{AcquireOptions, Client};
 use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::host::TokioHost;
 use edgelatch::timing::AttemptTime;
+use edgelatch::{Error, Gateway};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
@@ -92,8 +92,8 @@ async fn acquire_noting(
             let before = recorder.count();
             match lock.acquire_with(options).await {
                 Ok(lease) => return (before, lease),
-                Err(AcquireError::NotReplicated { .. }) => {}
-                Err(error) => assert!(is_too_slow(&error), "{error:?}"),
+                Err(Error { kind: AcquireError::NotReplicated { .. }, .. }) => {}
+                Err(error) => assert!(is_too_slow(&error.kind), "{error:?}"),
             }
         }
     };
@@ -102,10 +102,14 @@ async fn acquire_noting(
 
 /// Asserts that at most `most` replicas acknowledge the call of `refused`, and that this number was
 /// reached. Retries while the machine is too slow for their time limit.
-async fn assert_acknowledged(most: u32, what: &str, refused: impl AsyncFn() -> AcquireError) {
+async fn assert_acknowledged(
+    most: u32,
+    what: &str,
+    refused: impl AsyncFn() -> Error<AcquireError>,
+) {
     let asking = async {
         loop {
-            match refused().await {
+            match refused().await.kind {
                 AcquireError::NotReplicated { acknowledged } if acknowledged == most => return,
                 AcquireError::NotReplicated { acknowledged } => {
                     assert!(acknowledged < most, "{what}: {acknowledged}");
@@ -154,7 +158,8 @@ async fn a_gateway_without_lists_is_told_of() {
     let gateway = Gateway::upstash(&env.url(), TOKEN).unwrap();
     let client = Client::new(gateway, recorder.clone(), TokioHost::new());
     let lock = client.lock("without lists").unwrap();
-    let Err(AcquireError::Refused(refusal)) = lock.acquire_with(with(1)).await else {
+    let Err(Error { kind: AcquireError::Refused(refusal), .. }) = lock.acquire_with(with(1)).await
+    else {
         panic!("not refused")
     };
     assert_eq!(refusal.kind(), RefusalKind::Unsupported);
@@ -163,7 +168,9 @@ async fn a_gateway_without_lists_is_told_of() {
     lock.acquire().await.unwrap().release().await.unwrap();
     for replicas in [0, 9] {
         let before = recorder.count();
-        let Err(AcquireError::InvalidOption(no)) = lock.acquire_with(with(replicas)).await else {
+        let Err(Error { kind: AcquireError::InvalidOption(no), .. }) =
+            lock.acquire_with(with(replicas)).await
+        else {
             panic!("not refused")
         };
         assert_eq!((no.option(), recorder.count()), ("replicas", before));

@@ -138,7 +138,7 @@ async fn a_script_of_the_caller_s_keeps_to_the_slot_of_its_lock() {
         let script = OwnScript::new("return 1", keys, vec![]).unwrap();
         let refused = lease.eval(&script).await.unwrap_err();
         let edgelatch::error::EvalError::Request(edgelatch::error::RequestError::InvalidOption(no)) =
-            refused
+            refused.kind
         else {
             panic!("{refused:?}")
         };

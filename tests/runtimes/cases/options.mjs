@@ -160,6 +160,28 @@ export const options = {
     ok(![redacted.message, redacted.stack].join().includes(name), redacted.message);
   },
 
+  async "a refusal has the status of the response, and none if Redis' error came with status 200"(world) {
+    const refuse = (status) => async () => Response.json({ error: "WRONGPASS no" }, { status });
+    for (const [given, status] of [[401, 401], [403, 403], [200, undefined]]) {
+      const lock = world.client({ fetch: refuse(given) }).locks.lock(world.name());
+      const error = await rejects(lock.tryAcquire(), world.GatewayRefusedError, { reason: "unauthorized" });
+      same([error.status, "status" in error], [status, status !== undefined], given);
+    }
+    const { locks } = world.client({ fetch: async () => new Response("Not Found", { status: 404 }) });
+    await rejects(locks.lock(world.name()).tryAcquire(), world.GatewayRefusedError, { reason: "not-a-gateway", status: 404 });
+  },
+
+  async "a multi-lock has the name of its first lock, and its errors name all"(world) {
+    const [first, second] = [`${world.name()}:a`, `${world.name()}:b`].sort();
+    const { locks } = world.client();
+    const both = locks.multiLock([locks.lock(second), locks.lock(first)]);
+    const lease = await both.acquire();
+    same([both.name, lease.name, lease.tokenOf(first)], [first, first, lease.token]);
+    await locks.lock(second).forceRelease();
+    const error = await rejects(lease.renew(), world.LeaseLostError, { reason: "gone" });
+    same(error.lock, `${second}, ${first}`);
+  },
+
   async "a lease's own methods reject options that they do not have, and the hold stands"(world) {
     const { locks, sent } = world.client();
     const lease = await locks.lock(world.name()).acquire();

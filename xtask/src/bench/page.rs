@@ -115,10 +115,7 @@ fn whole(results: &Results) -> String {
         text += &format!("\n## {}\n\n{}.\n\n", table.title, capital(&table.how));
         let heads: Vec<&str> = table.columns.iter().map(String::as_str).collect();
         text += &head(&heads);
-        for row in &table.rows {
-            let cells: Vec<&f64> = row.cells.iter().collect();
-            text += &line(row, &cells);
-        }
+        text.extend(table.rows.iter().map(line));
     }
     text
 }
@@ -176,18 +173,9 @@ fn head(columns: &[&str]) -> String {
     format!("| | {} |\n|---|{}\n", columns.join(" | "), "---:|".repeat(columns.len()))
 }
 
-/// Formats a row of docs/performance.md: edgelatch's figure, then each other as a multiple of it.
-fn line(row: &Row, cells: &[&f64]) -> String {
-    let ours = cells.first().map_or(0.0, |ours| **ours);
-    let cell = |(place, cell): (usize, &&f64)| {
-        let figure = short(**cell);
-        if place == 0 || ours <= 0.0 {
-            figure
-        } else {
-            format!("×{} ({figure})", short(**cell / ours))
-        }
-    };
-    let cells: Vec<String> = cells.iter().enumerate().map(cell).collect();
+/// Formats a row of docs/performance.md.
+fn line(row: &Row) -> String {
+    let cells: Vec<String> = row.cells.iter().map(|cell| short(*cell)).collect();
     format!("| {} ({}) | {} |\n", row.what, row.unit, cells.join(" | "))
 }
 
@@ -209,10 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_ratios_first() {
-        let row = Row { what: "a".to_owned(), unit: "ms".to_owned(), cells: vec![] };
-        assert_eq!(line(&row, &[&2.0, &5.0]), "| a (ms) | 2 | ×2.50 (5) |\n");
-        assert_eq!(line(&row, &[&0.0, &5.0]), "| a (ms) | 0 | 5 |\n");
+    fn a_row_has_its_unit_and_absolute_figures() {
+        let row = Row { what: "a".to_owned(), unit: "ms".to_owned(), cells: vec![2.0, 5.0] };
+        assert_eq!(line(&row), "| a (ms) | 2 | 5 |\n");
     }
 
     #[test]

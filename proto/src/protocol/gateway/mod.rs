@@ -1,6 +1,7 @@
 //! Gateways to Redis over HTTP: their addresses and their dialects.
 
 mod address;
+mod authorization;
 mod body;
 mod capabilities;
 mod pipeline;
@@ -19,12 +20,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use base64ct::{Base64, Encoding as _};
-
 use crate::error::{FailureKind, InvalidOption};
 use crate::protocol::calls::Topic;
 use crate::protocol::script::{Publish, ScriptCall};
 use crate::timing::AttemptTime;
+use authorization::{basic, bearer};
 
 /// Whether scripts begin with the line that makes Upstash lock only the declared keys, not the
 /// whole database.
@@ -179,6 +179,11 @@ impl Gateway {
         self
     }
 
+    /// Returns the host of the address, with its port if the address has one.
+    pub fn host(&self) -> &str {
+        self.url.split('/').nth(2).unwrap_or_default()
+    }
+
     /// The name that [`named`](Self::named) gave it; otherwise its address.
     pub fn id(&self) -> &str {
         &self.id
@@ -279,28 +284,6 @@ fn encoded(text: &str) -> String {
         }
     }
     encoded
-}
-
-fn bearer(token: &str) -> Result<String, InvalidOption> {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_=+/.-~:".contains(&byte);
-    if (1..=4096).contains(&token.len()) && token.bytes().all(fits) {
-        Ok(["Bearer ", token].concat())
-    } else {
-        Err(InvalidOption::new("token", "1 to 4096 letters, digits or any of _ = + / . - ~ :"))
-    }
-}
-
-/// Encodes RFC 7617 credentials: the user has no colon, and neither part a control character.
-fn basic(token: &str) -> Result<Option<String>, InvalidOption> {
-    if token.is_empty() {
-        return Ok(None);
-    }
-    let fits = token.contains(':') && token.len() <= 1024 && !token.chars().any(char::is_control);
-    if fits {
-        Ok(Some(["Basic ", &Base64::encode_string(token.as_bytes())].concat()))
-    } else {
-        Err(InvalidOption::new("token", "user:password of at most 1024 bytes, or nothing"))
-    }
 }
 
 /// One HTTP request: a POST.

@@ -51,7 +51,8 @@ pub(super) const fn failure(status: u16) -> FailureKind {
 }
 
 fn not_a_gateway(status: u16) -> Refusal {
-    Refusal::new(RefusalKind::NotAGateway, ["HTTP ", &status.to_string()].concat())
+    let code = ["HTTP ", &status.to_string()].concat();
+    Refusal::new(RefusalKind::NotAGateway, code).with_status(status)
 }
 
 /// The meaning of a body that is neither a result nor an error.
@@ -96,6 +97,7 @@ pub(super) fn error(status: u16, text: &str, path: &str) -> Decoded {
         (None, 404 | 405 | 410) => return unreadable(status, &[]),
         (None, _) => Refusal::new(RefusalKind::Other, code(text)),
     };
+    let refusal = refusal.with_status(status);
     if refusal.kind() == RefusalKind::Other && is_about_path(text, path) {
         return Decoded::Refused(not_a_gateway(status));
     }
