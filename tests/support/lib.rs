@@ -13,8 +13,10 @@
 
 pub mod answers;
 pub mod calls;
+pub mod costed_calls;
 pub mod every_call;
 pub mod fake_host;
+pub mod full_objects;
 pub mod history;
 pub mod mail;
 pub mod misbehaviour;
@@ -27,3 +29,4 @@ pub mod slow_machine;
 pub mod stand;
 pub mod streaming;
 pub mod webdis;
+pub mod work;
