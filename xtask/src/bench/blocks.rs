@@ -36,7 +36,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Vec<Table>> {
             ("blocks-scripts", "Redis' time for one call"),
             format!(
                 "the longest call of each script, in every state of its object up to the limits, and with as many arguments as a \
-                 call may have; the median of {rounds} runs by `INFO commandstats`"
+                 call may have; the least of {rounds} runs, since other load only adds by `INFO commandstats`"
             ),
             list(&found, "scripts")?,
             call,
@@ -52,7 +52,9 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Vec<Table>> {
         )?,
         table(
             ("gateway-processor", "The gateway's processor time for the longest requests"),
-            format!("the median of {rounds} runs, by the process' own statistics"),
+            format!(
+                "the least of {rounds} runs, since other load only adds, by the process' own statistics"
+            ),
             list(&found, "requests")?,
             request,
         )?,
