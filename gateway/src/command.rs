@@ -19,10 +19,10 @@ impl Word for [u8] {}
 pub(crate) struct Words<'a, T: Word + ?Sized = str>(Vec<Cow<'a, T>>);
 
 impl<'a, T: Word + ?Sized> Words<'a, T> {
-    pub(crate) fn new(words: Vec<Cow<'a, T>>) -> Result<Self, Malformed> {
+    pub(crate) fn new(words: Vec<Cow<'a, T>>) -> Result<Self, MalformedCommand> {
         match words.first() {
             Some(name) if !bytes::<T>(name).is_empty() => Ok(Self(words)),
-            _ => Err(Malformed::NoName),
+            _ => Err(MalformedCommand::NoName),
         }
     }
 
@@ -51,13 +51,13 @@ impl<'a> Words<'a> {
     ///
     /// A number keeps its spelling, so that one of 64 bits or more stays exact. `true`, `false` and
     /// `null` become these words, as the official SDK expects.
-    pub(crate) fn parse(command: &'a str, max: usize) -> Result<Option<Self>, Malformed> {
+    pub(crate) fn parse(command: &'a str, max: usize) -> Result<Option<Self>, MalformedCommand> {
         let (mut words, mut problem) = (Vec::new(), None);
         let keep = |value| match word(value) {
             Ok(word) => words.push(word),
             Err(malformed) => problem = problem.or(Some(malformed)),
         };
-        let is_whole = each(command, max, keep).map_err(|_| Malformed::Array)?;
+        let is_whole = each(command, max, keep).map_err(|_| MalformedCommand::Array)?;
         if let Some(malformed) = problem {
             return Err(malformed);
         }
@@ -67,10 +67,13 @@ impl<'a> Words<'a> {
 
 /// Splits an array such as `[["SET", "key", 1], ["GET", "key"]]` into its commands, which it does
 /// not parse. Returns `None` if there are more than `max`; the text behind these is not read.
-pub(crate) fn split(commands: &str, max: usize) -> Result<Option<Vec<&RawValue>>, Malformed> {
+pub(crate) fn split(
+    commands: &str,
+    max: usize,
+) -> Result<Option<Vec<&RawValue>>, MalformedCommand> {
     let mut kept = Vec::new();
     let is_whole = each(commands, max, |command| kept.push(command));
-    Ok(is_whole.map_err(|_| Malformed::ArrayOfArrays)?.then_some(kept))
+    Ok(is_whole.map_err(|_| MalformedCommand::ArrayOfArrays)?.then_some(kept))
 }
 
 /// Calls `on_element` with each element of an array, and checks that nothing follows the array.
@@ -119,22 +122,22 @@ impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for &mut Each<F> {
     }
 }
 
-fn word(value: &RawValue) -> Result<Cow<'_, str>, Malformed> {
+fn word(value: &RawValue) -> Result<Cow<'_, str>, MalformedCommand> {
     let text = value.get();
     match text.as_bytes().first() {
         // A string without an escape, which most are, is borrowed.
         Some(b'"') if !text.contains('\\') => Ok(Cow::Borrowed(text.trim_matches('"'))),
-        Some(b'"') => {
-            serde_json::from_str::<String>(text).map(Cow::Owned).map_err(|_| Malformed::Argument)
-        }
-        Some(b'[' | b'{') | None => Err(Malformed::Argument),
+        Some(b'"') => serde_json::from_str::<String>(text)
+            .map(Cow::Owned)
+            .map_err(|_| MalformedCommand::Argument),
+        Some(b'[' | b'{') | None => Err(MalformedCommand::Argument),
         Some(_) => Ok(Cow::Borrowed(text)),
     }
 }
 
 /// The reason why a body is refused. Contains nothing of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Malformed {
+pub(crate) enum MalformedCommand {
     /// An argument is an array, an object, or text with half a surrogate pair.
     Argument,
     /// A command is not an array.
@@ -147,7 +150,7 @@ pub(crate) enum Malformed {
     NoName,
 }
 
-impl Malformed {
+impl MalformedCommand {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Argument => {
@@ -196,18 +199,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_is_told_apart() {
+    fn a_malformed_command_is_refused_with_its_reason() {
         for (json, problem) in [
-            ("{}", Malformed::Array),
-            ("\"PING\"", Malformed::Array),
-            ("[\"PING\"", Malformed::Array),
-            ("[\"PING\"] x", Malformed::Array),
-            ("", Malformed::Array),
-            ("[]", Malformed::NoName),
-            ("[\"\"]", Malformed::NoName),
-            ("[\"SET\",[]]", Malformed::Argument),
-            ("[\"SET\",{\"a\":1}]", Malformed::Argument),
-            ("[\"SET\",\"\\ud800\"]", Malformed::Argument),
+            ("{}", MalformedCommand::Array),
+            ("\"PING\"", MalformedCommand::Array),
+            ("[\"PING\"", MalformedCommand::Array),
+            ("[\"PING\"] x", MalformedCommand::Array),
+            ("", MalformedCommand::Array),
+            ("[]", MalformedCommand::NoName),
+            ("[\"\"]", MalformedCommand::NoName),
+            ("[\"SET\",[]]", MalformedCommand::Argument),
+            ("[\"SET\",{\"a\":1}]", MalformedCommand::Argument),
+            ("[\"SET\",\"\\ud800\"]", MalformedCommand::Argument),
         ] {
             assert_eq!(Words::parse(json, 2).unwrap_err(), problem, "{json}");
         }
@@ -216,7 +219,7 @@ mod tests {
             assert_eq!(split.map(|commands| commands.len()), number, "{json}");
         }
         for json in ["{}", "[[],[]", "[[]] x", "[[],]"] {
-            assert_eq!(split(json, 2).unwrap_err(), Malformed::ArrayOfArrays, "{json}");
+            assert_eq!(split(json, 2).unwrap_err(), MalformedCommand::ArrayOfArrays, "{json}");
         }
     }
 
