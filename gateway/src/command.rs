@@ -5,7 +5,7 @@ use std::fmt;
 
 use redis::Cmd;
 use serde::Deserializer as _;
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// The type of a word: text in a JSON body, any bytes in an address.
@@ -46,68 +46,77 @@ pub(crate) fn bytes<T: Word + ?Sized>(word: &T) -> &[u8] {
 }
 
 impl<'a> Words<'a> {
-    /// Parses a command such as `["SET", "key", 1]`. Returns `None`, and stores no more than `max`
-    /// words, if it has more.
+    /// Parses a command such as `["SET", "key", 1]`. Returns `None` if it has more than `max`
+    /// words; the text behind these is not read.
     ///
     /// A number keeps its spelling, so that one of 64 bits or more stays exact. `true`, `false` and
     /// `null` become these words, as the official SDK expects.
     pub(crate) fn parse(command: &'a str, max: usize) -> Result<Option<Self>, MalformedCommand> {
-        let (mut words, mut number, mut problem) = (Vec::new(), 0, None);
-        let keep = |value| {
-            number += 1;
-            match word(value) {
-                Ok(word) if number <= max => words.push(word),
-                Ok(_) => {}
-                Err(malformed) => problem = problem.or(Some(malformed)),
-            }
+        let (mut words, mut problem) = (Vec::new(), None);
+        let keep = |value| match word(value) {
+            Ok(word) => words.push(word),
+            Err(malformed) => problem = problem.or(Some(malformed)),
         };
-        each(command, keep).map_err(|_| MalformedCommand::Array)?;
+        let is_whole = each(command, max, keep).map_err(|_| MalformedCommand::Array)?;
         if let Some(malformed) = problem {
             return Err(malformed);
         }
-        let words = Self::new(words)?;
-        Ok((number <= max).then_some(words))
+        if is_whole { Self::new(words).map(Some) } else { Ok(None) }
     }
 }
 
 /// Splits an array such as `[["SET", "key", 1], ["GET", "key"]]` into its commands, which it does
-/// not parse. Returns `None` if there are more than `max`.
+/// not parse. Returns `None` if there are more than `max`; the text behind these is not read.
 pub(crate) fn split(
     commands: &str,
     max: usize,
 ) -> Result<Option<Vec<&RawValue>>, MalformedCommand> {
-    let (mut kept, mut number) = (Vec::new(), 0);
-    let keep = |command| {
-        number += 1;
-        if number <= max {
-            kept.push(command);
-        }
-    };
-    each(commands, keep).map_err(|_| MalformedCommand::ArrayOfArrays)?;
-    Ok((number <= max).then_some(kept))
+    let mut kept = Vec::new();
+    let is_whole = each(commands, max, |command| kept.push(command));
+    Ok(is_whole.map_err(|_| MalformedCommand::ArrayOfArrays)?.then_some(kept))
 }
 
 /// Calls `on_element` with each element of an array, and checks that nothing follows the array.
-/// Stores no element itself.
-fn each<'a>(array: &'a str, on_element: impl FnMut(&'a RawValue)) -> serde_json::Result<()> {
+/// Stores no element itself. Returns `false` after `max` elements if there are more, whatever
+/// follows: a client that sends too many must not cost more than one that sends as many as it may.
+fn each<'a>(
+    array: &'a str,
+    max: usize,
+    on_element: impl FnMut(&'a RawValue),
+) -> serde_json::Result<bool> {
     let mut reader = serde_json::Deserializer::from_str(array);
-    reader.deserialize_seq(Each(on_element))?;
-    reader.end()
+    let mut visitor = Each { left: max, has_more: false, on_element };
+    let read = reader.deserialize_seq(&mut visitor);
+    if visitor.has_more {
+        return Ok(false);
+    }
+    read?;
+    reader.end().map(|()| true)
 }
 
 /// Visits the elements of an array.
-struct Each<F>(F);
+struct Each<F> {
+    /// The number of elements that may still come.
+    left: usize,
+    has_more: bool,
+    on_element: F,
+}
 
-impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for Each<F> {
+impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for &mut Each<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an array")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         while let Some(element) = elements.next_element()? {
-            (self.0)(element);
+            let Some(left) = self.left.checked_sub(1) else {
+                self.has_more = true;
+                return Err(A::Error::custom("too many elements"));
+            };
+            self.left = left;
+            (self.on_element)(element);
         }
         Ok(())
     }
@@ -203,17 +212,14 @@ mod tests {
             ("[\"SET\",{\"a\":1}]", MalformedCommand::Argument),
             ("[\"SET\",\"\\ud800\"]", MalformedCommand::Argument),
         ] {
-            // With `max` 1 some words are not stored.
-            for max in [usize::MAX, 1] {
-                assert_eq!(Words::parse(json, max).unwrap_err(), problem, "{json}");
-            }
+            assert_eq!(Words::parse(json, 2).unwrap_err(), problem, "{json}");
         }
         for (json, number) in [("[]", Some(0)), ("[[],0]", Some(2)), ("[[],[],{}]", None)] {
             let split = split(json, 2).unwrap();
             assert_eq!(split.map(|commands| commands.len()), number, "{json}");
         }
-        for json in ["{}", "[[],[],[]", "[[]] x", "[[],]"] {
-            assert_eq!(split(json, 1).unwrap_err(), MalformedCommand::ArrayOfArrays, "{json}");
+        for json in ["{}", "[[],[]", "[[]] x", "[[],]"] {
+            assert_eq!(split(json, 2).unwrap_err(), MalformedCommand::ArrayOfArrays, "{json}");
         }
     }
 
@@ -222,5 +228,12 @@ mod tests {
         let json = format!("[{}0]", "0,".repeat(99));
         assert_eq!(Words::parse(&json, 100).unwrap().unwrap().as_slice().len(), 100);
         assert!(Words::parse(&json, 99).unwrap().is_none());
+    }
+
+    /// What follows the elements that a client may send is no JSON, so it cannot have been read.
+    #[test]
+    fn nothing_is_read_behind_the_elements_that_a_client_may_send() {
+        assert!(Words::parse("[0,0,0,\u{1}", 2).unwrap().is_none());
+        assert!(split("[[],[],[],\u{1}", 2).unwrap().is_none());
     }
 }

@@ -27,7 +27,7 @@ use crate::policy::{ConnectionKind, Refusal};
 use crate::reply::{CommandResult, ErrorText, Format};
 use crate::request_body::ReceivedRequest;
 use crate::routes::{Context, Shared};
-use crate::scoped::ScopeViolation;
+use crate::scoped::{ScopeViolation, time_of};
 use crate::sync_token::{SYNC_TOKEN, sync_token};
 
 /// The number of commands of a pipeline to parse before other tasks of this thread run.
@@ -274,8 +274,9 @@ fn check_command(
     }
     let connection = shared.policy.connection(slice).map_err(Refusal::text)?;
     let weight = weight(slice.len(), used_names.len());
+    let portion_weight = weight + time_of(slice) - 1;
     names.append(&mut used_names);
-    Ok(PipelineCommand { command: words.to_command(), connection, weight })
+    Ok(PipelineCommand { command: words.to_command(), connection, weight, portion_weight })
 }
 
 /// Sends the commands, and returns the reply of each. If no command has a reply, the whole request

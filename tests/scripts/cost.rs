@@ -8,13 +8,13 @@ use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 
 use super::fair::fixtures::{asks, field_of};
 use super::group::calls as values;
-use super::limits::{
-    HOLDS, NAME, PERMITS, READERS, VALUES, WAITERS, fill_holds, fill_readers, fill_values, queue,
-    within,
-};
+use super::limits::{queue, within};
 use super::read_write::fixtures::{reads, writes};
 use super::semaphores_and_latch::{batch, held, permits_that_say, semaphore_that_says};
 use test_support::calls::{Calls, UNBOUND, lease, lock, owner, request, token};
+use test_support::full_objects::{
+    HOLDS, NAME, PERMITS, READERS, VALUES, WAITERS, fill_holds, fill_readers, fill_values,
+};
 use test_support::redis::Redis;
 
 /// How often a call runs each command.

@@ -1,202 +1,183 @@
-//! Every call of the library costs a bounded number of commands, whatever is stored under its
-//! names. `cost.rs` has the calls whose cost depends on their arguments: a thousand values or
-//! permits.
+//! Every call of the library has a bounded cost, whatever is stored under its names, and however
+//! many arguments it has. `cost.rs` says which commands the dearest calls run.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
-use edgelatch_proto::protocol::scope::ObjectKind;
-use edgelatch_proto::protocol::script::{Publish, scripts};
-use redis::Value;
-use test_support::every_call::{Known, NOT_AFTER, every_call};
+use edgelatch_proto::protocol::script::scripts;
+use test_support::costed_calls::{in_every_world, with_most_arguments};
 use test_support::redis::Redis;
+use test_support::work::{SpokenCall, Work};
 
-use super::cost::Cost;
-use super::fair::fixtures::Fair;
-use super::limits::{
-    HOLDS, NAME, READERS, VALUES, WAITERS, fill_dead_readers, fill_holds, fill_queue,
-    fill_queue_until, fill_values,
-};
+/// The largest numbers of commands, elements and kilobytes of one call.
+type Row = (&'static str, u64, u64, u64);
 
-/// The largest number of commands of one call. A full group is swept from a random position, so its
-/// number differs from run to run. A writer and the last reader read the timeout keys of up to 256
-/// holds, and before that those of 256 fields of a larger hash; a new reader of a full lock does so
-/// at 256. One poll of a queue removes up to 128 dead heads, at six commands each, and in a full
-/// queue up to 64 dead waiters.
-const BOUNDS: [(&str, u64); 36] = [
-    ("cancel", 5),
-    ("fair_acquire", 1_400),
-    ("fair_force_release", 790),
-    ("fair_queue", 25),
-    ("fair_release", 795),
-    ("group_acquire", 700),
-    ("group_force_release", 8),
-    ("group_inspect", 5),
-    ("group_release", 9),
-    ("group_renew", 3),
-    ("guard_newest", 4),
-    ("guard_write", 8),
-    ("latch_change", 9),
-    ("latch_inspect", 3),
-    ("lock_acquire", 28),
-    ("lock_force_release", 9),
-    ("lock_inspect", 8),
-    ("lock_release", 9),
-    ("lock_renew", 3),
-    ("permits_acquire", 30),
-    ("permits_change", 12),
-    ("permits_inspect", 8),
-    ("permits_release", 7),
-    ("permits_renew", 4),
-    ("read_acquire", 285),
-    ("read_release", 550),
-    ("read_renew", 3),
-    ("rw_force_release", 9),
-    ("rw_inspect", 10),
-    ("semaphore_acquire", 27),
-    ("semaphore_change", 32),
-    ("semaphore_inspect", 10),
-    ("semaphore_release", 7),
-    ("semaphore_renew", 4),
-    ("write_acquire", 550),
-    ("write_release", 550),
+/// The cost of calls with few arguments: at most three values, permits or names. A full group and a
+/// hash of many readers are swept from a random position, so their numbers differ from run to run:
+/// these bounds follow from the sizes of the slices. A writer and the last reader read the timeout
+/// keys of up to 256 holds, and before that those of 256 fields of a larger hash; a new reader of a
+/// full lock does so at 256. One poll of a queue removes up to 128 dead heads, at six commands
+/// each, and in a full queue up to 64 dead waiters, each of which it searches in the queue.
+const ANY_STATE: [Row; 36] = [
+    ("cancel", 5, 15, 1),
+    ("fair_acquire", 1_400, 170_000, 200),
+    ("fair_force_release", 790, 2_300, 55),
+    ("fair_queue", 25, 2_200, 4),
+    ("fair_release", 795, 6_500, 55),
+    ("group_acquire", 700, 4_500, 150),
+    ("group_force_release", 8, 20, 1),
+    ("group_inspect", 5, 15, 1),
+    ("group_release", 9, 30, 1),
+    ("group_renew", 3, 10, 1),
+    ("guard_newest", 4, 10, 1),
+    ("guard_write", 8, 20, 1),
+    ("latch_change", 9, 30, 1),
+    ("latch_inspect", 3, 10, 1),
+    ("lock_acquire", 28, 900, 20),
+    ("lock_force_release", 9, 900, 20),
+    ("lock_inspect", 8, 20, 1),
+    ("lock_release", 9, 25, 1),
+    ("lock_renew", 3, 10, 1),
+    ("permits_acquire", 30, 1_200, 45),
+    ("permits_change", 12, 100, 1),
+    ("permits_inspect", 8, 20, 1),
+    ("permits_release", 7, 20, 1),
+    ("permits_renew", 4, 10, 1),
+    ("read_acquire", 285, 2_500, 60),
+    ("read_release", 550, 4_000, 110),
+    ("read_renew", 3, 10, 1),
+    ("rw_force_release", 9, 100, 1),
+    ("rw_inspect", 10, 850, 20),
+    ("semaphore_acquire", 27, 1_200, 45),
+    ("semaphore_change", 32, 10_500, 420),
+    ("semaphore_inspect", 10, 1_100, 30),
+    ("semaphore_release", 7, 20, 1),
+    ("semaphore_renew", 4, 10, 1),
+    ("write_acquire", 550, 4_000, 110),
+    ("write_release", 550, 4_000, 110),
 ];
 
-/// The content of a name: at the limit of its kind, or with entries to sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum World {
-    Empty,
-    PlainLock,
-    Values,
-    EndedValues,
-    Readers,
-    FewReaders,
-    SomeDeadReaders,
-    Queue,
-    DeadQueue,
-    Holds,
-    EndedHolds,
-    Permits,
-    EndedPermits,
-    Latch,
-}
+/// The cost of calls with as many arguments as they may have, on objects at their limits: 100 locks
+/// with the longest names, 1,000 values or permits, a value of 64 kB, a caller's script with 4,000
+/// words. The caller's own commands are not counted.
+const MOST_ARGUMENTS: [Row; 34] = [
+    ("eval", 1_010, 3_100, 100),
+    ("fair_acquire", 1_400, 130_000, 120),
+    ("fair_force_release", 790, 2_300, 55),
+    ("fair_release", 795, 4_500, 55),
+    ("group_acquire", 2_050, 12_500, 540),
+    ("group_force_release", 2_010, 8_100, 250),
+    ("group_inspect", 3_010, 9_100, 240),
+    ("group_release", 3_010, 10_100, 250),
+    ("group_renew", 3_015, 10_100, 260),
+    ("guard_newest", 4, 10, 1),
+    ("guard_write", 8, 20, 70),
+    ("lock_acquire", 920, 3_500, 680),
+    ("lock_force_release", 9, 30, 5),
+    ("lock_inspect", 8, 20, 5),
+    ("lock_raise", 410, 1_300, 240),
+    ("lock_release", 110, 1_000, 180),
+    ("lock_renew", 410, 1_100, 230),
+    ("permits_acquire", 1_050, 6_500, 150),
+    ("permits_change", 1_020, 5_100, 80),
+    ("permits_inspect", 1_010, 3_100, 50),
+    ("permits_release", 10, 1_100, 20),
+    ("permits_renew", 1_015, 5_100, 80),
+    ("read_acquire", 285, 2_500, 60),
+    ("read_release", 550, 4_000, 110),
+    ("read_renew", 15, 35, 1),
+    ("rw_force_release", 9, 100, 1),
+    ("rw_inspect", 10, 850, 20),
+    ("semaphore_acquire", 27, 1_200, 45),
+    ("semaphore_change", 32, 10_500, 420),
+    ("semaphore_inspect", 10, 1_100, 30),
+    ("semaphore_release", 7, 30, 1),
+    ("semaphore_renew", 7, 20, 1),
+    ("write_acquire", 550, 4_000, 110),
+    ("write_release", 550, 4_000, 110),
+];
 
-impl World {
-    const ALL: [Self; 14] = [
-        Self::Empty,
-        Self::PlainLock,
-        Self::Values,
-        Self::EndedValues,
-        Self::Readers,
-        Self::FewReaders,
-        Self::SomeDeadReaders,
-        Self::Queue,
-        Self::DeadQueue,
-        Self::Holds,
-        Self::EndedHolds,
-        Self::Permits,
-        Self::EndedPermits,
-        Self::Latch,
-    ];
+/// Scripts that `every_call` lacks: the caller supplies the script to run, or only one machine
+/// makes the call. Their bounds are those with the most arguments.
+const WITH_ARGUMENTS_ALONE: [&str; 2] = ["eval", "lock_raise"];
 
-    /// The kind of the objects whose calls are made there; `None` for all.
-    const fn kind(self) -> Option<ObjectKind> {
-        match self {
-            Self::Empty => None,
-            Self::Holds | Self::EndedHolds => Some(ObjectKind::Semaphore),
-            Self::Permits | Self::EndedPermits => Some(ObjectKind::Permits),
-            Self::Latch => Some(ObjectKind::Latch),
-            _ => Some(ObjectKind::Lock),
+/// The largest cost of each script so far, and where it occurred.
+#[derive(Default)]
+struct Seen(BTreeMap<&'static str, (Work, String)>);
+
+impl Seen {
+    fn add(&mut self, call: &SpokenCall, work: Work, place: impl Debug) {
+        let (most, places) = self.0.entry(call.script.name).or_default();
+        if !work.is_within(*most) {
+            *places = format!("{places} {place:?}: {work:?}");
         }
+        *most = most.max(work);
     }
 
-    async fn fill(self, redis: &Redis) {
-        let now = redis.now_ms().await;
-        let (over, later) = (now - 600_000, now + 600_000);
-        match self {
-            Self::Empty => {}
-            Self::PlainLock => redis.ask(&["HSET", NAME, "another", "1"]).await,
-            Self::Values => fill_values(redis, VALUES, later).await,
-            Self::EndedValues => fill_values(redis, VALUES, over).await,
-            Self::Readers => fill_dead_readers(redis, READERS, 1).await,
-            Self::FewReaders => fill_dead_readers(redis, 127, 2).await,
-            // After one sweep of this number the rest is few enough to be examined one by one.
-            Self::SomeDeadReaders => fill_dead_readers(redis, 383, 2).await,
-            Self::Queue => {
-                redis.ask::<u64>(&["HSET", NAME, "another", "1"]).await;
-                fill_queue(redis, &Fair::new(NAME), WAITERS - 1).await;
-            }
-            Self::DeadQueue => fill_queue_until(redis, &Fair::new(NAME), WAITERS, over).await,
-            Self::Holds => fill_set(redis, "el:{job}:held", HOLDS, later).await,
-            Self::EndedHolds => fill_set(redis, "el:{job}:held", HOLDS, over).await,
-            Self::Permits => fill_set(redis, "{job}:timeout", HOLDS, later).await,
-            Self::EndedPermits => fill_set(redis, "{job}:timeout", HOLDS, over).await,
-            Self::Latch => redis.ask(&["SET", NAME, "3"]).await,
+    fn assert_within(&self, bounds: &[Row]) {
+        let rows = self.0.iter().map(|(name, (most, _))| {
+            (*name, most.commands, most.elements, most.bytes.div_ceil(1_000))
+        });
+        println!("{:#?}", rows.collect::<Vec<_>>());
+        assert!(self.0.keys().eq(bounds.iter().map(|(name, ..)| name)), "{:?}", self.0.keys());
+        for (name, commands, elements, kilobytes) in bounds {
+            let bound = Work { commands: *commands, elements: *elements, bytes: kilobytes * 1_000 };
+            let (most, places) = &self.0[name];
+            assert!(most.is_within(bound), "{name}: {most:?}, bound {bound:?};{places}");
         }
     }
-}
-
-/// A semaphore with this many holds.
-async fn fill_set(redis: &Redis, set: &str, count: u64, ends_at: u64) {
-    redis.ask::<String>(&["SET", NAME, "500000"]).await;
-    fill_holds(redis, set, count, ends_at).await;
-}
-
-/// Runs a call before its bound; returns the number of its commands.
-async fn cost(redis: &Redis, known: &Known, now: u64) -> u64 {
-    let (keys, args) = known.words();
-    let (script, count, bound) =
-        (known.call.script(), keys.len().to_string(), (now + 60_000).to_string());
-    let is_bound = NOT_AFTER.to_string();
-    let args = args.into_iter().map(|arg| if arg == is_bound { bound.as_str() } else { arg });
-    let head = ["EVALSHA", script.sha1(false), &count];
-    let words: Vec<&str> = head.into_iter().chain(keys).chain(args).collect();
-    redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
-    // An error is a refusal, which has a cost too.
-    let _: redis::RedisResult<Value> = redis.try_ask(&words).await;
-    Cost::since_reset(redis).await.total()
 }
 
 // Slow: large objects are restored after each call.
 #[tokio::test]
-async fn no_call_of_any_script_takes_more_commands_than_its_bound() {
-    let mut redis = Redis::start().await;
-    redis.learn().await;
-    let (here, saved) = (redis.beside(0), redis.beside(1));
-    let calls = every_call(NAME, "other", Publish::Both);
-    let mut most: BTreeMap<&str, (u64, World)> = BTreeMap::new();
-    for world in World::ALL {
-        redis.ask::<String>(&["FLUSHALL"]).await;
-        world.fill(&here).await;
-        let keys: Vec<String> = here.ask(&["KEYS", "*"]).await;
-        for key in &keys {
-            here.ask::<u64>(&["COPY", key, key, "DB", "1"]).await;
-        }
-        let is_of = |known: &&Known| world.kind().is_none() || known.kind == world.kind();
-        // Calls that are remembered for ten minutes have no bound: an idempotent call without one
-        // is refused.
-        let has_bound = |known: &&Known| known.call.args()[2] != "600000";
-        for known in calls.iter().filter(is_of).filter(has_bound) {
-            let taken = cost(&redis, known, here.now_ms().await).await;
-            let script = known.call.script().name;
-            let seen = most.entry(script).or_insert((0, world));
-            if taken > seen.0 {
-                *seen = (taken, world);
-            }
-            here.ask::<String>(&["FLUSHDB"]).await;
-            for key in &keys {
-                saved.ask::<u64>(&["COPY", key, key, "DB", "0"]).await;
-            }
-        }
-    }
-    println!("{most:#?}");
+async fn no_call_costs_more_than_its_bound_in_any_state_of_its_object() {
+    let redis = Redis::start().await;
+    let mut seen = Seen::default();
+    in_every_world(&redis, async |here, call, world| {
+        let (work, _) = call.run_counted(here).await;
+        seen.add(call, work, world);
+    })
+    .await;
     let names = scripts::ALL.into_iter().map(|script| script.name);
-    assert!(names.filter(|name| !UNKNOWN.contains(name)).eq(BOUNDS.map(|(name, _)| name)));
-    for (name, bound) in BOUNDS {
-        let (taken, world) = most[name];
-        assert!(taken <= bound, "{name}: {taken} commands, {world:?}");
+    let with_few = names.filter(|name| !WITH_ARGUMENTS_ALONE.contains(name));
+    assert!(with_few.eq(ANY_STATE.map(|(name, ..)| name)));
+    seen.assert_within(&ANY_STATE);
+}
+
+#[tokio::test]
+async fn no_call_costs_more_than_its_bound_with_as_many_arguments_as_it_may_have() {
+    let redis = Redis::start().await;
+    let mut seen = Seen::default();
+    with_most_arguments(&redis, async |redis, call| {
+        let (work, reply) = call.run_counted(redis).await;
+        seen.add(call, work, &reply[0]);
+        reply
+    })
+    .await;
+    seen.assert_within(&MOST_ARGUMENTS);
+}
+
+/// The page states the bounds that these tests check.
+#[test]
+fn the_page_has_the_bounds_of_every_script() {
+    let page = include_str!("../../docs/performance.md");
+    let cells = |rows: &[Row], script: &str| match rows.iter().find(|(name, ..)| *name == script) {
+        Some((_, commands, elements, kilobytes)) => {
+            [*commands, *elements, *kilobytes].map(grouped).join(" | ")
+        }
+        None => ["–"; 3].join(" | "),
+    };
+    for script in scripts::ALL.into_iter().map(|script| script.name) {
+        let (any, most) = (cells(&ANY_STATE, script), cells(&MOST_ARGUMENTS, script));
+        let line = format!("| `{script}` | {any} | {most} |\n");
+        assert!(page.contains(&line), "{line}");
     }
 }
 
-/// The scripts that `every_call` lacks: the caller supplies the script to run, or only one machine
-/// makes the call.
-const UNKNOWN: [&str; 2] = ["eval", "lock_raise"];
+/// The number with a comma between the thousands.
+fn grouped(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1_000), number % 1_000),
+    }
+}

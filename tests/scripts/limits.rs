@@ -12,79 +12,11 @@ use super::group::calls as values;
 use super::read_write::fixtures::{reads, reads_inside, writes};
 use super::semaphores_and_latch::{batch, held, permits_that_say, semaphore_that_says};
 use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};
+use test_support::full_objects::{
+    FOREIGN_LUA, HOLDS, NAME, PERMITS, READERS, VALUES, WAITERS, fill, fill_dead_readers,
+    fill_holds, fill_queue, fill_queue_until, fill_readers, fill_values,
+};
 use test_support::redis::{Keyspace, Redis};
-
-pub(super) const NAME: &str = "job";
-pub(super) const VALUES: u64 = 10_000;
-pub(super) const READERS: u64 = 10_000;
-pub(super) const HOLDS: u64 = 10_000;
-pub(super) const PERMITS: u64 = 100_000;
-pub(super) const WAITERS: u32 = 2_000;
-
-/// Owner fields of other clients, numbered.
-const HOLDERS: &str = "local function holder(i) return \
-     string.format('%08x-0000-8000-8000-000000000000:1',i) end ";
-/// Values with a holder, an end and a hold count each.
-const VALUES_LUA: &str = "for i=1,ARGV[1] do local f,h=string.format('%022d',i),holder(i) \
-     redis.call('HSET',KEYS[1],f,h,f..':'..h..':expire_time',ARGV[2],f..':'..h..':lock_count',1) \
-     end redis.call('PEXPIRE',KEYS[1],600000)";
-const READERS_LUA: &str = "for i=1,ARGV[1] do redis.call('HSET',KEYS[1],holder(i),ARGV[2]) end";
-/// The timeout key of each living reader.
-const ALIVE_LUA: &str = "for i=1,ARGV[1] do \
-     redis.call('SET',KEYS[1]..':'..holder(i)..':rwlock_timeout:1',1,'PX',ARGV[2]) end";
-/// Redisson's readers that have died.
-const FOREIGN_LUA: &str = "for i=1,ARGV[1] do redis.call('HSET',KEYS[1], \
-     string.format('%08x-0000-4000-8000-000000000000:1',i),ARGV[2]) end";
-const HOLDS_LUA: &str = "for i=1,ARGV[1] do redis.call('ZADD',KEYS[1],ARGV[2],'1|'..holder(i)) end";
-/// edgelatch's waiters, alive until the given time, in the order of their arrival.
-const WAITERS_LUA: &str = "for i=1,ARGV[1] do redis.call('RPUSH',KEYS[1],holder(i)) \
-     redis.call('ZADD',KEYS[2],ARGV[2],holder(i)) redis.call('ZADD',KEYS[3],ARGV[2],holder(i)) \
-     redis.call('ZADD',KEYS[4],i,holder(i)) end";
-
-async fn fill(redis: &Redis, lua: &str, keys: &[&str], count: u64, number: u64) {
-    let (source, key_count) = (HOLDERS.to_owned() + lua, keys.len().to_string());
-    let (count, number) = (count.to_string(), number.to_string());
-    let mut words = vec!["EVAL", &source, &key_count];
-    words.extend(keys);
-    words.extend([&*count, &number]);
-    redis.ask::<redis::Value>(&words).await;
-}
-
-/// Stores this many values that end at this time.
-pub(super) async fn fill_values(redis: &Redis, count: u64, ends_at: u64) {
-    fill(redis, VALUES_LUA, &[NAME], count, ends_at).await;
-}
-
-/// Stores this many living readers, each with this hold count.
-pub(super) async fn fill_readers(redis: &Redis, count: u64, holds: u64) {
-    fill_dead_readers(redis, count, holds).await;
-    fill(redis, ALIVE_LUA, &["{job}"], count, 600_000).await;
-}
-
-/// Stores this many readers that died without a release: their fields, and no timeout keys.
-pub(super) async fn fill_dead_readers(redis: &Redis, count: u64, holds: u64) {
-    redis.ask::<u64>(&["HSET", NAME, "mode", "read"]).await;
-    fill(redis, READERS_LUA, &[NAME], count, holds).await;
-    redis.ask::<u64>(&["PEXPIRE", NAME, "600000"]).await;
-}
-
-/// Stores this many holds in a set, which end at this time.
-pub(super) async fn fill_holds(redis: &Redis, set: &str, count: u64, ends_at: u64) {
-    fill(redis, HOLDS_LUA, &[set], count, ends_at).await;
-}
-
-/// Stores this many waiters of a fair lock.
-pub(super) async fn fill_queue(redis: &Redis, lock: &Fair, count: u32) {
-    fill_queue_until(redis, lock, count, redis.now_ms().await + 600_000).await;
-}
-
-/// Stores this many waiters of a fair lock, whose heartbeats end at this time.
-pub(super) async fn fill_queue_until(redis: &Redis, lock: &Fair, count: u32, alive_until: u64) {
-    let (queue, timeouts) = (lock.key("redisson_lock_queue"), lock.key("redisson_lock_timeout"));
-    let (beats, seats) = (lock.beats(), lock.seats());
-    let keys = [&*queue, &*timeouts, &*beats, &*seats];
-    fill(redis, WAITERS_LUA, &keys, u64::from(count), alive_until).await;
-}
 
 pub(super) async fn within(redis: &Redis) -> Bound {
     bound(redis.now_ms().await + 600_000, 90_000)
@@ -277,7 +209,7 @@ pub(super) async fn queue(count: u32) -> (Redis, Fair) {
     let (redis, lock) = (Redis::start().await, Fair::new(NAME));
     redis.ask::<u64>(&["HSET", NAME, super::fair::fixtures::JAVA[0], "1"]).await;
     redis.ask::<u64>(&["PEXPIRE", NAME, "600000"]).await;
-    fill_queue(&redis, &lock, count).await;
+    fill_queue(&redis, count).await;
     (redis, lock)
 }
 
@@ -315,7 +247,7 @@ async fn a_queue_that_is_full_is_joined_by_none_and_left_by_none() {
 #[tokio::test]
 async fn a_queue_of_dead_waiters_is_passed_by_in_a_moment() {
     let (redis, lock) = (Redis::start().await, Fair::new(NAME));
-    fill_queue_until(&redis, &lock, WAITERS, redis.now_ms().await - 1).await;
+    fill_queue_until(&redis, WAITERS, redis.now_ms().await - 1).await;
     for poll in 1..=20 {
         let reply = redis.run(&lock.acquire(asks(1, poll))).await;
         if reply.code == Code::Done {
@@ -333,7 +265,7 @@ async fn a_queue_of_dead_waiters_is_joined_although_it_is_full() {
     let (redis, lock) = queue(0).await;
     // One living waiter is ahead, and stays ahead.
     redis.run(&lock.acquire(asks(1, 1))).await;
-    fill_queue_until(&redis, &lock, WAITERS - 1, redis.now_ms().await - 1).await;
+    fill_queue_until(&redis, WAITERS - 1, redis.now_ms().await - 1).await;
     let joined = redis.run(&lock.acquire(asks(2, 1))).await;
     assert_eq!((joined.code, place_of(&joined.value) < WAITERS - 1), (Code::No, true));
     let poll = redis.run(&lock.acquire(asks(1, 2))).await;
@@ -341,7 +273,7 @@ async fn a_queue_of_dead_waiters_is_joined_although_it_is_full() {
     // The seats of waiters that have left the queue are remembered.
     redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
     redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
-    fill_queue_until(&redis, &lock, WAITERS, redis.now_ms().await - 1).await;
+    fill_queue_until(&redis, WAITERS, redis.now_ms().await - 1).await;
     redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
     redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
     let joined = redis.run(&lock.acquire(asks(3, 1))).await;

@@ -13,10 +13,12 @@
 
 pub mod bad_responses;
 pub mod calls;
+pub mod costed_calls;
 pub mod every_call;
 pub mod fake_host;
 pub mod fault_proxy;
 pub mod faults;
+pub mod full_objects;
 pub mod history;
 pub mod pubsub_capture;
 pub mod random;
@@ -27,3 +29,4 @@ pub mod slow_machine;
 pub mod streaming;
 pub mod test_env;
 pub mod webdis;
+pub mod work;

@@ -29,7 +29,8 @@ use crate::policy::ConnectionKind;
 
 /// The largest portion of a pipeline, in commands. Redis runs the commands of other requests
 /// between two portions: a command on an object at its limits takes Redis about a millisecond. A
-/// command with many words or names counts as several, see [`weight`].
+/// command with many words or names counts as several, see [`weight`], and so does one of the
+/// scripts that take Redis longer.
 const MAX_PORTION_WEIGHT: usize = 16;
 /// The number of words of a command (names, ids, fields) that take Redis about as long as one more
 /// command.
@@ -41,8 +42,10 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct PipelineCommand {
     pub(crate) command: Cmd,
     pub(crate) connection: ConnectionKind,
-    /// The number of commands that it counts as, see [`weight`].
+    /// The number of commands that it counts as for the rates of its client, see [`weight`].
     pub(crate) weight: usize,
+    /// The number of commands that it counts as in a portion.
+    pub(crate) portion_weight: usize,
 }
 
 /// Returns the number of commands that one command with `words` words and `names` names counts as:
@@ -260,15 +263,15 @@ fn portion_sizes<'a>(commands: impl IntoIterator<Item = &'a PipelineCommand>) ->
     for command in commands {
         match sizes.last_mut() {
             Some(size)
-                if weight + command.weight <= MAX_PORTION_WEIGHT
+                if weight + command.portion_weight <= MAX_PORTION_WEIGHT
                     || command.connection == ConnectionKind::Dedicated =>
             {
                 *size += 1;
-                weight += command.weight;
+                weight += command.portion_weight;
             }
             _ => {
                 sizes.push(1);
-                weight = command.weight;
+                weight = command.portion_weight;
             }
         }
     }
@@ -309,7 +312,8 @@ mod tests {
         let command = |connection, weight| PipelineCommand {
             command: redis::cmd("PING"),
             connection,
-            weight,
+            weight: 1,
+            portion_weight: weight,
         };
         let group = |(connection, number, weight): &(ConnectionKind, usize, usize)| {
             (0..*number).map(|_| command(*connection, *weight)).collect::<Vec<_>>()

@@ -9,3 +9,4 @@ pub use claims::{ScopedNames, ScopedToken};
 pub(crate) use keys::Rejection;
 pub use keys::{ScopeKeyError, ScopeKeys};
 pub(crate) use rules::{Scope, ScopeViolation};
+pub(crate) use scripts::time_of;

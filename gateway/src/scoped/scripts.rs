@@ -1,5 +1,6 @@
 //! The scripts that a scoped token may run.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -21,6 +22,26 @@ static KNOWN: LazyLock<HashMap<String, &'static Script>> = LazyLock::new(|| {
 pub(super) fn script(verb: &str, text: &str) -> Option<&'static Script> {
     let is_verb = verb.eq_ignore_ascii_case(if is_digest(text) { "EVALSHA" } else { "EVAL" });
     KNOWN.get(text).copied().filter(|_| is_verb)
+}
+
+/// The scripts that on an object at its limits take Redis longer than about a millisecond, and how
+/// many times as long: the table `blocks-scripts` of docs/performance.md.
+const LONG: [(&str, usize); 3] =
+    [("fair_acquire", 4), ("group_acquire", 2), ("semaphore_inspect", 2)];
+/// How many times as long it takes to clear a semaphore, the place of the operation's name in the
+/// command, and that name.
+const CLEAR: (usize, usize, &str) = (4, 12, "clear");
+
+/// Returns how many ordinary commands take Redis as long as this command at most, apart from its
+/// words and names.
+pub(crate) fn time_of(words: &[Cow<'_, str>]) -> usize {
+    let [verb, text, ..] = words else { return 1 };
+    let Some(script) = script(verb, text) else { return 1 };
+    let (times, place, operation) = CLEAR;
+    if script.name == "semaphore_change" && words.get(place).is_some_and(|word| word == operation) {
+        return times;
+    }
+    LONG.iter().find(|(name, _)| *name == script.name).map_or(1, |(_, times)| *times)
 }
 
 fn is_digest(text: &str) -> bool {
@@ -48,5 +69,25 @@ mod tests {
         }
         assert_eq!(script("EVAL", "return 1"), None);
         assert_eq!(script("EVALSHA", &"0".repeat(40)), None);
+    }
+
+    #[test]
+    fn a_script_that_takes_redis_long_counts_as_several_commands() {
+        let time = |name: &str, rest: &[&'static str]| {
+            let script = scripts::ALL.into_iter().find(|script| script.name == name).unwrap();
+            let head = [Cow::from("EVALSHA"), Cow::from(script.sha1(false))];
+            time_of(
+                &head.into_iter().chain(rest.iter().copied().map(Cow::from)).collect::<Vec<_>>(),
+            )
+        };
+        for (name, times) in LONG {
+            assert_eq!(time(name, &["1"]), times);
+        }
+        let change = ["4", "record", "name", "held", "channel", "id", "", "0", "P", "60000"];
+        assert_eq!(time("semaphore_change", &[&change[..], &["clear"]].concat()), 4);
+        assert_eq!(time("semaphore_change", &[&change[..], &["drain"]].concat()), 1);
+        assert_eq!(time("lock_acquire", &[]), 1);
+        assert_eq!(time_of(&["GET", "clear"].map(Cow::from)), 1);
+        assert_eq!(time_of(&[]), 1);
     }
 }

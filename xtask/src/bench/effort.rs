@@ -32,6 +32,8 @@ pub(super) struct Effort {
     pub(super) java: &'static [&'static str],
     /// The time for which the gateways are loaded, in seconds.
     pub(super) load_seconds: u32,
+    /// The number of measurements of the longest calls and requests.
+    pub(super) block_rounds: usize,
 }
 
 /// The run for the published figures, which takes some minutes.
@@ -50,6 +52,7 @@ pub(super) const WHOLE: Effort = Effort {
     throughput_seconds: 1.0,
     java: &["-XX:+UseSerialGC"],
     load_seconds: 5,
+    block_rounds: 5,
 };
 
 /// A run with few figures in every table, which takes under a minute.
@@ -68,4 +71,5 @@ pub(super) const QUICK: Effort = Effort {
     throughput_seconds: 0.3,
     java: &["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
     load_seconds: 1,
+    block_rounds: 1,
 };

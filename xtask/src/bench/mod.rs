@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures edgelatch and other libraries in one run.
 
 mod ask;
+mod blocks;
 mod chart;
 mod cost;
 mod effort;
@@ -131,6 +132,8 @@ impl<'p> Bench<'p> {
             peer: interop::build(place)?,
         };
         run_step(place, "crate: cargo bench --no-run", bench.native().arg("--no-run"))?;
+        let mut blocks = blocks::command(&bench);
+        run_step(place, "blocks: cargo bench --no-run", blocks.arg("--no-run"))?;
         Ok(bench)
     }
 
@@ -144,6 +147,7 @@ impl<'p> Bench<'p> {
         tables.push(throughput::measure(self)?);
         tables.push(gateways::measure(self)?);
         tables.push(weight::measure(self)?);
+        tables.extend(blocks::measure(self)?);
         Ok(Results { machine, tables })
     }
 

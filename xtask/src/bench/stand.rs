@@ -32,8 +32,13 @@ pub(super) struct Stand<'b> {
 impl<'b> Stand<'b> {
     /// Starts a new one, whose Redis knows no script.
     pub(super) fn start(bench: &'b Bench<'b>) -> Result<Self> {
+        Self::start_with(bench, &[])
+    }
+
+    /// Starts a new one whose gateway has these options as well.
+    pub(super) fn start_with(bench: &'b Bench<'b>, options: &[&str]) -> Result<Self> {
         let redis = Redis::start(bench.place)?;
-        let arguments = ["--redis", &redis.url];
+        let arguments = [&["--redis", &redis.url], options].concat();
         let gateway = Gateway::start_with(bench.place, &bench.gateway, &arguments)?;
         Ok(Self { bench, gateway, redis })
     }
@@ -75,7 +80,8 @@ impl<'b> Stand<'b> {
         ask(self.bench.place, &format!("redisson {what}"), &mut java)
     }
 
-    fn tell<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+    /// Adds to a command the address and the token of the gateway, and that of Redis.
+    pub(super) fn tell<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command
             .env("EDGELATCH_TEST_URL", &self.gateway.url)
             .env("EDGELATCH_TEST_TOKEN", &self.gateway.token)

@@ -146,7 +146,7 @@ pub(crate) const SUITES: &[Suite] = &[
         from: Quick,
         needs: &[Nextest, Redis],
         work: Work::Nextest(Binaries {
-            ids: &["edgelatch-gateway::gateway"],
+            ids: &["edgelatch-gateway::cost", "edgelatch-gateway::gateway"],
             tests: Tests::All,
             only_full: "test(/^(cluster|lost|redirections|replicas|sentinel)::/) | test(/^attacker::.*to_a_cluster/)",
             full_profile: Profile::Dev,

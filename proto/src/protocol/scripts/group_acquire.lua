@@ -78,11 +78,14 @@ local ttl=redis.call('PTTL',group)
 local function extend() if ttl~=-1 then redis.call('PEXPIRE',group,math.max(kept(lease,pad),ttl)) end end
 extend()
 for i=1,#old,500 do redis.call('HDEL',group,unpack(old,i,math.min(i+499,#old))) end
-local pieces={}
+local pieces,n={},0
 for i=10,#ARGV do
-  local f=ARGV[i]..':'..H
-  for _,x in ipairs{ARGV[i],H,f..':expire_time',now+lease+pad,f..':lock_count',1} do pieces[#pieces+1]=x end
-  if #pieces==600 or i==#ARGV then redis.call('HSET',group,unpack(pieces)) pieces={} end
+  local v=ARGV[i]
+  local f=v..':'..H
+  pieces[n+1],pieces[n+2],pieces[n+3]=v,H,f..':expire_time'
+  pieces[n+4],pieces[n+5],pieces[n+6]=now+lease+pad,f..':lock_count',1
+  n=n+6
+  if n==600 or i==#ARGV then redis.call('HSET',group,unpack(pieces,1,n)) n=0 end
 end
 extend()
 return out(1,token,lease)

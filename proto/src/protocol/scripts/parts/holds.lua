@@ -15,9 +15,13 @@ local function give(v,p)
 end
 -- Returns how many permits these members hold. Most begin with one digit and `|`, which is faster
 -- to parse than a number.
+local byte=string.byte
 local function weight(members,weigh)
   if not weigh then return #members end
   local p=0
-  for _,m in ipairs(members) do p=p+(m:byte(2)==124 and m:byte()-48 or tonumber(m:match('^%d+')) or 1) end
+  for i=1,#members do
+    local first,second=byte(members[i],1,2)
+    p=p+(second==124 and first-48 or tonumber(members[i]:match('^%d+')) or 1)
+  end
   return p
 end
