@@ -66,7 +66,7 @@ impl ScriptModel {
         self.audience.subscribed(channel)
     }
 
-    /// `parts/taken.lua`
+    /// `parts/publish_grant.lua`
     pub(super) fn say_taken(&mut self, run: &Run<'_>, channel: &str, lease: u64) {
         let others = u64::try_from(self.listeners(channel).min(999)).unwrap();
         self.say(run, channel, &(lease * 1000 + others).to_string());

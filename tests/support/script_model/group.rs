@@ -196,7 +196,7 @@ impl ScriptModel {
         out(i64::from(!taken.is_empty()), &value, ms)
     }
 
-    /// `left` of `parts/group.lua`, for any owner.
+    /// `remaining` of `parts/group.lua`, for any owner.
     fn group_left(&self, group: &str, field: &str, pad: u64, now: u64) -> Option<u64> {
         let owner = self.field(group, field)?;
         let ends_at: u64 =
@@ -215,7 +215,7 @@ impl ScriptModel {
         if all >= 0 { all.min(left) } else { left }
     }
 
-    /// `parts/stretch.lua`
+    /// `parts/extend_values.lua`
     fn stretch(&mut self, run: &Run<'_>, fields: &[String], lease: u64, pad: u64) -> i64 {
         let (group, owner) = (&run.keys[1], run.args[4].as_str());
         self.longer(&run.keys[0], run.life(lease), run.now);

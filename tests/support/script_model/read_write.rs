@@ -197,7 +197,7 @@ impl ScriptModel {
         out(1, &risen, self.prolong_read(run, lease))
     }
 
-    /// `parts/risen.lua`: the token of an existing read hold.
+    /// `parts/current_token.lua`: the token of an existing read hold.
     fn risen(&self, run: &Run<'_>, latch: &str, epoch: &str) -> String {
         let reads = matches!(self.mode(&run.keys[1]), Mode::Read);
         let newer = |token: &String| token.parse::<u64>().is_ok_and(|token| token > number(latch));
@@ -205,7 +205,7 @@ impl ScriptModel {
         epoch.filter(newer).unwrap_or_else(|| latch.to_owned())
     }
 
-    /// Writes the token of `parts/risen.lua` to the latch.
+    /// Writes the token of `parts/current_token.lua` to the latch.
     fn raise(&mut self, run: &Run<'_>, latch: &str, token: &str, lease: u64) {
         if token != latch {
             let life = run.life(lease).max(self.pttl(&run.keys[0], run.now).max(0).unsigned_abs());
@@ -276,7 +276,7 @@ impl ScriptModel {
         out(i64::from(locked), &format!("{last},{count},{mine}"), ms)
     }
 
-    /// `parts/alive.lua`
+    /// `parts/readers_ttl.lua`
     pub(super) fn alive(&self, name: &str, prefix: &str, but: &str, now: u64) -> i64 {
         let Some(hash) = self.hash(name) else { return 0 };
         if hash.len() > 128 {
