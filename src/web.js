@@ -36,7 +36,7 @@ export function unrefTimers() {
 }
 
 class Pending {
-  over = false;
+  done = false;
   #wake;
 
   constructor(wake) {
@@ -44,7 +44,7 @@ class Pending {
   }
 
   end(result) {
-    Object.assign(this, result).over = true;
+    Object.assign(this, result).done = true;
     this.#wake?.();
   }
 
