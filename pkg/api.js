@@ -1,27 +1,27 @@
 // The public classes. The WebAssembly module, which a loader has started, does the work: these
 // classes map names to its numbers, which are the indices in the lists below, and pass on arguments
 // that options.js has checked.
-import { OBJECT, errorOf, fail, lossOf, waiting } from "./errors.js";
+import { OBJECT, errorOf, fail, lossSignal, rejections } from "./errors.js";
 import * as options from "./options.js";
 import { start } from "./start.js";
 import { isProgram, networkErrors, unrefTimers } from "./wasm/web.js";
-import { connect as openModule, Thing } from "./wasm/edgelatch.js";
+import { connect as openModule, Handle } from "./wasm/edgelatch.js";
 
 /** The kinds of objects, in the order of `kind` in src/js/numbers.rs. */
 const KINDS = [
   "owner", "lock", "nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock", "read", "write", "groupLock",
   "semaphore", "permitExpirableSemaphore", "countDownLatch", "guard", "list", "multiLock", "redLock", "events",
 ];
-/** The methods, in the order of `ask` in src/js/numbers.rs. */
-const QUESTIONS = [
+/** The methods, in the order of `method` in src/js/numbers.rs. */
+const METHODS = [
   "acquire", "tryAcquire", "run", "forceRelease", "inspect", "release", "addPermits", "releaseIfExists", "drainPermits",
   "trySetPermits", "availablePermits", "updateLeaseTime", "setPermits", "trySetCount", "countDown", "count", "wait", "delete",
   "set", "claim", "newest", "isHeld", "renew", "eval", "end", "next",
 ];
 /** The index of GatewayUnreachableError in errors.js. */
 const UNREACHABLE = 6;
-/** The properties, in the order of `tell` in src/js/numbers.rs. */
-const FACTS = ["name", "token", "signal", "holdCount", "remaining", "permitIds", "tokenOf"];
+/** The properties, in the order of `property` in src/js/numbers.rs. */
+const PROPERTIES = ["name", "token", "signal", "holdCount", "remaining", "permitIds", "tokenOf"];
 
 /**
  * Whether the stack of an error that is created after an `await` still names the callers. In Bun it
@@ -29,20 +29,20 @@ const FACTS = ["name", "token", "signal", "holdCount", "remaining", "permitIds",
  */
 const hasAsyncStacks = !globalThis.Bun;
 
-let aboutOf;
-let make;
-let ask;
-let tell;
+let subjectOf;
+let create;
+let call;
+let get;
 
-/** An object of the package, and the object in the module that it represents. */
+/** An object of the package, and its handle in the module. */
 class Base {
-  #thing;
-  /** The object's kind and name and the gateway's host, for messages and inspection. */
-  #about;
+  #handle;
+  /** The kind and name of the object and the host of the gateway, for messages and inspection. */
+  #subject;
 
-  constructor(thing, about) {
-    this.#thing = thing;
-    this.#about = about;
+  constructor(handle, subject) {
+    this.#handle = handle;
+    this.#subject = subject;
   }
 
   get [OBJECT]() {
@@ -50,7 +50,7 @@ class Base {
   }
 
   [Symbol.for("nodejs.util.inspect.custom")](_depth, options, inspect) {
-    const { kind, redactNames, ...rest } = this.#about;
+    const { kind, redactNames, ...rest } = this.#subject;
     if (!(this instanceof Lease)) return `${kind} ${inspect(rest, options)}`;
     return `lease of ${kind} ${inspect({ ...rest, token: this.token, remainingMs: this.remaining() }, options)}`;
   }
@@ -60,39 +60,39 @@ class Base {
   }
 
   static {
-    const inside = (value) => (value instanceof Base ? value.#thing : undefined);
-    aboutOf = (of) => of.#about;
-    make = (of, kind, name = "", numbers = [], bytes = [], other) => {
+    const handleOf = (value) => (value instanceof Base ? value.#handle : undefined);
+    subjectOf = (object) => object.#subject;
+    create = (object, kind, name = "", numbers = [], bytes = [], other) => {
       try {
-        return of.#thing.make(KINDS.indexOf(kind), inside(other) ?? of.#thing, name, numbers, bytes);
+        return object.#handle.create(KINDS.indexOf(kind), handleOf(other) ?? object.#handle, name, numbers, bytes);
       } catch (failure) {
-        throw errorOf(failure, {}, make);
+        throw errorOf(failure, {}, create);
       }
     };
-    ask = async (of, question, read, values = []) => {
+    call = async (object, method, read, values = []) => {
       const caller = hasAsyncStacks ? undefined : new Error();
-      // An argument behind the method's own ones is an options object that would be ignored.
-      options.given(values[read?.length]);
+      // An argument after those of the method is an options object that would be ignored.
+      options.checkOptions(values[read?.length]);
       const { numbers = [], texts = [], signal, lease } = read?.(...values) ?? {};
-      const what = QUESTIONS.indexOf(question);
-      let refuse;
+      const number = METHODS.indexOf(method);
+      let rejectCall;
       // A pending `next` of events keeps no program running.
-      const keepsRunning = question === "next" ? 0 : 1;
-      attend(keepsRunning);
+      const keepsRunning = method === "next" ? 0 : 1;
+      trackPending(keepsRunning);
       try {
-        const answer = await new Promise((resolve, reject) => {
-          waiting.add((refuse = reject));
-          of.#thing.ask(what, inside(lease) ?? of.#thing, numbers, texts, signal, { resolve, reject });
+        const result = await new Promise((resolve, reject) => {
+          rejections.add((rejectCall = reject));
+          object.#handle.call(number, handleOf(lease) ?? object.#handle, numbers, texts, signal, { resolve, reject });
         });
-        return answer instanceof Thing ? new Lease(answer, of.#about) : answer;
+        return result instanceof Handle ? new Lease(result, object.#subject) : result;
       } catch (failure) {
-        throw errorOf(failure, of.#about, ask, networkErrors.get(of.#about.host), caller);
+        throw errorOf(failure, object.#subject, call, networkErrors.get(object.#subject.host), caller);
       } finally {
-        waiting.delete(refuse);
-        attend(-keepsRunning);
+        rejections.delete(rejectCall);
+        trackPending(-keepsRunning);
       }
     };
-    tell = (of, fact, about = "") => of.#thing.tell(FACTS.indexOf(fact), about);
+    get = (object, property, name = "") => object.#handle.get(PROPERTIES.indexOf(property), name);
   }
 }
 
@@ -108,50 +108,50 @@ const { clearInterval, setInterval } = globalThis;
 let pending = 0;
 let timer;
 
-function attend(change) {
+function trackPending(change) {
   pending += change;
   if (pending === 0) timer = clearInterval(timer);
   else if (isProgram) timer ??= setInterval(() => {}, 2 ** 30);
 }
 
-/** The methods that return a lease. */
-const LEASED = ["acquire", "tryAcquire"];
+/** The methods whose promise has a lease. */
+const LEASE_METHODS = ["acquire", "tryAcquire"];
 
 /**
  * Handles `using` without `await`, which would not wait for the release: throws, and releases the
  * lease that was acquired.
  */
-function misused(acquired) {
+function refuseSyncDispose(acquired) {
   acquired.then((lease) => lease?.release()).catch(() => {});
   throw new TypeError("a lease is released asynchronously: write `await using lease = await lock.acquire()`");
 }
 
 /** Wraps a method that returns a promise of a lease, so that `using` on the promise throws. */
-function disposable(method) {
+function withSyncDisposeRefused(method) {
   if (!Symbol.dispose) return method;
   const name = method.name;
   return {
     [name](...values) {
       const acquired = method.apply(this, values);
-      return Object.defineProperty(acquired, Symbol.dispose, { get: () => misused(acquired), configurable: true });
+      return Object.defineProperty(acquired, Symbol.dispose, { get: () => refuseSyncDispose(acquired), configurable: true });
     },
   }[name];
 }
 
 /**
- * Adds a method for each entry of `questions`, with the reader of its arguments, and a property for
- * each of `facts`.
+ * Adds a method for each entry of `methods`, with the reader of its arguments, and a property for
+ * each of `properties`.
  */
-function define({ prototype }, questions, facts) {
-  for (const [question, read] of Object.entries(questions)) {
+function defineMembers({ prototype }, methods, properties) {
+  for (const [name, read] of Object.entries(methods)) {
     // The class defines its own version.
-    if (Object.hasOwn(prototype, question)) continue;
-    const method = { [question](...values) { return ask(this, question, read, values); } }[question];
-    const value = LEASED.includes(question) ? disposable(method) : method;
-    Object.defineProperty(prototype, question, { value, configurable: true, writable: true });
+    if (Object.hasOwn(prototype, name)) continue;
+    const method = { [name](...values) { return call(this, name, read, values); } }[name];
+    const value = LEASE_METHODS.includes(name) ? withSyncDisposeRefused(method) : method;
+    Object.defineProperty(prototype, name, { value, configurable: true, writable: true });
   }
-  for (const fact of facts) {
-    Object.defineProperty(prototype, fact, { get() { return tell(this, fact); }, configurable: true });
+  for (const property of properties) {
+    Object.defineProperty(prototype, property, { get() { return get(this, property); }, configurable: true });
   }
 }
 
@@ -159,39 +159,39 @@ function define({ prototype }, questions, facts) {
  * Acquires, calls the work, and releases. An error of the work takes precedence over the end of its
  * lease.
  */
-async function run(of, { run }, values, given, work) {
-  if (typeof given === "function" && work === undefined) [given, work] = [undefined, given];
-  const lease = await ask(of, "run", run, [...values, given, work]);
-  attend(1);
+async function run(object, { run }, values, input, work) {
+  if (typeof input === "function" && work === undefined) [input, work] = [undefined, input];
+  const lease = await call(object, "run", run, [...values, input, work]);
+  trackPending(1);
   try {
     let result;
     try {
       result = await work(lease);
     } catch (thrown) {
-      await ask(lease, "end").catch(() => {});
+      await call(lease, "end").catch(() => {});
       throw thrown;
     }
-    await ask(lease, "end");
+    await call(lease, "end");
     return result;
   } finally {
-    attend(-1);
+    trackPending(-1);
   }
 }
 
 /** Returns a lock that consists of several locks. */
-function together(of, kind, locks, numbers) {
+function combine(object, kind, locks, numbers) {
   const all = members(locks);
-  let list = new Base(make(of, "list"), {});
-  for (const lock of all) list = new Base(make(list, "list", "", [], [], lock), {});
-  const name = all.map((lock) => aboutOf(lock).name).join(", ");
-  return new Lock(make(list, kind, "", numbers()), { ...aboutOf(of), kind, name });
+  let list = new Base(create(object, "list"), {});
+  for (const lock of all) list = new Base(create(list, "list", "", [], [], lock), {});
+  const name = all.map((lock) => subjectOf(lock).name).join(", ");
+  return new Lock(create(list, kind, "", numbers()), { ...subjectOf(object), kind, name });
 }
 
 function members(locks) {
   const all = Array.isArray(locks) ? Array.from(locks) : [null];
-  const stray = all.findIndex((lock) => !(lock instanceof Lock));
-  if (stray < 0) return all;
-  throw options.no("locks", expected("an array of locks", all[stray]));
+  const invalid = all.findIndex((lock) => !(lock instanceof Lock));
+  if (invalid < 0) return all;
+  throw options.invalid("locks", expected("an array of locks", all[invalid]));
 }
 
 /**
@@ -206,47 +206,47 @@ function expected(what, value) {
 }
 
 /** Returns an object of this class with a name and options. */
-function named(Class, of, kind, name, given, read = options.made[kind]) {
-  const title = options.text(name, "name");
-  return new Class(make(of, kind, title, read(given)), { ...aboutOf(of), kind, name: title });
+function createNamed(Class, object, kind, name, input, read = options.creation[kind]) {
+  const title = options.requiredText(name, "name");
+  return new Class(create(object, kind, title, read(input)), { ...subjectOf(object), kind, name: title });
 }
 
 class Locks extends Base {
-  owner(given) {
-    options.none(given);
-    return new Locks(make(this, "owner"), aboutOf(this));
+  owner(input) {
+    options.noOptions(input);
+    return new Locks(create(this, "owner"), subjectOf(this));
   }
 
-  readWriteLock(name, given) {
-    const side = (kind) => named(Lock, this, kind, name, given, options.made.readWriteLock);
+  readWriteLock(name, input) {
+    const side = (kind) => createNamed(Lock, this, kind, name, input, options.creation.readWriteLock);
     return Object.freeze({ read: side("read"), write: side("write") });
   }
 
-  groupLock(group, values, given) {
-    const [name, all] = [options.text(group, "name"), options.bytes(values)];
-    const numbers = options.made.groupLock(given);
+  groupLock(group, values, input) {
+    const [name, all] = [options.requiredText(group, "name"), options.groupValues(values)];
+    const numbers = options.creation.groupLock(input);
     const lengths = all.map(({ length }) => length);
-    return new Lock(make(this, "groupLock", name, [...numbers, ...lengths], joined(all)), { ...aboutOf(this), kind: "groupLock", name });
+    return new Lock(create(this, "groupLock", name, [...numbers, ...lengths], joined(all)), { ...subjectOf(this), kind: "groupLock", name });
   }
 
-  multiLock(locks, given) {
-    options.none(given);
-    return together(this, "multiLock", locks, () => []);
+  multiLock(locks, input) {
+    options.noOptions(input);
+    return combine(this, "multiLock", locks, () => []);
   }
 
-  redLock(locks, given) {
-    return together(this, "redLock", locks, () => options.made.redLock(given));
+  redLock(locks, input) {
+    return combine(this, "redLock", locks, () => options.creation.redLock(input));
   }
 
-  guard(key, given) {
-    const title = options.text(key, "key");
-    const { memory, lock } = options.made.guard(given);
-    const thing = make(this, "guard", title, [memory], new TextEncoder().encode(lock));
-    return new Guard(thing, { ...aboutOf(this), kind: "guard", name: title });
+  guard(key, input) {
+    const title = options.requiredText(key, "key");
+    const { memory, lock } = options.creation.guard(input);
+    const handle = create(this, "guard", title, [memory], new TextEncoder().encode(lock));
+    return new Guard(handle, { ...subjectOf(this), kind: "guard", name: title });
   }
 
-  events(given) {
-    options.none(given);
+  events(input) {
+    options.noOptions(input);
     return events(this);
   }
 }
@@ -262,20 +262,20 @@ function joined(all) {
 }
 
 class Lock extends Base {
-  run(given, work) {
-    return run(this, options.lock, [], given, work);
+  run(input, work) {
+    return run(this, options.lock, [], input, work);
   }
 }
 
 class Semaphore extends Base {
-  run(permits, given, work) {
-    return run(this, options.semaphore, [permits], given, work);
+  run(permits, input, work) {
+    return run(this, options.semaphore, [permits], input, work);
   }
 }
 
 class PermitExpirableSemaphore extends Base {
-  run(permits, given, work) {
-    return run(this, options.permitExpirableSemaphore, [permits], given, work);
+  run(permits, input, work) {
+    return run(this, options.permitExpirableSemaphore, [permits], input, work);
   }
 }
 
@@ -283,14 +283,14 @@ class CountDownLatch extends Base {}
 
 class Guard extends Base {
   get key() {
-    return tell(this, "name");
+    return get(this, "name");
   }
 }
 
 /** Yields the events of a lease or of a client. */
-async function* events(of) {
-  const events = new Base(make(of, "events"), {});
-  for (let event; (event = await ask(events, "next")); ) yield event;
+async function* events(object) {
+  const events = new Base(create(object, "events"), {});
+  for (let event; (event = await call(events, "next")); ) yield event;
 }
 
 class Lease extends Base {
@@ -298,74 +298,74 @@ class Lease extends Base {
 
   /** Cached here, so that it can be read after the module has failed. */
   get signal() {
-    return (this.#signal ??= lossOf(aboutOf(this), () => tell(this, "signal")));
+    return (this.#signal ??= lossSignal(subjectOf(this), () => get(this, "signal")));
   }
 
   tokenOf(name) {
-    return typeof name === "string" ? tell(this, "tokenOf", name) : null;
+    return typeof name === "string" ? get(this, "tokenOf", name) : null;
   }
   remaining() {
-    return tell(this, "remaining");
+    return get(this, "remaining");
   }
   get permitIds() {
-    return tell(this, "permitIds").split(",").filter(Boolean);
+    return get(this, "permitIds").split(",").filter(Boolean);
   }
   async eval(...values) {
-    const result = await ask(this, "eval", options.lease.eval, values);
+    const result = await call(this, "eval", options.lease.eval, values);
     try {
       return JSON.parse(result);
     } catch {
       // The package's script returns the result as JSON, so anything else is not its reply.
-      throw errorOf(fail(UNREACHABLE, "the gateway's answer is not understood (HTTP 200)", 200), aboutOf(this));
+      throw errorOf(fail(UNREACHABLE, "the gateway's answer is not understood (HTTP 200)", 200), subjectOf(this));
     }
   }
-  events(given) {
-    options.none(given);
+  events(input) {
+    options.noOptions(input);
     return events(this);
   }
   [Symbol.asyncDispose]() {
-    return ask(this, "end");
+    return call(this, "end");
   }
 }
 if (Symbol.dispose) {
-  Object.defineProperty(Lease.prototype, Symbol.dispose, { get() { return misused(Promise.resolve(this)); }, configurable: true });
+  Object.defineProperty(Lease.prototype, Symbol.dispose, { get() { return refuseSyncDispose(Promise.resolve(this)); }, configurable: true });
 }
 
-const NAMED = {
+const CLASSES = {
   lock: Lock, nonReentrantLock: Lock, spinLock: Lock, fairLock: Lock, nonReentrantFairLock: Lock, fencedLock: Lock,
   semaphore: Semaphore, permitExpirableSemaphore: PermitExpirableSemaphore, countDownLatch: CountDownLatch,
 };
-for (const [kind, Class] of Object.entries(NAMED)) {
-  const value = { [kind](name, given) { return named(Class, this, kind, name, given); } }[kind];
+for (const [kind, Class] of Object.entries(CLASSES)) {
+  const value = { [kind](name, input) { return createNamed(Class, this, kind, name, input); } }[kind];
   Object.defineProperty(Locks.prototype, kind, { value, configurable: true, writable: true });
 }
-function held(lease) {
+function requireLease(lease) {
   if (lease instanceof Lease) return lease;
-  throw options.no("lease", expected("a lease", lease));
+  throw options.invalid("lease", expected("a lease", lease));
 }
 
-define(Lock, options.lock, ["name"]);
-define(Semaphore, options.semaphore, ["name"]);
-define(PermitExpirableSemaphore, options.permitExpirableSemaphore, ["name"]);
-define(CountDownLatch, options.countDownLatch, ["name"]);
-define(Guard, options.guard(held), []);
-define(Lease, options.lease, ["name", "token", "holdCount"]);
+defineMembers(Lock, options.lock, ["name"]);
+defineMembers(Semaphore, options.semaphore, ["name"]);
+defineMembers(PermitExpirableSemaphore, options.permitExpirableSemaphore, ["name"]);
+defineMembers(CountDownLatch, options.countDownLatch, ["name"]);
+defineMembers(Guard, options.guard(requireLease), []);
+defineMembers(Lease, options.lease, ["name", "token", "holdCount"]);
 
 /** Returns the `connect` of an entry. Its first call starts the module that `load` returns. */
 export function clients(load) {
   const open = ({ module, redactNames }) => {
     start(load);
     try {
-      const thing = openModule(...module);
-      // The renewal of a lease keeps no program running; `attend` keeps it running while calls are
-      // pending.
+      const handle = openModule(...module);
+      // The renewal of a lease keeps no program running; `trackPending` keeps it running while
+      // calls are pending.
       unrefTimers();
-      return new Locks(thing, { kind: "edgelatch", host: new URL(module[0].trim()).host, redactNames });
+      return new Locks(handle, { kind: "edgelatch", host: new URL(module[0].trim()).host, redactNames });
     } catch (failure) {
       throw errorOf(failure, {}, open);
     }
   };
-  const connect = (given) => open(options.client(given));
-  connect.fromEnv = (env, given) => open(options.clientFromEnv(env, given));
+  const connect = (input) => open(options.client(input));
+  connect.fromEnv = (env, input) => open(options.clientFromEnv(env, input));
   return connect;
 }

@@ -1,4 +1,4 @@
-// Checks the callers' arguments once: behind this border each value has the right type and is in
+// Checks the callers' arguments once: past this point each value has the right type and is in
 // range. An option without a value stays undefined here and is NaN among the numbers for the
 // WebAssembly, which has the defaults.
 import { InvalidOptionError } from "./errors.js";
@@ -12,7 +12,7 @@ const INT_MAX = 2 ** 31 - 1;
  */
 export const TEXT = "a string of complete Unicode characters";
 
-export const no = (option, accepted) =>
+export const invalid = (option, accepted) =>
   new InvalidOptionError(`\`${option}\` is not acceptable: expected ${accepted}`, option, accepted);
 
 export const isObject = (value) => typeof value === "object" && value !== null;
@@ -34,66 +34,66 @@ const MISPLACED = {
  * Returns an options object, empty for undefined. Throws at an unknown option, which would be
  * ignored otherwise.
  */
-export const given = (value, ...known) => givenOf(value, known);
+export const checkOptions = (value, ...names) => checkNames(value, names);
 
-function givenOf(value, known) {
+function checkNames(value, names) {
   if (value === undefined) return {};
-  if (!isObject(value)) throw no("options", "an object");
+  if (!isObject(value)) throw invalid("options", "an object");
   for (const name of Object.keys(value)) {
-    if (known.includes(name) || value[name] === undefined) continue;
-    const meant = known.find((option) => ALIASES[option]?.includes(name));
-    const misplaced = known === GRANT ? MISPLACED[name] : undefined;
-    const hint = meant ? `did you mean \`${meant}\`?` : (misplaced ?? `it takes ${known.join(", ") || "no options"}`);
-    const accepted = known.length > 0 ? `one of ${known.join(", ")}` : "no options";
+    if (names.includes(name) || value[name] === undefined) continue;
+    const meant = names.find((option) => ALIASES[option]?.includes(name));
+    const misplaced = names === GRANT ? MISPLACED[name] : undefined;
+    const hint = meant ? `did you mean \`${meant}\`?` : (misplaced ?? `it takes ${names.join(", ") || "no options"}`);
+    const accepted = names.length > 0 ? `one of ${names.join(", ")}` : "no options";
     throw new InvalidOptionError(`\`${name}\` is not an option here: ${hint}`, name, accepted);
   }
   return value;
 }
 
 /** Throws at any option, for methods without options. */
-export const none = (value) => void givenOf(value, []);
+export const noOptions = (value) => void checkNames(value, []);
 
 /** Returns the value if it is undefined or fits; throws otherwise. */
-export function checked(value, option, accepted, fits) {
+export function check(value, option, accepted, fits) {
   if (value === undefined || fits(value)) return value;
-  throw no(option, accepted);
+  throw invalid(option, accepted);
 }
 
 /** Returns a whole number in the range, or 0 for the special value `word`. */
-function number(value, option, least, most, also = "", word) {
+function number(value, option, min, max, also = "", word) {
   if (value === word) return word === undefined ? undefined : 0;
-  const fits = (number) => Number.isInteger(number) && number >= least && number <= most;
-  return checked(value, option, `a whole number from ${least} to ${most}${also}`, fits);
+  const fits = (number) => Number.isInteger(number) && number >= min && number <= max;
+  return check(value, option, `a whole number from ${min} to ${max}${also}`, fits);
 }
 
 /** Returns a whole number in the range, for an argument that must be given. */
-const needed = (value, ...range) => number(value === undefined ? null : value, ...range);
+const requiredNumber = (value, ...range) => number(value === undefined ? null : value, ...range);
 
-const word = (value, option, words) => {
-  const place = words.indexOf(checked(value, option, `one of ${words.join(", ")}`, (value) => words.includes(value)));
-  return place < 0 ? undefined : place;
+const choice = (value, option, words) => {
+  const index = words.indexOf(check(value, option, `one of ${words.join(", ")}`, (value) => words.includes(value)));
+  return index < 0 ? undefined : index;
 };
 
-const flag = (value, option) => checked(value, option, "true or false", (value) => typeof value === "boolean");
+const boolean = (value, option) => check(value, option, "true or false", (value) => typeof value === "boolean");
 
 const isText = (value) => typeof value === "string" && !/\p{Surrogate}/u.test(value);
 
-export const maybeText = (value, option) => checked(value, option, TEXT, isText);
+export const optionalText = (value, option) => check(value, option, TEXT, isText);
 
-export const text = (value, option) => maybeText(value === undefined ? null : value, option);
+export const requiredText = (value, option) => optionalText(value === undefined ? null : value, option);
 
 function texts(value, option) {
   if (value === undefined) return [];
   const all = Array.isArray(value) ? Array.from(value) : [null];
   if (all.every(isText)) return all;
-  throw no(option, `an array, each of its items ${TEXT}`);
+  throw invalid(option, `an array, each of its items ${TEXT}`);
 }
 
 /** Returns the ids of permits: at least one. */
 function ids(value) {
   const all = texts(value, "ids");
   if (all.length > 0) return all;
-  throw no("ids", "an array of ids of permits");
+  throw invalid("ids", "an array of ids of permits");
 }
 
 const isSignal = (value) => {
@@ -104,18 +104,18 @@ const isSignal = (value) => {
   }
 };
 
-const life = ({ lifeMs }) => number(lifeMs, "lifeMs", 1, TEN_YEARS);
-const skew = (options, name) => number(options[name], name, 0, 60_000);
+const readLifeMs = ({ lifeMs }) => number(lifeMs, "lifeMs", 1, TEN_YEARS);
+const readSkew = (options, name) => number(options[name], name, 0, 60_000);
 
 const GRANT = ["leaseMs", "replicas", "signal"];
 const WAIT = ["waitMs", "maxRequests"];
 
 /** Reads the options of an acquisition; without `waits`, those of a wait are rejected. */
-function terms(options, waits, permits) {
-  const all = givenOf(options, waits ? [...GRANT, ...WAIT] : GRANT);
-  const signal = checked(all.signal, "signal", "an AbortSignal", isSignal);
+function acquireParams(options, waits, permits) {
+  const all = checkNames(options, waits ? [...GRANT, ...WAIT] : GRANT);
+  const signal = check(all.signal, "signal", "an AbortSignal", isSignal);
   const aborted = signal && "until-aborted";
-  if (waits && all.waitMs === 0) throw no("waitMs", "a whole number from 1 on; to try once without waiting use tryAcquire");
+  if (waits && all.waitMs === 0) throw invalid("waitMs", "a whole number from 1 on; to try once without waiting use tryAcquire");
   const waitMs = waits ? number(all.waitMs, "waitMs", 1, DAY, ', or "until-aborted" with a signal', aborted) : undefined;
   const requests = waits ? number(all.maxRequests, "maxRequests", 3, 10_000) : undefined;
   const leaseMs = number(all.leaseMs, "leaseMs", 100, DAY, ', or "renewed"', "renewed");
@@ -124,115 +124,115 @@ function terms(options, waits, permits) {
 }
 
 /** Returns the options of `run` after a check that the work is a function. */
-function worked(options, work) {
+function runOptions(options, work) {
   if (typeof work === "function") return options;
-  if (typeof options === "function") throw no("options", "the options before the function: run(options, work)");
-  throw no("work", "a function");
+  if (typeof options === "function") throw invalid("options", "the options before the function: run(options, work)");
+  throw invalid("work", "a function");
 }
 
-/** The methods that acquire permits, at most `most` of them at once. */
-const taking = (most) => {
-  const some = (permits) => number(permits, "permits", 1, most);
+/** The methods that acquire permits, at most `max` of them at once. */
+const permitMethods = (max) => {
+  const permitCount = (permits) => number(permits, "permits", 1, max);
   return {
-    acquire: (permits, options) => terms(options, true, some(permits)),
-    tryAcquire: (permits, options) => terms(options, false, some(permits)),
+    acquire: (permits, options) => acquireParams(options, true, permitCount(permits)),
+    tryAcquire: (permits, options) => acquireParams(options, false, permitCount(permits)),
     run(permits, options, work) {
-      const count = some(permits);
-      return terms(worked(options, work), true, count);
+      const count = permitCount(permits);
+      return acquireParams(runOptions(options, work), true, count);
     },
   };
 };
 
-const nothing = () => ({});
-const one = (number) => ({ numbers: [number] });
-const more = (permits) => one(needed(permits, "permits", -INT_MAX, INT_MAX));
-const some = (permits) => one(number(permits, "permits", 1, INT_MAX));
-const total = (permits) => needed(permits, "permits", 0, INT_MAX);
+const noArguments = () => ({});
+const oneNumber = (number) => ({ numbers: [number] });
+const permitChange = (permits) => oneNumber(requiredNumber(permits, "permits", -INT_MAX, INT_MAX));
+const permitCount = (permits) => oneNumber(number(permits, "permits", 1, INT_MAX));
+const permitTotal = (permits) => requiredNumber(permits, "permits", 0, INT_MAX);
 
 /** Readers of the methods' arguments, one object for each class. */
 export const lock = {
-  acquire: (options) => terms(options, true),
-  tryAcquire: (options) => terms(options, false),
-  run: (options, work) => terms(worked(options, work), true),
-  forceRelease: nothing,
-  inspect: nothing,
+  acquire: (options) => acquireParams(options, true),
+  tryAcquire: (options) => acquireParams(options, false),
+  run: (options, work) => acquireParams(runOptions(options, work), true),
+  forceRelease: noArguments,
+  inspect: noArguments,
 };
 export const semaphore = {
-  ...taking(INT_MAX),
-  addPermits: more,
-  release: some,
-  releaseIfExists: some,
-  drainPermits: nothing,
-  trySetPermits: (permits, options) => ({ numbers: [total(permits), life(given(options, "lifeMs"))] }),
-  availablePermits: nothing,
-  inspect: nothing,
-  forceRelease: nothing,
+  ...permitMethods(INT_MAX),
+  addPermits: permitChange,
+  release: permitCount,
+  releaseIfExists: permitCount,
+  drainPermits: noArguments,
+  trySetPermits: (permits, options) => ({ numbers: [permitTotal(permits), readLifeMs(checkOptions(options, "lifeMs"))] }),
+  availablePermits: noArguments,
+  inspect: noArguments,
+  forceRelease: noArguments,
 };
 export const permitExpirableSemaphore = {
-  ...taking(1000),
+  ...permitMethods(1000),
   release: (all) => ({ texts: ids(all) }),
   updateLeaseTime(all, leaseMs) {
-    const { numbers } = one(leaseMs === null ? 0 : needed(leaseMs, "leaseMs", 100, DAY));
+    const { numbers } = oneNumber(leaseMs === null ? 0 : requiredNumber(leaseMs, "leaseMs", 100, DAY));
     return { numbers, texts: ids(all) };
   },
-  trySetPermits: (permits) => one(total(permits)),
-  setPermits: (permits) => one(total(permits)),
-  addPermits: more,
-  availablePermits: nothing,
+  trySetPermits: (permits) => oneNumber(permitTotal(permits)),
+  setPermits: (permits) => oneNumber(permitTotal(permits)),
+  addPermits: permitChange,
+  availablePermits: noArguments,
   inspect: (all) => ({ texts: all === undefined ? [] : ids(all) }),
-  forceRelease: nothing,
+  forceRelease: noArguments,
 };
 export const countDownLatch = {
-  trySetCount: (count) => one(needed(count, "count", 1, 9_000_000_000_000_000)),
-  countDown: nothing,
-  count: nothing,
+  trySetCount: (count) => oneNumber(requiredNumber(count, "count", 1, 9_000_000_000_000_000)),
+  countDown: noArguments,
+  count: noArguments,
   // A wait for a latch has no lease and no replicas, since nothing is held afterwards.
-  wait: (options) => terms(given(options, ...WAIT, "signal"), true),
-  delete: nothing,
+  wait: (options) => acquireParams(checkOptions(options, ...WAIT, "signal"), true),
+  delete: noArguments,
 };
-/** Returns the readers of a guard; `held` throws if its argument is not a lease. */
-export const guard = (held) => {
-  const write = (lease, options, read, ...known) => {
-    const [owner, all] = [held(lease), given(options, "name", ...known)];
+/** Returns the readers of a guard; `requireLease` throws if its argument is not a lease. */
+export const guard = (requireLease) => {
+  const write = (lease, options, read, ...names) => {
+    const [owner, all] = [requireLease(lease), checkOptions(options, "name", ...names)];
     const { texts, numbers } = read(all);
-    const name = maybeText(all.name, "name");
+    const name = optionalText(all.name, "name");
     return { lease: owner, numbers, texts: name === undefined ? texts : [...texts, name] };
   };
-  const bare = (lease, options) => write(lease, options, () => ({ texts: [""] }));
+  const withoutValue = (lease, options) => write(lease, options, () => ({ texts: [""] }));
   return {
-    set: (lease, value, options) => write(lease, options, (all) => ({ texts: [text(value, "value")], numbers: [life(all)] }), "lifeMs"),
-    delete: bare,
-    claim: bare,
-    newest: nothing,
+    set: (lease, value, options) => write(lease, options, (all) => ({ texts: [requiredText(value, "value")], numbers: [readLifeMs(all)] }), "lifeMs"),
+    delete: withoutValue,
+    claim: withoutValue,
+    newest: noArguments,
   };
 };
 export const lease = {
-  isHeld: nothing,
-  renew: (options) => one(number(given(options, "leaseMs").leaseMs, "leaseMs", 100, DAY)),
-  release: nothing,
+  isHeld: noArguments,
+  renew: (options) => oneNumber(number(checkOptions(options, "leaseMs").leaseMs, "leaseMs", 100, DAY)),
+  release: noArguments,
   eval(script, keys, args, options) {
     const [names, words] = [texts(keys, "keys"), texts(args, "args")];
-    const all = [text(script, "script"), ...names, ...words];
-    return { numbers: [flag(given(options, "once").once, "once"), names.length], texts: all };
+    const all = [requiredText(script, "script"), ...names, ...words];
+    return { numbers: [boolean(checkOptions(options, "once").once, "once"), names.length], texts: all };
   },
 };
 
 /** Readers of the options of each kind of object. */
-export const made = {
+export const creation = {
   spinLock(options) {
-    const { backoff } = given(options, "backoff");
+    const { backoff } = checkOptions(options, "backoff");
     if (backoff === undefined) return [];
-    if (!isObject(backoff)) throw no("backoff", "an object with a type");
+    if (!isObject(backoff)) throw invalid("backoff", "an object with a type");
     const kinds = ["exponential", "constant"];
-    const type = word(backoff.type === undefined ? null : backoff.type, "type", kinds);
-    given(backoff, "type", ...(type === 0 ? ["initialMs", "maxMs", "factor"] : ["delayMs"]));
+    const type = choice(backoff.type === undefined ? null : backoff.type, "type", kinds);
+    checkOptions(backoff, "type", ...(type === 0 ? ["initialMs", "maxMs", "factor"] : ["delayMs"]));
     const pause = (name) => number(backoff[name], name, 1, 60_000);
     return type === 0
       ? [type, number(backoff.factor, "factor", 1, 1000), pause("initialMs"), pause("maxMs")]
       : [type, pause("delayMs")];
   },
   fairLock(options) {
-    const all = given(options, "lifeMs", "skewMs", "redissonWaitTimeoutMs", "shortMs", "longMs");
+    const all = checkOptions(options, "lifeMs", "skewMs", "redissonWaitTimeoutMs", "shortMs", "longMs");
     const { lifeMs, skewMs, redissonWaitTimeoutMs, shortMs, longMs } = all;
     return [
       number(lifeMs, "lifeMs", 1_000, 60_000),
@@ -243,35 +243,35 @@ export const made = {
     ];
   },
   readWriteLock(options) {
-    const { preferWriters, peerWatchdogMs } = given(options, "preferWriters", "peerWatchdogMs");
+    const { preferWriters, peerWatchdogMs } = checkOptions(options, "preferWriters", "peerWatchdogMs");
     const wants = typeof preferWriters === "boolean";
     const fits = (value) => wants || (Number.isInteger(value) && value >= 100 && value <= 5_000);
-    checked(preferWriters, "preferWriters", "true, false, or a whole number from 100 to 5000", fits);
+    check(preferWriters, "preferWriters", "true, false, or a whole number from 100 to 5000", fits);
     const want = wants ? (preferWriters ? 0 : undefined) : preferWriters;
     return [want, number(peerWatchdogMs, "peerWatchdogMs", 100, DAY, ", or null", null)];
   },
-  permitExpirableSemaphore: (options) => [skew(given(options, "peerSkewMs"), "peerSkewMs")],
+  permitExpirableSemaphore: (options) => [readSkew(checkOptions(options, "peerSkewMs"), "peerSkewMs")],
   guard(options) {
-    const { memoryMs, lock } = given(options, "memoryMs", "lock");
+    const { memoryMs, lock } = checkOptions(options, "memoryMs", "lock");
     const memory = number(memoryMs, "memoryMs", 60_000, TEN_YEARS, ', or "for-ever"', "for-ever");
     const isName = (value) => isText(value) && value !== "";
-    return { memory, lock: checked(lock, "lock", "the name of the lock that protects the key", isName) };
+    return { memory, lock: check(lock, "lock", "the name of the lock that protects the key", isName) };
   },
   redLock(options) {
-    const { rejoinDelayMs } = given(options, "rejoinDelayMs");
+    const { rejoinDelayMs } = checkOptions(options, "rejoinDelayMs");
     return [number(rejoinDelayMs, "rejoinDelayMs", 1_000, DAY)];
   },
-  groupLock: (options) => [skew(given(options, "clockSkewMs"), "clockSkewMs")],
+  groupLock: (options) => [readSkew(checkOptions(options, "clockSkewMs"), "clockSkewMs")],
 };
-made.nonReentrantFairLock = made.fairLock;
-for (const kind of ["lock", "nonReentrantLock", "fencedLock", "semaphore", "countDownLatch"]) made[kind] = none;
+creation.nonReentrantFairLock = creation.fairLock;
+for (const kind of ["lock", "nonReentrantLock", "fencedLock", "semaphore", "countDownLatch"]) creation[kind] = noOptions;
 
 /** Returns the values of a group, texts or bytes, as bytes. */
-export function bytes(values) {
+export function groupValues(values) {
   const all = Array.isArray(values) ? Array.from(values, (value) => (isText(value) ? new TextEncoder().encode(value) : value)) : [0];
   // The tag also matches a `Uint8Array` of another realm.
   if (all.every((value) => Object.prototype.toString.call(value) === "[object Uint8Array]")) return all;
-  throw no("values", `an array of 1 to 1000 items, each a Uint8Array or ${TEXT}`);
+  throw invalid("values", `an array of 1 to 1000 items, each a Uint8Array or ${TEXT}`);
 }
 
 /** The options of `connect` beside `url` and `token`. */
@@ -283,30 +283,30 @@ const CLIENT = ["dialect", "allowHttp", "keyLocking", "publish", "wakeups", "req
  */
 function settings(all, url, token) {
   const { dialect, allowHttp, keyLocking, publish, wakeups, requestTimeoutMs, fetch, redactNames } = all;
-  const place = word(dialect, "dialect", ["upstash", "webdis"]);
+  const dialectIndex = choice(dialect, "dialect", ["upstash", "webdis"]);
   // A Webdis may have no authentication.
-  const secret = place === 1 ? (token ?? "") : text(token, "token");
+  const secret = dialectIndex === 1 ? (token ?? "") : requiredText(token, "token");
   const numbers = [
-    place,
-    flag(allowHttp, "allowHttp"),
-    word(keyLocking, "keyLocking", ["auto", "on", "off"]),
-    word(publish, "publish", ["plain", "sharded", "both"]),
-    word(wakeups, "wakeups", ["auto", "off"]),
+    dialectIndex,
+    boolean(allowHttp, "allowHttp"),
+    choice(keyLocking, "keyLocking", ["auto", "on", "off"]),
+    choice(publish, "publish", ["plain", "sharded", "both"]),
+    choice(wakeups, "wakeups", ["auto", "off"]),
     number(requestTimeoutMs, "requestTimeoutMs", 50, 60_000),
-    flag(redactNames, "redactNames"),
+    boolean(redactNames, "redactNames"),
   ];
-  const carry = checked(fetch, "fetch", "a function", (value) => typeof value === "function");
-  return { module: [url, secret, numbers, carry], redactNames: redactNames === true };
+  const fetchFunction = check(fetch, "fetch", "a function", (value) => typeof value === "function");
+  return { module: [url, secret, numbers, fetchFunction], redactNames: redactNames === true };
 }
 
 /** Reads the options of `connect`. */
 export function client(options) {
-  if (!isObject(options)) throw no("options", "an object with url and token");
-  const all = given(options, "url", "token", ...CLIENT);
+  if (!isObject(options)) throw invalid("options", "an object with url and token");
+  const all = checkOptions(options, "url", "token", ...CLIENT);
   const { url, token } = all;
   if (url === undefined) throw missing("url", "the gateway's REST address, such as https://….upstash.io");
   if (token === undefined && all.dialect !== "webdis") throw missing("token", "the gateway's REST token");
-  return settings(all, address(text(url, "url"), all), maybeText(token, "token"));
+  return settings(all, address(requiredText(url, "url"), all), optionalText(token, "token"));
 }
 
 /** A missing option usually comes from an environment variable that is not set. */
@@ -317,12 +317,12 @@ const missing = (option, what) =>
 function address(url, { allowHttp }) {
   const scheme = /^\s*([a-z+]+):\/\//i.exec(url)?.[1].toLowerCase();
   if (scheme === "redis" || scheme === "rediss") {
-    throw no("url", "the address of an HTTP gateway (https://…), not of Redis itself; Upstash calls it the REST URL");
+    throw invalid("url", "the address of an HTTP gateway (https://…), not of Redis itself; Upstash calls it the REST URL");
   }
   const { hostname } = URL.canParse?.(url) ? new URL(url) : {};
   const isLocal = hostname === "localhost" || /^127\.|^\[::1\]$/.test(hostname);
   if (scheme === "http" && hostname && !isLocal && allowHttp !== true) {
-    throw no("url", "https://; for http:// in a private network set `allowHttp: true`, since the token travels in the clear");
+    throw invalid("url", "https://; for http:// in a private network set `allowHttp: true`, since the token travels in the clear");
   }
   return url;
 }
@@ -335,10 +335,10 @@ const NAMES = { URL: ["UPSTASH_REDIS_REST_URL", "KV_REST_API_URL"], TOKEN: ["UPS
  * process's environment.
  */
 export function clientFromEnv(env, options) {
-  const all = given(options, "prefix", ...CLIENT);
-  const prefix = maybeText(all.prefix, "prefix") ?? "";
+  const all = checkOptions(options, "prefix", ...CLIENT);
+  const prefix = optionalText(all.prefix, "prefix") ?? "";
   const from = env === undefined ? globalThis.process?.env : env;
-  if (!isObject(from)) throw no("env", "an object, such as a Worker's bindings; this runtime has no process.env");
+  if (!isObject(from)) throw invalid("env", "an object, such as a Worker's bindings; this runtime has no process.env");
   const [url, token] = [NAMES.URL, NAMES.TOKEN].map(([first, second]) => {
     for (const name of [prefix + first, prefix + second]) {
       const value = from[name];

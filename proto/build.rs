@@ -9,7 +9,7 @@ use std::{env, error::Error, fs};
 const DIR: &str = "src/protocol/scripts";
 const PRELUDE: &str = "prelude.lua";
 /// The parts that compute keys which the caller cannot declare.
-const COMPUTE_KEYS: [&str; 2] = ["alive", "sweep"];
+const COMPUTE_KEYS: [&str; 2] = ["readers_ttl", "sweep"];
 const KEY_LOCKING: &str = "#!lua flags=allow-key-locking\n";
 
 fn main() -> Result<(), Box<dyn Error>> {

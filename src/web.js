@@ -1,5 +1,5 @@
 // Timers, entropy and requests of a JavaScript runtime. Each function that starts an operation
-// returns a `Pending`, whose `over` says whether the operation has ended; `wake` is called at its
+// returns a `Pending`, whose `done` says whether the operation has ended; `wake` is called at its
 // end.
 
 /** Failures of a request: indices in `FAILURES` in src/transport/host_fetch.rs. */
@@ -12,7 +12,7 @@ const [PROGRAM, WORKER, PAGE, OLD_PAGE] = [0, 1, 2, 3];
  * The number of streams that all pages of an origin may have open at one gateway. A browser has six
  * HTTP/1.1 connections for a host, and the page's other requests need some of them.
  */
-const PLACES = 2;
+const STREAM_SLOTS = 2;
 
 export function runtime() {
   const { userAgent = "", locks } = globalThis.navigator ?? {};
@@ -36,7 +36,7 @@ export function unrefTimers() {
 }
 
 class Pending {
-  over = false;
+  done = false;
   #wake;
 
   constructor(wake) {
@@ -44,16 +44,16 @@ class Pending {
   }
 
   end(result) {
-    Object.assign(this, result).over = true;
+    Object.assign(this, result).done = true;
     this.#wake?.();
   }
 
   /** Cancels the operation; its result is not reported. */
-  quit() {
+  cancel() {
     this.#wake = undefined;
     // A Worker's runtime throws if this runs outside of the request that created the operation.
     try {
-      this.giveUp?.();
+      this.abort?.();
     } catch {}
   }
 }
@@ -63,7 +63,7 @@ export function sleep(ms, wake) {
   try {
     const timer = setTimeout(() => pending.end(), ms);
     if (isProgram && !timersKeepRunning) timer.unref ? timer.unref() : globalThis.Deno?.unrefTimer(timer);
-    pending.giveUp = () => clearTimeout(timer);
+    pending.abort = () => clearTimeout(timer);
   } catch {}
   return pending;
 }
@@ -72,10 +72,10 @@ export function sleep(ms, wake) {
  * Waits for a signal to abort. A signal that cannot be read (in a Worker, one of another request)
  * counts as aborted, with the thrown value as the reason.
  */
-export function heed(signal, wake) {
-  const heard = () => wake?.();
+export function onAbort(signal, wake) {
+  const listener = () => wake?.();
   const pending = {
-    get over() {
+    get done() {
       try {
         if (!signal.aborted) return false;
         this.reason = signal.reason;
@@ -84,19 +84,19 @@ export function heed(signal, wake) {
       }
       return true;
     },
-    quit() {
+    cancel() {
       wake = undefined;
       // The signal may live for long, so the listener is removed.
       try {
-        signal.removeEventListener("abort", heard);
+        signal.removeEventListener("abort", listener);
       } catch {}
     },
   };
   try {
-    signal.addEventListener("abort", heard);
+    signal.addEventListener("abort", listener);
     return pending;
   } catch (reason) {
-    return { over: true, reason, quit() {} };
+    return { done: true, reason, cancel() {} };
   }
 }
 
@@ -112,78 +112,78 @@ export function fill(bytes) {
 
 /**
  * Sends one request with the given fetch function or the runtime's. It ends when the body is
- * complete, at most `most` bytes; with `accept`, which requests a stream, it ends with the head of
+ * complete, at most `max` bytes; with `accept`, which requests a stream, it ends with the head of
  * the response.
  */
-export function send(fetch, url, authorization, type, token, accept, body, most, wake) {
+export function send(fetch, url, authorization, type, token, accept, body, max, wake) {
   const pending = new Pending(wake);
   const headers = { authorization, "content-type": type, "upstash-sync-token": token, accept };
   for (const name in headers) if (headers[name] === undefined) delete headers[name];
-  carry(pending, fetch, url, { method: "POST", headers, body, redirect: "manual" }, accept ? 0 : most).then((result) => {
+  exchange(pending, fetch, url, { method: "POST", headers, body, redirect: "manual" }, accept ? 0 : max).then((result) => {
     // A complete response leaves nothing to cancel.
-    if (result.bytes) pending.giveUp = undefined;
+    if (result.bytes) pending.abort = undefined;
     pending.end(result);
   });
   return pending;
 }
 
 /** Reads the next chunk of a body; at the end of the body the result has no bytes. */
-export function read({ reader }, most, wake) {
+export function read({ reader }, max, wake) {
   const pending = new Pending(wake);
-  piece(reader, most).then((part) => pending.end(part));
+  readChunk(reader, max).then((chunk) => pending.end(chunk));
   return pending;
 }
 
-async function carry(pending, fetch, url, init, most) {
-  const abort = new AbortController();
+async function exchange(pending, fetch, url, init, max) {
+  const controller = new AbortController();
   // A stream's URL contains the lock's name, and some runtimes include the URL in their errors, so
   // a stream's error is not kept: see `redactNames`.
-  const failed = (error, failure) => {
-    if (most && !abort.signal.aborted) networkErrors.set(new URL(url).host, error);
+  const recordFailure = (error, failure) => {
+    if (max && !controller.signal.aborted) networkErrors.set(new URL(url).host, error);
     return { failure };
   };
-  const stop = () => {
-    const hasNoResult = !pending.over;
-    abort.abort();
-    if (most && hasNoResult) networkErrors.set(new URL(url).host, timedOut());
+  const abortRequest = () => {
+    const hasNoResult = !pending.done;
+    controller.abort();
+    if (max && hasNoResult) networkErrors.set(new URL(url).host, timeoutError());
   };
-  let answer;
+  let response;
   try {
-    pending.giveUp = stop;
-    init.signal = abort.signal;
+    pending.abort = abortRequest;
+    init.signal = controller.signal;
     const options = { cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer" };
     // Runtimes without these options throw at them, and do not need them.
     const known = globalThis.Request?.prototype ?? {};
     for (const option in options) if (option in known) init[option] = options[option];
-    if (!most && runtime() >= PAGE && !(await hasPlace(new URL(url).host, abort.signal))) return { failure: NOT_SENT };
-    answer = fetch ? fetch(url, init) : globalThis.fetch(url, init);
+    if (!max && runtime() >= PAGE && !(await acquireStreamSlot(new URL(url).host, controller.signal))) return { failure: NOT_SENT };
+    response = fetch ? fetch(url, init) : globalThis.fetch(url, init);
   } catch (error) {
     // A fetch function that throws synchronously has sent nothing.
-    return failed(error, NOT_SENT);
+    return recordFailure(error, NOT_SENT);
   }
   try {
-    answer = await answer;
+    response = await response;
   } catch (error) {
-    return failed(error, hasNotConnected(error) ? NOT_SENT : BROKEN);
+    return recordFailure(error, hasNotConnected(error) ? NOT_SENT : BROKEN);
   }
   if (networkErrors.size) networkErrors.delete(new URL(url).host);
   // The fetch function may be the caller's own, so each property of its response is checked.
   try {
-    const status = Number.isInteger(answer.status) ? answer.status : 0;
+    const status = Number.isInteger(response.status) ? response.status : 0;
     // A redirection that is not followed has its own status, or status 0 in browsers.
     if (status <= 0 || (status >= 300 && status < 400)) return { failure: REDIRECTED };
-    const told = answer.headers.get("upstash-sync-token");
-    const rest = status < 400 ? undefined : restOf(answer.headers);
-    const reader = answer.body?.getReader();
-    pending.giveUp = () => {
-      stop();
+    const syncToken = response.headers.get("upstash-sync-token");
+    const retryAfter = status < 400 ? undefined : retryAfterSeconds(response.headers);
+    const reader = response.body?.getReader();
+    pending.abort = () => {
+      abortRequest();
       // Deno leaves a connection open if it is aborted at the moment when a chunk arrives, and a
       // caller's own fetch function may ignore the signal.
       reader?.cancel().catch(() => {});
     };
-    if (abort.signal.aborted) pending.giveUp();
-    const head = { status, token: typeof told === "string" ? told : undefined, rest, reader };
-    return most ? { ...head, ...(await whole(reader, most, abort.signal)) } : head;
+    if (controller.signal.aborted) pending.abort();
+    const head = { status, token: typeof syncToken === "string" ? syncToken : undefined, retryAfter, reader };
+    return max ? { ...head, ...(await readAll(reader, max, controller.signal)) } : head;
   } catch {
     return { failure: GARBLED };
   }
@@ -195,19 +195,19 @@ async function carry(pending, fetch, url, init, most) {
  */
 export const networkErrors = new Map();
 
-const timedOut = () => new DOMException("the gateway sent no response within the request timeout", "TimeoutError");
+const timeoutError = () => new DOMException("the gateway sent no response within the request timeout", "TimeoutError");
 
 /**
  * Error codes of Node and Bun for a connection that was not established: no address, no listener,
  * or a certificate that is not accepted.
  */
-const NOT_CONNECTED =
+const NOT_CONNECTED_CODE =
   /^(ECONNREFUSED|ConnectionRefused|FailedToOpenSocket|ENOTFOUND|EAI_\w+|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS_CERT_ALTNAME_INVALID|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_\w+)$/;
 /**
  * Messages for a connection that was not established: of Deno, of Node for ports that browsers
  * block too, and of Bun.
  */
-const SAID_NOT_CONNECTED = /client error \(Connect\)|^bad port$|ports? \d+ (is|are) blocked|TLS handshake failed/;
+const NOT_CONNECTED_MESSAGE = /client error \(Connect\)|^bad port$|ports? \d+ (is|are) blocked|TLS handshake failed/;
 
 /**
  * Returns whether an error of `fetch` proves that the request was not sent. Errors of browsers
@@ -217,7 +217,7 @@ function hasNotConnected(error) {
   try {
     const { code = "", syscall, message = "", errors } = error.cause ?? error;
     if (Array.isArray(errors) && errors.length > 0) return errors.every(hasNotConnected);
-    return syscall === "connect" || NOT_CONNECTED.test(code) || SAID_NOT_CONNECTED.test(message);
+    return syscall === "connect" || NOT_CONNECTED_CODE.test(code) || NOT_CONNECTED_MESSAGE.test(message);
   } catch {
     return false;
   }
@@ -227,42 +227,42 @@ function hasNotConnected(error) {
  * Returns the seconds for which the gateway requests no further requests: `Retry-After` is a
  * number, or a time by the gateway's own clock.
  */
-function restOf(headers) {
-  const told = headers.get("retry-after");
-  const seconds = /^\d+$/.test(told) ? Number(told) : (Date.parse(told) - Date.parse(headers.get("date"))) / 1000;
+function retryAfterSeconds(headers) {
+  const value = headers.get("retry-after");
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.parse(headers.get("date"))) / 1000;
   return seconds >= 0 ? Math.min(Math.ceil(seconds), 1e9) : undefined;
 }
 
 /**
- * Acquires one of the origin's `PLACES` for a stream, if one is free, until the signal aborts: a
+ * Acquires one of the `STREAM_SLOTS` of the origin, if one is free, until the signal aborts: a
  * browser lock (`navigator.locks`), which all pages of an origin share.
  */
-async function hasPlace(host, signal) {
-  for (let number = 0; number < PLACES; number++) {
+async function acquireStreamSlot(host, signal) {
+  for (let number = 0; number < STREAM_SLOTS; number++) {
     const isFree = await new Promise((resolve, reject) => {
-      const take = (lock) => {
-        const takes = lock && !signal.aborted;
-        resolve(takes);
-        if (takes) return new Promise((leave) => signal.addEventListener("abort", leave));
+      const onLock = (lock) => {
+        const isAcquired = lock && !signal.aborted;
+        resolve(isAcquired);
+        if (isAcquired) return new Promise((release) => signal.addEventListener("abort", release));
       };
-      navigator.locks.request(`edgelatch stream ${number} of ${host}`, { ifAvailable: true }, take).catch(reject);
+      navigator.locks.request(`edgelatch stream ${number} of ${host}`, { ifAvailable: true }, onLock).catch(reject);
     });
     if (isFree) return true;
   }
   return false;
 }
 
-async function whole(reader, most, signal) {
+async function readAll(reader, max, signal) {
   let bytes = new Uint8Array(0);
   while (!signal.aborted) {
-    const part = await piece(reader, most - bytes.length);
-    if (!part.bytes) return part.failure === undefined ? { bytes } : part;
-    bytes = bytes.length ? joined(bytes, part.bytes) : part.bytes;
+    const chunk = await readChunk(reader, max - bytes.length);
+    if (!chunk.bytes) return chunk.failure === undefined ? { bytes } : chunk;
+    bytes = bytes.length ? concat(bytes, chunk.bytes) : chunk.bytes;
   }
   return { failure: BROKEN };
 }
 
-function joined(first, second) {
+function concat(first, second) {
   const bytes = new Uint8Array(first.length + second.length);
   bytes.set(first);
   bytes.set(second, first.length);
@@ -274,14 +274,14 @@ function joined(first, second) {
  */
 const isBytes = (value) => Object.prototype.toString.call(value) === "[object Uint8Array]";
 
-async function piece(reader, most) {
+async function readChunk(reader, max) {
   if (!reader) return {};
   try {
     const { done, value } = await reader.read();
     if (done) return {};
     if (!isBytes(value)) return { failure: BROKEN };
     // The length is checked before the chunk is copied: a chunk may have any length.
-    return value.length > most ? { failure: TOO_LARGE } : { bytes: value };
+    return value.length > max ? { failure: TOO_LARGE } : { bytes: value };
   } catch {
     return { failure: BROKEN };
   }

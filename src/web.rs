@@ -16,9 +16,9 @@ extern "C" {
     /// An operation that is pending or has ended.
     pub(crate) type Pending;
     #[wasm_bindgen(method, getter)]
-    fn over(this: &Pending) -> bool;
+    fn done(this: &Pending) -> bool;
     #[wasm_bindgen(method)]
-    fn quit(this: &Pending);
+    fn cancel(this: &Pending);
 
     /// The failure of a request, if it failed.
     #[wasm_bindgen(method, getter)]
@@ -28,8 +28,8 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     pub(crate) fn token(this: &Pending) -> Option<String>;
     /// The seconds of the gateway's `Retry-After`, if it sent one.
-    #[wasm_bindgen(method, getter)]
-    pub(crate) fn rest(this: &Pending) -> Option<u32>;
+    #[wasm_bindgen(method, getter, js_name = retryAfter)]
+    pub(crate) fn retry_after(this: &Pending) -> Option<u32>;
     #[wasm_bindgen(method, getter)]
     pub(crate) fn bytes(this: &Pending) -> Option<Vec<u8>>;
     /// The reason of an aborted signal.
@@ -48,11 +48,12 @@ extern "C" {
         token: Option<&str>,
         accept: Option<&str>,
         body: &str,
-        most: u32,
+        max: u32,
         wake: &Wake,
     ) -> Pending;
-    pub(crate) fn read(stream: &Pending, most: u32, wake: &Wake) -> Pending;
-    pub(crate) fn heed(signal: &JsValue, wake: &Wake) -> Pending;
+    pub(crate) fn read(stream: &Pending, max: u32, wake: &Wake) -> Pending;
+    #[wasm_bindgen(js_name = onAbort)]
+    pub(crate) fn on_abort(signal: &JsValue, wake: &Wake) -> Pending;
 }
 
 /// The function that JavaScript calls when an operation has ended.
@@ -68,9 +69,9 @@ pub(crate) struct Awaited {
 impl Awaited {
     pub(crate) fn new(begin: &dyn Fn(&Wake) -> Pending) -> Self {
         let waker: Rc<RefCell<Option<Waker>>> = Rc::default();
-        let heard = Rc::clone(&waker);
+        let to_wake = Rc::clone(&waker);
         let wake = Closure::new(move || {
-            if let Some(waker) = heard.take() {
+            if let Some(waker) = to_wake.take() {
                 waker.wake();
             }
         });
@@ -87,7 +88,7 @@ impl Future for Awaited {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.pending.over() {
+        if self.pending.done() {
             return Poll::Ready(());
         }
         self.waker.replace(Some(cx.waker().clone()));
@@ -98,6 +99,6 @@ impl Future for Awaited {
 /// A later end of the operation wakes no task.
 impl Drop for Awaited {
     fn drop(&mut self) {
-        self.pending.quit();
+        self.pending.cancel();
     }
 }

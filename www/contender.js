@@ -17,7 +17,7 @@ export class Contender {
   renewals = [];
   killedAt = null;
   /** Resolves when the lease of a killed contender has expired. */
-  death = null;
+  leaseExpiry = null;
   token = null;
   /** Its place in the queue, from 1, and the time at which it joined. */
   queued = null;
@@ -38,7 +38,7 @@ export class Contender {
     this.#query = query;
   }
 
-  get isOver() {
+  get hasEnded() {
     return !["ready", "waiting", "holding", "killed"].includes(this.state);
   }
 
@@ -64,7 +64,7 @@ export class Contender {
    * Sends the request and passes on each event of the response, until the stream ends or the
    * contender is killed.
    */
-  async live(onEvent) {
+  async run(onEvent) {
     try {
       const response = await fetch(`/api/contend?${this.#query}`, { method: "POST", signal: this.#connection.signal });
       if (!response.ok) throw new Error((await response.json()).error.message);
@@ -72,7 +72,7 @@ export class Contender {
         if (this.#connection.signal.aborted) return;
         onEvent(event);
       }
-      if (!this.isOver) throw new Error("The Worker stopped without a word.");
+      if (!this.hasEnded) throw new Error("The Worker closed the stream without a result.");
     } catch (error) {
       if (this.#connection.signal.aborted) return;
       onEvent({ event: "error", message: error instanceof Error ? error.message : String(error) });
@@ -88,7 +88,7 @@ export class Contender {
   }
 
   /** Applies one event of the Worker. */
-  take({ event, at, ...details }) {
+  apply({ event, at, ...details }) {
     switch (event) {
       case "waiting":
         this.state = "waiting";
@@ -140,12 +140,12 @@ export class Contender {
 /** Yields the JSON lines of a stream. Empty lines only keep the connection alive. */
 async function* lines(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  let buffered = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    const parts = (rest + value).split("\n");
-    rest = parts.pop();
+    const parts = (buffered + value).split("\n");
+    buffered = parts.pop();
     for (const line of parts) if (line !== "") yield JSON.parse(line);
   }
 }

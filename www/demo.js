@@ -4,7 +4,7 @@ import { COUNTS, PERMITS } from "./kinds.js";
 import { LockRun } from "./lock-run.js";
 import { Run } from "./run.js";
 import { setText, Timeline } from "./timeline.js";
-import { secondsText, tokenText } from "./words.js";
+import { secondsText, tokenText } from "./labels.js";
 
 const get = (id) => document.getElementById(id);
 const choices = [...document.querySelectorAll("input[type=radio]")];
@@ -12,7 +12,7 @@ const chosen = (name) => choices.find((input) => input.name === name && input.ch
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** The interval of redraws in milliseconds if the user prefers reduced motion. */
-const CALM_MS = 500;
+const REDUCED_MOTION_MS = 500;
 
 let run;
 let timeline;
@@ -34,11 +34,11 @@ async function start() {
   // A run starts only once; the one on the page may be over.
   if (run.started) prepare();
   clearLog();
-  const over = run.start();
+  const ended = run.start();
   setControls();
   get("stage").scrollIntoView({ block: "nearest" });
   animate();
-  await over;
+  await ended;
   setControls();
   draw();
 }
@@ -58,14 +58,14 @@ function setControls() {
 function animate() {
   if (!isRunning()) return;
   draw();
-  if (reducedMotion.matches) setTimeout(animate, CALM_MS);
+  if (reducedMotion.matches) setTimeout(animate, REDUCED_MOTION_MS);
   else requestAnimationFrame(animate);
 }
 
 function draw() {
   timeline.draw();
   drawFacts();
-  drawFinding();
+  drawSummary();
   drawVerdict();
 }
 
@@ -84,18 +84,18 @@ function drawFacts() {
 function drawLockFacts() {
   const { holder, newestToken } = run;
   const isDead = holder?.state === "killed";
-  setText(get("fact-holder"), holder ? `${holder.name}${isDead ? ", dead" : ""}` : "nobody");
+  setText(get("fact-holder"), holder ? `${holder.name}${isDead ? ", dead" : ""}` : "none");
   get("fact-holder").dataset.tone = isDead ? "bad" : holder ? "good" : "plain";
   setText(get("fact-lease"), holder ? secondsText(Math.max(0, holder.leaseEnd - run.now())) : "none");
   setText(get("fact-token"), newestToken > 0 ? tokenText(newestToken) : "none yet");
 }
 
 /** Draws what Redis recorded of the whole run. */
-function drawFinding() {
+function drawSummary() {
   const { verdict } = run;
   const finding = get("finding");
   finding.dataset.kept = verdict === null ? "open" : String(verdict.isKept);
-  setText(finding, verdict?.sentence ?? (run.started ? "Redis looks on." : "Redis will say at the end what it saw."));
+  setText(finding, verdict?.sentence ?? (run.started ? "Redis records the run." : "The result appears here at the end."));
 }
 
 /** Draws the outcome of the last write of a dead holder. */
@@ -111,8 +111,8 @@ function drawVerdict() {
   setText(get("verdict-token"), tokenText(last.token));
   setText(get("verdict-newest"), tokenText(newest));
   setText(get("verdict-why"), accepted
-    ? "Nobody has written with a newer token, so nothing can be overwritten that it should not."
-    : "Its token is older than one the store has seen, so it cannot overwrite the work of its successor.");
+    ? "No newer token has been written, so this write overwrites nothing newer."
+    : "Its token is older than the newest one that the store has seen, so it cannot overwrite a later write.");
   if (wasHidden) panel.scrollIntoView({ block: "nearest" });
 }
 
@@ -126,9 +126,9 @@ function log({ at, text, tone }) {
   line.dataset.tone = tone;
   const time = document.createElement("time");
   time.textContent = secondsText(at);
-  const words = document.createElement("span");
-  words.textContent = text;
-  line.append(time, words);
+  const message = document.createElement("span");
+  message.textContent = text;
+  line.append(time, message);
   get("log").append(line);
   get("log-view").scrollTop = get("log-view").scrollHeight;
 }

@@ -3,7 +3,7 @@
  * minutes.
  */
 
-import { ask } from "./ask.js";
+import { fetchJson } from "./request.js";
 
 /** How long before its end a token is no longer used: longer than a request takes. */
 const MARGIN_MS = 30_000;
@@ -12,7 +12,7 @@ const MARGIN_MS = 30_000;
 export class Gateway {
   #run;
   #lock = null;
-  #until = 0;
+  #validUntil = 0;
 
   constructor(run) {
     this.#run = run;
@@ -28,13 +28,13 @@ export class Gateway {
    * created with.
    */
   async #open() {
-    if (Date.now() < this.#until) return this.#lock;
-    const asked = Date.now();
-    const { url, token, livesMs, key } = await ask(`/api/token?run=${this.#run}`, { method: "POST" });
+    if (Date.now() < this.#validUntil) return this.#lock;
+    const sentAt = Date.now();
+    const { url, token, livesMs, key } = await fetchJson(`/api/token?run=${this.#run}`, { method: "POST" });
     // Loaded on first use, so that the page appears before it.
     const { connect } = await import("./edgelatch/index.js");
     this.#lock = connect({ url, token }).lock(key);
-    this.#until = asked + livesMs - MARGIN_MS;
+    this.#validUntil = sentAt + livesMs - MARGIN_MS;
     return this.#lock;
   }
 }

@@ -13,10 +13,10 @@ export const COUNTS = 3;
 export const WAIT_MS = 60_000;
 
 /**
- * `delay` and `hold` are fractions of the time of a hold; `after` is the count that the witness
+ * `delay` and `hold` are fractions of the time of a hold; `after` is the count that the checker
  * must show before the contender starts.
  */
-const CASTS = {
+const CONTENDERS = {
   lock: (count) => Array.from({ length: count }, (_, index) => ({ name: `Worker ${index + 1}`, role: "alone" })),
   readers: () => [
     { name: "Reader 1", role: "read" },
@@ -39,14 +39,14 @@ const CASTS = {
   pairs: () => ["a-b", "b-c", "c-d", "d-e", "e-a"].map((role) => ({ name: role.toUpperCase().replace("-", " + "), role })),
 };
 
-export const KINDS = Object.keys(CASTS);
+export const KINDS = Object.keys(CONTENDERS);
 
 /** The default number of contenders for the lock. The other kinds have fixed numbers. */
 const COUNT = 4;
 
 /** Returns the contenders of a kind: the `name` and `role` of each, and when it starts. */
-export function castOf(kind, count = COUNT) {
-  return CASTS[kind](count);
+export function contendersOf(kind, count = COUNT) {
+  return CONTENDERS[kind](count);
 }
 
 /**
@@ -54,7 +54,7 @@ export function castOf(kind, count = COUNT) {
  * Worker contends for it.
  */
 export function requestsOf(kind, { run, holdMs, leaseMs, count }) {
-  return castOf(kind, count).map(({ name, role, delay = 0, hold = 1, after = ["joined", 0] }, index) => {
+  return contendersOf(kind, count).map(({ name, role, delay = 0, hold = 1, after = ["joined", 0] }, index) => {
     const times = { holdMs: Math.round(hold * holdMs), delayMs: Math.round(delay * holdMs), leaseMs };
     const query = new URLSearchParams({ kind, role, run, id: `${index + 1}`, after: after[0], number: after[1], ...times });
     return { name, role, query: `${query}` };

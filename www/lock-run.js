@@ -1,9 +1,9 @@
 /** A run of the lock, in which the user can kill holders, and a killed holder can write late. */
 
-import { ask } from "./ask.js";
+import { fetchJson } from "./request.js";
 import { Gateway } from "./gateway.js";
 import { Run } from "./run.js";
-import { tokenText } from "./words.js";
+import { tokenText } from "./labels.js";
 
 const HOLD_MS = 4_000;
 /**
@@ -16,7 +16,7 @@ const LEASE_MS = 3_000;
  * The interval in milliseconds at which the page reads the rest of a dead holder's lease from
  * Redis.
  */
-const LOOK_MS = 400;
+const POLL_MS = 400;
 
 export class LockRun extends Run {
   /** The newest token that the guarded store has seen. */
@@ -44,10 +44,10 @@ export class LockRun extends Run {
     return { kind: "write", text: "Let it write", spoken, isReady: this.#canWriteLate(one), act: () => this.#writeLate(one) };
   }
 
-  tell(one, event, details) {
+  logEvent(one, event, details) {
     if (event === "held") this.#noteGrant(one);
     else if (event === "wrote") this.newestWritten = Math.max(this.newestWritten, details.newest);
-    else super.tell(one, event);
+    else super.logEvent(one, event);
   }
 
   /** Logs the observed result, not the expected one. */
@@ -64,8 +64,8 @@ export class LockRun extends Run {
   /** Cuts a holder's connection, and watches its lease expire. */
   #kill(one) {
     one.kill(this.now());
-    this.note(`You killed ${one.name}. Nobody releases its lock: the lease has to run out.`, "bad");
-    one.death = this.#watch(one);
+    this.note(`You killed ${one.name}. Its lock is not released: the lease has to expire.`, "bad");
+    one.leaseExpiry = this.#watch(one);
     this.changed();
   }
 
@@ -77,13 +77,13 @@ export class LockRun extends Run {
   async #writeLate(one) {
     const query = new URLSearchParams({ run: this.name, token: one.token, value: `worker-${one.number}` });
     try {
-      const { accepted, newest } = await ask(`/api/write?${query}`, { method: "POST" });
+      const { accepted, newest } = await fetchJson(`/api/write?${query}`, { method: "POST" });
       one.lateWrite = { at: this.now(), accepted, newest };
-      const said = `${one.name} came back from the dead and wrote with token ${tokenText(one.token)}.`;
-      if (accepted) this.note(`${said} Accepted: nobody newer has written.`);
-      else this.note(`${said} Refused: the store has seen ${tokenText(newest)}.`, "good");
+      const text = `${one.name} resumed and wrote with its old token ${tokenText(one.token)}.`;
+      if (accepted) this.note(`${text} Accepted: no newer token was written.`);
+      else this.note(`${text} Refused: the store has seen ${tokenText(newest)}.`, "good");
     } catch (error) {
-      this.note(`The write did not get through: ${error.message}`, "bad");
+      this.note(`The write failed: ${error.message}`, "bad");
     }
     this.changed();
   }
@@ -101,11 +101,11 @@ export class LockRun extends Run {
   /** Reads the rest of a dead holder's lease from Redis until the lease is gone. */
   async #watch(one) {
     while (one.state === "killed") {
-      const asked = this.now();
+      const sentAt = this.now();
       const lock = await this.#gateway.inspect().catch(() => null);
       const isGone = lock === null ? this.now() >= one.leaseEnd : !lock.locked || lock.lastToken !== one.token;
       if (one.state !== "killed") return;
-      if (isGone && asked < one.leaseEnd - LOOK_MS) {
+      if (isGone && sentAt < one.leaseEnd - POLL_MS) {
         // Gone before its time: the release was in flight when the connection was cut.
         one.state = "released";
         this.note(`${one.name} had released just before.`);
@@ -114,8 +114,8 @@ export class LockRun extends Run {
       } else {
         // Counted from the sending of the request, so that the page never shows the lease longer
         // than it is.
-        if (lock !== null) one.leaseEnd = asked + lock.remainingMs;
-        await new Promise((done) => setTimeout(done, Math.min(LOOK_MS, Math.max(20, one.leaseEnd - this.now()))));
+        if (lock !== null) one.leaseEnd = sentAt + lock.remainingMs;
+        await new Promise((done) => setTimeout(done, Math.min(POLL_MS, Math.max(20, one.leaseEnd - this.now()))));
       }
       this.changed();
     }
@@ -123,6 +123,6 @@ export class LockRun extends Run {
 
   #expire(one) {
     one.state = "expired";
-    this.note(`The lease of ${one.name} ran out.`);
+    this.note(`The lease of ${one.name} expired.`);
   }
 }

@@ -1,9 +1,9 @@
 /** One run: contenders for one object, and the conclusions. Nothing here draws. */
 
-import { ask } from "./ask.js";
+import { fetchJson } from "./request.js";
 import { Contender } from "./contender.js";
 import { requestsOf } from "./kinds.js";
-import { wordsOf } from "./words.js";
+import { labelsOf } from "./labels.js";
 
 /** Long enough that no hold of a run needs a renewal. */
 const LEASE_MS = 10_000;
@@ -28,7 +28,7 @@ export class Run extends EventTarget {
   constructor(kind, { count, holdMs = HOLD_MS, leaseMs = LEASE_MS } = {}) {
     super();
     this.kind = kind;
-    this.words = wordsOf(kind);
+    this.labels = labelsOf(kind);
     const requests = requestsOf(kind, { run: this.name, holdMs, leaseMs, count });
     this.contenders = requests.map((request, index) => new Contender(index + 1, request));
   }
@@ -59,15 +59,15 @@ export class Run extends EventTarget {
     return this.contenders.find(({ counted }) => counted?.left === 0)?.counted.at ?? null;
   }
 
-  /** Runs all contenders at once, until the last has ended, and requests Redis' verdict. */
+  /** Runs all contenders at once, until the last has ended, and requests the verdict of Redis. */
   async start() {
     this.started = true;
-    this.note(this.words.start(this));
-    await Promise.all(this.contenders.map((one) => one.live((event) => this.#take(one, event))));
-    await Promise.all(this.contenders.map((one) => one.death));
+    this.note(this.labels.start(this));
+    await Promise.all(this.contenders.map((one) => one.run((event) => this.#onEvent(one, event))));
+    await Promise.all(this.contenders.map((one) => one.leaseExpiry));
     this.endedAt = this.now();
     this.conclude();
-    await this.#askVerdict();
+    await this.#fetchVerdict();
     this.changed();
   }
 
@@ -79,10 +79,10 @@ export class Run extends EventTarget {
     return null;
   }
 
-  /** Writes the words for an event to the log. */
-  tell(one, event) {
-    const said = this.words[event]?.(one, this);
-    if (said) this.note(said, event === "held" ? "good" : "plain");
+  /** Writes the label of an event to the log. */
+  logEvent(one, event) {
+    const text = this.labels[event]?.(one, this);
+    if (text) this.note(text, event === "held" ? "good" : "plain");
   }
 
   /** Writes the conclusion of the run to the log. */
@@ -97,22 +97,22 @@ export class Run extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  #take(one, event) {
+  #onEvent(one, event) {
     if (event.at !== undefined) this.#clock = Math.max(this.#clock ?? -Infinity, event.at - Date.now());
     // A failure on the page's side has no time of the Worker's clock.
-    one.take({ at: this.now(), ...event });
+    one.apply({ at: this.now(), ...event });
     if (event.event === "lost") this.note(`${one.name} lost its lease and stopped.`, "bad");
     else if (event.event === "error") this.note(`${one.name} failed: ${one.failure}`, "bad");
-    else this.tell(one, event.event, event);
+    else this.logEvent(one, event.event, event);
     this.changed();
   }
 
-  async #askVerdict() {
+  async #fetchVerdict() {
     const failed = this.contenders.filter(({ state }) => state === "failed");
     try {
-      this.verdict = await ask(`/api/verdict?${new URLSearchParams({ kind: this.kind, run: this.name })}`);
+      this.verdict = await fetchJson(`/api/verdict?${new URLSearchParams({ kind: this.kind, run: this.name })}`);
     } catch (error) {
-      this.verdict = { isKept: false, sentence: `Redis could not be asked what it saw: ${error.message}` };
+      this.verdict = { isKept: false, sentence: `Redis' record could not be read: ${error.message}` };
     }
     if (failed.length === 0) return;
     const sentence = `${failed.length} of ${this.contenders.length} failed: ${failed[0].failure} ${this.verdict.sentence}`;

@@ -3,7 +3,7 @@
  * scales them.
  */
 
-import { describe, secondsText, tokenParts } from "./words.js";
+import { describe, secondsText, tokenParts } from "./labels.js";
 
 /** The seconds after the present that are drawn, so that the rest of a lease is visible. */
 const AHEAD_SECONDS = 3.5;
@@ -104,7 +104,7 @@ export class Timeline {
     const bar = this.#bar(lane, "hold", hold.from, hold.to ?? now, `hold-${index}`);
     bar.dataset.as = hold.as;
     if (this.#run.kind === "lock") bar.dataset.token = contender.token;
-    setText(bar.firstElementChild, this.#run.words.bar(contender, hold, this.#run));
+    setText(bar.firstElementChild, this.#run.labels.bar(contender, hold, this.#run));
   }
 
   #drawMarks(lane, now) {

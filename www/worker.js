@@ -12,28 +12,28 @@ import { Query } from "./api/input.js";
 import { once, reset } from "./api/once.js";
 import { write } from "./api/store.js";
 import { token } from "./api/token.js";
-import { cast, verdict } from "./api/verdict.js";
+import { listContenders, verdict } from "./api/verdict.js";
 
 const routes = {
-  "/api/once": { method: "POST", answer: once },
-  "/api/reset": { method: "POST", answer: reset },
-  "/api/contend": { method: "POST", answer: contend },
-  "/api/write": { method: "POST", answer: write },
-  "/api/cast": { method: "GET", answer: cast },
-  "/api/verdict": { method: "GET", answer: verdict },
-  "/api/token": { method: "POST", answer: token },
+  "/api/once": { method: "POST", handle: once },
+  "/api/reset": { method: "POST", handle: reset },
+  "/api/contend": { method: "POST", handle: contend },
+  "/api/write": { method: "POST", handle: write },
+  "/api/cast": { method: "GET", handle: listContenders },
+  "/api/verdict": { method: "GET", handle: verdict },
+  "/api/token": { method: "POST", handle: token },
 };
 
 export default {
   async fetch(request, env, context) {
     const url = new URL(request.url);
     const route = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : null;
-    if (!route) return refusal(404, "not-found", "There is nothing at this address.");
+    if (!route) return refusal(404, "not-found", "No such path.");
     if (request.method !== route.method) {
-      return refusal(405, "method-not-allowed", `Only ${route.method} is answered here.`, { allow: route.method });
+      return refusal(405, "method-not-allowed", `Only ${route.method} is allowed here.`, { allow: route.method });
     }
     try {
-      return await route.answer({ request, env, context, query: new Query(url.searchParams) });
+      return await route.handle({ request, env, context, query: new Query(url.searchParams) });
     } catch (error) {
       const { status, code, message } = describe(error);
       return refusal(status, code, message);

@@ -6,8 +6,8 @@ use wasm_bindgen::prelude::*;
 
 use super::lease::Held;
 use super::make::stray;
-use super::numbers::{ask, tell};
-use super::{Given, Lock, Of, Thing, counts, error, guard};
+use super::numbers::{method, property};
+use super::{Given, Handle, Lock, Object, counts, error, guard};
 use crate::error::{AcquireError, InvalidOption};
 use crate::web::{self, Awaited};
 use edgelatch_proto::protocol::calls::{
@@ -16,16 +16,16 @@ use edgelatch_proto::protocol::calls::{
 
 /// Executes a call, and returns its result.
 pub(super) async fn answer(
-    of: &Rc<Of>,
+    of: &Rc<Object>,
     what: u32,
-    other: &Of,
+    other: &Object,
     given: &Given,
 ) -> Result<JsValue, JsValue> {
     match &**of {
-        Of::Lease(held) => held.answer(what, given).await,
-        Of::Events(events) => Ok(events.next().await),
-        Of::Guard(on) => guard::answer(on, what, other, given).await,
-        _ if matches!(what, ask::ACQUIRE | ask::TRY_ACQUIRE | ask::RUN | ask::WAIT) => {
+        Object::Lease(held) => held.answer(what, given).await,
+        Object::Events(events) => Ok(events.next().await),
+        Object::Guard(on) => guard::answer(on, what, other, given).await,
+        _ if matches!(what, method::ACQUIRE | method::TRY_ACQUIRE | method::RUN | method::WAIT) => {
             wait(of, what, given).await
         }
         _ => {
@@ -40,31 +40,33 @@ pub(super) async fn answer(
 }
 
 /// Returns a property that needs no request.
-pub(super) fn known(of: &Of, what: u32, about: &str) -> JsValue {
+pub(super) fn known(of: &Object, what: u32, about: &str) -> JsValue {
     match of {
-        Of::Lease(held) => held.known(what, about),
-        Of::Guard(guard) => guard.key().as_str().into(),
-        Of::Lock(lock) if what == tell::NAME => lock.name().as_str().into(),
-        Of::Semaphore(_, calls) => calls.name().as_str().into(),
-        Of::Permits(_, calls, _) => calls.name().as_str().into(),
-        Of::Latch(_, latch, _) => latch.name().as_str().into(),
+        Object::Lease(held) => held.known(what, about),
+        Object::Guard(guard) => guard.key().as_str().into(),
+        Object::Lock(lock) if what == property::NAME => lock.name().as_str().into(),
+        Object::Semaphore(_, calls) => calls.name().as_str().into(),
+        Object::Permits(_, calls, _) => calls.name().as_str().into(),
+        Object::Latch(_, latch, _) => latch.name().as_str().into(),
         _ => JsValue::UNDEFINED,
     }
 }
 
 /// Acquires, or waits for a latch.
-async fn wait(of: &Of, what: u32, given: &Given) -> Result<JsValue, JsValue> {
-    let once = what == ask::TRY_ACQUIRE;
+async fn wait(of: &Object, what: u32, given: &Given) -> Result<JsValue, JsValue> {
+    let once = what == method::TRY_ACQUIRE;
     let terms = given.numbers().terms(once).map_err(error::option)?;
     let mut reason = JsValue::UNDEFINED;
     let cancel = async { reason = aborted(&given.signal).await };
     let end = match of {
-        Of::Latch(_, latch, _) => latch.wait_on(terms, cancel).await.map(|()| JsValue::UNDEFINED),
+        Object::Latch(_, latch, _) => {
+            latch.wait_on(terms, cancel).await.map(|()| JsValue::UNDEFINED)
+        }
         _ => taken(of, given)
             .map_err(error::option)?
             .acquire_on(terms, cancel)
             .await
-            .map(|lease| Thing::from(Of::Lease(Held::new(lease))).into()),
+            .map(|lease| Handle::from(Object::Lease(Held::new(lease))).into()),
     };
     match end {
         Err(AcquireError::Busy { .. }) if once => Ok(JsValue::NULL),
@@ -73,10 +75,10 @@ async fn wait(of: &Of, what: u32, given: &Given) -> Result<JsValue, JsValue> {
 }
 
 /// Describes the obstacle of a wait, for its timeout error.
-const fn busy(of: &Of) -> &'static str {
+const fn busy(of: &Object) -> &'static str {
     match of {
-        Of::Latch(..) => "the latch was closed",
-        Of::Semaphore(..) | Of::Permits(..) => "too few permits were available",
+        Object::Latch(..) => "the latch was closed",
+        Object::Semaphore(..) | Object::Permits(..) => "too few permits were available",
         _ => "another client held the lock",
     }
 }
@@ -86,22 +88,22 @@ async fn aborted(signal: &JsValue) -> JsValue {
     if signal.is_undefined() {
         return core::future::pending().await;
     }
-    let mut heard = Awaited::new(&|wake| web::heed(signal, wake));
-    core::pin::Pin::new(&mut heard).await;
-    heard.result().reason()
+    let mut abort = Awaited::new(&|wake| web::on_abort(signal, wake));
+    core::pin::Pin::new(&mut abort).await;
+    abort.result().reason()
 }
 
 /// Returns the lock to acquire; for permits, with their number.
-fn taken(of: &Of, given: &Given) -> Result<Lock, InvalidOption> {
+fn taken(of: &Object, given: &Given) -> Result<Lock, InvalidOption> {
     let permits = given.numbers().get(4).unwrap_or(1);
     let (target, client) = match of {
-        Of::Lock(lock) => return Ok(lock.clone()),
-        Of::Semaphore(client, calls) => {
+        Object::Lock(lock) => return Ok(lock.clone()),
+        Object::Semaphore(client, calls) => {
             let count = PermitCount::new(u32::try_from(permits).unwrap_or_default())?;
             let calls = SemaphoreCalls::new(calls.name().clone(), client.announces(), count);
             (Target::Semaphore(calls), client)
         }
-        Of::Permits(client, calls, skew) => {
+        Object::Permits(client, calls, skew) => {
             let count = BatchSize::new(u16::try_from(permits).unwrap_or_default())?;
             let calls = PermitCalls::new(calls.name().clone(), client.announces(), count, *skew);
             (Target::Permits(calls), client)

@@ -7,8 +7,8 @@ use core::time::Duration;
 use wasm_bindgen::prelude::*;
 
 use super::make::stray;
-use super::numbers::ask;
-use super::{Client, Given, Of, error};
+use super::numbers::method;
+use super::{Client, Given, Object, error};
 use crate::error::{InvalidOption, RequestError};
 use edgelatch_proto::machine::{LockState, PermitsState, SemaphoreState};
 use edgelatch_proto::name::{PermitId, RequestId};
@@ -47,15 +47,15 @@ type Read = fn(&Reply) -> Result<JsValue, RequestError>;
 
 /// Returns the request for the call `what`, and the client that sends it.
 pub(super) fn request<'a>(
-    of: &'a Of,
+    of: &'a Object,
     what: u32,
     given: &Given,
 ) -> Result<(&'a Client, Request), InvalidOption> {
     match of {
-        Of::Semaphore(client, calls) => Ok((client, of_semaphore(calls, what, given)?)),
-        Of::Permits(client, calls, _) => Ok((client, of_permits(calls, what, given)?)),
-        Of::Latch(client, _, calls) => Ok((client, of_latch(calls, what, given)?)),
-        Of::Lock(lock) => {
+        Object::Semaphore(client, calls) => Ok((client, of_semaphore(calls, what, given)?)),
+        Object::Permits(client, calls, _) => Ok((client, of_permits(calls, what, given)?)),
+        Object::Latch(client, _, calls) => Ok((client, of_latch(calls, what, given)?)),
+        Object::Lock(lock) => {
             let (client, target) = lock.single()?;
             Ok((client, of_lock(target.clone(), what)))
         }
@@ -65,7 +65,7 @@ pub(super) fn request<'a>(
 
 fn of_lock(target: Target, what: u32) -> Request {
     match what {
-        ask::INSPECT => question(move |request| target.inspect(request, None), lock_state),
+        method::INSPECT => question(move |request| target.inspect(request, None), lock_state),
         _ => once(target.force_release(), done),
     }
 }
@@ -77,19 +77,19 @@ fn of_semaphore(
 ) -> Result<Request, InvalidOption> {
     let numbers = given.numbers();
     Ok(match what {
-        ask::ADD_PERMITS => once(calls.add(given.signed()), told),
-        ask::RELEASE => once(calls.add(given.signed()), nothing),
-        ask::RELEASE_IF_EXISTS => {
+        method::ADD_PERMITS => once(calls.add(given.signed()), told),
+        method::RELEASE => once(calls.add(given.signed()), nothing),
+        method::RELEASE_IF_EXISTS => {
             once(calls.add_if_exists(PermitCount::new(given.signed().unsigned_abs())?), done)
         }
-        ask::DRAIN_PERMITS => once(calls.drain(), told),
-        ask::TRY_SET_PERMITS => {
+        method::DRAIN_PERMITS => once(calls.drain(), told),
+        method::TRY_SET_PERMITS => {
             once(calls.try_set(PermitTotal::new(numbers.small(0))?, numbers.life(1)?), done)
         }
-        ask::FORCE_RELEASE => once(Target::Semaphore(calls.clone()).force_release(), done),
+        method::FORCE_RELEASE => once(Target::Semaphore(calls.clone()).force_release(), done),
         _ => {
             let target = Target::Semaphore(calls.clone());
-            let read = if what == ask::INSPECT { semaphore_state } else { available };
+            let read = if what == method::INSPECT { semaphore_state } else { available };
             question(move |request| target.inspect(request, None), read)
         }
     })
@@ -99,16 +99,16 @@ fn of_permits(calls: &PermitCalls, what: u32, given: &Given) -> Result<Request, 
     let numbers = given.numbers();
     let ids = given.texts.iter().map(|id| PermitId::parse(id)).collect::<Result<Vec<_>, _>>()?;
     Ok(match what {
-        ask::ADD_PERMITS => once(calls.add(given.signed()), told),
-        ask::RELEASE => once(calls.release_ids(&ids), told),
-        ask::UPDATE_LEASE_TIME => {
+        method::ADD_PERMITS => once(calls.add(given.signed()), told),
+        method::RELEASE => once(calls.release_ids(&ids), told),
+        method::UPDATE_LEASE_TIME => {
             once(calls.update_lease(&ids, numbers.lease(0)?.unwrap_or(LeaseTime::DEFAULT)), done)
         }
-        ask::SET_PERMITS => once(calls.set(PermitTotal::new(numbers.small(0))?), told),
-        ask::TRY_SET_PERMITS => once(calls.try_set(PermitTotal::new(numbers.small(0))?), done),
-        ask::FORCE_RELEASE => once(Target::Permits(calls.clone()).force_release(), done),
+        method::SET_PERMITS => once(calls.set(PermitTotal::new(numbers.small(0))?), told),
+        method::TRY_SET_PERMITS => once(calls.try_set(PermitTotal::new(numbers.small(0))?), done),
+        method::FORCE_RELEASE => once(Target::Permits(calls.clone()).force_release(), done),
         _ => {
-            let read = if what == ask::INSPECT { permits_state } else { available };
+            let read = if what == method::INSPECT { permits_state } else { available };
             let calls = calls.clone();
             question(move |request| calls.inspect_ids(request, &ids), read)
         }
@@ -121,12 +121,12 @@ fn of_latch(
     given: &Given,
 ) -> Result<Request, InvalidOption> {
     Ok(match what {
-        ask::TRY_SET_COUNT => {
+        method::TRY_SET_COUNT => {
             let count = given.numbers().get(0).unwrap_or_default().unsigned_abs();
             once(calls.try_set(LatchCount::new(count)?), done)
         }
-        ask::COUNT_DOWN => once(calls.count_down(), told),
-        ask::DELETE => once(calls.delete(), done),
+        method::COUNT_DOWN => once(calls.count_down(), told),
+        method::DELETE => once(calls.delete(), done),
         _ => {
             let calls = calls.clone();
             question(move |request| calls.inspect(request), told)

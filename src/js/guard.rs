@@ -6,9 +6,9 @@ use wasm_bindgen::prelude::*;
 
 use super::host::NpmHost;
 use super::make::stray;
-use super::numbers::ask;
+use super::numbers::method;
 use super::options::first;
-use super::{Given, Of, counts, error};
+use super::{Given, Object, counts, error};
 use crate::client::Guard;
 use crate::transport::HostFetch;
 use edgelatch_proto::protocol::calls::GuardedWrite;
@@ -16,20 +16,20 @@ use edgelatch_proto::protocol::calls::GuardedWrite;
 pub(super) async fn answer(
     guard: &Guard<HostFetch, NpmHost>,
     what: u32,
-    lease: &Of,
+    lease: &Object,
     given: &Given,
 ) -> Result<JsValue, JsValue> {
-    if what == ask::NEWEST {
+    if what == method::NEWEST {
         let newest = guard.query_newest().await.map_err(|error| error::request(&error))?;
         return Ok(newest.map_or(JsValue::NULL, |token| counts::as_number(token).into()));
     }
-    let Of::Lease(held) = lease else { return Err(error::option(stray())) };
+    let Object::Lease(held) = lease else { return Err(error::option(stray())) };
     let write = match what {
-        ask::SET => {
+        method::SET => {
             let life = given.numbers().life(0).map_err(error::option)?;
             GuardedWrite::set(first(&given.texts), life)
         }
-        ask::DELETE => GuardedWrite::delete(),
+        method::DELETE => GuardedWrite::delete(),
         _ => GuardedWrite::claim(),
     };
     let name = given.texts.get(1).map(String::as_str);

@@ -10,9 +10,9 @@ use wasm_bindgen_futures::spawn_local;
 
 use super::counts::as_number;
 use super::host::NpmHost;
-use super::numbers::{ask, tell};
+use super::numbers::{method, property};
 use super::options::first;
-use super::{Given, Of, error};
+use super::{Given, Object, error};
 use crate::client::{self, ClientEvent, LeaseEnd, Seen, Situation, Waking};
 use crate::error::{InvalidOption, LossReason, RequestError};
 use crate::transport::HostFetch;
@@ -37,9 +37,11 @@ extern "C" {
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
     /// Creates the event of a lease.
-    fn situation(kind: &str, reason: Option<&str>, remaining: f64) -> JsValue;
+    #[wasm_bindgen(js_name = leaseEvent)]
+    fn lease_event(kind: &str, reason: Option<&str>, remaining: f64) -> JsValue;
     /// Creates the event of a client.
-    fn noticed(kind: &str, by: Option<f64>) -> JsValue;
+    #[wasm_bindgen(js_name = clientEvent)]
+    fn client_event(kind: &str, by: Option<f64>) -> JsValue;
 }
 
 /// A lease, and the signal that is aborted when it is lost.
@@ -95,16 +97,16 @@ impl Held {
     pub(super) fn known(&self, what: u32, about: &str) -> JsValue {
         let lease = &self.lease;
         let number = match what {
-            tell::NAME => return lease.name().as_str().into(),
-            tell::SIGNAL => return self.loss.signal(),
-            tell::PERMIT_IDS => {
+            property::NAME => return lease.name().as_str().into(),
+            property::SIGNAL => return self.loss.signal(),
+            property::PERMIT_IDS => {
                 let ids: Vec<String> =
                     lease.permit_ids().into_iter().map(|id| id.to_text()).collect();
                 return ids.join(",").into();
             }
-            tell::TOKEN => as_number(lease.token().as_u64()),
-            tell::HOLD_COUNT => lease.hold_count().into(),
-            tell::REMAINING => error::as_ms(lease.remaining()),
+            property::TOKEN => as_number(lease.token().as_u64()),
+            property::HOLD_COUNT => lease.hold_count().into(),
+            property::REMAINING => error::as_ms(lease.remaining()),
             _ => match lease.token_of(about) {
                 Some(token) => as_number(token.as_u64()),
                 None => return JsValue::NULL,
@@ -118,11 +120,11 @@ impl Held {
         let lease = &self.lease;
         let numbers = given.numbers();
         match what {
-            ask::IS_HELD => {
+            method::IS_HELD => {
                 let is_held = lease.query_hold().await.map_err(|error| error::request(&error))?;
                 Ok(is_held.into())
             }
-            ask::RENEW => {
+            method::RENEW => {
                 let time = numbers.lease(0).map_err(error::option)?.map(LeaseTime::get);
                 let renewed = lease.extend(time).await.map_err(|error| match &error {
                     RequestError::InvalidOption(bad) => {
@@ -132,7 +134,7 @@ impl Held {
                 });
                 renewed.map(|()| JsValue::UNDEFINED)
             }
-            ask::EVAL => {
+            method::EVAL => {
                 let names = numbers.small(1) as usize;
                 let keys = given.texts.iter().skip(1).take(names).cloned().collect();
                 let words = given.texts.iter().skip(1 + names).cloned().collect();
@@ -148,7 +150,7 @@ impl Held {
                 // already stopped the work.
                 let lasted = !matches!(lease.state(), LeaseState::Lost(_));
                 let released = lease.end().await;
-                if what == ask::END {
+                if what == method::END {
                     self.end(lasted, released.ok())
                 } else {
                     let released = released.map_err(|error| error::release(&error))?;
@@ -175,28 +177,28 @@ impl Held {
 
 /// The events of a lease or of a client, one after the other.
 pub(super) struct Events {
-    of: Rc<Of>,
+    of: Rc<Object>,
     seen: Cell<Option<Situation>>,
     noticed: Cell<Seen>,
 }
 
 impl Events {
-    pub(super) fn new(of: Rc<Of>) -> Self {
+    pub(super) fn new(of: Rc<Object>) -> Self {
         Self { of, seen: Cell::new(None), noticed: Cell::default() }
     }
 
     /// Waits for the next event and returns it; undefined after the last.
     pub(super) async fn next(&self) -> JsValue {
         let lease = match &*self.of {
-            Of::Lease(Held { lease, .. }) => lease,
-            Of::Client(client) => {
+            Object::Lease(Held { lease, .. }) => lease,
+            Object::Client(client) => {
                 let (event, seen) = client.event(self.noticed.get()).await;
                 self.noticed.set(seen);
                 return match event {
-                    ClientEvent::Waking(Waking::Stream) => noticed("stream", None),
-                    ClientEvent::Waking(Waking::Polling) => noticed("polling", None),
+                    ClientEvent::Waking(Waking::Stream) => client_event("stream", None),
+                    ClientEvent::Waking(Waking::Polling) => client_event("polling", None),
                     ClientEvent::ClockSetBack { by } => {
-                        noticed("clock-set-back", Some(error::as_ms(by)))
+                        client_event("clock-set-back", Some(error::as_ms(by)))
                     }
                 };
             }
@@ -215,6 +217,6 @@ impl Events {
             LeaseState::Renewed => ("renewed", None),
             LeaseState::Unknown => ("unknown", None),
         };
-        situation(kind, reason, error::as_ms(lease.remaining()))
+        lease_event(kind, reason, error::as_ms(lease.remaining()))
     }
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::lease::Events;
 use super::numbers::kind;
 use super::options::Numbers;
-use super::{Client, Of, Thing};
+use super::{Client, Handle, Object};
 use crate::error::InvalidOption;
 use edgelatch_proto::protocol::calls::{
     BatchSize, CountDownLatchCalls, PermitCalls, PermitCount, SemaphoreCalls,
@@ -14,33 +14,33 @@ use edgelatch_proto::protocol::calls::{
 
 /// Creates an object of this kind from another object.
 pub(super) fn make(
-    of: &Thing,
+    of: &Handle,
     what: u32,
-    other: &Thing,
+    other: &Handle,
     name: &str,
     numbers: &Numbers<'_>,
     bytes: &[u8],
-) -> Result<Of, InvalidOption> {
+) -> Result<Object, InvalidOption> {
     Ok(match (&*of.0, what) {
-        (Of::Client(client), kind::OWNER) => Of::Client(client.owner()),
-        (Of::Client(client), kind::LIST) => Of::Several(client.clone(), Vec::new()),
-        (Of::Client(client), kind::GROUP_LOCK) => {
-            Of::Lock(client.group_lock(name, values(numbers, bytes), numbers.skew()?)?)
+        (Object::Client(client), kind::OWNER) => Object::Client(client.owner()),
+        (Object::Client(client), kind::LIST) => Object::Several(client.clone(), Vec::new()),
+        (Object::Client(client), kind::GROUP_LOCK) => {
+            Object::Lock(client.group_lock(name, values(numbers, bytes), numbers.skew()?)?)
         }
-        (Of::Client(client), kind::GUARD) => guard(client, name, numbers, bytes)?,
-        (Of::Client(_), kind::EVENTS) => Of::Events(Events::new(Rc::clone(&of.0))),
-        (Of::Client(client), _) => named(client, what, name, numbers)?,
-        (Of::Several(client, locks), kind::LIST) => {
-            let Of::Lock(lock) = &*other.0 else { return Err(stray()) };
-            Of::Several(client.clone(), locks.iter().chain([lock]).cloned().collect())
+        (Object::Client(client), kind::GUARD) => guard(client, name, numbers, bytes)?,
+        (Object::Client(_), kind::EVENTS) => Object::Events(Events::new(Rc::clone(&of.0))),
+        (Object::Client(client), _) => named(client, what, name, numbers)?,
+        (Object::Several(client, locks), kind::LIST) => {
+            let Object::Lock(lock) = &*other.0 else { return Err(stray()) };
+            Object::Several(client.clone(), locks.iter().chain([lock]).cloned().collect())
         }
-        (Of::Several(client, locks), kind::MULTI_LOCK) => {
-            Of::Lock(client.multi_lock(locks.iter().cloned())?)
+        (Object::Several(client, locks), kind::MULTI_LOCK) => {
+            Object::Lock(client.multi_lock(locks.iter().cloned())?)
         }
-        (Of::Several(client, locks), _) => {
-            Of::Lock(client.red_lock_with(locks.iter().cloned(), numbers.red_lock()?)?)
+        (Object::Several(client, locks), _) => {
+            Object::Lock(client.red_lock_with(locks.iter().cloned(), numbers.red_lock()?)?)
         }
-        (Of::Lease(_), _) => Of::Events(Events::new(Rc::clone(&of.0))),
+        (Object::Lease(_), _) => Object::Events(Events::new(Rc::clone(&of.0))),
         _ => return Err(stray()),
     })
 }
@@ -56,7 +56,7 @@ fn named(
     what: u32,
     name: &str,
     numbers: &Numbers<'_>,
-) -> Result<Of, InvalidOption> {
+) -> Result<Object, InvalidOption> {
     let lock = match what {
         kind::LOCK => client.lock(name),
         kind::NON_REENTRANT_LOCK => client.non_reentrant_lock(name),
@@ -72,7 +72,7 @@ fn named(
         }
         _ => return unlike_a_lock(client, what, name, numbers),
     };
-    lock.map(Of::Lock)
+    lock.map(Object::Lock)
 }
 
 fn unlike_a_lock(
@@ -80,23 +80,23 @@ fn unlike_a_lock(
     what: u32,
     name: &str,
     numbers: &Numbers<'_>,
-) -> Result<Of, InvalidOption> {
+) -> Result<Object, InvalidOption> {
     Ok(match what {
         kind::SEMAPHORE => {
             let name = client.semaphore(name)?.name().clone();
             let one = PermitCount::new(1)?;
-            Of::Semaphore(client.clone(), SemaphoreCalls::new(name, client.announces(), one))
+            Object::Semaphore(client.clone(), SemaphoreCalls::new(name, client.announces(), one))
         }
         kind::PERMITS => {
             let skew = numbers.skew()?;
             let name = client.permit_expirable_semaphore(name, skew)?.name().clone();
             let calls = PermitCalls::new(name, client.announces(), BatchSize::new(1)?, skew);
-            Of::Permits(client.clone(), calls, skew)
+            Object::Permits(client.clone(), calls, skew)
         }
         _ => {
             let latch = client.count_down_latch(name)?;
             let calls = CountDownLatchCalls::new(latch.name().clone(), client.announces());
-            Of::Latch(client.clone(), latch, calls)
+            Object::Latch(client.clone(), latch, calls)
         }
     })
 }
@@ -107,13 +107,13 @@ fn guard(
     key: &str,
     numbers: &Numbers<'_>,
     lock: &[u8],
-) -> Result<Of, InvalidOption> {
+) -> Result<Object, InvalidOption> {
     let mut guard = client.guard(key, numbers.memory()?)?;
     if !lock.is_empty() {
         let lock = core::str::from_utf8(lock).unwrap_or_default();
         guard = guard.of_lock(lock).map_err(|bad| InvalidOption::new("lock", bad.accepted()))?;
     }
-    Ok(Of::Guard(guard))
+    Ok(Object::Guard(guard))
 }
 
 /// Splits concatenated values; the numbers after the first are their lengths.

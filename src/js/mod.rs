@@ -2,7 +2,7 @@
 //! documented in `pkg/index.d.ts`, and in `objects.d.ts` and `errors.d.ts` beside it. Type
 //! declarations are written only there; none are generated from this code.
 //!
-//! Few functions are exported, since each costs bytes on both sides. A [`Thing`] is any object of
+//! Few functions are exported, since each costs bytes on both sides. A [`Handle`] is any object of
 //! the package; numbers, which `pkg/api.js` names, select what it creates, calls and reads. No
 //! method holds a borrow across an `await`, so calls may overlap.
 
@@ -45,20 +45,20 @@ pub fn connect(
     token: &str,
     numbers: &[f64],
     fetch: Option<Function>,
-) -> Result<Thing, JsValue> {
+) -> Result<Handle, JsValue> {
     let numbers = Numbers(numbers);
     let gateway = numbers.gateway(url, token).map_err(error::option)?;
     let client = Client::new(gateway, HostFetch::new(fetch), NpmHost);
     let redacts = numbers.flag(6, false);
-    Ok(Of::Client(if redacts { client.redact_names() } else { client }).into())
+    Ok(Object::Client(if redacts { client.redact_names() } else { client }).into())
 }
 
 /// Any object of the package.
 #[wasm_bindgen(skip_typescript)]
-pub struct Thing(Rc<Of>);
+pub struct Handle(Rc<Object>);
 
-/// The object inside a `Thing`.
-enum Of {
+/// The object behind a `Handle`.
+enum Object {
     Client(Client),
     /// Every kind of lock.
     Lock(Lock),
@@ -101,9 +101,9 @@ impl Given {
 }
 
 #[wasm_bindgen]
-impl Thing {
+impl Handle {
     /// Creates an object from this one, and from `other` if it takes two.
-    pub fn make(
+    pub fn create(
         &self,
         kind: u32,
         other: &Self,
@@ -111,12 +111,12 @@ impl Thing {
         numbers: &[f64],
         bytes: &[u8],
     ) -> Result<Self, JsValue> {
-        let made = make::make(self, kind, other, name, &Numbers(numbers), bytes);
-        made.map(Self::from).map_err(error::option)
+        let created = make::make(self, kind, other, name, &Numbers(numbers), bytes);
+        created.map(Self::from).map_err(error::option)
     }
 
     /// Sends a request or waits, and settles the promise with the result.
-    pub fn ask(
+    pub fn call(
         &self,
         what: u32,
         other: &Self,
@@ -136,13 +136,13 @@ impl Thing {
     }
 
     /// Returns a property that needs no request.
-    pub fn tell(&self, what: u32, about: &str) -> JsValue {
+    pub fn get(&self, what: u32, about: &str) -> JsValue {
         ask::known(&self.0, what, about)
     }
 }
 
-impl From<Of> for Thing {
-    fn from(of: Of) -> Self {
+impl From<Object> for Handle {
+    fn from(of: Object) -> Self {
         Self(Rc::new(of))
     }
 }

@@ -1,6 +1,6 @@
 //! The numbers that JavaScript passes for names: the places in the lists of `pkg/api.js`.
 
-/// The kinds of objects that `Thing::make` creates.
+/// The kinds of objects that `Handle::create` creates.
 pub(super) mod kind {
     pub(in crate::js) const OWNER: u32 = 0;
     pub(in crate::js) const LOCK: u32 = 1;
@@ -24,8 +24,8 @@ pub(super) mod kind {
     pub(in crate::js) const EVENTS: u32 = 17;
 }
 
-/// The calls of `Thing::ask`.
-pub(super) mod ask {
+/// The methods of `Handle::call`.
+pub(super) mod method {
     pub(in crate::js) const ACQUIRE: u32 = 0;
     pub(in crate::js) const TRY_ACQUIRE: u32 = 1;
     /// Acquires for a callback, the last argument in JavaScript.
@@ -56,8 +56,8 @@ pub(super) mod ask {
     // 25 is next: the only call of events.
 }
 
-/// The properties of `Thing::tell`.
-pub(super) mod tell {
+/// The properties of `Handle::get`.
+pub(super) mod property {
     pub(in crate::js) const NAME: u32 = 0;
     pub(in crate::js) const TOKEN: u32 = 1;
     pub(in crate::js) const SIGNAL: u32 = 2;

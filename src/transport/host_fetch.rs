@@ -96,7 +96,7 @@ impl Transport for HostFetch {
 }
 
 fn retry_after(answer: &Awaited) -> Option<Duration> {
-    answer.result().rest().map(|seconds| Duration::from_secs(seconds.into()))
+    answer.result().retry_after().map(|seconds| Duration::from_secs(seconds.into()))
 }
 
 fn failed(pending: &Pending) -> Result<(), FailureKind> {

@@ -12,7 +12,7 @@ const KINDS = [
   {
     kind: "readers",
     label: "Reading, writing",
-    sentence: /^Redis saw 5 read, \d of them at once, and 2 write, never beside anybody\.$/,
+    sentence: /^Redis saw 5 read, \d of them at once, and 2 write, never at the same time as another contender\.$/,
     check(holds) {
       const writes = holds.filter(({ as }) => as === "alone");
       assert.deepEqual(writes.map(({ name }) => name), ["Writer 3", "Writer 6"]);
@@ -103,7 +103,7 @@ test("a Worker that does not answer is said in words", async () => {
   );
   await page.getByRole("radio", { name: "Permits" }).check();
   await page.getByRole("button", { name: "Start" }).click();
-  await page.getByRole("status").getByText(/^6 of 6 failed: The Worker stopped without a word\./).waitFor();
+  await page.getByRole("status").getByText(/^6 of 6 failed: The Worker closed the stream without a result\./).waitFor();
   await visit.end();
 });
 

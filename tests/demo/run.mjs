@@ -82,7 +82,7 @@ test("contenders take turns, and their tokens rise", async () => {
   assert.equal(holds.length, 3);
   assertTurns(holds);
   await page.getByText("Over: 3 holds, never two holders at once, each token higher than the one before.").waitFor();
-  assert.equal(await page.locator("#fact-holder").innerText(), "nobody");
+  assert.equal(await page.locator("#fact-holder").innerText(), "none");
   await picture(page, "turns-over");
   await visit.end();
 });

@@ -62,7 +62,7 @@ test("without a token the page counts by itself when the dead holder's lease end
   await visit.page.route(/\/api\/token/, (route) => route.fulfill({ json: null }));
   await killOne(visit.page);
   await isOver(visit.page);
-  await visit.page.getByText(/^The lease of Worker \d ran out\.$/).waitFor();
+  await visit.page.getByText(/^The lease of Worker \d expired\.$/).waitFor();
   await visit.end();
 });
 

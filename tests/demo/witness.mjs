@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { recordOf, Witness } from "../../www/api/witness.js";
+import { Checker, recordOf } from "../../www/api/checker.js";
 import { required } from "./visit.mjs";
 
 const env = {
@@ -22,9 +22,9 @@ const shared = { mode: "shared" };
 async function wrong(story) {
   const run = `witness-${crypto.randomUUID().slice(0, 8)}`;
   const witnesses = {};
-  const of = (id) => (witnesses[id] ??= new Witness(env, run, id));
+  const of = (id) => (witnesses[id] ??= new Checker(env, run, id));
   const { signal } = new AbortController();
-  for (const id of ["a", "b", "c"]) await of(id).sees("joined", 0, signal);
+  for (const id of ["a", "b", "c"]) await of(id).waitFor("joined", 0, signal);
   await story(of("a"), of("b"), of("c"));
   return (await recordOf(env, run)).wrong;
 }

@@ -7,9 +7,9 @@ use super::files::read;
 /// The codes that the package's classes have.
 fn codes() -> BTreeSet<String> {
     let text = read("pkg/errors.js");
-    let kinds = text.lines().filter_map(|line| line.trim().strip_prefix("kind(\""));
+    let classes = text.lines().filter_map(|line| line.trim().strip_prefix("errorClass(\""));
     let codes: BTreeSet<String> =
-        kinds.filter_map(|rest| Some(rest.split('"').nth(2)?.to_owned())).collect();
+        classes.filter_map(|rest| Some(rest.split('"').nth(2)?.to_owned())).collect();
     assert!(codes.len() > 10, "{codes:?}");
     codes
 }

@@ -6,12 +6,12 @@ import { describe } from "./failure.js";
 import { pageKey } from "./names.js";
 import { LeftError } from "./queue.js";
 import { ROLES } from "./roles.js";
-import { Story } from "./story.js";
-import { Witness } from "./witness.js";
+import { EventStream } from "./event-stream.js";
+import { Checker } from "./checker.js";
 
 /**
  * `POST /api/contend?kind=…&role=…&run=<name>&id=<name>&holdMs=<number>&leaseMs=<number>`, and
- * optionally `after` and `number` (the count that the witness must show before the contender
+ * optionally `after` and `number` (the count that the checker must show before the contender
  * starts) and `delayMs` (a delay after that). Returns a stream of JSON lines.
  */
 export function contend({ request, env, context, query }) {
@@ -30,32 +30,32 @@ export function contend({ request, env, context, query }) {
     after: [query.oneOf("after", ["joined", "alone", "shared"], "joined"), query.integer("number", 0, 100, 0)],
     locks: connect.fromEnv(env),
     key: pageKey(run),
-    witness: new Witness(env, run, id),
-    story: new Story(request.signal),
+    checker: new Checker(env, run, id),
+    events: new EventStream(request.signal),
   };
   // Keeps the Worker alive briefly after its client has disconnected, so that a waiter can still
   // undo its request.
   context.waitUntil(live(contender, roles[role]));
-  return new Response(contender.story.readable, {
+  return new Response(contender.events.readable, {
     headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" },
   });
 }
 
 async function live(contender, role) {
-  const { story } = contender;
+  const { events } = contender;
   try {
     await role(contender);
   } catch (error) {
-    if (story.left.aborted) return;
-    tellFailure(story, error);
+    if (events.disconnected.aborted) return;
+    sendFailure(events, error);
   } finally {
-    story.end();
+    events.end();
   }
 }
 
-function tellFailure(story, error) {
-  if (error instanceof LeftError) return story.tell("left");
+function sendFailure(events, error) {
+  if (error instanceof LeftError) return events.send("left");
   const { code, message } = describe(error);
   // A lost lease was reported before, with its reason.
-  if (code !== "lease-lost") story.tell("error", { code, message });
+  if (code !== "lease-lost") events.send("error", { code, message });
 }

@@ -5,14 +5,14 @@ import { EdgelatchError } from "edgelatch";
 import { BadInputError } from "./input.js";
 import { RedisError } from "./redis.js";
 import { NoKeyError } from "./token.js";
-import { NoShowError } from "./witness.js";
+import { MissingContenderError } from "./checker.js";
 
 /** Returns the HTTP status, a stable code and a readable message. */
 export function describe(error) {
   if (error instanceof BadInputError) return { status: 400, code: "bad-input", message: error.message };
   if (error instanceof RedisError) return { status: 502, code: "redis", message: error.message };
   if (error instanceof NoKeyError) return { status: 501, code: "no-key", message: error.message };
-  if (error instanceof NoShowError) return { status: 409, code: "no-show", message: error.message };
+  if (error instanceof MissingContenderError) return { status: 409, code: "missing-contender", message: error.message };
   if (error instanceof EdgelatchError) {
     const status = { "wait-timeout": 409, "invalid-option": 500 }[error.code] ?? 502;
     return { status, code: error.code, message: error.message };

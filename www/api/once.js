@@ -22,16 +22,16 @@ const WORK_MS = 5;
 export async function once({ env, query, request }) {
   const holder = `worker-${query.name("id")}`;
   const lock = connect.fromEnv(env).lock("demo:once");
-  const asked = Date.now();
-  const answer = await lock.run({ waitMs: WAIT_MS, signal: request.signal }, async ({ token, signal }) => {
+  const sentAt = Date.now();
+  const result = await lock.run({ waitMs: WAIT_MS, signal: request.signal }, async ({ token, signal }) => {
     const held = Date.now();
     const before = Number((await command(env, ["GET", COUNTER], { signal })) ?? 0);
     await new Promise((done) => setTimeout(done, WORK_MS));
     const after = before + 1;
     await command(env, ["SET", COUNTER, after, "EX", KEY_LIFE_SECONDS], { signal });
-    return { holder, token, waitedMs: held - asked, heldMs: Date.now() - held, before, after };
+    return { holder, token, waitedMs: held - sentAt, heldMs: Date.now() - held, before, after };
   });
-  return Response.json(answer);
+  return Response.json(result);
 }
 
 /** `POST /api/reset`: sets the counter to 0. */

@@ -16,11 +16,11 @@ export async function token({ env, query }) {
   const run = query.name("run");
   if (!env.SCOPE_KEY) throw new NoKeyError("This demo has no key for scoped tokens.");
   const claims = { prefix: pagePrefix(run), maxLeaseMs: MAX_LEASE_MS, livesSeconds: LIVES_SECONDS };
-  const answer = {
+  const body = {
     url: env.UPSTASH_REDIS_REST_URL,
     token: await scopedToken(env.SCOPE_KEY, claims),
     livesMs: LIVES_SECONDS * 1000,
     key: pageKey(run),
   };
-  return Response.json(answer, { headers: { "cache-control": "no-store" } });
+  return Response.json(body, { headers: { "cache-control": "no-store" } });
 }

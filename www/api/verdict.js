@@ -1,13 +1,13 @@
 /** The verdict on a run, from its record in Redis. */
 
 import { COUNTS, KINDS, PERMITS, requestsOf } from "../kinds.js";
-import { recordOf } from "./witness.js";
+import { recordOf } from "./checker.js";
 
 /**
  * `GET /api/cast?kind=…&run=<name>&holdMs=<number>&leaseMs=<number>`: returns the contenders of a
  * round, as queries of `/api/contend`.
  */
-export function cast({ query }) {
+export function listContenders({ query }) {
   const kind = query.oneOf("kind", KINDS);
   const settings = {
     run: query.name("run"),
@@ -26,12 +26,12 @@ export async function verdict({ env, query }) {
   const record = await recordOf(env, query.name("run"));
   const entered = record.alone + record.shared + record.passed;
   const isKept = record.wrong === 0 && entered > 0;
-  const answer = { isKept, entered, sentence: sentence(kind, record, entered) };
-  return Response.json(answer, { headers: { "cache-control": "no-store" } });
+  const body = { isKept, entered, sentence: describe(kind, record, entered) };
+  return Response.json(body, { headers: { "cache-control": "no-store" } });
 }
 
-function sentence(kind, record, entered) {
-  if (entered === 0) return "Redis saw nobody enter.";
+function describe(kind, record, entered) {
+  if (entered === 0) return "Redis recorded no entry.";
   if (record.wrong > 0) return `Broken: Redis saw ${record.wrong} of ${entered} enter when they should not have.`;
   return `Redis saw ${KEPT[kind](record)}.`;
 }
@@ -40,7 +40,7 @@ function sentence(kind, record, entered) {
 const KEPT = {
   lock: ({ alone }) => `${alone} enter, never two at once`,
   readers: ({ alone, shared, most }) =>
-    `${shared} read, ${most} of them at once, and ${alone} write, never beside anybody`,
+    `${shared} read, ${most} of them at once, and ${alone} write, never at the same time as another contender`,
   fair: ({ alone, left }) => `${alone} enter in the order in which they came; ${left} left the queue`,
   permits: ({ shared, most }) => `${shared} enter, at most ${most} at once, with ${PERMITS} permits`,
   latch: ({ counted, passed }) => `${passed} go through, none before the gate was counted down ${counted} of ${COUNTS} times`,

@@ -27,7 +27,7 @@ const GLUE_FLAGS: &[&str] = &["--target", "web", "--no-typescript", "--omit-defa
 /// The changes to the glue.
 const GLUE_CHANGES: &[(&str, &str)] = &[
     // No function of the module is called after one of them has thrown.
-    ("wasm = instance.exports;", "wasm = watched(instance.exports);"),
+    ("wasm = instance.exports;", "wasm = guarded(instance.exports);"),
     // Created at first use: an import never fails in a test environment that has none of these.
     (
         "let cachedTextDecoder = new TextDecoder('utf-8', { ignoreBOM: true });\ncachedTextDecoder.decode();",
@@ -193,7 +193,7 @@ fn use_package_s_own(wasm: &Path) -> Result<()> {
         ensure!(text.contains(from), "the glue of this wasm-bindgen has no `{from}`");
         text = text.replace(from, to);
     }
-    fs::write(&glue, format!("import {{ watched }} from '../errors.js';\n{text}"))?;
+    fs::write(&glue, format!("import {{ guarded }} from '../errors.js';\n{text}"))?;
     fs::remove_dir_all(copies).context("wasm-bindgen copied nothing")
 }
 

@@ -6,7 +6,7 @@
 import { passes, settled } from "./clock.mjs";
 import { EdgelatchError, InvalidOptionError, connect } from "../../../pkg/index.js";
 import { errorOf } from "../../../pkg/errors.js";
-import { Thing, connect as open } from "../../../pkg/wasm/edgelatch.js";
+import { Handle, connect as open } from "../../../pkg/wasm/edgelatch.js";
 import { Gateway, good } from "./gateway.mjs";
 
 const TOKEN = "s3cret-t0ken";
@@ -61,18 +61,18 @@ async function behind(told) {
     const [of, other] = [choices.one(things), choices.one(things)];
     const what = choices.byte() % 30;
     const kind = choices.byte() % 4;
-    if (kind === 0) attempt(told, `tell ${what}`, () => of.tell(what, choices.text()));
+    if (kind === 0) attempt(told, `get ${what}`, () => of.get(what, choices.text()));
     if (kind === 1) {
-      const made = attempt(told, `make ${what}`, () => of.make(what, other, choices.text(), numbers(6), choices.bytes(60)));
+      const made = attempt(told, `create ${what}`, () => of.create(what, other, choices.text(), numbers(6), choices.bytes(60)));
       if (made) things.push(made);
     }
     if (kind > 1) {
       const texts = Array.from({ length: choices.byte() % 4 }, () => choices.text());
       const asked = new Promise((resolve, reject) => {
-        attempt(told, "ask", () => of.ask(what, other, numbers(6), texts, told.off.signal, { resolve, reject }));
+        attempt(told, "call", () => of.call(what, other, numbers(6), texts, told.off.signal, { resolve, reject }));
       });
-      const answer = await outcome(asked, told, `ask ${what}`);
-      if (answer instanceof Thing) {
+      const answer = await outcome(asked, told, `call ${what}`);
+      if (answer instanceof Handle) {
         ok(gateway.hasGranted, "nobody has granted a lease");
         things.push(answer);
       }

@@ -196,7 +196,7 @@ impl ScriptModel {
         out(i64::from(!taken.is_empty()), &value, ms)
     }
 
-    /// `left` of `parts/group.lua`, for any owner.
+    /// `remaining` of `parts/group.lua`, for any owner.
     fn group_left(&self, group: &str, field: &str, pad: u64, now: u64) -> Option<u64> {
         let owner = self.field(group, field)?;
         let ends_at: u64 =

@@ -116,7 +116,7 @@ impl ScriptModel {
         self.give(run, if self.leaves_out(rules::EVICTED) { 0 } else { permits })
     }
 
-    /// `parts/free.lua`
+    /// `parts/remove_holds.lua`
     pub(super) fn free(&mut self, run: &Run<'_>, members: &[String], each: i64) -> usize {
         let held: Vec<&String> =
             members.iter().filter(|member| self.score(&run.keys[2], member).is_some()).collect();
@@ -170,7 +170,7 @@ impl ScriptModel {
         Some(if first < NEVER { first - skew - now } else { -1 })
     }
 
-    /// `parts/take.lua`
+    /// `parts/acquire_permits.lua`
     pub(super) fn take(
         &mut self,
         run: &Run<'_>,
@@ -249,7 +249,7 @@ impl ScriptModel {
         extended.map_or_else(|| out(-3, "0", 0), |ms| out(1, token, ms))
     }
 
-    /// `parts/give_back.lua`
+    /// `parts/release_holds.lua`
     pub(super) fn give_back(&mut self, run: &Run<'_>, members: &[String], each: i64) -> Out {
         let recorded = self.latch(&run.keys[0]).filter(|latch| is_tombstone(latch));
         let freed = match recorded {

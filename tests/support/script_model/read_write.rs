@@ -277,7 +277,7 @@ impl ScriptModel {
         out(i64::from(locked), &format!("{last},{count},{mine}"), ms)
     }
 
-    /// `parts/alive.lua`
+    /// `parts/readers_ttl.lua`
     pub(super) fn alive(&self, name: &str, prefix: &str, but: &str, now: u64) -> i64 {
         let Some(hash) = self.hash(name) else { return 0 };
         if hash.len() > 128 {

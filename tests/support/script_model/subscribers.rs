@@ -66,7 +66,7 @@ impl ScriptModel {
         self.subscribers.subscribed(channel)
     }
 
-    /// `parts/taken.lua`
+    /// `parts/publish_grant.lua`
     pub(super) fn publish_acquired(&mut self, run: &Run<'_>, channel: &str, lease: u64) {
         let others = u64::try_from(self.listeners(channel).min(999)).unwrap();
         self.publish_to_both(run, channel, &(lease * 1000 + others).to_string());

@@ -18,18 +18,18 @@
 -- A hold exists as long as its fields do, even beyond its lease: no other owner has acquired it
 -- since.
 local window,once=tonumber(ARGV[5]),ARGV[7]=='1'
-local record=once and redis.call('GET',KEYS[1])
+local record=once and call('GET',KEYS[1])
 if record=='x' then return out(-2,'0',0) end
 if record then local code,value=record:match('^(%-?%d+):(.*)$') return out(tonumber(code),value,1) end
 if not bound then return out(-4,'0',0) end
-if late() then return out(now>bound+window and -5 or -1,'0',0) end
+if is_late() then return out(now>bound+window and -5 or -1,'0',0) end
 -- A token that has risen since belongs to the same grant, since an owner is granted only once.
-if (tonumber(redis.call('GET',KEYS[2])) or 0)<tonumber(ARGV[6]) then return out(-3,'0',0) end
+if (tonumber(call('GET',KEYS[2])) or 0)<tonumber(ARGV[6]) then return out(-3,'0',0) end
 local objects,fields=2+ARGV[10],11+ARGV[11]
 for i=3,objects do for j=12,fields do
-  if redis.call('HGET',KEYS[i],ARGV[j])~=ARGV[9] then return out(-3,'0',0) end
+  if call('HGET',KEYS[i],ARGV[j])~=ARGV[9] then return out(-3,'0',0) end
 end end
-local function note(text) if once then redis.call('SET',KEYS[1],text,'PX',life()+window) end end
+local function note(text) if once then call('SET',KEYS[1],text,'PX',record_ttl()+window) end end
 note('-5:0')
 -- Converts as EVAL does, and also floats and tables with names. `false` becomes null, since Redis
 -- passes nil to Lua as false.

@@ -21,31 +21,31 @@
 -- refused last try leaves the queue and writes its tombstone (C4).
 local field,lease,last,prev=ARGV[5],tonumber(ARGV[11]),ARGV[12]=='1',ARGV[15]
 local latch=call('GET',KEYS[1])
-if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
+if latch and latch:sub(1,1)=='x' then extend_ttl(KEYS[1],record_ttl()) return out(-2,'0',0) end
 local seen=latch and tonumber(latch:match('^w(%d+)$'))
 local granted,mine=latch and not seen or false,call('HEXISTS',KEYS[2],field)==1
 if granted~=mine then return out(-3,granted and latch or '0',0) end
-if late() then return out(-1,'0',0) end
+if is_late() then return out(-1,'0',0) end
 if mine then
-  longer(KEYS[2],lease) longer(KEYS[1],life(lease))
+  extend_ttl(KEYS[2],lease) extend_ttl(KEYS[1],record_ttl(lease))
   return out(2,latch,call('PTTL',KEYS[2]))
 end
 local place,seat=call('LPOS',KEYS[3],field),score(6,field)
-local function busy(after,back)
+local function busy(after,seated)
   local ms=call('PTTL',KEYS[2])
-  return out(0,(place or call('LLEN',KEYS[3]))..','..after..','..back,ms==-2 and 0 or ms)
+  return out(0,(place or call('LLEN',KEYS[3]))..','..after..','..seated,ms==-2 and 0 or ms)
 end
-local after=math.floor(alive/3)
+local after=math.floor(life_ms/3)
 -- Returns up to `n` waiters of ours whose deadline has passed by `since`, those first that have
 -- been silent for longest.
-local function silent(since,n) return call('ZRANGEBYSCORE',KEYS[5],'-inf',since,'LIMIT',0,n) end
+local function overdue(since,n) return call('ZRANGEBYSCORE',KEYS[5],'-inf',since,'LIMIT',0,n) end
 if seen and tonumber(ARGV[10])<=seen then return busy(after,0) end
 local function grant()
   local token=mint(KEYS[9],ARGV[14])
   if not token then return out(-6,'0',0) end
-  leave(field)
+  dequeue(field)
   call('DEL',KEYS[7])
-  call('SET',KEYS[1],token,'PX',life(lease))
+  call('SET',KEYS[1],token,'PX',record_ttl(lease))
   -- PEXPIRE first: see lock_acquire.
   call('PEXPIRE',KEYS[2],lease) call('HSET',KEYS[2],field,1) call('PEXPIRE',KEYS[2],lease)
   return out(1,token,lease)
@@ -55,23 +55,23 @@ end
 if prev~='' and (call('GET',KEYS[10]) or ''):sub(1,1)~='x' then
   local held,at=call('HDEL',KEYS[2],prev),call('LPOS',KEYS[3],prev)
   seat=seat or score(6,prev)
-  if seat then put(6,string.format('%.0f',seat),field) end
+  if seat then set_score(6,string.format('%.0f',seat),field) end
   if at and not place then call('LSET',KEYS[3],at,field) place=at end
-  leave(prev)
-  call('SET',KEYS[10],'x'..held,'PX',math.max(life(),tonumber(ARGV[16])))
-  if held==1 and free() then return grant() end
+  dequeue(prev)
+  call('SET',KEYS[10],'x'..held,'PX',math.max(record_ttl(),tonumber(ARGV[16])))
+  if held==1 and is_free() then return grant() end
 end
-if not place and free() and call('EXISTS',KEYS[3])==0 then return grant() end
+if not place and is_free() and call('EXISTS',KEYS[3])==0 then return grant() end
 if not (place or seat) then
-  if not free() and is_group(KEYS[2]) then return other_kind() end
+  if not is_free() and is_group(KEYS[2]) then return other_kind() end
   -- N2. The seat of an evicted waiter is kept, since the waiter may come back, but not in a full
   -- queue.
-  local function full() return math.max(call('LLEN',KEYS[3]),call('ZCARD',KEYS[6]))>=2000 end
-  if not last and full() then
-    local dead=silent(now,64)
-    for _,g in ipairs(dead) do call('LREM',KEYS[3],1,g) forget(g) end
-    if full() then
-      if dead[1] and free() then head(nil,true) end
+  local function is_full() return math.max(call('LLEN',KEYS[3]),call('ZCARD',KEYS[6]))>=2000 end
+  if not last and is_full() then
+    local dead=overdue(now,64)
+    for _,g in ipairs(dead) do call('LREM',KEYS[3],1,g) drop_scores(g) end
+    if is_full() then
+      if dead[1] and is_free() then elect_head(nil,true) end
       return redis.error_reply('LIMIT too many wait for the lock')
     end
   end
@@ -79,12 +79,12 @@ end
 -- C5: a waiter that is queued, or a last try, begins with a command that works when memory is full.
 -- A new waiter does not.
 if place or seat or last then call('DEL',KEYS[1]) end
-if not last then call('SET',KEYS[1],'w'..ARGV[10],'PX',life()) end
-local back=0
+if not last then call('SET',KEYS[1],'w'..ARGV[10],'PX',record_ttl()) end
+local seated=0
 if not place and seat then
   -- F5: Redisson evicts only heads, so the seat is at the front, behind only those of our waiters
   -- that came before it.
-  back=1
+  seated=1
   local i,earlier,e,page=0,{}
   for _,h in ipairs(call('ZRANGEBYSCORE',KEYS[6],'-inf',seat)) do earlier[h]=true end
   repeat
@@ -95,16 +95,16 @@ if not place and seat then
   if e then call('LINSERT',KEYS[3],'BEFORE',e,field) else call('RPUSH',KEYS[3],field) end
 elseif not place and not last then
   local newest=tonumber(call('ZRANGE',KEYS[6],-1,-1,'WITHSCORES')[2]) or 0
-  put(6,string.format('%.0f',math.max(t[1]*1000000+t[2],newest+1)),field)
+  set_score(6,string.format('%.0f',math.max(t[1]*1000000+t[2],newest+1)),field)
   call('RPUSH',KEYS[3],field)
 end
-if not last then put(5,now+alive,field) end
-local h,more=head(field)
-if free() and (not h or h==field) then return grant() end
+if not last then set_score(5,now+life_ms,field) end
+local h,more=elect_head(field)
+if is_free() and (not h or h==field) then return grant() end
 if last then
-  leave(field)
+  dequeue(field)
   place=false
-  call('SET',KEYS[1],'x0','PX',life())
+  call('SET',KEYS[1],'x0','PX',record_ttl())
   return busy(0,0)
 end
 place=call('LPOS',KEYS[3],field)
@@ -114,7 +114,7 @@ local foreign,before,nearest=math.max(0,place-256)
 for _,e in ipairs(call('LRANGE',KEYS[3],0,255)) do
   if e==field then break end
   local z=score(4,e)
-  if not ours(e) then
+  if not is_ours(e) then
     foreign=foreign+1
     -- F9: undisturbed, a score cannot be below its predecessor's.
     if before and (not z or z<before+short) then z=before+short call('ZADD',KEYS[4],z,e) end
@@ -124,18 +124,18 @@ for _,e in ipairs(call('LRANGE',KEYS[3],0,255)) do
 end
 local room=foreign*tonumber(ARGV[13])
 if nearest then room=math.max(room,math.min(nearest-now,room+3600000)) end
-call('ZADD',KEYS[4],now+alive+skew+room,field)
+call('ZADD',KEYS[4],now+life_ms+skew+room,field)
 -- N4: otherwise a queue whose waiters have all died would stay for ever. Both ends are equal, so
 -- neither key outlives the other.
 for key=3,4 do call('PEXPIRE',KEYS[key],86400000) end
-for _,g in ipairs(silent(now-keep,16)) do
-  if not call('LPOS',KEYS[3],g) then forget(g) end
+for _,g in ipairs(overdue(now-keep,16)) do
+  if not call('LPOS',KEYS[3],g) then drop_scores(g) end
 end
 local ms=call('PTTL',KEYS[2])
 if place==0 then
   if ms>=0 then after=math.min(after,ms+1) end
-elseif ms==-2 and not ours(h) then after=math.min(after,1000)
-elseif place==1 and ours(h) then after=math.min(after,math.max(1,(score(5,h) or now)-now+1)) end
+elseif ms==-2 and not is_ours(h) then after=math.min(after,1000)
+elseif place==1 and is_ours(h) then after=math.min(after,math.max(1,(score(5,h) or now)-now+1)) end
 -- The next waiter is not known before another run.
 if more then after=10 end
-return busy(after,back)
+return busy(after,seated)

@@ -9,5 +9,5 @@
 -- the next hold. Fails with WRONGTYPE if the name is a semaphore's or a group's (N3).
 if is_group(KEYS[2]) then return other_kind() end
 local held=call('UNLINK',KEYS[2])
-head(nil,true)
+elect_head(nil,true)
 return done(held,'0')

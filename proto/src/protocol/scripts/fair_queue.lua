@@ -8,11 +8,11 @@
 --         remaining of the hold (-1: no end, -2: free)
 --
 -- May be sent twice: it changes nothing.
-local value=redis.call('LLEN',KEYS[2])..','..((redis.call('LPOS',KEYS[2],ARGV[5]) or -1)+1)
-for _,h in ipairs(redis.call('LRANGE',KEYS[2],0,ARGV[6]-1)) do
+local value=call('LLEN',KEYS[2])..','..((call('LPOS',KEYS[2],ARGV[5]) or -1)+1)
+for _,h in ipairs(call('LRANGE',KEYS[2],0,ARGV[6]-1)) do
   local ours=h:sub(15,15)=='8' and 1 or 0
-  local left=(tonumber(redis.call('ZSCORE',KEYS[3+ours],h)) or 0)-now
+  local left=(tonumber(call('ZSCORE',KEYS[3+ours],h)) or 0)-now
   value=value..','..ours..','..string.format('%.0f',math.max(0,left))
 end
-local ms=redis.call('PTTL',KEYS[1])
+local ms=call('PTTL',KEYS[1])
 return out(ms==-2 and 0 or 1,value,ms)

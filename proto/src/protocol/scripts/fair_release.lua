@@ -12,10 +12,10 @@
 -- The first write is a deletion, so it works when memory is full (C5). Not rejected when late: the
 -- bound only sizes the tombstone (C8).
 local latch=call('GET',KEYS[1])
-if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(tonumber(latch:sub(2)),'0',0) end
+if latch and latch:sub(1,1)=='x' then extend_ttl(KEYS[1],record_ttl()) return out(tonumber(latch:sub(2)),'0',0) end
 local held=0
-for _,h in ipairs({ARGV[5],KEYS[9] and ARGV[10]}) do held=math.max(held,call('HDEL',KEYS[2],h)) leave(h) end
-call('SET',KEYS[1],'x'..held,'PX',life())
-if KEYS[9] then call('SET',KEYS[9],'x'..held,'PX',math.max(life(),tonumber(ARGV[11]))) end
-if free() then head(nil,true) end
+for _,h in ipairs({ARGV[5],KEYS[9] and ARGV[10]}) do held=math.max(held,call('HDEL',KEYS[2],h)) dequeue(h) end
+call('SET',KEYS[1],'x'..held,'PX',record_ttl())
+if KEYS[9] then call('SET',KEYS[9],'x'..held,'PX',math.max(record_ttl(),tonumber(ARGV[11]))) end
+if is_free() then elect_head(nil,true) end
 return out(held,'0',0)

@@ -10,11 +10,11 @@
 local freed=0
 for i=6,#ARGV do
   local f=ARGV[i]
-  local h=redis.call('HGET',KEYS[2],f)
+  local h=call('HGET',KEYS[2],f)
   if h then
     freed=freed+1
-    redis.call('HDEL',KEYS[2],f,f..':'..h..':expire_time',f..':'..h..':lock_count')
+    call('HDEL',KEYS[2],f,f..':'..h..':expire_time',f..':'..h..':lock_count')
   end
 end
-if freed>0 then say(KEYS[3],'0') end
+if freed>0 then publish(KEYS[3],'0') end
 return done(freed>0 and 1 or 0,tostring(freed))

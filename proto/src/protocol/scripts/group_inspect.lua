@@ -13,14 +13,14 @@
 local taken,count,mine,ms=0,0,0,0
 for i=7,#ARGV do
   local f=ARGV[i]
-  local h=redis.call('HGET',group,f)
-  local rest=h and ends_in(redis.call('HGET',group,f..':'..h..':expire_time'),h,tonumber(ARGV[6]))
+  local h=call('HGET',group,f)
+  local rest=h and remaining(call('HGET',group,f..':'..h..':expire_time'),h,tonumber(ARGV[6]))
   if rest then
     taken=taken+1
     ms=math.max(ms,rest)
-    count=math.max(count,tonumber(redis.call('HGET',group,f..':'..h..':lock_count') or nil) or 0)
+    count=math.max(count,tonumber(call('HGET',group,f..':'..h..':lock_count') or nil) or 0)
     if h==ARGV[5] then mine=mine+1 end
   end
 end
-local value=(redis.call('GET',KEYS[1]) or '0')..','..string.format('%.0f',count)..','..(mine==#ARGV-6 and 1 or 0)..','..taken
-return out(taken>0 and 1 or 0,value,taken>0 and within(ms) or -2)
+local value=(call('GET',KEYS[1]) or '0')..','..string.format('%.0f',count)..','..(mine==#ARGV-6 and 1 or 0)..','..taken
+return out(taken>0 and 1 or 0,value,taken>0 and cap_to_group(ms) or -2)

@@ -1,4 +1,4 @@
--- with group, stretch
+-- with group, extend_values
 -- Extends a hold of values of a group.
 --
 -- KEYS  1 latch of the owner, 2 the group
@@ -9,7 +9,7 @@
 --
 -- May be sent twice: it compares owner and token, and only extends (C7). Its first write works when
 -- memory is full (C5).
-if late() then return out(-1,'0',0) end
-if redis.call('GET',KEYS[1])~=ARGV[7] then return out(-3,'0',0) end
-for i=9,#ARGV do if redis.call('HGET',group,ARGV[i])~=ARGV[5] then return out(-3,tostring(i-8),0) end end
-return out(1,ARGV[7],stretch(9,tonumber(ARGV[6]),tonumber(ARGV[8])))
+if is_late() then return out(-1,'0',0) end
+if call('GET',KEYS[1])~=ARGV[7] then return out(-3,'0',0) end
+for i=9,#ARGV do if call('HGET',group,ARGV[i])~=ARGV[5] then return out(-3,tostring(i-8),0) end end
+return out(1,ARGV[7],extend_values(9,tonumber(ARGV[6]),tonumber(ARGV[8])))

@@ -6,5 +6,5 @@
 -- Reply 1 newest token, how long it is still remembered in ms (-1: for ever)   0 none is remembered
 --
 -- May be sent twice: it changes nothing.
-local fence=redis.call('GET',KEYS[1])
-return out(fence and 1 or 0,fence and fence:match('^%d+') or '0',redis.call('PTTL',KEYS[1]))
+local fence=call('GET',KEYS[1])
+return out(fence and 1 or 0,fence and fence:match('^%d+') or '0',call('PTTL',KEYS[1]))

@@ -9,24 +9,24 @@
 --
 -- May be sent twice: the reply is recorded under the request id and repeated, also when there was
 -- nothing to do: a copy must not count on a latch that is set again.
-local op,n,v=ARGV[6],KEYS[2],redis.call('GET',KEYS[2])
+local op,n,v=ARGV[6],KEYS[2],call('GET',KEYS[2])
 local closed=v and v+0>0
 if op=='down' and closed then
-  v=redis.call('DECR',n)>0 and redis.call('GET',n) or '0'
-  if v=='0' then redis.call('DEL',n) say(ARGV[8],'0') end
+  v=call('DECR',n)>0 and call('GET',n) or '0'
+  if v=='0' then call('DEL',n) publish(ARGV[8],'0') end
   return done(1,v)
 end
 if op=='set' then
   if closed then return done(0,v) end
-  redis.call('SET',n,ARGV[7])
+  call('SET',n,ARGV[7])
   -- Redisson's clients close their gate of this latch on this message.
-  say(ARGV[8],'1')
+  publish(ARGV[8],'1')
   return done(1,ARGV[7])
 end
 -- A count of 0, which Redisson may have stored, would block its next `trySetCount`.
-if v then redis.call('DEL',n) end
+if v then call('DEL',n) end
 if op=='down' then return done(3,'0') end
 -- Redisson publishes 1 here, which leaves its own waiters behind closed gates. On 0 they retry, and
 -- find no latch.
-if v then say(ARGV[8],'0') end
+if v then publish(ARGV[8],'0') end
 return done(closed and 1 or 0,closed and v or '0')

@@ -6,6 +6,6 @@
 -- Reply 1 closed: its count   0 open: 0
 --
 -- May be sent twice: it changes nothing.
-local v=redis.call('GET',KEYS[1])
+local v=call('GET',KEYS[1])
 local closed=v and v+0>0
 return out(closed and 1 or 0,closed and v or '0',0)

@@ -1,4 +1,4 @@
--- with store_token, listeners, taken, kind
+-- with store_token, listeners, publish_grant, kind
 -- Acquires one lock, or several on one gateway, all or none.
 --
 -- KEYS  1 latch of the owner, then for each lock: its name, its token key
@@ -19,14 +19,14 @@
 -- May be sent twice: the latch lets one owner be granted once (C1). A repeat returns 2 with the
 -- same token and extends (C6). A refusal writes nothing, except the tombstone of a last try (C4).
 local field,lease,kept=ARGV[5],tonumber(ARGV[6]),tonumber(ARGV[8])
-local latch=redis.call('GET',KEYS[1])
+local latch=call('GET',KEYS[1])
 -- C3: a request without a bound may arrive until this tombstone ends, counted from the newest
 -- request.
-if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
+if latch and latch:sub(1,1)=='x' then extend_ttl(KEYS[1],record_ttl()) return out(-2,'0',0) end
 local mine,busy,wait=0,0,0
 for i=2,#KEYS,2 do
-  if redis.call('HEXISTS',KEYS[i],field)==1 then mine=mine+1 else
-    local ms=redis.call('PTTL',KEYS[i])
+  if call('HEXISTS',KEYS[i],field)==1 then mine=mine+1 else
+    local ms=call('PTTL',KEYS[i])
     if ms~=-2 then
       if busy==0 then busy=i/2 end
       if ms==-1 or wait~=-1 and ms>wait then wait=ms end
@@ -35,25 +35,25 @@ for i=2,#KEYS,2 do
 end
 if latch then
   if mine*2+1<#KEYS then return out(-3,latch,0) end
-  if late() then return out(-1,'0',0) end
+  if is_late() then return out(-1,'0',0) end
   local ms
-  for i=2,#KEYS,2 do longer(KEYS[i],lease) local left=redis.call('PTTL',KEYS[i]) if not ms or left<ms then ms=left end end
-  longer(KEYS[1],life(lease))
+  for i=2,#KEYS,2 do extend_ttl(KEYS[i],lease) local left=call('PTTL',KEYS[i]) if not ms or left<ms then ms=left end end
+  extend_ttl(KEYS[1],record_ttl(lease))
   return out(2,latch,ms)
 end
 if mine>0 then return out(-3,'0',0) end
-if late() then return out(-1,'0',0) end
+if is_late() then return out(-1,'0',0) end
 if busy>0 and is_group(KEYS[busy*2]) then return other_kind() end
 local young,delay=0,tonumber(ARGV[11])
-if busy==0 and delay then young=delay-1000*redis.call('INFO','server'):match('uptime_in_seconds:(%d+)') end
+if busy==0 and delay then young=delay-1000*call('INFO','server'):match('uptime_in_seconds:(%d+)') end
 if busy>0 or young>0 then
-  if ARGV[7]=='1' then redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],'x0','PX',life()) end
+  if ARGV[7]=='1' then call('DEL',KEYS[1]) call('SET',KEYS[1],'x0','PX',record_ttl()) end
   if young>0 then return out(-10,'0',young) end
   return out(0,tostring(busy),wait)
 end
 local token=0
 for i=3,#KEYS,2 do
-  local last=redis.call('GET',KEYS[i])
+  local last=call('GET',KEYS[i])
   if last then
     local n=tonumber(last)
     if not (n and n<9007199254740991) then return out(-6,'0',0) end
@@ -69,10 +69,10 @@ for i=3,#KEYS,2 do
   local j=(i-1)/2
   store_token(KEYS[i],token,kept,ARGV[9] and ARGV[9]:sub(j,j)=='f')
 end
-redis.call('SET',KEYS[1],token,'PX',life(lease))
+call('SET',KEYS[1],token,'PX',record_ttl(lease))
 -- PEXPIRE comes first, on a missing key: Redis then rejects a user who may not run it before a lock
 -- without an end is written.
-for i=2,#KEYS,2 do redis.call('PEXPIRE',KEYS[i],lease) end
-for i=2,#KEYS,2 do redis.call('HSET',KEYS[i],field,1) redis.call('PEXPIRE',KEYS[i],lease) end
-for i=12,#ARGV do taken(ARGV[i],lease) end
+for i=2,#KEYS,2 do call('PEXPIRE',KEYS[i],lease) end
+for i=2,#KEYS,2 do call('HSET',KEYS[i],field,1) call('PEXPIRE',KEYS[i],lease) end
+for i=12,#ARGV do publish_grant(ARGV[i],lease) end
 return out(1,token,lease)

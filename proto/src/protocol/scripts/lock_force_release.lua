@@ -8,6 +8,6 @@
 -- May be sent twice: the reply is recorded under the request id and repeated, so a copy never ends
 -- the next hold. Fails with WRONGTYPE if the name is a semaphore's or a group's (N3).
 if is_group(KEYS[2]) then return other_kind() end
-local held=redis.call('UNLINK',KEYS[2])
-if held==1 then say(KEYS[3],'0') end
+local held=call('UNLINK',KEYS[2])
+if held==1 then publish(KEYS[3],'0') end
 return done(held,'0')

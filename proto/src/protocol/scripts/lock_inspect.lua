@@ -9,9 +9,9 @@
 --
 -- May be sent twice: it changes nothing. A lock's hash has one field, and Redisson's readers may
 -- add theirs (N1).
-if redis.call('HLEN',KEYS[1])>64 then return redis.error_reply('WRONGTYPE the key holds more fields than a lock') end
+if call('HLEN',KEYS[1])>64 then return redis.error_reply('WRONGTYPE the key holds more fields than a lock') end
 local count=0
-for _,v in ipairs(redis.call('HVALS',KEYS[1])) do count=count+(tonumber(v) or 0) end
-local ms=redis.call('PTTL',KEYS[1])
-local mine=ARGV[5]~='' and redis.call('HEXISTS',KEYS[1],ARGV[5]) or 0
-return out(ms==-2 and 0 or 1,(redis.call('GET',KEYS[2]) or '0')..','..string.format('%.0f',count)..','..mine,ms)
+for _,v in ipairs(call('HVALS',KEYS[1])) do count=count+(tonumber(v) or 0) end
+local ms=call('PTTL',KEYS[1])
+local mine=ARGV[5]~='' and call('HEXISTS',KEYS[1],ARGV[5]) or 0
+return out(ms==-2 and 0 or 1,(call('GET',KEYS[2]) or '0')..','..string.format('%.0f',count)..','..mine,ms)

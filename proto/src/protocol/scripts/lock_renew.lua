@@ -7,10 +7,10 @@
 -- May be sent twice: it compares owner and token, and only extends (C7). Its first write works when
 -- memory is full (C5).
 local field,lease=ARGV[5],tonumber(ARGV[6])
-if late() then return out(-1,'0',0) end
-if redis.call('GET',KEYS[1])~=ARGV[7] then return out(-3,'0',0) end
-for i=2,#KEYS do if redis.call('HEXISTS',KEYS[i],field)==0 then return out(-3,'0',0) end end
+if is_late() then return out(-1,'0',0) end
+if call('GET',KEYS[1])~=ARGV[7] then return out(-3,'0',0) end
+for i=2,#KEYS do if call('HEXISTS',KEYS[i],field)==0 then return out(-3,'0',0) end end
 local ms
-for i=2,#KEYS do longer(KEYS[i],lease) local left=redis.call('PTTL',KEYS[i]) if not ms or left<ms then ms=left end end
-longer(KEYS[1],life(lease))
+for i=2,#KEYS do extend_ttl(KEYS[i],lease) local left=call('PTTL',KEYS[i]) if not ms or left<ms then ms=left end end
+extend_ttl(KEYS[1],record_ttl(lease))
 return out(1,ARGV[7],ms)

@@ -1,4 +1,4 @@
--- with store_token, mint, holds, evict, lease, listeners, take, raw
+-- with store_token, mint, holds, evict, lease, listeners, acquire_permits, raw
 -- Acquires permits of a permit-expirable semaphore, one for each id: all or none.
 --
 -- KEYS  1 latch of the owner, 2 the semaphore's name, 3 the set of permits, 4 the channel, 5 token
@@ -17,5 +17,5 @@
 -- May be sent twice: the latch lets one owner be granted once (C1), so no id is granted again. A
 -- repeat returns 2 with the same token and extends (C6). A refusal writes only the tombstone of a
 -- last try (C4) and evicts permits that had ended.
-local ids=raw(10)
-return take(ids,#ids,tonumber(ARGV[5]),100000,false,ARGV[9]=='1')
+local ids=raw_ids(10)
+return acquire_permits(ids,#ids,tonumber(ARGV[5]),100000,false,ARGV[9]=='1')

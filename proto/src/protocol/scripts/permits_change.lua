@@ -1,4 +1,4 @@
--- with once, holds, free, lease, raw
+-- with once, holds, remove_holds, lease, raw
 -- Changes the number of permits of a permit-expirable semaphore, or ends or extends single permits.
 --
 -- KEYS  1 record of this request, 2 the semaphore's name, 3 the set of permits, 4 the channel
@@ -16,24 +16,24 @@
 --
 -- May be sent twice: the reply is recorded under the request id and repeated. The end of the
 -- semaphore stays as it is; Redisson removes it when it adds permits.
-local op,p,v,ids=ARGV[6],tonumber(ARGV[7]),available(),raw(9)
+local op,p,v,ids=ARGV[6],tonumber(ARGV[7]),available(),raw_ids(9)
 local n=0
-if op=='free' then n=free(ids,1)
+if op=='free' then n=remove_holds(ids,1)
 elseif op=='lease' then
   local held={}
-  for _,id in ipairs(ids) do if redis.call('ZSCORE',KEYS[3],id) then held[#held+1]=id end end
+  for _,id in ipairs(ids) do if call('ZSCORE',KEYS[3],id) then held[#held+1]=id end end
   n=#held
   set_ends(KEYS[3],ends(p>=0 and p or nil,tonumber(ARGV[8])),held)
 elseif op=='clear' then
-  n=redis.call('ZCARD',KEYS[3])
-  redis.call('UNLINK',KEYS[3])
-  give(v,n)
+  n=call('ZCARD',KEYS[3])
+  call('UNLINK',KEYS[3])
+  add_permits(v,n)
   return done(n>0 and 1 or 0,tostring(n))
 else
   if op=='new' and v then return done(0,string.format('%.0f',v)) end
-  if op=='set' and v then p=p-v-redis.call('ZCARD',KEYS[3]) end
-  v=redis.call('INCRBY',KEYS[2],p)
-  if p>0 and v>0 then say(KEYS[4],v) end
+  if op=='set' and v then p=p-v-call('ZCARD',KEYS[3]) end
+  v=call('INCRBY',KEYS[2],p)
+  if p>0 and v>0 then publish(KEYS[4],v) end
   return done(1,string.format('%.0f',v))
 end
 return done(n==#ids and 1 or 0,tostring(n))

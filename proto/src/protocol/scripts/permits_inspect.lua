@@ -10,15 +10,15 @@
 --         available.
 --
 -- May be sent twice: it changes nothing.
-local v,ids,skew=available(),raw(6),tonumber(ARGV[5])
-local all=redis.call('ZCARD',KEYS[3])
-local over=redis.call('ZCOUNT',KEYS[3],0,now-skew)
+local v,ids,skew=available(),raw_ids(6),tonumber(ARGV[5])
+local all=call('ZCARD',KEYS[3])
+local over=call('ZCOUNT',KEYS[3],0,now-skew)
 local first
 for _,id in ipairs(ids) do
-  local at=tonumber(redis.call('ZSCORE',KEYS[3],id))
+  local at=tonumber(call('ZSCORE',KEYS[3],id))
   if not at then first=nil break end
   first=math.min(first or at,at)
 end
-return out(v and 1 or 0,string.format('%s,%d,%d,%.0f,%.0f',redis.call('GET',KEYS[1]) or '0',
+return out(v and 1 or 0,string.format('%s,%d,%d,%.0f,%.0f',call('GET',KEYS[1]) or '0',
   all-over,first and 1 or 0,v and v+over or 0,v and v+all or 0),
   not first and -2 or first==922337203685477 and -1 or math.max(first-skew-now,0))

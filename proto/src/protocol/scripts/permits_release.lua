@@ -1,4 +1,4 @@
--- with holds, free, give_back, raw
+-- with holds, remove_holds, release_holds, raw
 -- Gives the permits of an owner back, or ends an acquisition that has none (abandon), so that no
 -- copy of it can be granted.
 --
@@ -10,4 +10,4 @@
 -- May be sent twice, and at any time: an id that has left the set never returns. The number is
 -- recorded in the latch and repeated. The first write is a removal, so it works when memory is full
 -- (C5).
-return give_back(raw(5),1)
+return release_holds(raw_ids(5),1)

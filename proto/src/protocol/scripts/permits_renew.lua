@@ -9,4 +9,4 @@
 --
 -- May be sent twice: it compares the token, and only extends (C7). Its first write works when
 -- memory is full (C5).
-return renew(raw(8),tonumber(ARGV[7]))
+return renew(raw_ids(8),tonumber(ARGV[7]))

@@ -1,4 +1,4 @@
--- with store_token, mint, risen, kind, sweep
+-- with store_token, mint, current_token, kind, sweep
 -- Acquires the read side of a read-write lock: beside other readers, or inside the write hold of
 -- the same owner.
 --
@@ -18,53 +18,53 @@
 -- extends (C6). A refusal writes nothing, except the tombstone of a last try (C4). LIMIT writes
 -- nothing either, but a lock with more than 128 fields is swept first (R9).
 local n,tk,field,lease=KEYS[2],KEYS[3],ARGV[5],tonumber(ARGV[6])
-local latch=redis.call('GET',KEYS[1])
-if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(-2,'0',0) end
-local mine=redis.call('HEXISTS',n,field)==1
+local latch=call('GET',KEYS[1])
+if latch and latch:sub(1,1)=='x' then extend_ttl(KEYS[1],record_ttl()) return out(-2,'0',0) end
+local mine=call('HEXISTS',n,field)==1
 if latch then
-  if not mine or redis.call('EXISTS',tk)==0 then return out(-3,latch,0) end
-  if late() then return out(-1,'0',0) end
-  local token=risen(latch,KEYS[5])
-  raise(latch,token,lease)
-  longer(tk,lease)
-  local left=redis.call('PTTL',tk)
-  longer(n,left) longer(KEYS[1],life(lease))
+  if not mine or call('EXISTS',tk)==0 then return out(-3,latch,0) end
+  if is_late() then return out(-1,'0',0) end
+  local token=current_token(latch,KEYS[5])
+  raise_latch(latch,token,lease)
+  extend_ttl(tk,lease)
+  local left=call('PTTL',tk)
+  extend_ttl(n,left) extend_ttl(KEYS[1],record_ttl(lease))
   return out(2,token,left)
 end
 if mine then return out(-3,'0',0) end
-if late() then return out(-1,'0',0) end
+if is_late() then return out(-1,'0',0) end
 -- A hash without a mode is a plain lock's, which Redisson takes for a free one: busy. A group's
 -- hash is an error.
-local mode,ms=redis.call('HGET',n,'mode'),redis.call('PTTL',n)
-local inside=mode=='write' and ARGV[9]~='' and redis.call('HEXISTS',n,ARGV[9])==1
+local mode,ms=call('HGET',n,'mode'),call('PTTL',n)
+local inside=mode=='write' and ARGV[9]~='' and call('HEXISTS',n,ARGV[9])==1
 if ms~=-2 and not mode and is_group(n) then return other_kind() end
 local ok=inside or ms==-2 or mode=='read'
 if ok and not inside then
   -- A waiting writer goes first, if its client requested that.
-  local want=redis.call('PTTL',KEYS[6])
+  local want=call('PTTL',KEYS[6])
   if want>0 then ok=false ms=want end
 end
 if not ok then
-  if ARGV[7]=='1' then redis.call('DEL',KEYS[1]) redis.call('SET',KEYS[1],'x0','PX',life()) end
+  if ARGV[7]=='1' then call('DEL',KEYS[1]) call('SET',KEYS[1],'x0','PX',record_ttl()) end
   return out(0,'1',ms)
 end
 -- N2. Fields of dead readers count until they are swept. Redisson's scripts read all of them.
-local size=ms~=-2 and redis.call('HLEN',n) or 0
+local size=ms~=-2 and call('HLEN',n) or 0
 if size>128 then sweep(n,tk:sub(1,#tk-#field-18),size>10000 and 256 or 32) end
 if size-removed>10000 then return redis.error_reply('LIMIT the lock has too many readers') end
 -- Readers share a token, the epoch, until a writer mints a newer one; a read inside a write has the
 -- write's token.
-local token=redis.call('GET',KEYS[inside and 7 or 5])
-if not token or not tonumber(token) or not inside and token~=redis.call('GET',KEYS[4]) then
+local token=call('GET',KEYS[inside and 7 or 5])
+if not token or not tonumber(token) or not inside and token~=call('GET',KEYS[4]) then
   token=mint(KEYS[4],ARGV[8])
   if not token then return out(-6,'0',0) end
-elseif not inside and redis.call('PTTL',KEYS[4])>=0 then longer(KEYS[4],tonumber(ARGV[8])) end
-if not inside then redis.call('SET',KEYS[5],token,'PX',ARGV[8]) end
-redis.call('SET',KEYS[1],token,'PX',life(lease))
+elseif not inside and call('PTTL',KEYS[4])>=0 then extend_ttl(KEYS[4],tonumber(ARGV[8])) end
+if not inside then call('SET',KEYS[5],token,'PX',ARGV[8]) end
+call('SET',KEYS[1],token,'PX',record_ttl(lease))
 -- PEXPIRE comes before the hash is written: Redis then rejects a user who may not run it before a
 -- lock without an end exists.
-longer(n,lease)
-redis.call('SET',tk,1,'PX',lease)
-redis.call('HSET',n,'mode',mode or 'read',field,1)
-longer(n,lease)
+extend_ttl(n,lease)
+call('SET',tk,1,'PX',lease)
+call('HSET',n,'mode',mode or 'read',field,1)
+extend_ttl(n,lease)
 return out(1,token,lease)

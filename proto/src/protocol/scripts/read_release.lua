@@ -1,4 +1,4 @@
--- with sweep, alive
+-- with sweep, readers_ttl
 -- Ends a read hold, or an acquisition that has none (abandon), so that no copy of it can be granted
 -- any more.
 --
@@ -10,14 +10,14 @@
 -- deletion, so it works when memory is full (C5). Not rejected when late: the bound only sizes the
 -- tombstone (C8).
 local n,field=KEYS[2],ARGV[5]
-local latch=redis.call('GET',KEYS[1])
-if latch and latch:sub(1,1)=='x' then longer(KEYS[1],life()) return out(tonumber(latch:sub(2)),'0',0) end
-local mode=redis.call('HGET',n,'mode')
+local latch=call('GET',KEYS[1])
+if latch and latch:sub(1,1)=='x' then extend_ttl(KEYS[1],record_ttl()) return out(tonumber(latch:sub(2)),'0',0) end
+local mode=call('HGET',n,'mode')
 -- In mode `write` the end of the hash is the writer's, and stays as it is.
-local m=mode=='read' and redis.call('HEXISTS',n,field)==1 and alive(n,ARGV[6],field)
-local verdict=redis.call('DEL',KEYS[3])
-if redis.call('HDEL',n,field)==0 then verdict=0
-elseif m==0 or mode and redis.call('HLEN',n)==1 then redis.call('DEL',n) say(KEYS[4],'0')
-elseif m and m>0 then redis.call('PEXPIRE',n,m) end
-redis.call('SET',KEYS[1],'x'..verdict,'PX',life())
+local m=mode=='read' and call('HEXISTS',n,field)==1 and readers_ttl(n,ARGV[6],field)
+local verdict=call('DEL',KEYS[3])
+if call('HDEL',n,field)==0 then verdict=0
+elseif m==0 or mode and call('HLEN',n)==1 then call('DEL',n) publish(KEYS[4],'0')
+elseif m and m>0 then call('PEXPIRE',n,m) end
+call('SET',KEYS[1],'x'..verdict,'PX',record_ttl())
 return out(verdict,'0',0)

@@ -1,4 +1,4 @@
--- with risen
+-- with current_token
 -- Extends a read hold.
 --
 -- KEYS  1 latch of the owner, 2 the lock's name, 3 timeout key of this hold, 4 epoch
@@ -10,15 +10,15 @@
 -- of the write side or of another reader. The token has risen if a write hold around this read has
 -- ended (downgrade); an older token still belongs to this hold, so a renewal that was sent before
 -- does not report a loss. If the release of that write did not know of this hold, the renewal
--- raises the latch to the token (parts/risen.lua). Its first write works when memory is full (C5).
+-- raises the latch to the token (parts/current_token.lua). Its first write works when memory is full (C5).
 local n,tk,lease=KEYS[2],KEYS[3],tonumber(ARGV[6])
-if late() then return out(-1,'0',0) end
-local latch=redis.call('GET',KEYS[1])
-if not tonumber(latch) or redis.call('HEXISTS',n,ARGV[5])==0 or redis.call('EXISTS',tk)==0 then return out(-3,'0',0) end
-local token=risen(latch,KEYS[4])
+if is_late() then return out(-1,'0',0) end
+local latch=call('GET',KEYS[1])
+if not tonumber(latch) or call('HEXISTS',n,ARGV[5])==0 or call('EXISTS',tk)==0 then return out(-3,'0',0) end
+local token=current_token(latch,KEYS[4])
 if tonumber(token)<tonumber(ARGV[7]) then return out(-3,'0',0) end
-raise(latch,token,lease)
-longer(tk,lease)
-local left=redis.call('PTTL',tk)
-longer(n,left) longer(KEYS[1],life(lease))
+raise_latch(latch,token,lease)
+extend_ttl(tk,lease)
+local left=call('PTTL',tk)
+extend_ttl(n,left) extend_ttl(KEYS[1],record_ttl(lease))
 return out(1,token,left)

@@ -9,6 +9,6 @@
 -- May be sent twice: the reply is recorded under the request id and repeated, so a copy never ends
 -- the next hold. Timeout keys of readers end by themselves, as with Redisson: without the field
 -- they do not count.
-local held=redis.call('HGET',KEYS[2],'mode')==ARGV[6] and redis.call('UNLINK',KEYS[2]) or 0
-if held==1 then say(KEYS[3],ARGV[6]=='read' and '0' or '1') end
+local held=call('HGET',KEYS[2],'mode')==ARGV[6] and call('UNLINK',KEYS[2]) or 0
+if held==1 then publish(KEYS[3],ARGV[6]=='read' and '0' or '1') end
 return done(held,'0')

@@ -8,10 +8,10 @@
 --         as one hold, whatever its hold count.
 --
 -- May be sent twice: it changes nothing.
-local mode,size,w=redis.call('HGET',KEYS[1],'mode'),redis.call('HLEN',KEYS[1]),ARGV[6]=='write'
+local mode,size,w=call('HGET',KEYS[1],'mode'),call('HLEN',KEYS[1]),ARGV[6]=='write'
 local count=0
 if mode and size<=1000 then
-  local h=redis.call('HGETALL',KEYS[1])
+  local h=call('HGETALL',KEYS[1])
   for i=1,#h,2 do
     if h[i]~='mode' and (h[i]:sub(-6)==':write')==w then count=count+(tonumber(h[i+1]) or 0) end
   end
@@ -20,6 +20,6 @@ elseif mode then
   count=w and writers or size-1-writers
 end
 local locked=mode==ARGV[6] or not w and mode=='write' and size>2
-local mine=ARGV[5]~='' and redis.call('HEXISTS',KEYS[1],ARGV[5]) or 0
-if KEYS[3] and redis.call('EXISTS',KEYS[3])==0 then mine=0 end
-return out(locked and 1 or 0,(redis.call('GET',KEYS[2]) or '0')..','..string.format('%.0f',count)..','..mine,locked and redis.call('PTTL',KEYS[1]) or -2)
+local mine=ARGV[5]~='' and call('HEXISTS',KEYS[1],ARGV[5]) or 0
+if KEYS[3] and call('EXISTS',KEYS[3])==0 then mine=0 end
+return out(locked and 1 or 0,(call('GET',KEYS[2]) or '0')..','..string.format('%.0f',count)..','..mine,locked and call('PTTL',KEYS[1]) or -2)

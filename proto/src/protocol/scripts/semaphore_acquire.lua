@@ -1,4 +1,4 @@
--- with store_token, mint, holds, evict, lease, listeners, take
+-- with store_token, mint, holds, evict, lease, listeners, acquire_permits
 -- Acquires permits of a semaphore, all or none.
 --
 -- KEYS  1 latch of the owner, 2 the semaphore's name, 3 the set of holds, 4 the channel, 5 token
@@ -17,4 +17,4 @@
 -- May be sent twice: the latch lets one owner be granted once (C1). A repeat returns 2 with the
 -- same token and extends (C6). A refusal writes only the tombstone of a last try (C4) and evicts
 -- holds that had ended.
-return take({ARGV[9]..'|'..ARGV[5]},tonumber(ARGV[9]),0,10000,true,ARGV[10])
+return acquire_permits({ARGV[9]..'|'..ARGV[5]},tonumber(ARGV[9]),0,10000,true,ARGV[10])

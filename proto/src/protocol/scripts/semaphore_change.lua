@@ -16,23 +16,23 @@
 -- semaphore stays as it is; Redisson removes it when it adds or drains.
 local op,p,v=ARGV[6],tonumber(ARGV[7]),available()
 -- A semaphore that does not exist has no holders.
-if not v then redis.call('UNLINK',KEYS[3]) end
+if not v then call('UNLINK',KEYS[3]) end
 if op=='clear' then
   p=0
-  for i=0,redis.call('ZCARD',KEYS[3]),500 do p=p+weight(redis.call('ZRANGE',KEYS[3],i,i+499),true) end
-  redis.call('UNLINK',KEYS[3])
-  give(v,p)
+  for i=0,call('ZCARD',KEYS[3]),500 do p=p+weight(call('ZRANGE',KEYS[3],i,i+499),true) end
+  call('UNLINK',KEYS[3])
+  add_permits(v,p)
   return done(p>0 and 1 or 0,tostring(p))
 end
 if op=='drain' then
   v=evict(now,true) or 0
-  if v~=0 then redis.call('INCRBY',KEYS[2],-v) end
+  if v~=0 then call('INCRBY',KEYS[2],-v) end
   return done(1,string.format('%.0f',v))
 end
 if op=='set' and v or op=='addx' and not v then return done(0,string.format('%.0f',v or 0)) end
 if op=='set' then
-  if ARGV[8]=='' then redis.call('SET',KEYS[2],p) else redis.call('SET',KEYS[2],p,'PX',ARGV[8]) end
+  if ARGV[8]=='' then call('SET',KEYS[2],p) else call('SET',KEYS[2],p,'PX',ARGV[8]) end
   v=p
-else v=redis.call('INCRBY',KEYS[2],p) end
-if p>0 and v>0 then say(KEYS[4],v) end
+else v=call('INCRBY',KEYS[2],p) end
+if p>0 and v>0 then publish(KEYS[4],v) end
 return done(1,string.format('%.0f',v))

@@ -10,14 +10,14 @@
 --         that have ended count as available.
 --
 -- May be sent twice: it changes nothing.
-local v,free,held=available() or 0,0,0
-local all=redis.call('ZRANGE',KEYS[3],0,499,'WITHSCORES')
+local v,ended,held=available() or 0,0,0
+local all=call('ZRANGE',KEYS[3],0,499,'WITHSCORES')
 for i=1,#all,2 do
   local p=weight({all[i]},true)
-  if tonumber(all[i+1])<=now then free=free+p else held=held+p end
+  if tonumber(all[i+1])<=now then ended=ended+p else held=held+p end
 end
-local at=tonumber(redis.call('ZSCORE',KEYS[3],ARGV[6]..'|'..ARGV[5]))
-local there=redis.call('EXISTS',KEYS[2])
-return out(there,string.format('%s,%d,%d,%.0f,%.0f',redis.call('GET',KEYS[1]) or '0',
-  redis.call('ZCARD',KEYS[3])-redis.call('ZCOUNT',KEYS[3],0,now),at and 1 or 0,v+free*there,held),
+local at=tonumber(call('ZSCORE',KEYS[3],ARGV[6]..'|'..ARGV[5]))
+local there=call('EXISTS',KEYS[2])
+return out(there,string.format('%s,%d,%d,%.0f,%.0f',call('GET',KEYS[1]) or '0',
+  call('ZCARD',KEYS[3])-call('ZCOUNT',KEYS[3],0,now),at and 1 or 0,v+ended*there,held),
   not at and -2 or at==922337203685477 and -1 or math.max(at-now,0))

@@ -1,4 +1,4 @@
--- with holds, free, give_back
+-- with holds, remove_holds, release_holds
 -- Gives permits of a semaphore back, or ends an acquisition that has none (abandon), so that no
 -- copy of it can be granted.
 --
@@ -9,4 +9,4 @@
 -- May be sent twice, and at any time: a hold that has left the set is not given back again. The
 -- verdict is recorded in the latch and repeated. The first write is a removal, so it works when
 -- memory is full (C5).
-return give_back({ARGV[6]..'|'..ARGV[5]},tonumber(ARGV[6]))
+return release_holds({ARGV[6]..'|'..ARGV[5]},tonumber(ARGV[6]))

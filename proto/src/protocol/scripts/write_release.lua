@@ -1,4 +1,4 @@
--- with store_token, mint, sweep, alive
+-- with store_token, mint, sweep, readers_ttl
 -- Ends a write hold, or an acquisition that has none (abandon), so that no copy of it can be
 -- granted any more. With reads inside, it becomes a read hold of theirs (downgrade), and waiting
 -- readers receive a message.
@@ -14,30 +14,30 @@
 -- deletion, so it works when memory is full (C5). Not rejected when late: the bound only sizes the
 -- tombstone (C8).
 local n,field=KEYS[2],ARGV[5]
-local latch=redis.call('GET',KEYS[1])
+local latch=call('GET',KEYS[1])
 if latch and latch:sub(1,1)=='x' then
-  longer(KEYS[1],life())
+  extend_ttl(KEYS[1],record_ttl())
   local v,e=latch:match('^x(%d)(.*)$')
   return out(tonumber(v),e~='' and e or '0',0)
 end
-local m=redis.call('HEXISTS',n,field)==1 and alive(n,ARGV[6])
-local verdict,epoch=redis.call('HDEL',n,field),''
-local wanted=redis.call('GET',KEYS[6])==field
-if wanted then redis.call('DEL',KEYS[6]) end
-if m==0 then redis.call('DEL',n) elseif m then
-  redis.call('HSET',n,'mode','read')
-  if m>0 then redis.call('PEXPIRE',n,m) end
+local m=call('HEXISTS',n,field)==1 and readers_ttl(n,ARGV[6])
+local verdict,epoch=call('HDEL',n,field),''
+local wanted=call('GET',KEYS[6])==field
+if wanted then call('DEL',KEYS[6]) end
+if m==0 then call('DEL',n) elseif m then
+  call('HSET',n,'mode','read')
+  if m>0 then call('PEXPIRE',n,m) end
   -- The reads inside had the write's token: from now on a stale copy of the write must have an
   -- older token than they have.
   epoch=mint(KEYS[4],ARGV[7]) or ''
   if epoch~='' then
-    redis.call('SET',KEYS[5],epoch,'PX',ARGV[7])
-    local inner=KEYS[7] and redis.call('GET',KEYS[7])
-    if tonumber(inner) then redis.call('SET',KEYS[7],epoch,'PX',math.max(life(),redis.call('PTTL',KEYS[7]))) end
+    call('SET',KEYS[5],epoch,'PX',ARGV[7])
+    local inner=KEYS[7] and call('GET',KEYS[7])
+    if tonumber(inner) then call('SET',KEYS[7],epoch,'PX',math.max(record_ttl(),call('PTTL',KEYS[7]))) end
   end
 end
 -- Publishes to all waiters, also at a downgrade, where Redisson does not, and when a leaving writer
 -- had kept readers out.
-if m or wanted then say(KEYS[3],'1') end
-redis.call('SET',KEYS[1],'x'..verdict..epoch,'PX',life())
+if m or wanted then publish(KEYS[3],'1') end
+call('SET',KEYS[1],'x'..verdict..epoch,'PX',record_ttl())
 return out(verdict,epoch~='' and epoch or '0',0)

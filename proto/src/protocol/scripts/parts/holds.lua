@@ -6,11 +6,11 @@
 --
 -- Returns the number of available permits; nil if there is no semaphore. Fails, before anything is
 -- written, if the key does not hold a number.
-local function available() local v=redis.call('GET',KEYS[2]) return v and v+0 or nil end
+local function available() local v=call('GET',KEYS[2]) return v and v+0 or nil end
 -- Gives permits back and publishes the new number, unless it is below 1: such a number wakes no
 -- waiter and breaks Java's listener. Does not create a missing semaphore.
-local function give(v,p)
-  if v and p>0 then v=redis.call('INCRBY',KEYS[2],p) if v>0 then say(KEYS[4],v) end end
+local function add_permits(v,p)
+  if v and p>0 then v=call('INCRBY',KEYS[2],p) if v>0 then publish(KEYS[4],v) end end
   return v
 end
 -- Returns how many permits these members hold. Most begin with one digit and `|`, which is faster

@@ -8,7 +8,7 @@ local function set_ends(set,to,members)
   for i=1,#members,250 do
     local args={}
     for j=i,math.min(i+249,#members) do args[#args+1]=to args[#args+1]=members[j] end
-    redis.call('ZADD',set,unpack(args))
+    call('ZADD',set,unpack(args))
   end
 end
 -- Extends the holds of the latch KEYS[1] (C6, C7). Returns the remaining ms of the hold that ends
@@ -16,13 +16,13 @@ end
 local function extend(set,members,lease,skew)
   local to,first,short=ends(lease,skew),never,{}
   for _,m in ipairs(members) do
-    local at=tonumber(redis.call('ZSCORE',set,m))
+    local at=tonumber(call('ZSCORE',set,m))
     if not at then return end
     first=math.min(first,at)
     if at<to then short[#short+1]=m end
   end
   -- C5: this command comes first.
-  redis.call('PEXPIRE',KEYS[1],math.max(life(lease),redis.call('PTTL',KEYS[1])))
+  call('PEXPIRE',KEYS[1],math.max(record_ttl(lease),call('PTTL',KEYS[1])))
   if first<to then
     set_ends(set,to,short)
     first=to

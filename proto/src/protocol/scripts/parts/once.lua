@@ -10,10 +10,10 @@
 -- Every reply is recorded, refusals too: otherwise a copy of a refused request could be executed
 -- later. The first write is a deletion, so it works when memory is full (C5).
 local window=tonumber(ARGV[5])
-local record=redis.call('GET',KEYS[1])
+local record=call('GET',KEYS[1])
 if record=='x' then return out(-2,'0',0) end
 if record then local code,value=record:match('^(%-?%d+):(.*)$') return out(tonumber(code),value,1) end
 if not bound then return out(-4,'0',0) end
-if late() then return out(now>bound+window and -5 or -1,'0',0) end
-redis.call('DEL',KEYS[1])
-local function done(code,value) redis.call('SET',KEYS[1],code..':'..value,'PX',life()+window) return out(code,value,0) end
+if is_late() then return out(now>bound+window and -5 or -1,'0',0) end
+call('DEL',KEYS[1])
+local function done(code,value) call('SET',KEYS[1],code..':'..value,'PX',record_ttl()+window) return out(code,value,0) end

@@ -7,18 +7,18 @@
 -- is written, so that Redis rejects a user who may not read them before anything has changed.
 local removed,seen=0,1
 local function sweep(n,kp,most,but)
-  local all=redis.call('HLEN',n)
-  local cursor,page=unpack(redis.call('HSCAN',n,all>most and t[2] or 0,'COUNT',most))
+  local all=call('HLEN',n)
+  local cursor,page=unpack(call('HSCAN',n,all>most and t[2] or 0,'COUNT',most))
   -- The slice began near the end of the hash: it continues at the beginning.
   if cursor=='0' and all>most and #page<2*most then
-    for _,x in ipairs(redis.call('HSCAN',n,0,'COUNT',most)[2]) do page[#page+1]=x end
+    for _,x in ipairs(call('HSCAN',n,0,'COUNT',most)[2]) do page[#page+1]=x end
   end
   local size,dead=#page/2,{}
   seen=math.min(size,most)
   for i=1,seen do
     local f=page[2*((t[2]+i)%size)+1]
     if f:sub(9,9)=='-' and f:sub(15,15)=='8' and f:sub(-6)~=':write' and f~=but
-      and redis.call('EXISTS',kp..':'..f..':rwlock_timeout:1')==0 then dead[#dead+1]=f end
+      and call('EXISTS',kp..':'..f..':rwlock_timeout:1')==0 then dead[#dead+1]=f end
   end
-  if #dead>0 then removed=redis.call('HDEL',n,unpack(dead)) end
+  if #dead>0 then removed=call('HDEL',n,unpack(dead)) end
 end

@@ -2,7 +2,7 @@
 
 const ORDINALS = ["first", "second", "third", "fourth", "fifth"];
 
-const PLAIN = {
+const DEFAULT_LABELS = {
   /** For the head of a lane: while waiting, while holding, and afterwards. */
   waits: () => "Waiting",
   holds: () => "Inside",
@@ -11,18 +11,18 @@ const PLAIN = {
   bar: () => "",
 };
 
-const WORDS = {
+const LABELS = {
   lock: {
-    start: ({ contenders }) => `${contenders.length} Workers ask for the same lock.`,
+    start: ({ contenders }) => `${contenders.length} Workers request the same lock.`,
     released: ({ name }) => `${name} released the lock.`,
     holds: () => "Holds the lock",
     bar: ({ token }) => `…${tokenParts(token)[1]}`,
   },
   readers: {
-    start: () => "Four readers and two writers come, one after the other.",
+    start: () => "Four readers and two writers start, one after the other.",
     held: ({ name, holds, hold }) => {
       if (hold.as === "alone") return `${name} writes, alone.`;
-      return holds.length > 1 ? `${name} writes no more, and goes on reading.` : `${name} reads.`;
+      return holds.length > 1 ? `${name} has stopped writing, and goes on reading.` : `${name} reads.`;
     },
     released: ({ name }) => `${name} is done.`,
     holds: ({ hold }) => (hold.as === "alone" ? "Writes" : "Reads"),
@@ -40,14 +40,14 @@ const WORDS = {
     bar: (one, hold, run) => served(one, run),
   },
   permits: {
-    start: () => "Six Workers want one of two permits.",
+    start: () => "Six Workers each request one of two permits.",
     held: ({ name }, { inside }) => `${name} has a permit. ${inside.length} inside.`,
-    released: ({ name }) => `${name} gave its permit back.`,
+    released: ({ name }) => `${name} released its permit.`,
     holds: () => "Has a permit",
     bar: () => "permit",
   },
   latch: {
-    start: () => "Three steps have to be done before the gate opens. Three wait before it.",
+    start: () => "The gate opens after three steps. Three Workers wait for it.",
     held: ({ name, role }) => (role === "wait" ? `${name} goes through the gate.` : null),
     counted: ({ name, counted }) =>
       counted.left === 0 ? `${name} is done. The gate is open.` : `${name} is done, ${counted.left} left to count.`,
@@ -57,7 +57,7 @@ const WORDS = {
     bar: ({ role }) => (role === "wait" ? "passes" : "works"),
   },
   pairs: {
-    start: () => "Five locks in a ring, and five who each want two neighbours at once.",
+    start: () => "Five locks in a ring, and five Workers that each request two neighbours at once.",
     held: ({ name }) => `${name} are held together.`,
     released: ({ name }) => `${name} are free again.`,
     holds: () => "Holds both",
@@ -68,8 +68,8 @@ const WORDS = {
 /**
  * Returns the texts of a kind: functions of a contender (for a bar, also of its hold) and the run.
  */
-export function wordsOf(kind) {
-  return { ...PLAIN, ...WORDS[kind] };
+export function labelsOf(kind) {
+  return { ...DEFAULT_LABELS, ...LABELS[kind] };
 }
 
 /** Returns the text for the head of a lane. */
@@ -79,15 +79,15 @@ export function describe(one, run, now) {
     case "ready":
       return run.started && run.endedAt === null ? "On its way" : "Ready";
     case "waiting":
-      return run.words.waits(one, run);
+      return run.labels.waits(one, run);
     case "holding":
-      return one.isInside ? run.words.holds(one, run) : "Releasing";
+      return one.isInside ? run.labels.holds(one, run) : "Releasing";
     case "killed":
       return `Dead, lease ${left}`;
     case "expired":
-      return "Dead, lease over";
+      return "Dead, lease expired";
     case "released":
-      return run.words.done(one, run);
+      return run.labels.done(one, run);
     case "left":
       return one.queued ? `${came(one)}, left` : "Left";
     case "lost":

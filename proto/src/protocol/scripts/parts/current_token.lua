@@ -6,15 +6,15 @@
 --
 -- It only reads, so that Redis rejects a user who may not read the epoch before anything is
 -- written.
-local function risen(latch,epoch)
-  local e=redis.call('HGET',KEYS[2],'mode')=='read' and redis.call('GET',epoch)
+local function current_token(latch,epoch)
+  local e=call('HGET',KEYS[2],'mode')=='read' and call('GET',epoch)
   return (tonumber(e) or 0)>(tonumber(latch) or 0) and e or latch
 end
 -- Writes the token to the latch.
-local function raise(latch,token,lease)
+local function raise_latch(latch,token,lease)
   if token==latch then return end
-  local ms=math.max(life(lease),redis.call('PTTL',KEYS[1]))
+  local ms=math.max(record_ttl(lease),call('PTTL',KEYS[1]))
   -- C5: this command comes first.
-  redis.call('PEXPIRE',KEYS[1],ms)
-  redis.call('SET',KEYS[1],token,'PX',ms)
+  call('PEXPIRE',KEYS[1],ms)
+  call('SET',KEYS[1],token,'PX',ms)
 end
