@@ -1,4 +1,4 @@
-// Decodes the module from the text that `cargo xtask build` writes (xtask/src/inline.rs): each of
+// Decodes the module from the text that `cargo xtask build` writes (xtask/scripts/encode.mjs): each of
 // the commonest bytes is one letter, each other byte two. Compressed, the text is a fifth smaller
 // than base64.
 

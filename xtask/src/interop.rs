@@ -5,29 +5,29 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result};
 
-use crate::place::{Place, emptied};
+use crate::fingerprint::Fingerprint;
 use crate::progress::{logged, run as run_step};
-use crate::services::Part;
-use crate::stamp::Digest;
+use crate::services::Server;
+use crate::workspace::{Workspace, emptied};
 
 /// The JVM lives for minutes, so a quick start is worth more than fast code.
 const JVM_FLAGS: [&str; 2] = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
 /// A JVM that serves every connected test process. Dropping it ends the JVM.
 pub(crate) struct Peer {
-    _part: Part,
+    _part: Server,
     /// The loopback port on which it listens.
     pub(crate) port: String,
 }
 
 impl Peer {
     /// Builds the Java side if necessary, starts it and waits until it serves.
-    pub(crate) fn start(place: &Place) -> Result<Self> {
-        let mut command = place.command("java");
-        command.args(JVM_FLAGS).args(["-cp", &class_path(&build(place)?)]);
+    pub(crate) fn start(workspace: &Workspace) -> Result<Self> {
+        let mut command = workspace.command("java");
+        command.args(JVM_FLAGS).args(["-cp", &class_path(&build(workspace)?)]);
         // The JVM ends with its input, which ends with this program in any case.
         command.args(["edgelatch.peer.Peer", "--listen"]).stdin(Stdio::piped());
-        let mut part = Part::start(place, "peer", &mut command)?;
+        let mut part = Server::start(workspace, "peer", &mut command)?;
         let port = part.wait_for("listening on ")?;
         Ok(Self { _part: part, port })
     }
@@ -39,16 +39,16 @@ pub(crate) fn class_path(folder: &Path) -> String {
 }
 
 /// Builds the Java side; returns the folder with its classes and libraries.
-pub(crate) fn build(place: &Place) -> Result<PathBuf> {
-    let source = place.root.join("tests/interop/java");
-    let digest = Digest::new().path(&source)?;
-    let folder = place.cache().join(format!("redisson-{}", digest.text()));
+pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
+    let source = workspace.root.join("tests/interop/java");
+    let fingerprint = Fingerprint::new().path(&source)?;
+    let folder = workspace.cache().join(format!("redisson-{}", fingerprint.text()));
     if folder.join("classes").exists() {
         return Ok(folder);
     }
-    let building = emptied(place.folder("interop")?)?;
+    let building = emptied(workspace.folder("interop")?)?;
     let maven = || {
-        let mut maven = place.command("mvn");
+        let mut maven = workspace.command("mvn");
         maven
             .args(["--batch-mode", "--quiet", "--file"])
             .arg(source.join("pom.xml"))
@@ -57,10 +57,10 @@ pub(crate) fn build(place: &Place) -> Result<PathBuf> {
         maven
     };
     // First with the files that were downloaded before, which needs no network.
-    let offline = logged(maven().arg("--offline"), &place.log("mvn-offline")?)?;
+    let offline = logged(maven().arg("--offline"), &workspace.log("mvn-offline")?)?;
     if !offline.success() {
-        run_step(place, "Java side: mvn, with Redisson from its registry", &mut maven())?;
+        run_step(workspace, "Java side: mvn, with Redisson from its registry", &mut maven())?;
     }
-    crate::place::publish(&building, &folder).context("cannot keep the Java side")?;
+    crate::workspace::publish(&building, &folder).context("cannot keep the Java side")?;
     Ok(folder)
 }

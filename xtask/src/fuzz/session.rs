@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::found;
-use crate::place::Place;
-use crate::process::{Group, check_stop, tick};
+use super::regressions;
+use crate::process::{ProcessGroup, check_stop, tick};
 use crate::progress::{Stopwatch, read, tail};
+use crate::workspace::Workspace;
 
 /// The number of concurrent targets: the cores of a small machine.
 const AT_ONCE: usize = 2;
@@ -28,13 +28,13 @@ pub(super) struct TargetRun {
 }
 
 impl TargetRun {
-    fn start(mut self, place: &Place) -> Result<Running> {
-        let log = place.log(&format!("fuzz-{}", self.name))?;
+    fn start(mut self, workspace: &Workspace) -> Result<Running> {
+        let log = workspace.log(&format!("fuzz-{}", self.name))?;
         let file = File::create(&log)?;
         self.command.arg(&self.end).args(&self.inputs);
         self.command.stdout(file.try_clone()?).stderr(file);
         println!("→ {}", self.name);
-        let group = Group::spawn(&self.name, &mut self.command)?;
+        let group = ProcessGroup::spawn(&self.name, &mut self.command)?;
         Ok(Running { name: self.name, watch: Stopwatch::start(), group, log })
     }
 }
@@ -42,16 +42,16 @@ impl TargetRun {
 struct Running {
     name: String,
     watch: Stopwatch,
-    group: Group,
+    group: ProcessGroup,
     log: PathBuf,
 }
 
-/// Runs all targets to their ends, and calls `told` for each with its time and its result or
+/// Runs all targets to their ends, and calls `report` for each with its time and its result or
 /// problem.
 pub(super) fn side_by_side(
-    place: &Place,
+    workspace: &Workspace,
     sessions: Vec<TargetRun>,
-    mut told: impl FnMut(&str, Duration, Result<String, String>),
+    mut report: impl FnMut(&str, Duration, Result<String, String>),
 ) -> Result<()> {
     let mut waiting = VecDeque::from(sessions);
     let mut running: Vec<Running> = Vec::new();
@@ -60,14 +60,18 @@ pub(super) fn side_by_side(
         while running.len() < AT_ONCE
             && let Some(session) = waiting.pop_front()
         {
-            running.push(session.start(place)?);
+            running.push(session.start(workspace)?);
         }
         let mut going_on = Vec::new();
         for mut one in running {
             match one.group.ended()? {
                 None => going_on.push(one),
                 Some(status) => {
-                    told(&one.name, one.watch.elapsed(), ended(place, &one, status.success()));
+                    report(
+                        &one.name,
+                        one.watch.elapsed(),
+                        ended(workspace, &one, status.success()),
+                    );
                 }
             }
         }
@@ -78,10 +82,10 @@ pub(super) fn side_by_side(
 }
 
 /// Returns the work of a target; or its finding, or the reason why it did not run.
-fn ended(place: &Place, one: &Running, succeeded: bool) -> Result<String, String> {
+fn ended(workspace: &Workspace, one: &Running, succeeded: bool) -> Result<String, String> {
     let text = read(&one.log);
     if !succeeded {
-        let found = found::told(place, &one.name, &text);
+        let found = regressions::keep_failure(workspace, &one.name, &text);
         return Err(format!("{}{found}", tail(&one.log)));
     }
     let executions = number_after(&text, "stat::number_of_executed_units:").unwrap_or(0);
@@ -102,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_libfuzzer_has_done_is_read_from_what_it_says() {
+    fn the_work_of_libfuzzer_is_read_from_its_output() {
         let log = "#482541\tDONE   cov: 525 ft: 913 corp: 168/15590b lim: 3188 exec/s: 30158 rss: 30Mb\n\
              stat::number_of_executed_units: 482541\nstat::average_exec_per_sec:     30158\n";
         assert_eq!(number_after(log, "stat::number_of_executed_units:"), Some(482_541));

@@ -1,8 +1,6 @@
 //! Checks the dependencies against published advisories. This needs the network: if a server does
 //! not respond, the check is reported as skipped.
 
-use std::process::Command;
-
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
@@ -16,23 +14,27 @@ const GRAVE: [&str; 2] = ["high", "critical"];
 /// Checks the advisories of Rust's crates.
 pub(crate) fn crates(session: &Session<'_>) -> Result<Report> {
     let what = "cargo deny check advisories";
-    if let Err(error) = output_of(cargo(session).args(["deny", "fetch", "db"])) {
-        return Ok(passed_over(what, &error.to_string()));
+    if let Err(error) = output_of(session.workspace.command("cargo").args(["deny", "fetch", "db"]))
+    {
+        return Ok(unavailable(what, &error.to_string()));
     }
-    session.check(what, cargo(session).args(["deny", "--offline", "check", "advisories"]))
+    session.check(
+        what,
+        session.workspace.command("cargo").args(["deny", "--offline", "check", "advisories"]),
+    )
 }
 
 /// Checks npm's advisories about the tools. The package itself has no dependencies.
 pub(crate) fn npm(session: &Session<'_>) -> Result<Report> {
     let what = "npm audit --audit-level=high";
-    let mut audit = session.place.command("npm");
+    let mut audit = session.workspace.command("npm");
     audit.args(["audit", "--json", "--package-lock-only", "--audit-level=high"]);
     // Without retries, so that the check does not take minutes.
     audit.args(["--fetch-retries=0", "--fetch-timeout=20000"]);
-    let output = audit.current_dir(session.place.npm_folder()).output().context("no npm")?;
+    let output = audit.current_dir(session.workspace.npm_folder()).output().context("no npm")?;
     match grave(&String::from_utf8_lossy(&output.stdout))? {
         Some(problems) => Ok(session.finding(what, &problems)),
-        None => Ok(passed_over(what, "the registry does not answer")),
+        None => Ok(unavailable(what, "the registry does not answer")),
     }
 }
 
@@ -56,13 +58,9 @@ fn grave(report: &str) -> Result<Option<Vec<String>>> {
     ))
 }
 
-fn passed_over(what: &str, why: &str) -> Report {
-    println!("  not asked: {what}: {}", why.lines().next().unwrap_or_default());
+fn unavailable(what: &str, why: &str) -> Report {
+    println!("  skipped: {what}: {}", why.lines().next().unwrap_or_default());
     Report::default()
-}
-
-fn cargo(session: &Session<'_>) -> Command {
-    session.place.command("cargo")
 }
 
 #[cfg(test)]
@@ -70,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_grave_is_found_and_what_is_not_is_let_be() {
+    fn only_grave_advisories_are_findings() {
         let report = r#"{"auditReportVersion": 2, "vulnerabilities": {
             "a": {"severity": "critical"}, "b": {"severity": "moderate"}, "c": {"severity": "high"}}}"#;
         let found = grave(report).expect("a report").expect("an answer");
@@ -87,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_a_failure() {
+    fn an_unreadable_report_is_a_failure() {
         for report in ["", "null", "{}", "[]", r#"{"vulnerabilities": 1}"#] {
             assert!(grave(report).is_err(), "{report}");
         }

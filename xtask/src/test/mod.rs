@@ -2,8 +2,8 @@
 
 mod advisories;
 mod checks;
-mod javascript;
 mod nextest;
+mod node;
 mod report;
 mod session;
 mod suite;
@@ -17,12 +17,11 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use crate::place::Place;
 use crate::process::Interrupted;
-use crate::progress::{self, Stopwatch, say, text};
-use crate::setup::{self, Need};
-pub(crate) use javascript::soak_for;
-pub(crate) use nextest::junit_below;
+use crate::progress::{self, Stopwatch, print, text};
+use crate::setup::{self, Tool};
+use crate::workspace::Workspace;
+pub(crate) use nextest::junit;
 use report::Case;
 pub(crate) use report::{Counts, Outcome, Report};
 pub(crate) use session::Session;
@@ -51,14 +50,14 @@ struct Line {
     name: &'static str,
     counts: Counts,
     /// Why it did not run.
-    obstacle: Option<String>,
+    unavailable: Option<String>,
     time: Duration,
     /// The tests that failed, each with its reason and the command that repeats it.
     failures: String,
 }
 
 /// `cargo xtask test`.
-pub(crate) fn run(place: &Place, selection: &Selection) -> Result<ExitCode> {
+pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCode> {
     if selection.list {
         list();
         return Ok(ExitCode::SUCCESS);
@@ -66,14 +65,14 @@ pub(crate) fn run(place: &Place, selection: &Selection) -> Result<ExitCode> {
     let suites = chosen(selection)?;
     let extent = selection.extent();
     let watch = Stopwatch::start();
-    let missing = setup::ensure_each(place, &needs(&suites))?;
+    let missing = setup::ensure_each(workspace, &tools(&suites))?;
     println!("Ready to test after {}.", watch.text());
 
-    let run = Run { place, extent, only: selection.only.as_deref() };
+    let run = Run { workspace, extent, only: selection.only.as_deref() };
     let mut lines = Vec::new();
     let (mut tasks, mut rust) = (Vec::new(), Vec::new());
     for suite in suites {
-        match missing.iter().find(|(need, _)| suite.needs.contains(need)) {
+        match missing.iter().find(|(tool, _)| suite.tools().contains(tool)) {
             Some((_, reason)) => lines.push(Line::could_not_run(suite, reason)),
             None if matches!(suite.work, Work::Nextest(_)) => rust.push(suite),
             None => tasks.push(suite),
@@ -81,6 +80,12 @@ pub(crate) fn run(place: &Place, selection: &Selection) -> Result<ExitCode> {
     }
     lines.extend(run.side_by_side(&rust, &tasks)?);
     Ok(summary(&lines, &watch))
+}
+
+/// `cargo xtask soak`.
+pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<ExitCode> {
+    setup::ensure(workspace, setup::DEMO)?;
+    Ok(node::soak(&Session::new(workspace, "soak", Extent::Full, None), minutes)?.conclude())
 }
 
 impl Selection {
@@ -112,20 +117,20 @@ fn chosen(selection: &Selection) -> Result<Vec<&'static Suite>> {
     Ok(SUITES.iter().filter(is_chosen).collect())
 }
 
-/// Returns the needs of all these suites, each once.
-fn needs(suites: &[&'static Suite]) -> Vec<Need> {
-    let mut needs = Vec::new();
-    for need in suites.iter().flat_map(|suite| suite.needs) {
-        if !needs.contains(need) {
-            needs.push(*need);
+/// Returns the programs that these suites need, each once.
+fn tools(suites: &[&'static Suite]) -> Vec<Tool> {
+    let mut tools = Vec::new();
+    for tool in suites.iter().flat_map(|suite| suite.tools()) {
+        if !tools.contains(&tool) {
+            tools.push(tool);
         }
     }
-    needs
+    tools
 }
 
 /// A run under way.
 struct Run<'a> {
-    place: &'a Place,
+    workspace: &'a Workspace,
     extent: Extent,
     only: Option<&'a str>,
 }
@@ -146,31 +151,38 @@ impl<'a> Run<'a> {
             return Ok(lines);
         }
         thread::scope(|scope| {
-            let tests = scope.spawn(|| progress::lane("rust", tests));
-            let others = progress::lane("others", others);
-            let mut lines = tests
-                .join()
-                .unwrap_or_else(|_| bail!("the lane of the tests in Rust ended early"))?;
+            let tests = scope.spawn(|| progress::with_prefix("rust", tests));
+            let others = progress::with_prefix("others", others);
+            let mut lines =
+                tests.join().unwrap_or_else(|_| bail!("the tests in Rust ended early"))?;
             lines.extend(others?);
             Ok(lines)
         })
     }
 
     fn session(&self, name: &'static str) -> Session<'a> {
-        Session::new(self.place, name, self.extent, self.only)
+        Session::new(self.workspace, name, self.extent, self.only)
     }
 
-    /// Runs a suite that is a function.
+    /// Runs a suite that is not in Rust.
     fn task(&self, suite: &'static Suite) -> Result<Line> {
-        let Work::Task(task) = suite.work else { bail!("{} is no task", suite.name) };
-        say(&format!("== {}: {}", suite.name, suite.about));
+        print(&format!("== {}: {}", suite.name, suite.about));
         let watch = Stopwatch::start();
-        let report = match task(&self.session(suite.name)).and_then(Report::not_empty) {
+        let report = match self.report(suite).and_then(Report::not_empty) {
             Ok(report) => report,
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => Report::of_failure(suite.name, format!("{error:#}")),
         };
         Ok(self.line(suite, &report, watch.elapsed()))
+    }
+
+    fn report(&self, suite: &'static Suite) -> Result<Report> {
+        let session = self.session(suite.name);
+        match suite.work {
+            Work::Task(task) => task(&session),
+            Work::Node(file, fixtures) => node::run(&session, file, fixtures),
+            Work::Nextest(_) => bail!("cargo-nextest runs {}", suite.name),
+        }
     }
 
     /// Runs the suites in Rust that a profile builds. The time of each is that of its tests, one
@@ -209,8 +221,8 @@ impl<'a> Run<'a> {
         if is_ci() {
             counts = counts.with_skipped_as_failed();
         }
-        let line = Line { name: suite.name, counts, obstacle: None, time, failures };
-        say(&format!("{text}{line}"));
+        let line = Line { name: suite.name, counts, unavailable: None, time, failures };
+        print(&format!("{text}{line}"));
         line
     }
 }
@@ -235,15 +247,21 @@ fn summary(lines: &[Line], watch: &Stopwatch) -> ExitCode {
 impl Line {
     fn could_not_run(suite: &'static Suite, reason: &str) -> Self {
         let counts = Counts { failed: u64::from(is_ci()), ..Counts::default() };
-        let obstacle = Some(reason.to_owned());
-        Self { name: suite.name, counts, obstacle, time: Duration::ZERO, failures: String::new() }
+        let unavailable = Some(reason.to_owned());
+        Self {
+            name: suite.name,
+            counts,
+            unavailable,
+            time: Duration::ZERO,
+            failures: String::new(),
+        }
     }
 }
 
 impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (name, counts) = (self.name, self.counts);
-        match &self.obstacle {
+        match &self.unavailable {
             None => write!(f, "  {name:<16} {counts} ({})", text(self.time)),
             Some(reason) => write!(f, "  {name:<16} could not run: {reason}"),
         }

@@ -13,9 +13,8 @@ use super::session::Session;
 use super::suite::{Binaries, Extent, Profile, Suite, Work};
 use crate::build::{TESTS, WORKSPACE};
 use crate::interop::Peer;
-use crate::place::Place;
 use crate::process::Interrupted;
-use crate::setup::Need;
+use crate::setup::Tool;
 
 /// The number of tests that run side by side on each core: most wait for a server or a timer more
 /// than they compute.
@@ -81,14 +80,14 @@ fn run_all(
     let filters: Vec<String> = mine.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
     command.args(["--filterset", &only(session, &filters.join(" | "))]);
     // One JVM for all tests, since each test is a separate process.
-    let wants_peer = mine.iter().any(|(suite, _)| suite.needs.contains(&Need::Java));
-    let peer = wants_peer.then(|| Peer::start(session.place)).transpose()?;
+    let wants_peer = mine.iter().any(|(suite, _)| suite.tools().contains(&Tool::Java));
+    let peer = wants_peer.then(|| Peer::start(session.workspace)).transpose()?;
     command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
     let name = match profile {
         Profile::Dev => "cargo nextest run",
         Profile::Release => "cargo nextest run --release",
     };
-    session.tests(name, &mut command, &junit(session.place))
+    session.tests(name, &mut command, &junit(&session.workspace.root))
 }
 
 /// The suites whose tests a run of this extent builds in this profile.
@@ -99,13 +98,13 @@ fn of_profile<'s>(
 ) -> Vec<(&'static Suite, &'s Binaries)> {
     let tests = |suite: &&'static Suite| match &suite.work {
         Work::Nextest(tests) if tests.profile(extent) == profile => Some((*suite, tests)),
-        Work::Nextest(_) | Work::Task(_) => None,
+        Work::Nextest(_) | Work::Node(..) | Work::Task(_) => None,
     };
     suites.iter().filter_map(tests).collect()
 }
 
 fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]) -> Command {
-    let mut command = session.place.command("cargo");
+    let mut command = session.workspace.command("cargo");
     command.args(["nextest", "run", "--no-tests=fail", "--hide-progress-bar"]);
     match profile {
         Profile::Dev => command.args(WORKSPACE),
@@ -126,8 +125,7 @@ fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]
 /// The flags that have cargo build these binaries of the package with the integration tests, and no
 /// others.
 fn tests(mine: &[(&Suite, &Binaries)]) -> Vec<String> {
-    let ids = mine.iter().flat_map(|(_, binaries)| binaries.ids);
-    let names: BTreeSet<&str> = ids.filter_map(|id| id.split("::").nth(1)).collect();
+    let names: BTreeSet<&str> = mine.iter().flat_map(|(_, binaries)| binaries.names()).collect();
     names.into_iter().flat_map(|name| ["--test".to_owned(), name.to_owned()]).collect()
 }
 
@@ -139,13 +137,8 @@ fn only(session: &Session<'_>, filter: &str) -> String {
     }
 }
 
-/// The report that `.config/nextest.toml` has nextest write, of a run in the checkout.
-pub(crate) fn junit(place: &Place) -> PathBuf {
-    junit_below(&place.root)
-}
-
-/// The report of a run in this workspace. nextest's folder is below the workspace, wherever
+/// The report that `.config/nextest.toml` has nextest write, of a run in this folder. nextest's folder is below the workspace, wherever
 /// `CARGO_TARGET_DIR` is.
-pub(crate) fn junit_below(workspace: &Path) -> PathBuf {
-    workspace.join("target/nextest/default/junit.xml")
+pub(crate) fn junit(root: &Path) -> PathBuf {
+    root.join("target/nextest/default/junit.xml")
 }
