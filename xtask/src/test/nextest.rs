@@ -137,8 +137,8 @@ fn only(session: &Session<'_>, filter: &str) -> String {
     }
 }
 
-/// The report that `.config/nextest.toml` has nextest write, of a run in this folder. nextest's folder is below the workspace, wherever
-/// `CARGO_TARGET_DIR` is.
+/// The report that `.config/nextest.toml` has nextest write, of a run in this folder. nextest's own
+/// folder is below the workspace, wherever `CARGO_TARGET_DIR` is.
 pub(crate) fn junit(root: &Path) -> PathBuf {
     root.join("target/nextest/default/junit.xml")
 }
