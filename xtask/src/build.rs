@@ -23,28 +23,19 @@ pub(crate) const WORKSPACE: [&str; 1] = ["--workspace"];
 /// The package with the integration tests, the only one that is built for release.
 pub(crate) const TESTS: &str = "edgelatch-tests";
 const GATEWAY: &str = "edgelatch-gateway";
+
 /// Each loader passes the module itself.
-const GLUE_FLAGS: &[&str] = &["--target", "web", "--no-typescript", "--omit-default-module-path"];
+const GLUE_FLAGS: &str = "--target web --no-typescript --omit-default-module-path";
 /// The WebAssembly features of all supported runtimes. Never all that wasm-opt knows: workerd
 /// rejects such a module.
-const WASM_FEATURES: &[&str] = &[
-    "--enable-bulk-memory",
-    "--enable-mutable-globals",
-    "--enable-nontrapping-float-to-int",
-    "--enable-sign-ext",
-    "--enable-reference-types",
-    "--enable-multivalue",
-];
+const WASM_FEATURES: &str = "--enable-bulk-memory --enable-mutable-globals \
+    --enable-nontrapping-float-to-int --enable-sign-ext --enable-reference-types \
+    --enable-multivalue";
 /// For fewer compressed bytes: code that is repeated instead of called compresses badly.
-const WASM_PASSES: &[&str] = &[
-    "-Oz",
-    "--converge",
-    "--low-memory-unused",
-    "--skip-pass=local-cse",
-    "--strip-producers",
-    "--always-inline-max-function-size=2",
-    "--one-caller-inline-max-function-size=0",
-];
+const WASM_PASSES: &str = "-Oz --converge --low-memory-unused --skip-pass=local-cse \
+    --strip-producers --always-inline-max-function-size=2 \
+    --one-caller-inline-max-function-size=0";
+
 /// Builds the gateway for demos and tests, in the profile and with the features of the tests, so
 /// that neither builds again what the other has built. Returns the program.
 pub(crate) fn gateway(workspace: &Workspace) -> Result<PathBuf> {
@@ -71,9 +62,9 @@ pub(crate) fn package(workspace: &Workspace) -> Result<()> {
         .path(&workspace.npm_folder().join("package-lock.json"))?
         .path(&workspace.root.join("xtask/scripts/glue.mjs"))?
         .path(&workspace.root.join("xtask/scripts/encode.mjs"))?
-        .bytes(GLUE_FLAGS.concat().as_bytes())
-        .bytes(WASM_FEATURES.concat().as_bytes())
-        .bytes(WASM_PASSES.concat().as_bytes());
+        .bytes(GLUE_FLAGS.as_bytes())
+        .bytes(WASM_FEATURES.as_bytes())
+        .bytes(WASM_PASSES.as_bytes());
     let to = workspace.root.join("pkg/wasm");
     let record = workspace.folder("npm")?.join("wasm.fingerprint");
     if fingerprint.is_recorded(&record) && to.join("inline.js").exists() {
@@ -81,13 +72,13 @@ pub(crate) fn package(workspace: &Workspace) -> Result<()> {
     }
     let raw = emptied(workspace.folder("npm")?.join("wasm"))?;
     let mut bindgen = workspace.command("wasm-bindgen");
-    bindgen.args(GLUE_FLAGS).args(["--out-name", "edgelatch", "--out-dir"]);
+    bindgen.args(GLUE_FLAGS.split(' ')).args(["--out-name", "edgelatch", "--out-dir"]);
     bindgen.arg(&raw).arg(&module);
     run(workspace, "npm package: wasm-bindgen, the glue to JavaScript", &mut bindgen)?;
 
     copy_folder(&raw, &emptied(to.clone())?)?;
     let mut opt = workspace.command("wasm-opt");
-    opt.args(WASM_PASSES).args(WASM_FEATURES);
+    opt.args(WASM_PASSES.split(' ')).args(WASM_FEATURES.split(' '));
     opt.arg(raw.join("edgelatch_bg.wasm")).arg("-o").arg(to.join("edgelatch_bg.wasm"));
     run(workspace, "npm package: wasm-opt -Oz, fewer bytes", &mut opt)?;
     quiet(workspace, "glue", workspace.node().arg("xtask/scripts/glue.mjs").arg(&to))?;

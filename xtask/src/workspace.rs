@@ -4,11 +4,12 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{self, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+use crate::progress::output_of;
 use crate::setup;
 
 /// The checkout and its target folder.
@@ -63,6 +64,26 @@ impl Workspace {
         &self.cache
     }
 
+    /// Creates a folder of the cache by `work`, unless it exists. An interrupted `work` leaves no
+    /// such folder; if another checkout was faster, its result stays.
+    pub(crate) fn cached(
+        &self,
+        folder: &Path,
+        work: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<()> {
+        if folder.exists() {
+            return Ok(());
+        }
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let partial = emptied(self.cache.join(format!("partial-{name}-{}", process::id())))?;
+        work(&partial)?;
+        if fs::rename(&partial, folder).is_err() {
+            fs::remove_dir_all(&partial)?;
+            ensure!(folder.exists(), "cannot make {}", folder.display());
+        }
+        Ok(())
+    }
+
     /// Returns a folder below target, and creates it if it does not exist.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.target.join(name);
@@ -115,19 +136,6 @@ fn cache() -> Result<PathBuf> {
         .context("none of EDGELATCH_CACHE, XDG_CACHE_HOME and HOME is set")
 }
 
-/// Moves a complete folder to its final path. If another checkout was faster, its copy stays.
-pub(crate) fn publish(from: &Path, to: &Path) -> Result<()> {
-    let parent = to.parent().context("a folder in the cache has a parent")?;
-    let partial = parent.join(format!("partial-{}", std::process::id()));
-    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
-    copy_folder(from, &partial)?;
-    if fs::rename(&partial, to).is_err() {
-        fs::remove_dir_all(&partial)?;
-        ensure!(to.exists(), "cannot make {}", to.display());
-    }
-    fs::remove_dir_all(from).with_context(|| format!("cannot remove {}", from.display()))
-}
-
 /// Returns the path of a program of the machine.
 pub(crate) fn which(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
@@ -145,19 +153,8 @@ pub(crate) fn chromium() -> Option<PathBuf> {
 
 /// Copies a folder with all its contents.
 pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
-    let entries = fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
-    for entry in entries {
-        let entry = entry?;
-        let (source, copy) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type()?.is_dir() {
-            copy_folder(&source, &copy)?;
-        } else {
-            fs::copy(&source, &copy)
-                .with_context(|| format!("cannot copy {}", source.display()))?;
-        }
-    }
-    Ok(())
+    let mut copy = Command::new("cp");
+    output_of(copy.arg("-R").arg(from.join(".")).arg(to)).map(drop)
 }
 
 /// Returns the folder after it was emptied or created.

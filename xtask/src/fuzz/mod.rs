@@ -17,7 +17,7 @@ use clap::Args;
 use crate::build;
 use crate::progress::{logged, output_of, run as run_step, tail};
 use crate::setup::{self, Tool};
-use crate::test::{Outcome, Report, Session};
+use crate::test::{Report, Session};
 use crate::workspace::{Workspace, emptied};
 use session::TargetRun;
 
@@ -77,55 +77,42 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     let (seconds, seed) = (*seconds, *seed);
     let only_rust = !names.is_empty() && names.iter().all(|name| name != FFI);
     setup::ensure(workspace, if only_rust { &[Tool::Cxx] } else { setup::FUZZ })?;
-    let sessions = sessions(workspace, names, Budget::Time { seconds, seed })?;
+    let runs = runs(workspace, names, Budget::Time { seconds, seed })?;
     if let Some(input) = input {
-        let mut sessions = sessions.into_iter();
-        let (Some(session), None) = (sessions.next(), sessions.next()) else {
+        let mut runs = runs.into_iter();
+        let (Some(session), None) = (runs.next(), runs.next()) else {
             bail!("name the target that the input is for")
         };
         return replay(workspace, session, input);
     }
-    Ok(fuzz(workspace, sessions)?.conclude())
+    Ok(session::side_by_side(workspace, runs)?.conclude())
 }
 
 /// The suite of `cargo xtask test`: all targets, or the named one.
 pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
     let names = Vec::from_iter(session.only.map(str::to_owned));
-    fuzz(session.workspace, sessions(session.workspace, &names, Budget::Executions)?)
-}
-
-fn fuzz(workspace: &Workspace, sessions: Vec<TargetRun>) -> Result<Report> {
-    let mut report = Report::default();
-    session::side_by_side(workspace, sessions, |name, time, ended| {
-        report += match ended {
-            Ok(done) => {
-                println!("  ok: {name}: {done}");
-                Report::of(name, time, Outcome::Passed)
-            }
-            Err(problem) => Report::of(name, time, Outcome::Failed(problem)),
-        };
-    })?;
-    Ok(report)
+    let workspace = session.workspace;
+    session::side_by_side(workspace, runs(workspace, &names, Budget::Executions)?)
 }
 
 /// Returns the runs for these names, or for all targets.
-fn sessions(workspace: &Workspace, names: &[String], budget: Budget) -> Result<Vec<TargetRun>> {
+fn runs(workspace: &Workspace, names: &[String], budget: Budget) -> Result<Vec<TargetRun>> {
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
-    let mut sessions = Vec::new();
+    let mut runs = Vec::new();
     if names.is_empty() || names.iter().any(|name| name != FFI) {
         let program = program(workspace)?;
         let listed = output_of(&mut workspace.command(&program.to_string_lossy()))?;
         let listed = listed.lines().filter_map(|line| line.split_once(' '));
         for (name, executions) in listed.filter(|(name, _)| is_wanted(name)) {
-            sessions.push(rust(workspace, &program, name, executions, budget)?);
+            runs.push(rust(workspace, &program, name, executions, budget)?);
         }
     }
     if is_wanted(FFI) {
-        sessions.push(ffi(workspace, budget)?);
+        runs.push(ffi(workspace, budget)?);
     }
-    match names.iter().find(|name| sessions.iter().all(|session| session.name != **name)) {
+    match names.iter().find(|name| runs.iter().all(|session| session.name != **name)) {
         Some(unknown) => bail!("there is no target `{unknown}`; without a name all of them run"),
-        None => Ok(sessions),
+        None => Ok(runs),
     }
 }
 

@@ -128,7 +128,7 @@ impl<'w> Tree<'w> {
         let mut command = self.workspace.command("cargo");
         command
             .args(["nextest", "run"])
-            .args(layer.build)
+            .args(layer.build.split(' '))
             .current_dir(&self.folder)
             .env("CARGO_TARGET_DIR", self.workspace.target.join("seeded-faults/build"))
             .env("CARGO_INCREMENTAL", "1")

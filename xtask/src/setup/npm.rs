@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::fingerprint::Fingerprint;
 use crate::progress::run;
-use crate::workspace::{Workspace, emptied, which};
+use crate::workspace::{Workspace, which};
 
 /// A folder of the repository with a `package.json` and its lock file.
 pub(crate) struct List {
@@ -45,23 +45,16 @@ impl List {
         ensure!(which("npm").is_some(), "there is no npm; install Node.js 20 or newer, with npm");
         let modules = self.node_modules(workspace)?;
         let folder = modules.parent().context("node_modules has a parent")?;
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let partial = format!("partial-{name}-{}", std::process::id());
-        let building = emptied(workspace.cache().join(partial))?;
-        for file in ["package.json", "package-lock.json"] {
-            fs::copy(workspace.root.join(self.folder).join(file), building.join(file))?;
-        }
-        let mut command = workspace.command("npm");
-        command.args(["ci", "--no-audit", "--no-fund"]).current_dir(&building);
-        // The machine's npm installs these programs: the one Node version that suits all of them is
-        // among them.
-        command.env("npm_config_engine_strict", "false");
-        run(workspace, self.about, &mut command)?;
-        // Renamed when it is complete, so that an interrupted installation does not count. Another
-        // checkout may have been faster.
-        if fs::rename(&building, folder).is_err() {
-            fs::remove_dir_all(&building)?;
-        }
-        Ok(())
+        workspace.cached(folder, |partial| {
+            for file in ["package.json", "package-lock.json"] {
+                fs::copy(workspace.root.join(self.folder).join(file), partial.join(file))?;
+            }
+            let mut command = workspace.command("npm");
+            command.args(["ci", "--no-audit", "--no-fund"]).current_dir(partial);
+            // The machine's npm installs these programs: the one Node version that suits all of
+            // them is among them.
+            command.env("npm_config_engine_strict", "false");
+            run(workspace, self.about, &mut command)
+        })
     }
 }
