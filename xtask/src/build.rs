@@ -13,7 +13,7 @@ use crate::fingerprint::Fingerprint;
 use crate::process::forward;
 use crate::progress::{quiet, run};
 use crate::setup;
-use crate::workspace::{Workspace, copy_folder, emptied};
+use crate::workspace::{Workspace, copy_folder, empty_folder};
 pub(crate) use module::is_reproducible;
 
 /// Selects the whole workspace, whichever part of it is built: cargo unifies the features of
@@ -70,13 +70,13 @@ pub(crate) fn package(workspace: &Workspace) -> Result<()> {
     if fingerprint.is_recorded(&record) && to.join("inline.js").exists() {
         return Ok(());
     }
-    let raw = emptied(workspace.folder("npm")?.join("wasm"))?;
+    let raw = empty_folder(workspace.folder("npm")?.join("wasm"))?;
     let mut bindgen = workspace.command("wasm-bindgen");
     bindgen.args(GLUE_FLAGS.split(' ')).args(["--out-name", "edgelatch", "--out-dir"]);
     bindgen.arg(&raw).arg(&module);
     run(workspace, "npm package: wasm-bindgen, the glue to JavaScript", &mut bindgen)?;
 
-    copy_folder(&raw, &emptied(to.clone())?)?;
+    copy_folder(&raw, &empty_folder(to.clone())?)?;
     let mut opt = workspace.command("wasm-opt");
     opt.args(WASM_PASSES.split(' ')).args(WASM_FEATURES.split(' '));
     opt.arg(raw.join("edgelatch_bg.wasm")).arg("-o").arg(to.join("edgelatch_bg.wasm"));
@@ -89,7 +89,7 @@ pub(crate) fn package(workspace: &Workspace) -> Result<()> {
 pub(crate) fn tarball(workspace: &Workspace) -> Result<PathBuf> {
     package(workspace)?;
     let folder = workspace.folder("npm")?;
-    let staged = emptied(folder.join("package"))?;
+    let staged = empty_folder(folder.join("package"))?;
     let mut stage = workspace.node();
     stage.arg("xtask/scripts/stage.mjs").arg("pkg").arg(&staged);
     quiet(workspace, "staging", stage.arg(env!("CARGO_PKG_REPOSITORY")))?;
@@ -122,7 +122,7 @@ pub(crate) fn consumer(workspace: &Workspace, name: &str) -> Result<PathBuf> {
         "dependencies": { "edgelatch": format!("file:{}", tarball.display()) },
     });
     fs::write(folder.join("package.json"), format!("{manifest:#}\n"))?;
-    emptied(folder.join("node_modules"))?;
+    empty_folder(folder.join("node_modules"))?;
     let mut install = workspace.command("npm");
     install.args(["install", "--offline", "--no-audit", "--no-fund", "--no-package-lock"]);
     let what = format!("npm install of the tarball in {name}");

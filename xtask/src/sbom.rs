@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use crate::build;
 use crate::progress::{output_of, run as run_step};
 use crate::setup::{self, Purpose, Tool};
-use crate::workspace::{Workspace, emptied};
+use crate::workspace::{Workspace, empty_folder};
 
 /// The published crates, and the folder of each.
 const CRATES: [(&str, &str); 2] = [("edgelatch", "."), ("edgelatch-gateway", "gateway")];
@@ -16,7 +16,7 @@ const CRATES: [(&str, &str); 2] = [("edgelatch", "."), ("edgelatch-gateway", "ga
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     setup::ensure(workspace, Purpose::Build.tools())?;
     setup::ensure(workspace, &[Tool::CycloneDx])?;
-    let folder = emptied(workspace.folder("sbom")?)?;
+    let folder = empty_folder(workspace.folder("sbom")?)?;
     let mut list = workspace.command("cargo");
     list.args(["cyclonedx", "--format", "json", "--override-filename", "sbom.cdx"]);
     run_step(workspace, "crates: cargo cyclonedx", &mut list)?;

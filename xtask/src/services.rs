@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::process::{ProcessGroup, check_stop, tick};
 use crate::progress::{Stopwatch, read, tail};
-use crate::workspace::{Workspace, copy_folder, emptied};
+use crate::workspace::{Workspace, copy_folder, empty_folder};
 
 /// The longest time until a server is ready.
 const START_TIME: Duration = Duration::from_secs(60);
@@ -151,7 +151,7 @@ impl Server {
 /// Makes the folder a user's project: the Worker, its configuration and its secrets, beside the
 /// package.
 fn stage(workspace: &Workspace, folder: &Path, gateway: &Gateway) -> Result<()> {
-    copy_folder(&workspace.root.join("www"), &emptied(folder.join("www"))?)?;
+    copy_folder(&workspace.root.join("www"), &empty_folder(folder.join("www"))?)?;
     fs::copy(workspace.root.join("wrangler.toml"), folder.join("wrangler.toml"))
         .context("cannot copy wrangler.toml")?;
     let secrets = format!(

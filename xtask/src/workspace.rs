@@ -75,7 +75,7 @@ impl Workspace {
             return Ok(());
         }
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let partial = emptied(self.cache.join(format!("partial-{name}-{}", process::id())))?;
+        let partial = empty_folder(self.cache.join(format!("partial-{name}-{}", process::id())))?;
         work(&partial)?;
         if fs::rename(&partial, folder).is_err() {
             fs::remove_dir_all(&partial)?;
@@ -158,7 +158,7 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Returns the folder after it was emptied or created.
-pub(crate) fn emptied(folder: PathBuf) -> Result<PathBuf> {
+pub(crate) fn empty_folder(folder: PathBuf) -> Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot empty {}", folder.display()))?;

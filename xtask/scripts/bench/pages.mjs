@@ -70,19 +70,13 @@ export function replaced(page, begin, text) {
 function allTables({ machine, tables }) {
   const text = tables.map(({ title, how, columns, rows }) => {
     const method = how[0].toUpperCase() + how.slice(1);
-    return `\n## ${title}\n\n${method}.\n\n${head(columns)}${rows.map(ratios).join("")}`;
+    return `\n## ${title}\n\n${method}.\n\n${head(columns)}${rows.map(line).join("")}`;
   });
   return `Measured on: ${machine.map((pair) => pair.join(" ")).join(", ")}.\n${text.join("")}`;
 }
 
-/**
- * Formats a row of docs/performance.md: edgelatch's figure, then each other as a multiple of it.
- */
-export function ratios({ what, unit, cells }) {
-  const [ours, ...others] = cells;
-  const ratio = (figure) => (ours > 0 ? `×${short(figure / ours)} (${short(figure)})` : short(figure));
-  return `| ${what} (${unit}) | ${[short(ours), ...others.map(ratio)].join(" | ")} |\n`;
-}
+/** Formats a row of docs/performance.md. */
+export const line = ({ what, unit, cells }) => `| ${what} (${unit}) | ${cells.map(short).join(" | ")} |\n`;
 
 /** Returns the README's table. */
 function summary(results) {

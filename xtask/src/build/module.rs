@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 
 use crate::progress::{output_of, run};
 use crate::setup::wasm::{self, Compiler};
-use crate::workspace::{Workspace, emptied};
+use crate::workspace::{Workspace, empty_folder};
 
 /// Flags of a standard library without texts for panics, and built for few bytes: these texts are a
 /// fifth of the module. One instruction copies memory, instead of a loop over words.
@@ -30,15 +30,15 @@ pub(crate) fn is_reproducible(workspace: &Workspace) -> Result<bool> {
 }
 
 /// Builds the module, below target or in a separate folder there.
-pub(super) fn build(workspace: &Workspace, apart: &str) -> Result<PathBuf> {
+pub(super) fn build(workspace: &Workspace, separate: &str) -> Result<PathBuf> {
     let debian = debian_compiler();
     let builds_std = debian.is_some();
     let compiler = debian.or_else(|| wasm::compiler(workspace)).context("no compiler for wasm")?;
     // Builds for another standard library have a folder of their own.
-    let target = match (apart, builds_std) {
+    let target = match (separate, builds_std) {
         ("", true) => workspace.folder("npm-std")?,
         ("", false) => workspace.target.clone(),
-        (apart, _) => emptied(workspace.folder(apart)?)?,
+        (separate, _) => empty_folder(workspace.folder(separate)?)?,
     };
     let mut command = workspace.command(if builds_std { DEBIAN_CARGO } else { "cargo" });
     compiler.apply(&mut command);
@@ -49,7 +49,7 @@ pub(super) fn build(workspace: &Workspace, apart: &str) -> Result<PathBuf> {
         .args(["--package", "edgelatch", "--target-dir"])
         .arg(&target)
         .args(["--target", wasm::TARGET, "--no-default-features", "--features", "js"]);
-    let mut flags = remapped(workspace);
+    let mut flags = remap_flags(workspace);
     if builds_std {
         command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
         // Debian's source belongs to this compiler version, so it fits.
@@ -84,7 +84,7 @@ fn has_std_source() -> bool {
 }
 
 /// Maps paths in panic messages, so that they do not depend on the folder of the build.
-fn remapped(workspace: &Workspace) -> String {
+fn remap_flags(workspace: &Workspace) -> String {
     let home = env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
     let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
     let mut flags = vec![format!("--remap-path-prefix={}=edgelatch", workspace.root.display())];

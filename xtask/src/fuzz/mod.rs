@@ -18,7 +18,7 @@ use crate::build;
 use crate::progress::{logged, output_of, run as run_step, tail};
 use crate::setup::{self, Tool};
 use crate::test::{Report, Session};
-use crate::workspace::{Workspace, emptied};
+use crate::workspace::{Workspace, empty_folder};
 use session::TargetRun;
 
 /// The target for JavaScript, and the number of its executions that take half a minute.
@@ -85,7 +85,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         };
         return replay(workspace, session, input);
     }
-    Ok(session::side_by_side(workspace, runs)?.conclude())
+    Ok(session::side_by_side(workspace, runs)?.print_result())
 }
 
 /// The suite of `cargo xtask test`: all targets, or the named one.
@@ -139,17 +139,17 @@ fn rust(
     budget: Budget,
 ) -> Result<TargetRun> {
     let folder = workspace.folder("fuzzing")?;
-    let seeds = emptied(folder.join("seeds").join(name))?;
+    let seeds = empty_folder(folder.join("seeds").join(name))?;
     let (corpus, end) = match budget {
         Budget::Executions => {
-            (emptied(folder.join("suite").join(name))?, format!("-runs={executions}"))
+            (empty_folder(folder.join("suite").join(name))?, format!("-runs={executions}"))
         }
         Budget::Time { seconds, .. } => (
             workspace.folder(&format!("fuzzing/corpus/{name}"))?,
             format!("-max_total_time={seconds}"),
         ),
     };
-    let found = emptied(folder.join("found").join(name))?;
+    let found = empty_folder(folder.join("found").join(name))?;
     let mut command = workspace.command(&program.to_string_lossy());
     command.env("EDGELATCH_FUZZ_TARGET", name).env("EDGELATCH_FUZZ_SEEDS", &seeds);
     // The location of the assertion is enough.
@@ -164,7 +164,7 @@ fn rust(
 
 fn ffi(workspace: &Workspace, budget: Budget) -> Result<TargetRun> {
     build::package(workspace)?;
-    let found = emptied(workspace.folder("fuzzing")?.join("found").join(FFI))?;
+    let found = empty_folder(workspace.folder("fuzzing")?.join("found").join(FFI))?;
     let mut command = workspace.node();
     command.args(["tests/fuzz/ffi_bytes/run.mjs"]);
     command.env("EDGELATCH_FUZZ_FOUND", found);

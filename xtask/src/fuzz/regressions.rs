@@ -1,4 +1,4 @@
-//! Findings of a fuzzer: kept as text beside the targets, where the tests replay them.
+//! Findings of a fuzzer: saved as text beside the targets, where the tests replay them.
 
 use std::fs;
 use std::path::Path;
@@ -13,19 +13,19 @@ const REPORTED: &str = "Test unit written to ";
 const LINE: usize = 32;
 
 /// Returns the report of a failure: the input, and the command that repeats it. Keeps the input.
-pub(super) fn keep_failure(workspace: &Workspace, target: &str, log: &str) -> String {
+pub(super) fn save_failure(workspace: &Workspace, target: &str, log: &str) -> String {
     let path = log.lines().rev().find_map(|line| line.split_once(REPORTED));
     let Some(input) = path.and_then(|(_, path)| fs::read(path.trim()).ok().zip(Some(path.trim())))
     else {
         return format!("{target} failed and left no input behind");
     };
     let (bytes, path) = input;
-    let kept = match keep(workspace, target, Path::new(path), &bytes) {
+    let saved = match save(workspace, target, Path::new(path), &bytes) {
         Ok(file) => file,
         Err(error) => return format!("{target}: {error:#}"),
     };
     format!(
-        "{target} failed on {} bytes:\n    as text: \"{}\"\n    in hexadecimal digits: {}\n    kept in: {kept}\n    again: cargo xtask fuzz {target} --input {kept}",
+        "{target} failed on {} bytes:\n    as text: \"{}\"\n    in hexadecimal digits: {}\n    saved in: {saved}\n    again: cargo xtask fuzz {target} --input {saved}",
         bytes.len(),
         bytes.escape_ascii(),
         digits(&bytes),
@@ -33,16 +33,16 @@ pub(super) fn keep_failure(workspace: &Workspace, target: &str, log: &str) -> St
 }
 
 /// Writes the input to the folder that the tests replay.
-fn keep(workspace: &Workspace, target: &str, path: &Path, bytes: &[u8]) -> Result<String> {
+fn save(workspace: &Workspace, target: &str, path: &Path, bytes: &[u8]) -> Result<String> {
     let folder = format!("tests/fuzz/regressions/{target}");
-    fs::create_dir_all(workspace.root.join(&folder)).context("cannot keep the input")?;
+    fs::create_dir_all(workspace.root.join(&folder)).context("cannot save the input")?;
     // Named by its hash; a few digits distinguish the inputs.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name: String = name.chars().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect();
     let file = format!("{folder}/{name}.hex");
     let lines: Vec<String> = bytes.chunks(LINE).map(digits).collect();
     fs::write(workspace.root.join(&file), lines.join("\n") + "\n")
-        .context("cannot keep the input")?;
+        .context("cannot save the input")?;
     Ok(file)
 }
 
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kept_input_is_read_again() {
+    fn a_saved_input_is_read_again() {
         let input: Vec<u8> = (0..=255).collect();
         assert_eq!(bytes(digits(&input).as_bytes()), Some(input));
         assert_eq!(bytes(b"00 ff\n"), Some(vec![0, 255]));

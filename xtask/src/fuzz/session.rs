@@ -70,7 +70,7 @@ fn result(
 ) -> Result<String, String> {
     let text = read(log);
     if !succeeded {
-        let found = regressions::keep_failure(workspace, name, &text);
+        let found = regressions::save_failure(workspace, name, &text);
         return Err(format!("{}{found}", tail(log)));
     }
     let executions = number_after(&text, "stat::number_of_executed_units:").unwrap_or(0);

@@ -50,7 +50,7 @@ impl Fault {
             let value = text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
             value.filter(|value| !value.is_empty()).with_context(|| format!("no line `{key}`"))
         };
-        let found_by = value("Found by:")?.split_whitespace().map(Layer::named);
+        let found_by = value("Found by:")?.split_whitespace().map(Layer::with_name);
         let found_by = found_by.collect::<Result<Vec<_>>>()?;
         ensure!(found_by.len() >= MIN_LAYERS, "fewer than {MIN_LAYERS} layers are named");
         let changes = text.lines().filter_map(|line| line.strip_prefix("+++ b/"));
@@ -135,7 +135,7 @@ mod tests {
             (fault.name.as_str(), fault.changes.as_slice()),
             ("name", &["src/a.lua".into()][..])
         );
-        let layer = |name| Layer::named(name).unwrap();
+        let layer = |name| Layer::with_name(name).unwrap();
         assert!(fault.can_be_found_by(layer("scripts")) && !fault.can_be_found_by(layer("unit")));
     }
 }

@@ -92,7 +92,7 @@ pub(super) const LAYERS: &[Layer] = &[
 
 impl Layer {
     /// Returns the layer of this name.
-    pub(super) fn named(name: &str) -> Result<&'static Self> {
+    pub(super) fn with_name(name: &str) -> Result<&'static Self> {
         let found = LAYERS.iter().find(|layer| layer.name == name);
         found.with_context(|| format!("no layer has the name {name}"))
     }

@@ -64,7 +64,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     let count = selected.len();
     for (number, fault) in selected.iter().enumerate() {
         println!("→ {}/{count} {} ({}): {}", number + 1, fault.name, fault.shows, fault.effect);
-        let missed = tree.with(fault, || look_for(&tree, fault, options.every_layer))?;
+        let missed = tree.with(fault, || run_layers(&tree, fault, options.every_layer))?;
         if !missed.is_empty() {
             survivors.push(format!("{}: not found by {}", fault.name, missed.join(", ")));
         }
@@ -123,7 +123,7 @@ fn check_baseline(tree: &Tree<'_>, selected: &[Fault], every_layer: bool) -> Res
 /// Runs layers on a fault that is in the tree; returns the layers that missed it and must not.
 /// Where fewer than [`MIN_LAYERS`] layers find the fault, the remaining layers run until enough of
 /// them do.
-fn look_for(tree: &Tree<'_>, fault: &Fault, every_layer: bool) -> Result<Vec<&'static str>> {
+fn run_layers(tree: &Tree<'_>, fault: &Fault, every_layer: bool) -> Result<Vec<&'static str>> {
     let (mut missed, mut found) = (Vec::new(), 0);
     let is_other = |layer: &&Layer| !fault.found_by.contains(layer) && fault.can_be_found_by(layer);
     for layer in fault.found_by.iter().copied().chain(LAYERS.iter().filter(is_other)) {

@@ -9,7 +9,7 @@ use super::session::Session;
 use crate::progress::output_of;
 
 /// The severities that fail the check; npm reports lower ones only.
-const GRAVE: [&str; 2] = ["high", "critical"];
+const SEVERE: [&str; 2] = ["high", "critical"];
 
 /// Checks the advisories of Rust's crates.
 pub(crate) fn crates(session: &Session<'_>) -> Result<Report> {
@@ -32,14 +32,14 @@ pub(crate) fn npm(session: &Session<'_>) -> Result<Report> {
     // Without retries, so that the check does not take minutes.
     audit.args(["--fetch-retries=0", "--fetch-timeout=20000"]);
     let output = audit.current_dir(session.workspace.npm_folder()).output().context("no npm")?;
-    match grave(&String::from_utf8_lossy(&output.stdout))? {
+    match severe(&String::from_utf8_lossy(&output.stdout))? {
         Some(problems) => Ok(session.finding(what, &problems)),
         None => Ok(unavailable(what, "the registry does not answer")),
     }
 }
 
-/// Returns the packages with a grave advisory; `None` if the registry did not respond.
-fn grave(report: &str) -> Result<Option<Vec<String>>> {
+/// Returns the packages with a severe advisory; `None` if the registry did not respond.
+fn severe(report: &str) -> Result<Option<Vec<String>>> {
     let report: Value = serde_json::from_str(report).context("npm audit gave no JSON")?;
     let Some(found) = report.get("vulnerabilities").and_then(Value::as_object) else {
         return match report.get("error") {
@@ -49,10 +49,10 @@ fn grave(report: &str) -> Result<Option<Vec<String>>> {
     };
     let text = |package: &Value| package.get("severity").and_then(Value::as_str).map(str::to_owned);
     let named = found.iter().filter_map(|(name, package)| Some((name, text(package)?)));
-    let is_grave = |severity: &str| GRAVE.contains(&severity);
+    let is_severe = |severity: &str| SEVERE.contains(&severity);
     Ok(Some(
         named
-            .filter(|(_, severity)| is_grave(severity))
+            .filter(|(_, severity)| is_severe(severity))
             .map(|(name, severity)| format!("{name}: {severity}"))
             .collect(),
     ))
@@ -68,26 +68,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_grave_advisories_are_findings() {
+    fn only_severe_advisories_are_findings() {
         let report = r#"{"auditReportVersion": 2, "vulnerabilities": {
             "a": {"severity": "critical"}, "b": {"severity": "moderate"}, "c": {"severity": "high"}}}"#;
-        let found = grave(report).expect("a report").expect("an answer");
+        let found = severe(report).expect("a report").expect("an answer");
         assert_eq!(found, ["a: critical", "c: high"]);
         let none = r#"{"auditReportVersion": 2, "vulnerabilities": {}}"#;
-        assert_eq!(grave(none).expect("a report"), Some(Vec::new()));
+        assert_eq!(severe(none).expect("a report"), Some(Vec::new()));
     }
 
     #[test]
     fn a_registry_that_does_not_answer_is_no_finding_and_no_clean_bill() {
         let report =
             r#"{"message": "405 Method Not Allowed", "error": {"summary": "", "detail": ""}}"#;
-        assert_eq!(grave(report).expect("a report"), None);
+        assert_eq!(severe(report).expect("a report"), None);
     }
 
     #[test]
     fn an_unreadable_report_is_a_failure() {
         for report in ["", "null", "{}", "[]", r#"{"vulnerabilities": 1}"#] {
-            assert!(grave(report).is_err(), "{report}");
+            assert!(severe(report).is_err(), "{report}");
         }
     }
 }

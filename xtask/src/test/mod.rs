@@ -62,7 +62,7 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCo
         list();
         return Ok(ExitCode::SUCCESS);
     }
-    let suites = chosen(selection)?;
+    let suites = selected(selection)?;
     let extent = selection.extent();
     let watch = Stopwatch::start();
     let missing = setup::ensure_each(workspace, &tools(&suites))?;
@@ -85,7 +85,7 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCo
 /// `cargo xtask soak`.
 pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<ExitCode> {
     setup::ensure(workspace, setup::DEMO)?;
-    Ok(node::soak(&Session::new(workspace, "soak", Extent::Full, None), minutes)?.conclude())
+    Ok(node::soak(&Session::new(workspace, "soak", Extent::Full, None), minutes)?.print_result())
 }
 
 impl Selection {
@@ -102,7 +102,7 @@ fn list() {
     }
 }
 
-fn chosen(selection: &Selection) -> Result<Vec<&'static Suite>> {
+fn selected(selection: &Selection) -> Result<Vec<&'static Suite>> {
     let names = &selection.suites;
     if let Some(unknown) = names.iter().find(|name| SUITES.iter().all(|suite| suite.name != **name))
     {
@@ -110,11 +110,11 @@ fn chosen(selection: &Selection) -> Result<Vec<&'static Suite>> {
     }
     let one_test = selection.only.is_none() || names.len() == 1;
     ensure!(one_test, "`--only` names a test of one suite; name that suite alone");
-    let is_chosen = |suite: &&Suite| match names.is_empty() {
+    let is_selected = |suite: &&Suite| match names.is_empty() {
         true => selection.extent().includes(suite.from),
         false => names.iter().any(|name| name == suite.name),
     };
-    Ok(SUITES.iter().filter(is_chosen).collect())
+    Ok(SUITES.iter().filter(is_selected).collect())
 }
 
 /// Returns the programs that these suites need, each once.
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
         for (case, reason) in report.failures() {
             failures += &format!("  FAILED {}\n", case.title());
             reason.lines().for_each(|line| failures += &format!("    {line}\n"));
-            failures += &format!("  again: {}\n", again(suite, case, self.extent));
+            failures += &format!("  again: {}\n", repeat_command(suite, case, self.extent));
         }
         let mut text = format!("== {}: {}\n{failures}", suite.name, suite.about);
         if report.cases.len() > 1 {
@@ -269,7 +269,7 @@ impl std::fmt::Display for Line {
 }
 
 /// Returns the command that runs one test alone, or the suite if a failure is not in a test.
-fn again(suite: &Suite, case: &Case, extent: Extent) -> String {
+fn repeat_command(suite: &Suite, case: &Case, extent: Extent) -> String {
     let full = if extent == Extent::Full { " --full" } else { "" };
     let mut command = format!("cargo xtask test {}{full}", suite.name);
     if case.is_test {
@@ -293,37 +293,37 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_names_chooses_by_extent() {
-        assert_eq!(chosen(&selection(&[], true)).unwrap().len(), SUITES.len());
-        let quick = chosen(&selection(&[], false)).unwrap();
+    fn a_run_without_names_selects_by_extent() {
+        assert_eq!(selected(&selection(&[], true)).unwrap().len(), SUITES.len());
+        let quick = selected(&selection(&[], false)).unwrap();
         assert!(quick.iter().all(|suite| suite.from == Extent::Quick));
         assert!(!quick.is_empty() && quick.len() < SUITES.len());
     }
 
     #[test]
-    fn a_named_suite_is_chosen_whatever_its_extent() {
+    fn a_named_suite_is_selected_whatever_its_extent() {
         let last = SUITES.last().unwrap();
-        assert_eq!(chosen(&selection(&[last.name], false)).unwrap().len(), 1);
-        assert!(chosen(&selection(&["nonsense"], false)).is_err());
+        assert_eq!(selected(&selection(&[last.name], false)).unwrap().len(), 1);
+        assert!(selected(&selection(&["nonsense"], false)).is_err());
     }
 
     #[test]
-    fn one_test_is_chosen_from_one_suite_only() {
+    fn one_test_is_selected_from_one_suite_only() {
         let only = Some("a::b".to_owned());
-        assert!(chosen(&Selection { only, ..selection(&["fmt", "clippy"], false) }).is_err());
+        assert!(selected(&Selection { only, ..selection(&["fmt", "clippy"], false) }).is_err());
     }
 
     #[test]
     fn the_command_that_repeats_a_test_survives_a_shell() {
         let suite = SUITES.first().unwrap();
         let report = Report::of("it's one", Duration::ZERO, Outcome::Passed);
-        let command = again(suite, &report.cases[0], Extent::Full);
+        let command = repeat_command(suite, &report.cases[0], Extent::Full);
         assert_eq!(
             command,
             format!(r"cargo xtask test {} --full --only 'it'\''s one'", suite.name)
         );
         let report = Report::of_failure("a build", String::new());
-        let command = again(suite, &report.cases[0], Extent::Quick);
+        let command = repeat_command(suite, &report.cases[0], Extent::Quick);
         assert_eq!(command, format!("cargo xtask test {}", suite.name));
     }
 

@@ -45,11 +45,11 @@ pub(crate) fn run(
     suites: &[&'static Suite],
     profile: Profile,
 ) -> Result<Vec<(&'static Suite, Report)>> {
-    let mine = of_profile(suites, session.extent, profile);
-    if mine.is_empty() {
+    let selected = with_profile(suites, session.extent, profile);
+    if selected.is_empty() {
         return Ok(Vec::new());
     }
-    let mut report = match run_all(session, &mine, profile) {
+    let mut report = match run_all(session, &selected, profile) {
         Err(error) if !error.is::<Interrupted>() => {
             Report::of_failure("cargo nextest", format!("{error:#}"))
         }
@@ -57,7 +57,7 @@ pub(crate) fn run(
     };
 
     let mut reports: Vec<(&'static Suite, Report)> = Vec::new();
-    for (suite, binaries) in mine {
+    for (suite, binaries) in selected {
         let (cases, others) =
             report.cases.into_iter().partition(|case| binaries.contains(&case.group, &case.name));
         report.cases = others;
@@ -73,14 +73,15 @@ pub(crate) fn run(
 /// Runs the tests of all these suites together.
 fn run_all(
     session: &Session<'_>,
-    mine: &[(&'static Suite, &Binaries)],
+    selected: &[(&'static Suite, &Binaries)],
     profile: Profile,
 ) -> Result<Report> {
-    let mut command = command(session, profile, mine);
-    let filters: Vec<String> = mine.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
+    let mut command = command(session, profile, selected);
+    let filters: Vec<String> =
+        selected.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
     command.args(["--filterset", &only(session, &filters.join(" | "))]);
     // One JVM for all tests, since each test is a separate process.
-    let wants_peer = mine.iter().any(|(suite, _)| suite.tools().contains(&Tool::Java));
+    let wants_peer = selected.iter().any(|(suite, _)| suite.tools().contains(&Tool::Java));
     let peer = wants_peer.then(|| Peer::start(session.workspace)).transpose()?;
     command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
     let name = match profile {
@@ -91,7 +92,7 @@ fn run_all(
 }
 
 /// The suites whose tests a run of this extent builds in this profile.
-fn of_profile<'s>(
+fn with_profile<'s>(
     suites: &'s [&'static Suite],
     extent: Extent,
     profile: Profile,
@@ -103,13 +104,13 @@ fn of_profile<'s>(
     suites.iter().filter_map(tests).collect()
 }
 
-fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]) -> Command {
+fn command(session: &Session<'_>, profile: Profile, selected: &[(&Suite, &Binaries)]) -> Command {
     let mut command = session.workspace.command("cargo");
     command.args(["nextest", "run", "--no-tests=fail", "--hide-progress-bar"]);
     match profile {
         Profile::Dev => command.args(WORKSPACE),
         // Builds only what runs in this profile.
-        Profile::Release => command.args(["--release", "--package", TESTS]).args(tests(mine)),
+        Profile::Release => command.args(["--release", "--package", TESTS]).args(tests(selected)),
     };
     let threads = TESTS_PER_CORE * std::thread::available_parallelism().map_or(1, usize::from);
     command.args(["--test-threads", &threads.to_string()]);
@@ -124,8 +125,9 @@ fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]
 
 /// The flags that have cargo build these binaries of the package with the integration tests, and no
 /// others.
-fn tests(mine: &[(&Suite, &Binaries)]) -> Vec<String> {
-    let names: BTreeSet<&str> = mine.iter().flat_map(|(_, binaries)| binaries.names()).collect();
+fn tests(selected: &[(&Suite, &Binaries)]) -> Vec<String> {
+    let names: BTreeSet<&str> =
+        selected.iter().flat_map(|(_, binaries)| binaries.names()).collect();
     names.into_iter().flat_map(|name| ["--test".to_owned(), name.to_owned()]).collect()
 }
 
