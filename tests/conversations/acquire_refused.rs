@@ -31,8 +31,8 @@ fn a_script_that_may_have_stopped_half_way_is_undone() {
 /// A full object refuses every new owner, and writes no tombstone.
 #[test]
 fn an_object_that_is_full_is_a_refusal_and_nothing_is_left_of_the_try() {
-    for patience in [WaitPolicy::Once, up_to(30_000)] {
-        let it = acquire(patience).expect_call(ACQUIRE).refuse("LIMIT the group is full");
+    for wait_policy in [WaitPolicy::Once, up_to(30_000)] {
+        let it = acquire(wait_policy).expect_call(ACQUIRE).refuse("LIMIT the group is full");
         let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
         let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
         assert_eq!((refusal.kind(), refusal.code()), (RefusalKind::Other, "LIMIT"));

@@ -16,8 +16,8 @@ const PREVIOUS_OWNER: usize = 15;
 const ACQUIRE: &str = "fair_acquire";
 const RELEASE: &str = "fair_release";
 
-fn multi_lock_of(parts: Vec<Target>, patience: WaitPolicy) -> Conversation<AcquireAll> {
-    multi_lock_with(multi_lock_spec(parts, patience))
+fn multi_lock_of(parts: Vec<Target>, wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
+    multi_lock_with(multi_lock_spec(parts, wait_policy))
 }
 
 #[test]

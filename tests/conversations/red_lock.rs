@@ -17,8 +17,8 @@ const RELEASE: &str = "lock_release";
 const ALL: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
 
 /// A redLock of three nodes; the machine has called each.
-pub(crate) fn three(patience: WaitPolicy) -> Conversation<AcquireQuorum> {
-    red_lock(3, patience).expect_calls(&ALL)
+pub(crate) fn three(wait_policy: WaitPolicy) -> Conversation<AcquireQuorum> {
+    red_lock(3, wait_policy).expect_calls(&ALL)
 }
 
 /// Returns the nodes that count. Each must store the token.

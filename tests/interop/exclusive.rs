@@ -11,7 +11,7 @@ use super::both::{Both, NAME};
 use super::kinds::Exclusive;
 use super::peer::{Object, ms};
 use test_support::slow_machine::in_time;
-use test_support::stand::until;
+use test_support::test_env::until;
 
 /// A lease that no test waits for: a waiter that acquires the object was notified of its release.
 pub(crate) const ENDLESS: Duration = Duration::from_secs(24 * 60 * 60);

@@ -20,7 +20,7 @@ fn java(both: &Both, thread: &str, values: &[&str]) -> Object {
 }
 
 fn ours(both: &Both, values: &[&str]) -> Ours {
-    both.stand.client().group_lock(NAME, values, PeerSkew::DEFAULT).unwrap()
+    both.env.client().group_lock(NAME, values, PeerSkew::DEFAULT).unwrap()
 }
 
 #[tokio::test]

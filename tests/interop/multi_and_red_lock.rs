@@ -11,7 +11,7 @@ use super::peer::ms;
 
 /// One of the members as a single edgelatch lock.
 fn member(both: &Both, place: usize) -> Ours {
-    both.stand.client().lock(&members(NAME)[place]).unwrap()
+    both.env.client().lock(&members(NAME)[place]).unwrap()
 }
 
 #[tokio::test]

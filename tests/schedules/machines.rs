@@ -101,7 +101,7 @@ impl Machines {
     /// Starts an acquisition. The client then holds, with or without renewal, and releases or
     /// crashes.
     pub(crate) fn acquire(&mut self, client: usize, target: Target, lease: LeaseTime) {
-        let patience = match self.env.rng.u8(0..3) {
+        let wait_policy = match self.env.rng.u8(0..3) {
             0 => WaitPolicy::Once,
             _ => {
                 let wait = Duration::from_millis(self.env.rng.u64(200..20_000));
@@ -109,7 +109,7 @@ impl Machines {
             }
         };
         self.clients[client].target = Some(target.clone());
-        let spec = AcquireSpec { lease, ..AcquireSpec::new(target, patience) };
+        let spec = AcquireSpec { lease, ..AcquireSpec::new(target, wait_policy) };
         let (entropy, now) = (self.draw_entropy(), self.instant());
         let machine = Acquire::new(spec, entropy, self.clients[client].clock, now);
         self.begin(client, Job::Acquire(machine));

@@ -17,7 +17,7 @@ use super::differential::pair::Pair;
 use test_support::calls::{UNBOUND, lease, lock, owner, request};
 use test_support::redis::{Content, Keyspace, Redis};
 use test_support::script_model::Value;
-use test_support::stand::until;
+use test_support::test_env::until;
 
 pub(super) const TOKEN_KEY: &str = "redisson_lock_token:{job}";
 const START: Instant = Instant::from_millis(0, 0);

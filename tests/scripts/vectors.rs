@@ -7,7 +7,7 @@ use edgelatch::protocol::reply::{Code, Reply};
 use edgelatch::protocol::script::{Bound, ScriptCall};
 use serde_json::{Map, Value, json};
 
-use super::vector_words::{Words, raw};
+use super::vector_commands::{Words, raw};
 use test_support::calls;
 use test_support::redis::{Content, Keyspace, Redis};
 

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 
 use super::redis::Redis;
-use super::stand::until;
+use super::test_env::until;
 
 /// The credentials that its configuration requires.
 pub const CREDENTIALS: &str = "edge:s3cret:word";

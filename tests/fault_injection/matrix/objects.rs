@@ -9,7 +9,7 @@ use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 
-use test_support::stand::NativeClient;
+use test_support::test_env::NativeClient;
 
 pub(crate) type AnyLock = Lock<Reqwest, TokioHost>;
 

@@ -19,7 +19,7 @@ pub(crate) struct Plan {
     /// The nodes that it acquires, in this order. Each node is a Redis of its own.
     pub(crate) nodes: &'static [usize],
     pub(crate) lease: LeaseTime,
-    pub(crate) patience: WaitPolicy,
+    pub(crate) wait_policy: WaitPolicy,
     /// Whether it may be cancelled while it waits.
     pub(crate) cancels: bool,
     /// The largest numbers of calls to acquire and to release.

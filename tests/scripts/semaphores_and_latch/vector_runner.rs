@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 use super::{batch, held, id, latch, permits, semaphore};
-use crate::scripts::vector_words::{Words, raw};
+use crate::scripts::vector_commands::{Words, raw};
 use test_support::calls;
 use test_support::redis::Redis;
 
