@@ -11,7 +11,8 @@ use crate::setup::{self, Purpose, Tool};
 use crate::workspace::{Workspace, empty_folder};
 
 /// The published crates, and the folder of each.
-const CRATES: [(&str, &str); 2] = [("edgelatch", "."), ("edgelatch-gateway", "gateway")];
+const CRATES: [(&str, &str); 3] =
+    [("edgelatch", "."), ("edgelatch-gateway", "gateway"), ("edgelatch-proto", "proto")];
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     setup::ensure(workspace, Purpose::Build.tools())?;

@@ -30,7 +30,7 @@ pub(super) const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "unit",
-        build: "--package edgelatch --package edgelatch-tests --lib --test conversations --test wire",
+        build: "--package edgelatch --package edgelatch-proto --package edgelatch-tests --lib --test conversations --test wire",
         filter: "",
         runs_scripts: false,
     },

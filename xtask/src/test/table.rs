@@ -17,6 +17,7 @@ const UNIT: &[&str] = &[
     "edgelatch-fuzz",
     "edgelatch-gateway",
     "edgelatch-gateway::bin/edgelatch-gateway",
+    "edgelatch-proto",
     "edgelatch-tests",
     "edgelatch-tests::checker",
     "edgelatch-tests::tidy",
