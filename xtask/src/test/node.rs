@@ -29,10 +29,10 @@ pub(super) const SOAK: (&str, &[Fixture]) =
 pub(crate) enum Fixture {
     /// The packed npm package.
     Package,
-    /// A gateway with its own Redis, from now until the tests end.
+    /// A gateway with its own Redis, which runs until the tests end.
     Gateway,
-    /// The same for 100,000 cycles: the gateway takes half of the time of a cycle, and is several
-    /// times as fast when it is built for release.
+    /// A gateway that is built for release, with its own Redis. The gateway takes half of the time
+    /// of a soak cycle, and a release build is several times as fast.
     FastGateway,
     /// The program of the gateway.
     GatewayProgram,
