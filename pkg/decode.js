@@ -1,6 +1,6 @@
-// Decodes the module from the text that `cargo xtask build` writes (xtask/src/inline.rs): each of
-// the commonest bytes is one letter, each other byte two. Compressed, the text is a fifth smaller
-// than base64.
+// Decodes the module from the text that `cargo xtask build` writes (xtask/scripts/encode.mjs): each
+// of the commonest bytes is one letter, each other byte two. Compressed, the text is a fifth
+// smaller than base64.
 
 /** The letters: printable ASCII that needs no escape in JavaScript, JSON or HTML. */
 const LETTERS = letters();

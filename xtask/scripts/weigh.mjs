@@ -1,14 +1,19 @@
 /**
- * `node weigh.mjs <folder> <tarball>`: measures each file of the installed package, raw and
- * compressed, then the files that a runtime loads of each entry, and the tarball. Prints the sizes
- * as JSON. Used by `cargo xtask size`.
+ * `node weigh.mjs <folder> <tarball> [--record]`: prints the size of each file of the installed
+ * package, raw and compressed, then of the files that a runtime loads of each entry, and of the
+ * tarball, with the change since the sizes were recorded. `--record` records them and writes
+ * docs/environments.md.
+ *
+ * Environment: EDGELATCH_SMALL_STD, set if the module's standard library is built for size.
  */
 
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, posix, relative } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
-const [folder, tarball] = process.argv.slice(2);
+import { recorded, SIZES, writePages } from "./bench/pages.mjs";
+
+const [folder, tarball, flag] = process.argv.slice(2);
 
 /** The module that programs pass to `edgelatch/slim` themselves. */
 const MODULE = "wasm/edgelatch_bg.wasm";
@@ -50,4 +55,19 @@ for (const [entry, brought] of Object.entries(ENTRIES)) {
 }
 // npm compresses the tarball itself.
 weighed.tarball = { ...none(), gzip: statSync(tarball).size };
-process.stdout.write(`${JSON.stringify(weighed, null, 2)}\n`);
+
+const { sizes: { sizes: before } } = recorded();
+const line = (name, raw, gzip, brotli, change) =>
+  console.log(`${name.padEnd(24)} ${String(raw).padStart(9)} ${String(gzip).padStart(9)} ${String(brotli).padStart(9)}   ${change}`);
+line("file", "raw", "gzip -9", "brotli", "change of gzip");
+for (const [name, { raw, gzip, brotli }] of Object.entries(weighed)) {
+  const change = gzip - (before[name]?.gzip ?? Number.NaN);
+  line(name, raw, gzip, brotli, Number.isNaN(change) ? "new" : change === 0 ? "=" : change.toLocaleString("en", { signDisplay: "always", useGrouping: false }));
+}
+if (flag === "--record") {
+  const sorted = Object.fromEntries(Object.entries(weighed).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const text = JSON.stringify({ sizes: sorted, standardLibraryForSize: Boolean(process.env.EDGELATCH_SMALL_STD) }, null, 2);
+  writeFileSync(new URL(`../../${SIZES}`, import.meta.url), `${text}\n`);
+  writePages();
+  console.log("Recorded.");
+}

@@ -1,32 +1,33 @@
-//! `cargo xtask demo`: serves the page that shows the lock, until Ctrl-C.
+//! `cargo xtask demo`: serves the page that shows the lock, until Ctrl-C; or uses it once.
 
 use std::net::TcpListener;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
 
 use crate::build;
-use crate::place::Place;
-use crate::process::{Interrupted, check_stop, tick};
+use crate::process::{Interrupted, check_stop, forward, tick};
 use crate::progress::step;
 use crate::services::{Gateway, Worker};
-use crate::setup::{self, Purpose};
+use crate::setup;
+use crate::workspace::Workspace;
 
 /// The number of checks of the programs for each call of the Worker.
 const TICKS_BETWEEN_CALLS: u64 = 100;
 
 /// Redis, the gateway and the Worker, started in the order of their dependencies.
-pub(crate) struct Stack {
+pub(crate) struct DemoServices {
     // Dropped in this order: clients before servers.
-    pub(crate) worker: Worker,
-    pub(crate) gateway: Gateway,
+    worker: Worker,
+    gateway: Gateway,
 }
 
-impl Stack {
-    /// Sets up, builds and starts all parts; port 0 means any free port.
-    pub(crate) fn start(place: &Place, port: u16) -> Result<Self> {
-        setup::ensure(place, Purpose::Demo.needs())?;
-        let program = build::gateway(place)?;
-        let project = build::consumer(place, "demo")?;
+impl DemoServices {
+    /// Sets up, builds and starts all services; port 0 means any free port.
+    pub(crate) fn start(workspace: &Workspace, port: u16) -> Result<Self> {
+        setup::ensure(workspace, setup::DEMO)?;
+        let program = build::gateway(workspace)?;
+        let project = build::consumer(workspace, "demo")?;
         let port = if port == 0 { free_port()? } else { port };
         let gateway = step("starting a private redis-server and the gateway", || {
             // The page also sends requests to the gateway, with the origin of the Worker's port and
@@ -34,16 +35,22 @@ impl Stack {
             let origin = format!("http://127.0.0.1:{port}");
             let also = format!("http://localhost:{port}");
             let pages = ["--allow-origin", &origin, "--allow-origin", &also];
-            Gateway::start_with(place, &program, &[&["--dev"], &pages[..]].concat())
+            Gateway::start(workspace, &program, &pages)
         })?;
         let worker = step("starting the Worker in workerd", || {
-            Worker::start(place, &project, &gateway, port)
+            Worker::start(workspace, &project, &gateway, port)
         })?;
         Ok(Self { worker, gateway })
     }
 
-    /// Fails if a part has ended.
-    pub(crate) fn check(&mut self) -> Result<()> {
+    /// Sets the addresses and the credentials in the environment of a program.
+    pub(crate) fn describe(&self, command: &mut Command) {
+        self.gateway.describe(command);
+        command.env("EDGELATCH_DEMO_URL", &self.worker.url);
+    }
+
+    /// Fails if a service has ended.
+    fn check(&mut self) -> Result<()> {
         self.worker.check()?;
         self.gateway.check()
     }
@@ -55,16 +62,27 @@ fn free_port() -> Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
+/// Uses the demo once by `xtask/scripts/smoke.mjs`, which checks the results.
+pub(crate) fn smoke(workspace: &Workspace) -> Result<ExitCode> {
+    let services = DemoServices::start(workspace, 0)?;
+    let mut node = workspace.node();
+    services.describe(node.arg("xtask/scripts/smoke.mjs"));
+    let code = forward("the smoke test", &mut node)?;
+    drop(services);
+    println!("Nothing is left running.");
+    Ok(code)
+}
+
 /// Shows the demo until the user ends it.
-pub(crate) fn run(place: &Place, port: u16) -> Result<()> {
+pub(crate) fn run(workspace: &Workspace, port: u16) -> Result<()> {
     let is_free = TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let mut stack = Stack::start(place, if is_free { port } else { 0 })?;
-    println!("\nThe demo is at  {}\n\nCtrl-C ends it.", stack.worker.url);
+    let mut services = DemoServices::start(workspace, if is_free { port } else { 0 })?;
+    println!("\nThe demo is at  {}\n\nCtrl-C ends it.", services.worker.url);
     for ticks in 0_u64.. {
-        stack.check()?;
+        services.check()?;
         // Wrangler stays when its workerd has ended, so the Worker is called.
         if ticks % TICKS_BETWEEN_CALLS == 0 {
-            stack.worker.call()?;
+            services.worker.call()?;
         }
         match check_stop() {
             Err(error) if error.is::<Interrupted>() => break,
@@ -73,7 +91,7 @@ pub(crate) fn run(place: &Place, port: u16) -> Result<()> {
         tick();
     }
     println!("\nEnding the Worker, the gateway and its redis-server.");
-    drop(stack);
+    drop(services);
     println!("Nothing is left running.");
     Ok(())
 }

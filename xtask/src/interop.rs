@@ -1,66 +1,60 @@
 //! Runs Redisson in a JVM, beside which the crate and the npm package are tested on the same Redis.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
-use crate::place::{Place, emptied};
+use crate::fingerprint::Fingerprint;
 use crate::progress::{logged, run as run_step};
-use crate::services::Part;
-use crate::stamp::Digest;
+use crate::services::Server;
+use crate::workspace::Workspace;
 
 /// The JVM lives for minutes, so a quick start is worth more than fast code.
 const JVM_FLAGS: [&str; 2] = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
 /// A JVM that serves every connected test process. Dropping it ends the JVM.
 pub(crate) struct Peer {
-    _part: Part,
+    _server: Server,
     /// The loopback port on which it listens.
     pub(crate) port: String,
 }
 
 impl Peer {
     /// Builds the Java side if necessary, starts it and waits until it serves.
-    pub(crate) fn start(place: &Place) -> Result<Self> {
-        let mut command = place.command("java");
-        command.args(JVM_FLAGS).args(["-cp", &class_path(&build(place)?)]);
+    pub(crate) fn start(workspace: &Workspace) -> Result<Self> {
+        let mut command = workspace.command("java");
+        let folder = build(workspace)?.display().to_string();
+        command.args(JVM_FLAGS).args(["-cp", &format!("{folder}/classes:{folder}/lib/*")]);
         // The JVM ends with its input, which ends with this program in any case.
         command.args(["edgelatch.peer.Peer", "--listen"]).stdin(Stdio::piped());
-        let mut part = Part::start(place, "peer", &mut command)?;
-        let port = part.wait_for("listening on ")?;
-        Ok(Self { _part: part, port })
+        let mut server = Server::start(workspace, "peer", &mut command)?;
+        let port = server.wait_for("listening on ")?;
+        Ok(Self { _server: server, port })
     }
-}
-
-/// The class path of the Java side in the folder that [`build`] returns.
-pub(crate) fn class_path(folder: &Path) -> String {
-    format!("{}:{}/*", folder.join("classes").display(), folder.join("lib").display())
 }
 
 /// Builds the Java side; returns the folder with its classes and libraries.
-pub(crate) fn build(place: &Place) -> Result<PathBuf> {
-    let source = place.root.join("tests/interop/java");
-    let digest = Digest::new().path(&source)?;
-    let folder = place.cache().join(format!("redisson-{}", digest.text()));
-    if folder.join("classes").exists() {
-        return Ok(folder);
-    }
-    let building = emptied(place.folder("interop")?)?;
-    let maven = || {
-        let mut maven = place.command("mvn");
-        maven
-            .args(["--batch-mode", "--quiet", "--file"])
-            .arg(source.join("pom.xml"))
-            .args(["-Dstyle.color=never", "process-classes"])
-            .arg(format!("-Dpeer.target={}", building.display()));
-        maven
-    };
-    // First with the files that were downloaded before, which needs no network.
-    let offline = logged(maven().arg("--offline"), &place.log("mvn-offline")?)?;
-    if !offline.success() {
-        run_step(place, "Java side: mvn, with Redisson from its registry", &mut maven())?;
-    }
-    crate::place::publish(&building, &folder).context("cannot keep the Java side")?;
+pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
+    let source = workspace.root.join("tests/interop/java");
+    let fingerprint = Fingerprint::new().path(&source)?;
+    let folder = workspace.cache().join(format!("redisson-{}", fingerprint.text()));
+    workspace.cached(&folder, |partial| {
+        let maven = || {
+            let mut maven = workspace.command("mvn");
+            maven
+                .args(["--batch-mode", "--quiet", "--file"])
+                .arg(source.join("pom.xml"))
+                .args(["-Dstyle.color=never", "process-classes"])
+                .arg(format!("-Dpeer.target={}", partial.display()));
+            maven
+        };
+        // First with the files that were downloaded before, which needs no network.
+        let offline = logged(maven().arg("--offline"), &workspace.log("mvn-offline")?)?;
+        if !offline.success() {
+            run_step(workspace, "Java side: mvn, with Redisson from its registry", &mut maven())?;
+        }
+        Ok(())
+    })?;
     Ok(folder)
 }

@@ -5,13 +5,10 @@
 
 mod bench;
 mod build;
-mod costs;
 mod demo;
+mod fingerprint;
 mod fuzz;
-mod inline;
 mod interop;
-mod once;
-mod place;
 mod process;
 mod progress;
 mod sbom;
@@ -19,19 +16,14 @@ mod seeded_faults;
 mod services;
 mod setup;
 mod sim;
-mod size;
-mod soak;
-
-mod stamp;
-
 mod test;
+mod workspace;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use place::Place;
+use workspace::Workspace;
 
 /// The tasks of this repository.
 #[derive(Parser)]
@@ -75,31 +67,12 @@ enum Task {
         minutes: u32,
     },
     /// Apply faults to a copy of the product, one at a time: the tests have to find each fault
-    SeededFaults(seeded_faults::Faults),
+    SeededFaults(seeded_faults::Options),
     /// Fuzz every border that data crosses, guided by coverage
-    Fuzz {
-        /// Names of targets; without a name all targets run
-        targets: Vec<String>,
-        /// The time for each target in seconds; two targets run side by side
-        #[arg(long, default_value_t = fuzz::SECONDS, value_parser = clap::value_parser!(u32).range(1..))]
-        seconds: u32,
-        /// The seed of the inputs; by default each run has different inputs
-        #[arg(long)]
-        seed: Option<u32>,
-        /// Run the named target on this input only, and show its output
-        #[arg(long)]
-        input: Option<PathBuf>,
-    },
+    Fuzz(fuzz::Options),
     /// Measure the packages and the gateway beside other libraries, in one run, and write the
     /// results
-    Bench {
-        /// Every table from few figures, in under a minute; the published results stay as they are
-        #[arg(long)]
-        quick: bool,
-        /// Measure nothing; draw charts and write pages from bench/results.json
-        #[arg(long, conflicts_with = "quick")]
-        draw: bool,
-    },
+    Bench(bench::Options),
     /// Write the bills of materials of the crates and the npm package, as CycloneDX, into
     /// target/sbom
     Sbom,
@@ -124,31 +97,28 @@ fn main() -> ExitCode {
 
 fn run(task: Task) -> anyhow::Result<ExitCode> {
     process::watch_signals()?;
-    let place = Place::find()?;
+    let workspace = Workspace::find()?;
     match task {
-        Task::Setup { purpose } => setup::ensure(&place, purpose.needs())?,
+        Task::Setup { purpose } => setup::ensure(&workspace, purpose.tools())?,
         Task::Build => {
-            setup::ensure(&place, setup::Purpose::Build.needs())?;
-            build::gateway(&place)?;
-            build::package(&place)?;
+            setup::ensure(&workspace, setup::BUILD)?;
+            build::gateway(&workspace)?;
+            build::package(&workspace)?;
         }
         Task::Pack => {
-            setup::ensure(&place, setup::Purpose::Build.needs())?;
-            println!("{}", build::tarball(&place)?.display());
+            setup::ensure(&workspace, setup::BUILD)?;
+            println!("{}", build::tarball(&workspace)?.display());
         }
-        Task::Demo { once: true, .. } => return once::run(&place),
-        Task::Demo { once: false, port } => demo::run(&place, port)?,
-        Task::Test(selection) => return test::run(&place, &selection),
-        Task::Sim(schedules) => return sim::run(&place, &schedules),
-        Task::SeededFaults(faults) => return seeded_faults::run(&place, &faults),
-        Task::Soak { minutes } => return soak::run(&place, minutes),
-        Task::Fuzz { targets, seconds, seed, input } => {
-            return fuzz::run(&place, &targets, seconds, seed, input.as_deref());
-        }
-        Task::Bench { draw: true, .. } => bench::draw(&place)?,
-        Task::Bench { quick, draw: false } => bench::run(&place, quick)?,
-        Task::Sbom => sbom::run(&place)?,
-        Task::Size { record } => size::run(&place, record)?,
+        Task::Demo { once: true, .. } => return demo::smoke(&workspace),
+        Task::Demo { once: false, port } => demo::run(&workspace, port)?,
+        Task::Test(selection) => return test::run(&workspace, &selection),
+        Task::Sim(schedules) => return sim::run(&workspace, &schedules),
+        Task::SeededFaults(options) => return seeded_faults::run(&workspace, &options),
+        Task::Soak { minutes } => return test::soak(&workspace, minutes),
+        Task::Fuzz(options) => return fuzz::run(&workspace, &options),
+        Task::Bench(options) => return bench::run(&workspace, &options),
+        Task::Sbom => sbom::run(&workspace)?,
+        Task::Size { record } => return build::print_sizes(&workspace, record),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -48,28 +48,18 @@ pub(crate) fn tick() {
 }
 
 /// A program and all programs that it starts, as one process group. Dropping it ends them.
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     child: Child,
     name: String,
     status: Option<ExitStatus>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a program in a group of its own.
     pub(crate) fn spawn(name: &str, command: &mut Command) -> Result<Self> {
         let child =
             command.process_group(0).spawn().with_context(|| format!("cannot start {name}"))?;
         Ok(Self { child, name: name.to_owned(), status: None })
-    }
-
-    /// Returns the program itself, for access to its output.
-    pub(crate) fn child(&mut self) -> &mut Child {
-        &mut self.child
-    }
-
-    /// Returns the program's process id.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
     }
 
     /// Returns the exit status, if the program has ended.
@@ -120,14 +110,20 @@ impl Group {
 
     fn pid(&self) -> Pid {
         // A process id from the system is positive and fits.
-        Pid::from_raw(i32::try_from(self.id()).unwrap_or(i32::MAX))
+        Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX))
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Runs a program that prints to the terminal; returns the exit code for this program.
+pub(crate) fn forward(name: &str, command: &mut Command) -> Result<ExitCode> {
+    let status = ProcessGroup::spawn(name, command)?.wait(|| Ok(()))?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Makes this program the parent of orphaned processes, so that it sees their end; in a container

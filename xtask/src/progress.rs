@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::place::Place;
-use crate::process::Group;
+use crate::process::ProcessGroup;
+use crate::workspace::Workspace;
 
 /// The longest time without a line during a step.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
@@ -25,25 +25,25 @@ const NODE_FAILURES: &str = "✖ failing tests:";
 
 thread_local! {
     /// The beginning of this thread's lines, while several threads run side by side.
-    static LANE: Cell<&'static str> = const { Cell::new("") };
+    static PREFIX: Cell<&'static str> = const { Cell::new("") };
 }
 
 /// Runs `work`, whose lines of progress begin with this name.
-pub(crate) fn lane<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
-    LANE.set(name);
+pub(crate) fn with_prefix<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
+    PREFIX.set(name);
     let result = work();
-    LANE.set("");
+    PREFIX.set("");
     result
 }
 
 /// Prints lines of progress. Lines of one call stay together.
-pub(crate) fn say(text: &str) {
-    let lane = LANE.get();
+pub(crate) fn print(text: &str) {
+    let prefix = PREFIX.get();
     let lines: String = text
         .lines()
-        .map(|line| match lane {
+        .map(|line| match prefix {
             "" => format!("{line}\n"),
-            lane => format!("{lane:<6} │ {line}\n"),
+            prefix => format!("{prefix:<6} │ {line}\n"),
         })
         .collect();
     print!("{lines}");
@@ -82,21 +82,21 @@ pub(crate) fn text(time: Duration) -> String {
 
 /// Runs one step of a task, with a line at its start and at its end.
 pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    say(&format!("→ {what}"));
+    print(&format!("→ {what}"));
     let watch = Stopwatch::start();
     let result = work().with_context(|| format!("failed: {what}"))?;
-    say(&format!("  done in {}", watch.text()));
+    print(&format!("  done in {}", watch.text()));
     Ok(result)
 }
 
 /// Runs a program as a step; its output is kept, and printed if the program fails.
-pub(crate) fn run(place: &Place, what: &str, command: &mut Command) -> Result<()> {
-    step(what, || quiet(place, what, command))
+pub(crate) fn run(workspace: &Workspace, what: &str, command: &mut Command) -> Result<()> {
+    step(what, || quiet(workspace, what, command))
 }
 
 /// Runs a program whose output is kept, and printed if the program fails.
-pub(crate) fn quiet(place: &Place, what: &str, command: &mut Command) -> Result<()> {
-    let log = place.log(what.split([':', '(']).next().unwrap_or(what).trim())?;
+pub(crate) fn quiet(workspace: &Workspace, what: &str, command: &mut Command) -> Result<()> {
+    let log = workspace.log(what.split([':', '(']).next().unwrap_or(what).trim())?;
     let status = logged(command, &log)?;
     if !status.success() {
         eprintln!("{}", tail(&log));
@@ -107,11 +107,11 @@ pub(crate) fn quiet(place: &Place, what: &str, command: &mut Command) -> Result<
 
 /// Runs a program with its output in a file, and prints regular lines of progress.
 pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<ExitStatus> {
-    let mut told = SIGN_OF_LIFE;
-    kept(&name(command), command, log, |elapsed| {
-        if elapsed >= told {
-            told += SIGN_OF_LIFE;
-            say(&format!("  {:>3} s  {}", elapsed.as_secs(), last_line(log)));
+    let mut next = SIGN_OF_LIFE;
+    run_with_log(&name(command), command, log, |elapsed| {
+        if elapsed >= next {
+            next += SIGN_OF_LIFE;
+            print(&format!("  {:>3} s  {}", elapsed.as_secs(), last_line(log)));
         }
         Ok(())
     })
@@ -119,7 +119,7 @@ pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<ExitStatus> {
 
 /// Runs a program with its output in a file. `meanwhile` receives the time since the start, and an
 /// error of it ends the program.
-pub(crate) fn kept(
+pub(crate) fn run_with_log(
     title: &str,
     command: &mut Command,
     log: &Path,
@@ -128,7 +128,7 @@ pub(crate) fn kept(
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     command.stdout(file.try_clone()?).stderr(file);
     // If an error drops the group, the group ends the program.
-    let mut group = Group::spawn(title, command)?;
+    let mut group = ProcessGroup::spawn(title, command)?;
     let watch = Stopwatch::start();
     group.wait(|| meanwhile(watch.elapsed()))
 }
@@ -155,8 +155,8 @@ fn excerpt(text: &str) -> String {
     let collected = lines.iter().rposition(|line| line.contains(NODE_FAILURES));
     let (before, end) = lines.split_at(collected.unwrap_or(skipped));
     let causes = if collected.is_some() { Vec::new() } else { causes(before) };
-    let told = causes.iter().chain(end).take(CAUSE_LINES + TAIL_LINES);
-    told.map(|line| format!("    {line}\n")).collect()
+    let lines = causes.iter().chain(end).take(CAUSE_LINES + TAIL_LINES);
+    lines.map(|line| format!("    {line}\n")).collect()
 }
 
 /// Returns the lines that name a failure, and the lines after each.
@@ -207,24 +207,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_far_from_the_end_is_told_first() {
+    fn a_failure_far_from_the_end_is_printed_first() {
         let passed = "test later ... ok\n".repeat(TAIL_LINES);
-        let told = excerpt(&format!(
+        let printed = excerpt(&format!(
             "test one ... ok\ntest two ... FAILED\nthread 'two' panicked at tests/a.rs:1:\nleft: 1\n{passed}error: 1 target failed\n"
         ));
-        assert!(told.trim_start().starts_with("test two ... FAILED\n"), "{told}");
-        assert!(told.contains("left: 1"), "{told}");
-        assert!(told.ends_with("error: 1 target failed\n"), "{told}");
+        assert!(printed.trim_start().starts_with("test two ... FAILED\n"), "{printed}");
+        assert!(printed.contains("left: 1"), "{printed}");
+        assert!(printed.ends_with("error: 1 target failed\n"), "{printed}");
     }
 
     #[test]
-    fn of_node_s_failures_it_is_told_why() {
+    fn the_reasons_of_failures_in_node_are_printed() {
         let passed = "✔ another\n".repeat(TAIL_LINES);
         let log = format!(
             "✖ one (1 ms)\n{passed}ℹ fail 1\n\n✖ failing tests:\n\n✖ one (1 ms)\n  Error: never\n"
         );
-        let told = excerpt(&log);
-        assert!(told.trim_start().starts_with("✖ failing tests:"), "{told}");
-        assert!(told.ends_with("Error: never\n"), "{told}");
+        let printed = excerpt(&log);
+        assert!(printed.trim_start().starts_with("✖ failing tests:"), "{printed}");
+        assert!(printed.ends_with("Error: never\n"), "{printed}");
     }
 }

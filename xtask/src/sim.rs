@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use crate::place::Place;
+use crate::process::forward;
+use crate::workspace::Workspace;
 
 /// The schedules to play. The seed decides each option that is not given.
 #[derive(Args)]
@@ -39,40 +40,26 @@ pub(crate) struct Schedules {
     blind: bool,
 }
 
-impl Schedules {
-    fn flags(&self) -> Vec<String> {
-        let text = |value: Option<String>, name: &str| value.map(|value| [name.into(), value]);
-        [
-            text(self.seed.map(|seed| seed.to_string()), "--seed"),
-            text(self.schedules.map(|schedules| schedules.to_string()), "--schedules"),
-            text(self.minutes.map(|minutes| minutes.to_string()), "--minutes"),
-            text(self.clients.map(|clients| clients.to_string()), "--clients"),
-            text(self.rounds.map(|rounds| rounds.to_string()), "--rounds"),
-            text(self.kind.clone(), "--kind"),
-            text(self.faults.clone(), "--faults"),
-            text(self.without.clone(), "--without"),
-        ]
-        .into_iter()
-        .flatten()
-        .flatten()
-        .chain(self.blind.then(|| "--blind".into()))
-        .collect()
-    }
-}
-
 /// `cargo xtask sim`.
-pub(crate) fn run(place: &Place, schedules: &Schedules) -> Result<ExitCode> {
-    let mut command = place.command("cargo");
-    command.args([
-        "test",
-        "--release",
-        "--quiet",
-        "--package",
-        "edgelatch-tests",
-        "--test",
-        "simulation",
-        "--",
-    ]);
-    let status = command.args(schedules.flags()).status()?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+pub(crate) fn run(workspace: &Workspace, schedules: &Schedules) -> Result<ExitCode> {
+    let Schedules { seed, schedules, minutes, clients, rounds, kind, faults, without, blind } =
+        schedules;
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
+    let options = [
+        ("--seed", number(*seed)),
+        ("--schedules", number(*schedules)),
+        ("--minutes", minutes.map(|minutes| minutes.to_string())),
+        ("--clients", clients.map(|clients| clients.to_string())),
+        ("--rounds", number(rounds.map(u64::from))),
+        ("--kind", kind.clone()),
+        ("--faults", faults.clone()),
+        ("--without", without.clone()),
+    ];
+    let mut cargo = workspace.command("cargo");
+    cargo.args(["test", "--release", "--quiet", "--package", "edgelatch-tests"]);
+    cargo.args(["--test", "simulation", "--"]).args(blind.then_some("--blind"));
+    for (name, value) in options {
+        cargo.args(value.map(|value| [name.to_owned(), value]).into_iter().flatten());
+    }
+    forward("the simulation", &mut cargo)
 }

@@ -8,9 +8,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::place::{Place, emptied};
 use crate::progress::{output_of, run};
 use crate::setup::wasm::{self, Compiler};
+use crate::workspace::{Workspace, empty_folder};
 
 /// Flags of a standard library without texts for panics, and built for few bytes: these texts are a
 /// fifth of the module. One instruction copies memory, instead of a loop over words.
@@ -21,26 +21,26 @@ const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 
 /// Returns whether a second build of the module and of its dependencies is byte for byte the same.
-pub(crate) fn is_reproducible(place: &Place) -> Result<bool> {
-    let (first, again) = (build(place, "")?, build(place, "again")?);
+pub(crate) fn is_reproducible(workspace: &Workspace) -> Result<bool> {
+    let (first, again) = (build(workspace, "")?, build(workspace, "again")?);
     let same = fs::read(first)? == fs::read(again)?;
     // The second build occupies half a gigabyte.
-    fs::remove_dir_all(place.folder("again")?)?;
+    fs::remove_dir_all(workspace.folder("again")?)?;
     Ok(same)
 }
 
 /// Builds the module, below target or in a separate folder there.
-pub(super) fn build(place: &Place, apart: &str) -> Result<PathBuf> {
+pub(super) fn build(workspace: &Workspace, separate: &str) -> Result<PathBuf> {
     let debian = debian_compiler();
     let builds_std = debian.is_some();
-    let compiler = debian.or_else(|| wasm::compiler(place)).context("no compiler for wasm")?;
+    let compiler = debian.or_else(|| wasm::compiler(workspace)).context("no compiler for wasm")?;
     // Builds for another standard library have a folder of their own.
-    let target = match (apart, builds_std) {
-        ("", true) => place.folder("npm-std")?,
-        ("", false) => place.target.clone(),
-        (apart, _) => emptied(place.folder(apart)?)?,
+    let target = match (separate, builds_std) {
+        ("", true) => workspace.folder("npm-std")?,
+        ("", false) => workspace.target.clone(),
+        (separate, _) => empty_folder(workspace.folder(separate)?)?,
     };
-    let mut command = place.command(if builds_std { DEBIAN_CARGO } else { "cargo" });
+    let mut command = workspace.command(if builds_std { DEBIAN_CARGO } else { "cargo" });
     compiler.apply(&mut command);
     command
         // Of one crate type only: if a Rust library is built too, the optimizer has to keep what
@@ -49,7 +49,7 @@ pub(super) fn build(place: &Place, apart: &str) -> Result<PathBuf> {
         .args(["--package", "edgelatch", "--target-dir"])
         .arg(&target)
         .args(["--target", wasm::TARGET, "--no-default-features", "--features", "js"]);
-    let mut flags = remapped(place);
+    let mut flags = remap_flags(workspace);
     if builds_std {
         command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
         // Debian's source belongs to this compiler version, so it fits.
@@ -61,7 +61,7 @@ pub(super) fn build(place: &Place, apart: &str) -> Result<PathBuf> {
         );
     }
     command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
-    run(place, "npm package: cargo build to WebAssembly", &mut command)?;
+    run(workspace, "npm package: cargo build to WebAssembly", &mut command)?;
     Ok(target.join(wasm::TARGET).join("npm/edgelatch.wasm"))
 }
 
@@ -84,10 +84,10 @@ fn has_std_source() -> bool {
 }
 
 /// Maps paths in panic messages, so that they do not depend on the folder of the build.
-fn remapped(place: &Place) -> String {
+fn remap_flags(workspace: &Workspace) -> String {
     let home = env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
     let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
-    let mut flags = vec![format!("--remap-path-prefix={}=edgelatch", place.root.display())];
+    let mut flags = vec![format!("--remap-path-prefix={}=edgelatch", workspace.root.display())];
     flags.extend(cargo_home.map(|home| format!("--remap-path-prefix={}=cargo", home.display())));
     flags.join(" ")
 }

@@ -5,28 +5,25 @@
 //! counters. There is no unsafe code, so no sanitizer and no nightly compiler is needed;
 //! `cargo-fuzz` would only pass on the flags below, one target at a time.
 
-mod found;
+mod regressions;
 mod session;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
+use clap::Args;
 
 use crate::build;
-use crate::place::{Place, emptied};
 use crate::progress::{logged, output_of, run as run_step, tail};
-use crate::setup::{self, Need, Purpose};
-use crate::test::{Outcome, Report, Session};
+use crate::setup::{self, Tool};
+use crate::test::{Report, Session};
+use crate::workspace::{Workspace, empty_folder};
 use session::TargetRun;
 
-/// The default time for each target, in seconds.
-pub(crate) const SECONDS: u32 = 30;
 /// The target for JavaScript, and the number of its executions that take half a minute.
 const FFI: &str = "ffi_bytes";
 const FFI_EXECUTIONS: &str = "50000";
-/// The needs of the Rust targets: only compilers.
-const RUST_NEEDS: &[Need] = &[Need::Cxx];
 /// Flags that count the edges that were taken, and record comparisons. The names are those of
 /// LLVM's passes.
 const FLAGS: [&str; 5] = [
@@ -37,151 +34,153 @@ const FLAGS: [&str; 5] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 ];
 
+/// The targets of a run, and their inputs.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Names of targets; without a name all targets run
+    targets: Vec<String>,
+    /// The time for each target in seconds; two targets run side by side
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+    /// The seed of the inputs; by default each run has different inputs
+    #[arg(long)]
+    seed: Option<u32>,
+    /// Run the named target on this input only, and show its output
+    #[arg(long)]
+    input: Option<PathBuf>,
+}
+
 /// The inputs and the length of a run.
 #[derive(Clone, Copy)]
-enum Course {
+enum Budget {
     /// A fixed number of executions, about half a minute, from one seed and the inputs in the
     /// repository: the same on every machine. So a run before a merge and one after it test the
     /// same inputs.
-    Fixed,
+    Executions,
     /// A number of seconds, starting from the findings of earlier runs in this checkout.
-    Open { seconds: u32, seed: Option<u32> },
+    Time { seconds: u32, seed: Option<u32> },
 }
 
-impl Course {
+impl Budget {
     const fn seed(self) -> Option<u32> {
         match self {
-            Self::Fixed => Some(1),
-            Self::Open { seed, .. } => seed,
+            Self::Executions => Some(1),
+            Self::Time { seed, .. } => seed,
         }
     }
 }
 
 /// `cargo xtask fuzz`: runs the named targets, or all; or shows the result of one target for one
 /// input.
-pub(crate) fn run(
-    place: &Place,
-    names: &[String],
-    seconds: u32,
-    seed: Option<u32>,
-    input: Option<&Path>,
-) -> Result<ExitCode> {
-    let rust_alone = !names.is_empty() && names.iter().all(|name| name != FFI);
-    setup::ensure(place, if rust_alone { RUST_NEEDS } else { Purpose::Fuzz.needs() })?;
-    let sessions = sessions(place, names, Course::Open { seconds, seed })?;
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+    let Options { targets: names, seconds, seed, input } = options;
+    let (seconds, seed) = (*seconds, *seed);
+    let only_rust = !names.is_empty() && names.iter().all(|name| name != FFI);
+    setup::ensure(workspace, if only_rust { &[Tool::Cxx] } else { setup::FUZZ })?;
+    let runs = runs(workspace, names, Budget::Time { seconds, seed })?;
     if let Some(input) = input {
-        let mut sessions = sessions.into_iter();
-        let (Some(session), None) = (sessions.next(), sessions.next()) else {
+        let mut runs = runs.into_iter();
+        let (Some(session), None) = (runs.next(), runs.next()) else {
             bail!("name the target that the input is for")
         };
-        return replay(place, session, input);
+        return replay(workspace, session, input);
     }
-    Ok(fuzz(place, sessions)?.tell())
+    Ok(session::side_by_side(workspace, runs)?.print_result())
 }
 
 /// The suite of `cargo xtask test`: all targets, or the named one.
 pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
     let names = Vec::from_iter(session.only.map(str::to_owned));
-    fuzz(session.place, sessions(session.place, &names, Course::Fixed)?)
-}
-
-fn fuzz(place: &Place, sessions: Vec<TargetRun>) -> Result<Report> {
-    let mut report = Report::default();
-    session::side_by_side(place, sessions, |name, time, ended| {
-        report += match ended {
-            Ok(done) => {
-                println!("  ok: {name}: {done}");
-                Report::of(name, time, Outcome::Passed)
-            }
-            Err(problem) => Report::of(name, time, Outcome::Failed(problem)),
-        };
-    })?;
-    Ok(report)
+    let workspace = session.workspace;
+    session::side_by_side(workspace, runs(workspace, &names, Budget::Executions)?)
 }
 
 /// Returns the runs for these names, or for all targets.
-fn sessions(place: &Place, names: &[String], course: Course) -> Result<Vec<TargetRun>> {
+fn runs(workspace: &Workspace, names: &[String], budget: Budget) -> Result<Vec<TargetRun>> {
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
-    let mut sessions = Vec::new();
+    let mut runs = Vec::new();
     if names.is_empty() || names.iter().any(|name| name != FFI) {
-        let program = program(place)?;
-        let listed = output_of(&mut place.command(&program.to_string_lossy()))?;
+        let program = program(workspace)?;
+        let listed = output_of(&mut workspace.command(&program.to_string_lossy()))?;
         let listed = listed.lines().filter_map(|line| line.split_once(' '));
         for (name, executions) in listed.filter(|(name, _)| is_wanted(name)) {
-            sessions.push(rust(place, &program, name, executions, course)?);
+            runs.push(rust(workspace, &program, name, executions, budget)?);
         }
     }
     if is_wanted(FFI) {
-        sessions.push(ffi(place, course)?);
+        runs.push(ffi(workspace, budget)?);
     }
-    match names.iter().find(|name| sessions.iter().all(|session| session.name != **name)) {
+    match names.iter().find(|name| runs.iter().all(|session| session.name != **name)) {
         Some(unknown) => bail!("there is no target `{unknown}`; without a name all of them run"),
-        None => Ok(sessions),
+        None => Ok(runs),
     }
 }
 
 /// Builds the program that contains all Rust targets.
-fn program(place: &Place) -> Result<PathBuf> {
-    let version = output_of(place.command("rustc").arg("-vV"))?;
+fn program(workspace: &Workspace) -> Result<PathBuf> {
+    let version = output_of(workspace.command("rustc").arg("-vV"))?;
     let triple = version.lines().find_map(|line| line.strip_prefix("host: "));
     // The target is named so that neither build scripts nor macros are built with the flags.
     let triple = triple.context("rustc does not say what it runs on")?;
-    let mut cargo = place.command("cargo");
+    let mut cargo = workspace.command("cargo");
     cargo
         .args(["build", "--profile", "fuzz", "--package", "edgelatch-fuzz", "--bin", "fuzz"])
         .args(["--features", "libfuzzer", "--target", triple])
         .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
-    run_step(place, "fuzz targets: cargo build, with coverage", &mut cargo)?;
-    Ok(place.target.join(triple).join("fuzz/fuzz"))
+    run_step(workspace, "fuzz targets: cargo build, with coverage", &mut cargo)?;
+    Ok(workspace.target.join(triple).join("fuzz/fuzz"))
 }
 
 fn rust(
-    place: &Place,
+    workspace: &Workspace,
     program: &Path,
     name: &str,
     executions: &str,
-    course: Course,
+    budget: Budget,
 ) -> Result<TargetRun> {
-    let folder = place.folder("fuzzing")?;
-    let seeds = emptied(folder.join("seeds").join(name))?;
-    let (corpus, end) = match course {
-        Course::Fixed => (emptied(folder.join("suite").join(name))?, format!("-runs={executions}")),
-        Course::Open { seconds, .. } => {
-            (place.folder(&format!("fuzzing/corpus/{name}"))?, format!("-max_total_time={seconds}"))
+    let folder = workspace.folder("fuzzing")?;
+    let seeds = empty_folder(folder.join("seeds").join(name))?;
+    let (corpus, end) = match budget {
+        Budget::Executions => {
+            (empty_folder(folder.join("suite").join(name))?, format!("-runs={executions}"))
         }
+        Budget::Time { seconds, .. } => (
+            workspace.folder(&format!("fuzzing/corpus/{name}"))?,
+            format!("-max_total_time={seconds}"),
+        ),
     };
-    let found = emptied(folder.join("found").join(name))?;
-    let mut command = place.command(&program.to_string_lossy());
+    let found = empty_folder(folder.join("found").join(name))?;
+    let mut command = workspace.command(&program.to_string_lossy());
     command.env("EDGELATCH_FUZZ_TARGET", name).env("EDGELATCH_FUZZ_SEEDS", &seeds);
     // The location of the assertion is enough.
     command.env("RUST_BACKTRACE", "0");
     command.args(["-print_final_stats=1", "-timeout=60"]);
     command.arg(format!("-artifact_prefix={}/", found.display()));
-    command.args(course.seed().map(|seed| format!("-seed={seed}")));
+    command.args(budget.seed().map(|seed| format!("-seed={seed}")));
     let name = name.to_owned();
     // New inputs are written to the first folder, and stay there for later runs.
     Ok(TargetRun { name, command, end, inputs: vec![corpus, seeds] })
 }
 
-fn ffi(place: &Place, course: Course) -> Result<TargetRun> {
-    build::package(place)?;
-    let found = emptied(place.folder("fuzzing")?.join("found").join(FFI))?;
-    let mut command = place.node();
+fn ffi(workspace: &Workspace, budget: Budget) -> Result<TargetRun> {
+    build::package(workspace)?;
+    let found = empty_folder(workspace.folder("fuzzing")?.join("found").join(FFI))?;
+    let mut command = workspace.node();
     command.args(["tests/fuzz/ffi_bytes/run.mjs"]);
     command.env("EDGELATCH_FUZZ_FOUND", found);
-    command.envs(course.seed().map(|seed| ("EDGELATCH_FUZZ_SEED", seed.to_string())));
-    let end = match course {
-        Course::Fixed => format!("--executions={FFI_EXECUTIONS}"),
-        Course::Open { seconds, .. } => format!("--seconds={seconds}"),
+    command.envs(budget.seed().map(|seed| ("EDGELATCH_FUZZ_SEED", seed.to_string())));
+    let end = match budget {
+        Budget::Executions => format!("--executions={FFI_EXECUTIONS}"),
+        Budget::Time { seconds, .. } => format!("--seconds={seconds}"),
     };
     Ok(TargetRun { name: FFI.to_owned(), command, end, inputs: Vec::new() })
 }
 
 /// Runs a target on one input and shows its output.
-fn replay(place: &Place, mut session: TargetRun, input: &Path) -> Result<ExitCode> {
-    let bytes = place.folder("fuzzing")?.join("input");
-    found::unpack(input, &bytes)?;
-    let log = place.log(&format!("fuzz-{}", session.name))?;
+fn replay(workspace: &Workspace, mut session: TargetRun, input: &Path) -> Result<ExitCode> {
+    let bytes = workspace.folder("fuzzing")?.join("input");
+    regressions::unpack(input, &bytes)?;
+    let log = workspace.log(&format!("fuzz-{}", session.name))?;
     let succeeded = logged(session.command.arg(&bytes), &log)?.success();
     println!("{}  {}: {}", tail(&log), if succeeded { "ok" } else { "FAILED" }, session.name);
     Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })

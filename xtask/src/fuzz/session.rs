@@ -1,20 +1,16 @@
 //! Runs fuzzers side by side.
 
-use std::collections::VecDeque;
-use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::sync::Mutex;
+use std::thread;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use super::found;
-use crate::place::Place;
-use crate::process::{Group, check_stop, tick};
-use crate::progress::{Stopwatch, read, tail};
-
-/// The number of concurrent targets: the cores of a small machine.
-const AT_ONCE: usize = 2;
+use super::regressions;
+use crate::progress::{Stopwatch, read, run_with_log, tail};
+use crate::test::{Outcome, Report};
+use crate::workspace::Workspace;
 
 /// A target, and the command that runs it.
 pub(super) struct TargetRun {
@@ -27,67 +23,60 @@ pub(super) struct TargetRun {
     pub(super) inputs: Vec<PathBuf>,
 }
 
+/// Runs all targets to their ends, two at a time: the cores of a small machine.
+pub(super) fn side_by_side(workspace: &Workspace, runs: Vec<TargetRun>) -> Result<Report> {
+    let waiting = Mutex::new(runs.into_iter());
+    let next = || waiting.lock().ok()?.next();
+    let work = || {
+        let mut report = Report::default();
+        while let Some(run) = next() {
+            report += run.run(workspace)?;
+        }
+        Ok(report)
+    };
+    thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let first = work();
+        let mut report = other.join().unwrap_or_else(|_| bail!("a fuzzer's thread has failed"))?;
+        report += first?;
+        Ok(report)
+    })
+}
+
 impl TargetRun {
-    fn start(mut self, place: &Place) -> Result<Running> {
-        let log = place.log(&format!("fuzz-{}", self.name))?;
-        let file = File::create(&log)?;
+    fn run(mut self, workspace: &Workspace) -> Result<Report> {
+        let log = workspace.log(&format!("fuzz-{}", self.name))?;
         self.command.arg(&self.end).args(&self.inputs);
-        self.command.stdout(file.try_clone()?).stderr(file);
         println!("→ {}", self.name);
-        let group = Group::spawn(&self.name, &mut self.command)?;
-        Ok(Running { name: self.name, watch: Stopwatch::start(), group, log })
-    }
-}
-
-struct Running {
-    name: String,
-    watch: Stopwatch,
-    group: Group,
-    log: PathBuf,
-}
-
-/// Runs all targets to their ends, and calls `told` for each with its time and its result or
-/// problem.
-pub(super) fn side_by_side(
-    place: &Place,
-    sessions: Vec<TargetRun>,
-    mut told: impl FnMut(&str, Duration, Result<String, String>),
-) -> Result<()> {
-    let mut waiting = VecDeque::from(sessions);
-    let mut running: Vec<Running> = Vec::new();
-    while !(waiting.is_empty() && running.is_empty()) {
-        check_stop()?;
-        while running.len() < AT_ONCE
-            && let Some(session) = waiting.pop_front()
-        {
-            running.push(session.start(place)?);
-        }
-        let mut going_on = Vec::new();
-        for mut one in running {
-            match one.group.ended()? {
-                None => going_on.push(one),
-                Some(status) => {
-                    told(&one.name, one.watch.elapsed(), ended(place, &one, status.success()));
-                }
+        let watch = Stopwatch::start();
+        let status = run_with_log(&self.name, &mut self.command, &log, |_| Ok(()))?;
+        let outcome = match result(workspace, &self.name, &log, status.success()) {
+            Ok(done) => {
+                println!("  ok: {}: {done}", self.name);
+                Outcome::Passed
             }
-        }
-        running = going_on;
-        tick();
+            Err(problem) => Outcome::Failed(problem),
+        };
+        Ok(Report::of(&self.name, watch.elapsed(), outcome))
     }
-    Ok(())
 }
 
 /// Returns the work of a target; or its finding, or the reason why it did not run.
-fn ended(place: &Place, one: &Running, succeeded: bool) -> Result<String, String> {
-    let text = read(&one.log);
+fn result(
+    workspace: &Workspace,
+    name: &str,
+    log: &Path,
+    succeeded: bool,
+) -> Result<String, String> {
+    let text = read(log);
     if !succeeded {
-        let found = found::told(place, &one.name, &text);
-        return Err(format!("{}{found}", tail(&one.log)));
+        let found = regressions::save_failure(workspace, name, &text);
+        return Err(format!("{}{found}", tail(log)));
     }
     let executions = number_after(&text, "stat::number_of_executed_units:").unwrap_or(0);
     let coverage = text.lines().rev().find_map(|line| number_after(line, " cov: ")).unwrap_or(0);
     if executions == 0 || coverage == 0 {
-        return Err(format!("it has executed nothing:\n{}", tail(&one.log)));
+        return Err(format!("it has executed nothing:\n{}", tail(log)));
     }
     Ok(format!("{executions} executions, coverage {coverage}"))
 }
@@ -102,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_libfuzzer_has_done_is_read_from_what_it_says() {
+    fn the_work_of_libfuzzer_is_read_from_its_output() {
         let log = "#482541\tDONE   cov: 525 ft: 913 corp: 168/15590b lim: 3188 exec/s: 30158 rss: 30Mb\n\
              stat::number_of_executed_units: 482541\nstat::average_exec_per_sec:     30158\n";
         assert_eq!(number_after(log, "stat::number_of_executed_units:"), Some(482_541));

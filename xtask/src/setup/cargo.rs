@@ -5,101 +5,90 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use super::Need;
-use crate::place::Place;
 use crate::progress::run;
+use crate::workspace::Workspace;
 
-/// The newest version whose lock file the reachable registries can serve.
-const NEXTEST: &str = "0.9.151";
-const CARGO_DENY: &str = "0.20.2";
-const CARGO_VET: &str = "0.10.3";
-const CARGO_MUTANTS: &str = "27.1.0";
-const CYCLONE_DX: &str = "0.5.9";
+/// The newest version whose lock file the reachable registries can serve. nextest must not be
+/// installed without its lock file, and must not update itself.
+pub(super) const NEXTEST: Program = Program {
+    flags: &["--locked", "--no-default-features", "--features", "default-no-update"],
+    ..Program::new("cargo-nextest", "0.9.151")
+};
+pub(super) const DENY: Program = Program::new("cargo-deny", "0.20.2");
+pub(super) const VET: Program = Program::new("cargo-vet", "0.10.3");
+pub(super) const MUTANTS: Program = Program::new("cargo-mutants", "27.1.0");
+pub(super) const CYCLONE_DX: Program = Program::new("cargo-cyclonedx", "0.5.9");
+/// In the version of the library: the generated glue and its generator must have the same. Without
+/// `--locked`, since its lock file has named versions that were withdrawn.
+pub(super) const WASM_BINDGEN: Program =
+    Program { name: "wasm-bindgen", ..Program::new("wasm-bindgen-cli", LOCKED) };
+pub(super) const ALL: [Program; 6] = [NEXTEST, DENY, VET, MUTANTS, CYCLONE_DX, WASM_BINDGEN];
+
+/// The version that the workspace's Cargo.lock has for the library of the same name.
+const LOCKED: &str = "";
 
 /// A program that `cargo install` installs.
-struct Program {
+#[derive(Clone, Copy)]
+pub(super) struct Program {
     package: &'static str,
     name: &'static str,
-    version: String,
+    version: &'static str,
     /// Additional flags.
     flags: &'static [&'static str],
 }
 
-/// Returns the folders of the programs, whether they are installed or not.
-pub(crate) fn folders(place: &Place) -> Result<Vec<PathBuf>> {
-    let needs = [
-        Need::WasmBindgen,
-        Need::Nextest,
-        Need::CargoDeny,
-        Need::CargoVet,
-        Need::CargoMutants,
-        Need::CycloneDx,
-    ];
-    let folder = |need| Ok(program(place, need)?.folder(place));
-    needs.into_iter().map(folder).collect()
-}
-
-/// Returns whether the program is installed in the required version.
-pub(crate) fn is_there(place: &Place, need: Need) -> bool {
-    program(place, need)
-        .is_ok_and(|program| program.folder(place).join("bin").join(program.name).exists())
-}
-
-/// Compiles and installs the program.
-pub(crate) fn install(place: &Place, need: Need) -> Result<()> {
-    let program = program(place, need)?;
-    let mut command = place.command("cargo");
-    // Compiled for a short build, not for speed: the programs process little data.
-    command
-        .args(["install", "--debug", "--force", "--root"])
-        .arg(program.folder(place))
-        .arg("--target-dir")
-        .arg(place.folder("tools")?)
-        .args(["--version", &format!("={}", program.version), program.package])
-        .args(program.flags)
-        .env("CARGO_PROFILE_DEV_DEBUG", "0");
-    let what = format!("{} {}: compiling it, once", program.package, program.version);
-    run(place, &what, &mut command)
-}
-
-/// Removes the compiler's intermediate files.
-pub(crate) fn clean_up(place: &Place) -> Result<()> {
-    let folder = place.folder("tools")?;
-    fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))
-}
-
 impl Program {
-    fn folder(&self, place: &Place) -> PathBuf {
-        place.cache().join(format!("{}-{}", self.package, self.version))
+    const fn new(package: &'static str, version: &'static str) -> Self {
+        Self { package, name: package, version, flags: &[] }
+    }
+
+    fn version(&self, workspace: &Workspace) -> Result<String> {
+        if self.version == LOCKED {
+            return locked_version(workspace, self.name);
+        }
+        Ok(self.version.to_owned())
+    }
+
+    pub(super) fn folder(&self, workspace: &Workspace) -> Result<PathBuf> {
+        let version = self.version(workspace)?;
+        Ok(workspace.cache().join(format!("{}-{version}", self.package)))
+    }
+
+    /// Returns whether the program is installed in the required version.
+    pub(super) fn is_installed(&self, workspace: &Workspace) -> bool {
+        self.folder(workspace).is_ok_and(|folder| folder.join("bin").join(self.name).exists())
+    }
+
+    /// Compiles and installs the program.
+    pub(super) fn install(&self, workspace: &Workspace) -> Result<()> {
+        let version = self.version(workspace)?;
+        let mut command = workspace.command("cargo");
+        // Compiled for a short build, not for speed: the programs process little data.
+        command
+            .args(["install", "--debug", "--force", "--root"])
+            .arg(self.folder(workspace)?)
+            .arg("--target-dir")
+            .arg(workspace.folder("tools")?)
+            .args(["--version", &format!("={version}"), self.package])
+            .args(self.flags)
+            .env("CARGO_PROFILE_DEV_DEBUG", "0");
+        let what = format!("{} {version}: compiling it, once", self.package);
+        run(workspace, &what, &mut command)
     }
 }
 
+/// Removes the compiler's intermediate files.
+pub(super) fn clean_up(workspace: &Workspace) -> Result<()> {
+    let folder = workspace.folder("tools")?;
+    fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))
+}
+
 /// Returns the version of a package in the workspace's Cargo.lock.
-pub(crate) fn locked_version(place: &Place, package: &str) -> Result<String> {
+fn locked_version(workspace: &Workspace, package: &str) -> Result<String> {
     let lock =
-        fs::read_to_string(place.root.join("Cargo.lock")).context("cannot read Cargo.lock")?;
+        fs::read_to_string(workspace.root.join("Cargo.lock")).context("cannot read Cargo.lock")?;
     let (_, entry) = lock
         .split_once(&format!("name = \"{package}\"\nversion = \""))
         .with_context(|| format!("Cargo.lock does not name {package}"))?;
     entry.split('"').next().map(str::to_owned).context("Cargo.lock is not readable")
-}
-
-fn program(place: &Place, need: Need) -> Result<Program> {
-    let (package, name, version, flags): (_, _, _, &[_]) = match need {
-        // nextest must not be installed without its lock file, and must not update itself.
-        Need::Nextest => (
-            "cargo-nextest",
-            "cargo-nextest",
-            NEXTEST.to_owned(),
-            &["--locked", "--no-default-features", "--features", "default-no-update"],
-        ),
-        Need::CargoDeny => ("cargo-deny", "cargo-deny", CARGO_DENY.to_owned(), &[]),
-        Need::CargoVet => ("cargo-vet", "cargo-vet", CARGO_VET.to_owned(), &[]),
-        Need::CargoMutants => ("cargo-mutants", "cargo-mutants", CARGO_MUTANTS.to_owned(), &[]),
-        Need::CycloneDx => ("cargo-cyclonedx", "cargo-cyclonedx", CYCLONE_DX.to_owned(), &[]),
-        // The generated glue and its generator must have the same version. Without --locked, since
-        // its lock file has named versions that were withdrawn.
-        _ => ("wasm-bindgen-cli", "wasm-bindgen", locked_version(place, "wasm-bindgen")?, &[]),
-    };
-    Ok(Program { package, name, version, flags })
 }

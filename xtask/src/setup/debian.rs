@@ -7,16 +7,30 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use nix::unistd::geteuid;
 
-use crate::place::{Place, which};
-use crate::progress::{logged, step, tail};
+use crate::progress::{logged, output_of, step, tail};
+use crate::workspace::{Workspace, which};
 
 /// Debian runs this program to decide whether a service may be started; exit code 101 means no.
 const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
 /// Packages must not ask questions.
 const UNATTENDED: [(&str, &str); 1] = [("DEBIAN_FRONTEND", "noninteractive")];
 
+/// The oldest Java version that compiles the peer.
+const OLDEST_JAVA: u32 = 17;
+
+/// Returns whether a compiler for Java is installed that is new enough.
+pub(super) fn has_java() -> bool {
+    let version = output_of(Command::new("javac").arg("-version"));
+    version.is_ok_and(|text| release(&text).is_some_and(|release| release >= OLDEST_JAVA))
+}
+
+/// Returns the release in a version such as `javac 17.0.15`.
+fn release(version: &str) -> Option<u32> {
+    version.split_whitespace().nth(1)?.split(['.', '-']).next()?.parse().ok()
+}
+
 /// Installs packages, without starting or enabling a service.
-pub(crate) fn install(place: &Place, packages: &[&str]) -> Result<()> {
+pub(crate) fn install(workspace: &Workspace, packages: &[&str]) -> Result<()> {
     if packages.is_empty() {
         return Ok(());
     }
@@ -28,23 +42,23 @@ pub(crate) fn install(place: &Place, packages: &[&str]) -> Result<()> {
         );
     }
     step(&format!("Debian packages: {list}"), || {
-        let policy = ServicePolicy::deny(place)?;
-        let result = run_as_root(place, "apt-get", &["update", "-q"]).and_then(|()| {
+        let policy = ServicePolicy::deny(workspace)?;
+        let result = run_as_root(workspace, "apt-get", &["update", "-q"]).and_then(|()| {
             let mut arguments = vec!["install", "-q", "-y", "--no-install-recommends"];
             arguments.extend(packages);
-            run_as_root(place, "apt-get", &arguments)
+            run_as_root(workspace, "apt-get", &arguments)
         });
-        let withdrawn = policy.withdraw(place);
+        let withdrawn = policy.withdraw(workspace);
         result.and(withdrawn)?;
-        disable_services(place, packages)
+        disable_services(workspace, packages)
     })
 }
 
 /// Runs a command as root: directly for root, through sudo for other users.
-pub(crate) fn run_as_root(place: &Place, program: &str, arguments: &[&str]) -> Result<()> {
+pub(crate) fn run_as_root(workspace: &Workspace, program: &str, arguments: &[&str]) -> Result<()> {
     let status = if geteuid().is_root() {
-        let log = place.log(program)?;
-        let mut command = place.command(program);
+        let log = workspace.log(program)?;
+        let mut command = workspace.command(program);
         let status = logged(command.args(arguments).envs(UNATTENDED), &log)?;
         if !status.success() {
             eprintln!("{}", tail(&log));
@@ -74,18 +88,18 @@ struct ServicePolicy {
 }
 
 impl ServicePolicy {
-    fn deny(place: &Place) -> Result<Self> {
+    fn deny(workspace: &Workspace) -> Result<Self> {
         let is_ours = !Path::new(SERVICE_POLICY).exists();
         if is_ours {
-            let file = place.folder("tools")?.join("policy-rc.d");
+            let file = workspace.folder("tools")?.join("policy-rc.d");
             fs::write(&file, "#!/bin/sh\nexit 101\n")?;
             let file = file.to_string_lossy();
-            run_as_root(place, "install", &["-m", "755", file.as_ref(), SERVICE_POLICY])?;
+            run_as_root(workspace, "install", &["-m", "755", file.as_ref(), SERVICE_POLICY])?;
         }
         Ok(Self { is_ours })
     }
 
-    fn withdraw(self, place: &Place) -> Result<()> {
+    fn withdraw(self, workspace: &Workspace) -> Result<()> {
         if !self.is_ours {
             Ok(())
         } else if geteuid().is_root() {
@@ -93,20 +107,20 @@ impl ServicePolicy {
             // interrupted this one.
             fs::remove_file(SERVICE_POLICY).context("cannot remove our service policy")
         } else {
-            run_as_root(place, "rm", &["-f", SERVICE_POLICY])
+            run_as_root(workspace, "rm", &["-f", SERVICE_POLICY])
         }
     }
 }
 
 /// Disables the services of the packages that were just installed, so that the next boot does not
 /// start them.
-fn disable_services(place: &Place, packages: &[&str]) -> Result<()> {
+fn disable_services(workspace: &Workspace, packages: &[&str]) -> Result<()> {
     let services: Vec<&str> = packages.iter().copied().filter_map(service).collect();
     if services.is_empty() || !Path::new("/run/systemd/system").exists() {
         return Ok(());
     }
     run_as_root(
-        place,
+        workspace,
         "systemctl",
         &[&["disable", "--now", "--quiet"], services.as_slice()].concat(),
     )
@@ -118,5 +132,19 @@ fn service(package: &str) -> Option<&str> {
         "nginx-light" => Some("nginx"),
         "caddy" | "redis-server" | "webdis" => Some(package),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_of_java_is_read_from_its_version() {
+        assert_eq!(release("javac 17.0.15\n"), Some(17));
+        assert_eq!(release("javac 21\n"), Some(21));
+        assert_eq!(release("javac 25-ea\n"), Some(25));
+        assert_eq!(release("javac 1.8.0_392\n"), Some(1));
+        assert_eq!(release("nothing"), None);
     }
 }

@@ -2,26 +2,55 @@
 
 mod cargo;
 mod debian;
-mod java;
 pub(crate) mod npm;
 pub(crate) mod wasm;
 
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 
-use crate::place::{Place, chromium, which};
 use crate::process::Interrupted;
 use crate::progress;
+use crate::workspace::{Workspace, chromium, which};
+use Tool::{
+    Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Java, Nextest, NpmTools,
+    Proxies, Redis, WasmBindgen, WasmTarget, Webdis, Wrk,
+};
 
 /// Debian installs it where only the search path of root finds it.
 const NGINX: &str = "/usr/sbin/nginx";
 
+/// The tools of a build of the npm package.
+pub(crate) const BUILD: &[Tool] = &[WasmTarget, WasmBindgen, NpmTools];
+pub(crate) const DEMO: &[Tool] = &[Redis, WasmTarget, WasmBindgen, NpmTools];
+/// The tools of tests of the npm package in a browser.
+pub(crate) const BROWSER: &[Tool] = &[Redis, WasmTarget, WasmBindgen, NpmTools, Chromium];
+pub(crate) const BENCH: &[Tool] = &[Redis, Webdis, Wrk, Java, WasmTarget, WasmBindgen, NpmTools];
+pub(crate) const FUZZ: &[Tool] = &[Cxx, WasmTarget, WasmBindgen, NpmTools];
+pub(crate) const SEEDED_FAULTS: &[Tool] = &[Redis, Webdis, Nextest];
+pub(crate) const MUTANTS: &[Tool] = &[Redis, Webdis, CargoMutants];
+const ALL: &[Tool] = &[
+    Redis,
+    Webdis,
+    Wrk,
+    Proxies,
+    Cxx,
+    Chromium,
+    Java,
+    WasmTarget,
+    WasmBindgen,
+    Nextest,
+    CargoDeny,
+    CargoVet,
+    NpmTools,
+    Bundlers,
+];
+
 /// A program or library that a task needs on the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Need {
+pub(crate) enum Tool {
     /// `redis-server`, which each user of it starts privately.
     Redis,
     /// `webdis`, for tests, and for the benchmark's comparison with the gateway.
@@ -56,6 +85,16 @@ pub(crate) enum Need {
     Bundlers,
 }
 
+/// How a tool is installed.
+enum Source {
+    /// Packages of Debian and its derivatives.
+    Debian(&'static [&'static str]),
+    /// A program that `cargo install` compiles.
+    Cargo(cargo::Program),
+    Npm(&'static npm::List),
+    Rustup,
+}
+
 /// The purpose of a setup.
 #[derive(Clone, Copy, Default, ValueEnum)]
 pub(crate) enum Purpose {
@@ -78,41 +117,60 @@ pub(crate) enum Purpose {
 
 impl Purpose {
     /// Returns the programs that the purpose needs.
-    pub(crate) fn needs(self) -> &'static [Need] {
-        use Need::{
-            Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, Java, Nextest, NpmTools,
-            Proxies, Redis, WasmBindgen, WasmTarget, Webdis, Wrk,
-        };
+    pub(crate) fn tools(self) -> &'static [Tool] {
         match self {
-            Self::All => &[
-                Redis,
-                Webdis,
-                Wrk,
-                Proxies,
-                Cxx,
-                Chromium,
-                Java,
-                WasmTarget,
-                WasmBindgen,
-                Nextest,
-                CargoDeny,
-                CargoVet,
-                NpmTools,
-                Bundlers,
-            ],
-            Self::Build => &[WasmTarget, WasmBindgen, NpmTools],
-            Self::Demo => &[Redis, WasmTarget, WasmBindgen, NpmTools],
-            Self::Fuzz => &[Cxx, WasmTarget, WasmBindgen, NpmTools],
-            Self::Bench => &[Redis, Webdis, Wrk, Java, WasmTarget, WasmBindgen, NpmTools],
-            Self::SeededFaults => &[Redis, Webdis, Nextest],
-            Self::Mutants => &[Redis, Webdis, CargoMutants],
+            Self::All => ALL,
+            Self::Build => BUILD,
+            Self::Demo => DEMO,
+            Self::Bench => BENCH,
+            Self::Fuzz => FUZZ,
+            Self::SeededFaults => SEEDED_FAULTS,
+            Self::Mutants => MUTANTS,
+        }
+    }
+}
+
+impl Tool {
+    fn source(self) -> Source {
+        match self {
+            Redis => Source::Debian(&["redis-server"]),
+            Webdis => Source::Debian(&["webdis"]),
+            Wrk => Source::Debian(&["wrk"]),
+            Proxies => Source::Debian(&["nginx-light", "caddy"]),
+            Cxx => Source::Debian(&["g++"]),
+            Chromium => Source::Debian(&["chromium", "chromium-driver"]),
+            // Without graphics.
+            Java => Source::Debian(&["default-jdk-headless", "maven"]),
+            WasmTarget => Source::Rustup,
+            WasmBindgen => Source::Cargo(cargo::WASM_BINDGEN),
+            Nextest => Source::Cargo(cargo::NEXTEST),
+            CargoDeny => Source::Cargo(cargo::DENY),
+            CargoVet => Source::Cargo(cargo::VET),
+            CargoMutants => Source::Cargo(cargo::MUTANTS),
+            CycloneDx => Source::Cargo(cargo::CYCLONE_DX),
+            NpmTools => Source::Npm(&npm::TOOLS),
+            Bundlers => Source::Npm(&npm::BUNDLERS),
+        }
+    }
+
+    fn is_installed(self, workspace: &Workspace) -> bool {
+        let has = |program| which(program).is_some();
+        match (self, self.source()) {
+            (Proxies, _) => (has("nginx") || Path::new(NGINX).exists()) && has("caddy"),
+            (Cxx, _) => has("c++"),
+            (Chromium, _) => chromium().is_some() && has("chromedriver"),
+            (Java, _) => has("mvn") && debian::has_java(),
+            (_, Source::Debian(packages)) => packages.iter().all(|package| has(package)),
+            (_, Source::Cargo(program)) => program.is_installed(workspace),
+            (_, Source::Npm(list)) => list.is_installed(workspace),
+            (_, Source::Rustup) => wasm::compiler(workspace).is_some(),
         }
     }
 }
 
 /// Installs the missing programs; fails at the first that cannot be installed.
-pub(crate) fn ensure(place: &Place, needs: &[Need]) -> Result<()> {
-    match ensure_each(place, needs)?.into_iter().next() {
+pub(crate) fn ensure(workspace: &Workspace, tools: &[Tool]) -> Result<()> {
+    match ensure_each(workspace, tools)?.into_iter().next() {
         Some((_, reason)) => bail!(reason),
         None => Ok(()),
     }
@@ -120,118 +178,64 @@ pub(crate) fn ensure(place: &Place, needs: &[Need]) -> Result<()> {
 
 /// Installs the missing programs, and continues if one cannot be installed; returns these and the
 /// reasons.
-pub(crate) fn ensure_each(place: &Place, needs: &[Need]) -> Result<Vec<(Need, String)>> {
-    let missing: Vec<Need> = needs.iter().copied().filter(|need| !is_there(place, *need)).collect();
+pub(crate) fn ensure_each(workspace: &Workspace, tools: &[Tool]) -> Result<Vec<(Tool, String)>> {
+    let is_missing = |tool: &Tool| !tool.is_installed(workspace);
+    let missing: Vec<Tool> = tools.iter().copied().filter(is_missing).collect();
     if missing.is_empty() {
         return Ok(Vec::new());
     }
     println!("Setting up what is missing: {missing:?}");
-    let (compiled, downloaded): (Vec<Need>, Vec<Need>) =
-        missing.into_iter().partition(|need| is_compiled(*need));
+    let (compiled, downloaded): (Vec<Tool>, Vec<Tool>) =
+        missing.into_iter().partition(|tool| matches!(tool.source(), Source::Cargo(_)));
     // Compilation needs the processor and downloads need the network, so they run side by side.
     let mut results = thread::scope(|scope| {
-        let downloads = scope.spawn(|| progress::lane("setup", || download(place, &downloaded)));
-        let mut results = progress::lane("cargo", || compile(place, &compiled));
+        let download = || progress::with_prefix("setup", || install(workspace, &downloaded));
+        let downloads = scope.spawn(download);
+        let mut results = progress::with_prefix("cargo", || install(workspace, &compiled));
         results.extend(downloads.join().unwrap_or_default());
         results
     });
-    cargo::clean_up(place)?;
+    cargo::clean_up(workspace)?;
     if let Some(at) = results.iter().position(is_interrupted) {
         results.swap_remove(at).1?;
     }
-    let failed = results.into_iter().filter_map(|(need, result)| match result {
-        Err(error) => Some((need, format!("{need:?}: {error:#}"))),
-        Ok(()) if is_there(place, need) => None,
-        Ok(()) => Some((need, format!("{need:?} was installed but cannot be found"))),
+    let failed = results.into_iter().filter_map(|(tool, result)| match result {
+        Err(error) => Some((tool, format!("{tool:?}: {error:#}"))),
+        Ok(()) if tool.is_installed(workspace) => None,
+        Ok(()) => Some((tool, format!("{tool:?} was installed but cannot be found"))),
     });
     Ok(failed.collect())
 }
 
 /// The result of each installation.
-type Results = Vec<(Need, Result<()>)>;
+type Results = Vec<(Tool, Result<()>)>;
 
-fn is_interrupted((_, result): &(Need, Result<()>)) -> bool {
+fn is_interrupted((_, result): &(Tool, Result<()>)) -> bool {
     result.as_ref().is_err_and(|error| error.is::<Interrupted>())
 }
 
-/// Returns whether `cargo install` installs it.
-fn is_compiled(need: Need) -> bool {
-    matches!(
-        need,
-        Need::WasmBindgen
-            | Need::Nextest
-            | Need::CargoDeny
-            | Need::CargoVet
-            | Need::CargoMutants
-            | Need::CycloneDx
-    )
-}
-
-fn compile(place: &Place, needs: &[Need]) -> Results {
-    needs.iter().map(|need| (*need, cargo::install(place, *need))).collect()
-}
-
-fn download(place: &Place, needs: &[Need]) -> Results {
+fn install(workspace: &Workspace, tools: &[Tool]) -> Results {
+    let packages = tools.iter().flat_map(|tool| match tool.source() {
+        Source::Debian(packages) => packages,
+        Source::Cargo(_) | Source::Npm(_) | Source::Rustup => &[],
+    });
     // One call of the package manager for all its packages.
-    let packages: Vec<&str> = needs.iter().flat_map(|need| packages(*need)).copied().collect();
-    let from_debian = debian::install(place, &packages);
-    let install = |need| match need {
-        Need::WasmTarget => wasm::install(place),
-        Need::NpmTools => npm::TOOLS.install(place),
-        Need::Bundlers => npm::BUNDLERS.install(place),
-        _ => {
-            from_debian.as_ref().map_or_else(|error| Err(anyhow::anyhow!("{error:#}")), |()| Ok(()))
-        }
+    let packages: Vec<&str> = packages.copied().collect();
+    let from_debian = debian::install(workspace, &packages);
+    let install = |tool: Tool| match tool.source() {
+        Source::Cargo(program) => program.install(workspace),
+        Source::Npm(list) => list.install(workspace),
+        Source::Rustup => wasm::install(workspace),
+        Source::Debian(_) => match &from_debian {
+            Ok(()) => Ok(()),
+            Err(error) if error.is::<Interrupted>() => Err(Interrupted.into()),
+            Err(error) => Err(anyhow!("{error:#}")),
+        },
     };
-    needs.iter().map(|need| (*need, install(*need))).collect()
+    tools.iter().map(|tool| (*tool, install(*tool))).collect()
 }
 
 /// Returns the folders of the programs from crates.io, whether they are installed or not.
-pub(crate) fn cargo_tools(place: &Place) -> Result<Vec<PathBuf>> {
-    cargo::folders(place)
-}
-
-fn is_there(place: &Place, need: Need) -> bool {
-    match need {
-        Need::Redis => which("redis-server").is_some(),
-        Need::Webdis => which("webdis").is_some(),
-        Need::Wrk => which("wrk").is_some(),
-        Need::Proxies => {
-            let has_nginx = which("nginx").is_some() || Path::new(NGINX).exists();
-            has_nginx && which("caddy").is_some()
-        }
-        Need::Cxx => which("c++").is_some(),
-        Need::Chromium => chromium().is_some() && which("chromedriver").is_some(),
-        Need::Java => java::is_there(),
-        Need::WasmTarget => wasm::compiler(place).is_some(),
-        Need::WasmBindgen
-        | Need::Nextest
-        | Need::CargoDeny
-        | Need::CargoVet
-        | Need::CargoMutants
-        | Need::CycloneDx => cargo::is_there(place, need),
-        Need::NpmTools => npm::TOOLS.is_there(place),
-        Need::Bundlers => npm::BUNDLERS.is_there(place),
-    }
-}
-
-fn packages(need: Need) -> &'static [&'static str] {
-    match need {
-        Need::Redis => &["redis-server"],
-        Need::Webdis => &["webdis"],
-        Need::Wrk => &["wrk"],
-        Need::Proxies => &["nginx-light", "caddy"],
-        Need::Cxx => &["g++"],
-        Need::Chromium => &["chromium", "chromium-driver"],
-        Need::Java => java::PACKAGES,
-        Need::WasmTarget
-        | Need::WasmBindgen
-        | Need::Nextest
-        | Need::CargoDeny
-        | Need::CargoVet
-        | Need::CargoMutants
-        | Need::CycloneDx
-        | Need::NpmTools
-        | Need::Bundlers => &[],
-    }
+pub(crate) fn cargo_tools(workspace: &Workspace) -> Result<Vec<PathBuf>> {
+    cargo::ALL.iter().map(|program| program.folder(workspace)).collect()
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::place::{Place, emptied, which};
+use crate::fingerprint::Fingerprint;
 use crate::progress::run;
-use crate::stamp::Digest;
+use crate::workspace::{Workspace, which};
 
 /// A folder of the repository with a `package.json` and its lock file.
 pub(crate) struct List {
@@ -29,38 +29,32 @@ pub(crate) const BUNDLERS: List = List {
 impl List {
     /// Returns the folder of the installed packages: in the cache, named by the lock file's
     /// content.
-    pub(crate) fn node_modules(&self, place: &Place) -> Result<PathBuf> {
-        let lock = Digest::new().path(&place.root.join(self.folder).join("package-lock.json"))?;
-        Ok(place.cache().join(format!("npm-{}", lock.text())).join("node_modules"))
+    pub(crate) fn node_modules(&self, workspace: &Workspace) -> Result<PathBuf> {
+        let lock =
+            Fingerprint::new().path(&workspace.root.join(self.folder).join("package-lock.json"))?;
+        Ok(workspace.cache().join(format!("npm-{}", lock.text())).join("node_modules"))
     }
 
     /// Returns whether the packages of the lock file are installed.
-    pub(crate) fn is_there(&self, place: &Place) -> bool {
-        self.node_modules(place).is_ok_and(|folder| folder.exists())
+    pub(super) fn is_installed(&self, workspace: &Workspace) -> bool {
+        self.node_modules(workspace).is_ok_and(|folder| folder.exists())
     }
 
     /// Installs exactly the packages of the lock file.
-    pub(crate) fn install(&self, place: &Place) -> Result<()> {
+    pub(super) fn install(&self, workspace: &Workspace) -> Result<()> {
         ensure!(which("npm").is_some(), "there is no npm; install Node.js 20 or newer, with npm");
-        let modules = self.node_modules(place)?;
+        let modules = self.node_modules(workspace)?;
         let folder = modules.parent().context("node_modules has a parent")?;
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let partial = format!("partial-{name}-{}", std::process::id());
-        let building = emptied(place.cache().join(partial))?;
-        for file in ["package.json", "package-lock.json"] {
-            fs::copy(place.root.join(self.folder).join(file), building.join(file))?;
-        }
-        let mut command = place.command("npm");
-        command.args(["ci", "--no-audit", "--no-fund"]).current_dir(&building);
-        // The machine's npm installs these programs: the one Node version that suits all of them is
-        // among them.
-        command.env("npm_config_engine_strict", "false");
-        run(place, self.about, &mut command)?;
-        // Renamed when it is complete, so that an interrupted installation does not count. Another
-        // checkout may have been faster.
-        if fs::rename(&building, folder).is_err() {
-            fs::remove_dir_all(&building)?;
-        }
-        Ok(())
+        workspace.cached(folder, |partial| {
+            for file in ["package.json", "package-lock.json"] {
+                fs::copy(workspace.root.join(self.folder).join(file), partial.join(file))?;
+            }
+            let mut command = workspace.command("npm");
+            command.args(["ci", "--no-audit", "--no-fund"]).current_dir(partial);
+            // The machine's npm installs these programs: the one Node version that suits all of
+            // them is among them.
+            command.env("npm_config_engine_strict", "false");
+            run(workspace, self.about, &mut command)
+        })
     }
 }

@@ -9,8 +9,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::debian;
-use crate::place::{Place, which};
 use crate::progress::{output_of, run, step};
+use crate::workspace::{Workspace, which};
 
 /// The target of all code that runs inside a JavaScript runtime.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
@@ -42,28 +42,28 @@ impl Compiler {
 
 /// Returns the compiler that is ready for the target, if there is one. It checks by compiling an
 /// empty crate, which needs a matching standard library.
-pub(crate) fn compiler(place: &Place) -> Option<Compiler> {
+pub(crate) fn compiler(workspace: &Workspace) -> Option<Compiler> {
     let candidates = [Some(Compiler::Default), linker().map(Compiler::Linked)];
     candidates.into_iter().flatten().find(|compiler| {
-        let mut command = place.command("rustc");
+        let mut command = workspace.command("rustc");
         compiler.apply(&mut command);
         command.args(["--target", TARGET, "--crate-type", "lib", "--crate-name", "nothing"]);
-        place.folder("probe").is_ok_and(|folder| {
+        workspace.folder("probe").is_ok_and(|folder| {
             output_of(command.args(["--emit", "metadata", "-", "--out-dir"]).arg(folder)).is_ok()
         })
     })
 }
 
 /// Installs the target, with rustup if possible.
-pub(crate) fn install(place: &Place) -> Result<()> {
+pub(crate) fn install(workspace: &Workspace) -> Result<()> {
     ensure!(
         which("rustup").is_some(),
         "the compiler has no standard library for {TARGET}, and there is no rustup to add it with"
     );
-    let mut add = place.command("rustup");
+    let mut add = workspace.command("rustup");
     add.args(["target", "add", TARGET]);
-    let added = run(place, "wasm target: rustup target add", &mut add);
-    if compiler(place).is_some() {
+    let added = run(workspace, "wasm target: rustup target add", &mut add);
+    if compiler(workspace).is_some() {
         return Ok(());
     }
     println!("  rustup could not add the target; Debian's compiler will do");
@@ -71,14 +71,14 @@ pub(crate) fn install(place: &Place) -> Result<()> {
         added?;
         bail!("rustup has added the target {TARGET}, but the compiler does not find it");
     }
-    debian::install(place, PACKAGES)?;
-    build_std(place)?;
+    debian::install(workspace, PACKAGES)?;
+    build_std(workspace)?;
     link()
 }
 
 /// Builds the standard library for the target, and puts it where the compiler looks for it.
-fn build_std(place: &Place) -> Result<()> {
-    let folder = place.folder("web-std")?;
+fn build_std(workspace: &Workspace) -> Result<()> {
+    let folder = workspace.folder("web-std")?;
     let empty = folder.join("empty");
     fs::create_dir_all(empty.join("src"))?;
     fs::write(
@@ -86,7 +86,7 @@ fn build_std(place: &Place) -> Result<()> {
         "[package]\nname = \"edgelatch-empty\"\nedition = \"2024\"\n[workspace]\n",
     )?;
     fs::write(empty.join("src/lib.rs"), "")?;
-    let mut build = place.command("/usr/bin/cargo");
+    let mut build = workspace.command("/usr/bin/cargo");
     build
         .current_dir(&empty)
         .args(["build", "--release", "--target", TARGET])
@@ -97,27 +97,31 @@ fn build_std(place: &Place) -> Result<()> {
         // compiler version, so it fits.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTC", "/usr/bin/rustc");
-    run(place, "wasm standard library: building it with Debian's compiler, once", &mut build)?;
+    run(workspace, "wasm standard library: building it with Debian's compiler, once", &mut build)?;
     step("wasm standard library: installing it", || {
-        install_std(place, &folder.join(TARGET).join("release/deps"))
+        install_std(workspace, &folder.join(TARGET).join("release/deps"))
     })?;
     fs::remove_dir_all(&folder).context("cannot remove what the build left")
 }
 
-fn install_std(place: &Place, built: &Path) -> Result<()> {
+fn install_std(workspace: &Workspace, built: &Path) -> Result<()> {
     let libdir = debian_libdir()?;
     let to = libdir.to_string_lossy();
     // A standard library that was installed for an earlier version of the compiler would be found
     // too.
     for old in rlibs(&libdir) {
-        debian::run_as_root(place, "rm", &["-f", &old.to_string_lossy()])?;
+        debian::run_as_root(workspace, "rm", &["-f", &old.to_string_lossy()])?;
     }
-    debian::run_as_root(place, "mkdir", &["-p", to.as_ref()])?;
+    debian::run_as_root(workspace, "mkdir", &["-p", to.as_ref()])?;
     let mut files = rlibs(built);
     files.retain(|file| !file.to_string_lossy().contains("libedgelatch_empty"));
     ensure!(!files.is_empty(), "the build left no library in {}", built.display());
     for file in files {
-        debian::run_as_root(place, "install", &["-m", "644", "-t", &to, &file.to_string_lossy()])?;
+        debian::run_as_root(
+            workspace,
+            "install",
+            &["-m", "644", "-t", &to, &file.to_string_lossy()],
+        )?;
     }
     Ok(())
 }

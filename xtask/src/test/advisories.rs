@@ -1,8 +1,6 @@
 //! Checks the dependencies against published advisories. This needs the network: if a server does
 //! not respond, the check is reported as skipped.
 
-use std::process::Command;
-
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
@@ -11,33 +9,37 @@ use super::session::Session;
 use crate::progress::output_of;
 
 /// The severities that fail the check; npm reports lower ones only.
-const GRAVE: [&str; 2] = ["high", "critical"];
+const SEVERE: [&str; 2] = ["high", "critical"];
 
 /// Checks the advisories of Rust's crates.
 pub(crate) fn crates(session: &Session<'_>) -> Result<Report> {
     let what = "cargo deny check advisories";
-    if let Err(error) = output_of(cargo(session).args(["deny", "fetch", "db"])) {
-        return Ok(passed_over(what, &error.to_string()));
+    if let Err(error) = output_of(session.workspace.command("cargo").args(["deny", "fetch", "db"]))
+    {
+        return Ok(unavailable(what, &error.to_string()));
     }
-    session.check(what, cargo(session).args(["deny", "--offline", "check", "advisories"]))
+    session.check(
+        what,
+        session.workspace.command("cargo").args(["deny", "--offline", "check", "advisories"]),
+    )
 }
 
 /// Checks npm's advisories about the tools. The package itself has no dependencies.
 pub(crate) fn npm(session: &Session<'_>) -> Result<Report> {
     let what = "npm audit --audit-level=high";
-    let mut audit = session.place.command("npm");
+    let mut audit = session.workspace.command("npm");
     audit.args(["audit", "--json", "--package-lock-only", "--audit-level=high"]);
     // Without retries, so that the check does not take minutes.
     audit.args(["--fetch-retries=0", "--fetch-timeout=20000"]);
-    let output = audit.current_dir(session.place.npm_folder()).output().context("no npm")?;
-    match grave(&String::from_utf8_lossy(&output.stdout))? {
+    let output = audit.current_dir(session.workspace.npm_folder()).output().context("no npm")?;
+    match severe(&String::from_utf8_lossy(&output.stdout))? {
         Some(problems) => Ok(session.finding(what, &problems)),
-        None => Ok(passed_over(what, "the registry does not answer")),
+        None => Ok(unavailable(what, "the registry does not answer")),
     }
 }
 
-/// Returns the packages with a grave advisory; `None` if the registry did not respond.
-fn grave(report: &str) -> Result<Option<Vec<String>>> {
+/// Returns the packages with a severe advisory; `None` if the registry did not respond.
+fn severe(report: &str) -> Result<Option<Vec<String>>> {
     let report: Value = serde_json::from_str(report).context("npm audit gave no JSON")?;
     let Some(found) = report.get("vulnerabilities").and_then(Value::as_object) else {
         return match report.get("error") {
@@ -47,22 +49,18 @@ fn grave(report: &str) -> Result<Option<Vec<String>>> {
     };
     let text = |package: &Value| package.get("severity").and_then(Value::as_str).map(str::to_owned);
     let named = found.iter().filter_map(|(name, package)| Some((name, text(package)?)));
-    let is_grave = |severity: &str| GRAVE.contains(&severity);
+    let is_severe = |severity: &str| SEVERE.contains(&severity);
     Ok(Some(
         named
-            .filter(|(_, severity)| is_grave(severity))
+            .filter(|(_, severity)| is_severe(severity))
             .map(|(name, severity)| format!("{name}: {severity}"))
             .collect(),
     ))
 }
 
-fn passed_over(what: &str, why: &str) -> Report {
-    println!("  not asked: {what}: {}", why.lines().next().unwrap_or_default());
+fn unavailable(what: &str, why: &str) -> Report {
+    println!("  skipped: {what}: {}", why.lines().next().unwrap_or_default());
     Report::default()
-}
-
-fn cargo(session: &Session<'_>) -> Command {
-    session.place.command("cargo")
 }
 
 #[cfg(test)]
@@ -70,26 +68,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_grave_is_found_and_what_is_not_is_let_be() {
+    fn only_severe_advisories_are_findings() {
         let report = r#"{"auditReportVersion": 2, "vulnerabilities": {
             "a": {"severity": "critical"}, "b": {"severity": "moderate"}, "c": {"severity": "high"}}}"#;
-        let found = grave(report).expect("a report").expect("an answer");
+        let found = severe(report).expect("a report").expect("an answer");
         assert_eq!(found, ["a: critical", "c: high"]);
         let none = r#"{"auditReportVersion": 2, "vulnerabilities": {}}"#;
-        assert_eq!(grave(none).expect("a report"), Some(Vec::new()));
+        assert_eq!(severe(none).expect("a report"), Some(Vec::new()));
     }
 
     #[test]
     fn a_registry_that_does_not_answer_is_no_finding_and_no_clean_bill() {
         let report =
             r#"{"message": "405 Method Not Allowed", "error": {"summary": "", "detail": ""}}"#;
-        assert_eq!(grave(report).expect("a report"), None);
+        assert_eq!(severe(report).expect("a report"), None);
     }
 
     #[test]
-    fn what_is_no_report_is_a_failure() {
+    fn an_unreadable_report_is_a_failure() {
         for report in ["", "null", "{}", "[]", r#"{"vulnerabilities": 1}"#] {
-            assert!(grave(report).is_err(), "{report}");
+            assert!(severe(report).is_err(), "{report}");
         }
     }
 }

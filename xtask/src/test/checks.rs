@@ -1,6 +1,6 @@
 //! The suites that read or compile the Rust code without running it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -29,7 +29,7 @@ pub(crate) fn clippy(session: &Session<'_>) -> Result<Report> {
     bare.args(["clippy", "--package", "edgelatch", "--lib", "--no-default-features"]);
     report += session.check("clippy: without features", bare.args(DENY_WARNINGS))?;
 
-    let compiler = wasm::compiler(session.place).context("no compiler for the wasm target")?;
+    let compiler = wasm::compiler(session.workspace).context("no compiler for the wasm target")?;
     for features in ["js", "reqwest,web"] {
         let mut command = cargo(session);
         compiler.apply(&mut command);
@@ -73,28 +73,42 @@ pub(crate) fn deny(session: &Session<'_>) -> Result<Report> {
 }
 
 pub(crate) fn msrv(session: &Session<'_>) -> Result<Report> {
-    let metadata = metadata(session)?;
-    let ours = package(&metadata, "edgelatch")
-        .and_then(rust_version)
-        .context("edgelatch states no rust-version")?;
-    let newer: Vec<String> = shipped(&metadata)
-        .into_iter()
-        .filter_map(|package| Some((package, rust_version(package)?)))
-        .filter(|(_, theirs)| *theirs > ours)
-        .map(|(package, theirs)| format!("{} wants Rust {theirs:?}", text(package, "id")))
+    let metadata = output_of(cargo(session).args(["metadata", "--format-version", "1"]))?;
+    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata gave no JSON")?;
+    let packages = metadata.get("packages").and_then(Value::as_array).context("no packages")?;
+    let text = |package: &Value, key| Some(package.get(key)?.as_str()?.to_owned());
+    let versions: HashMap<[String; 2], (u32, u32)> = packages
+        .iter()
+        .filter_map(|package| {
+            let id = [text(package, "name")?, text(package, "version")?];
+            Some((id, release(&text(package, "rust_version")?)?))
+        })
         .collect();
+    let ours = release(env!("CARGO_PKG_RUST_VERSION")).context("no Rust version")?;
     let named = format!("{}.{}", ours.0, ours.1);
+
+    // The packages that users of the published packages get, without those for tests only.
+    let mut tree = cargo(session);
+    tree.args(["tree", "--edges", "no-dev", "--target", "all", "--all-features"]);
+    tree.args(["--prefix", "none"]).args(published());
+    let newer: BTreeSet<String> = output_of(&mut tree)?
+        .lines()
+        .filter_map(|line| {
+            let (name, rest) = line.split_once(" v")?;
+            let id = [name.to_owned(), rest.split_whitespace().next()?.to_owned()];
+            let (major, minor) = versions.get(&id).filter(|version| **version > ours)?;
+            Some(format!("{} wants Rust {major}.{minor}", id.join(" ")))
+        })
+        .collect();
+    let newer = Vec::from_iter(newer);
     let mut report =
         session.finding(&format!("every dependency is content with Rust {named}"), &newer);
 
     let toolchains = output_of(Command::new("rustup").args(["toolchain", "list"]));
     if toolchains.is_ok_and(|list| list.lines().any(|line| line.starts_with(&named))) {
         let mut check = cargo(session);
-        check
-            .args(["check", "--target-dir"])
-            .arg(session.place.target.join("msrv"))
-            .args(PUBLISHED.iter().flat_map(|name| ["--package", *name]))
-            .env("RUSTUP_TOOLCHAIN", &named);
+        check.args(["check", "--target-dir"]).arg(session.workspace.target.join("msrv"));
+        check.args(published()).env("RUSTUP_TOOLCHAIN", &named);
         report += session.check(&format!("cargo check with Rust {named}"), &mut check)?;
     }
     Ok(report)
@@ -106,8 +120,8 @@ pub(crate) fn wasm_node(session: &Session<'_>) -> Result<Report> {
 
 pub(crate) fn wasm_chromium(session: &Session<'_>) -> Result<Report> {
     wasm(session, "Chromium", |command| {
-        let driver = crate::place::which("chromedriver").context("no chromedriver")?;
-        let options = session.place.root.join("xtask/webdriver.json");
+        let driver = crate::workspace::which("chromedriver").context("no chromedriver")?;
+        let options = session.workspace.root.join("xtask/webdriver.json");
         command
             .env("CHROMEDRIVER", driver)
             .env("WASM_BINDGEN_USE_BROWSER", "1")
@@ -120,12 +134,12 @@ pub(crate) fn wasm_chromium(session: &Session<'_>) -> Result<Report> {
 fn wasm(
     session: &Session<'_>,
     runtime: &str,
-    tell: impl FnOnce(&mut Command) -> Result<()>,
+    configure: impl FnOnce(&mut Command) -> Result<()>,
 ) -> Result<Report> {
     let mut command = cargo(session);
-    let compiler = wasm::compiler(session.place).context("no compiler for the wasm target")?;
+    let compiler = wasm::compiler(session.workspace).context("no compiler for the wasm target")?;
     compiler.apply(&mut command);
-    tell(&mut command)?;
+    configure(&mut command)?;
     // One program for all of its tests, and one test here. nextest would start a runtime and
     // compile the module for each test; the runner itself prints results only for people
     // (`--format` supports only `terse`), so no report names each test.
@@ -137,60 +151,16 @@ fn wasm(
 }
 
 fn cargo(session: &Session<'_>) -> Command {
-    session.place.command("cargo")
+    session.workspace.command("cargo")
 }
 
-fn metadata(session: &Session<'_>) -> Result<Value> {
-    let mut command = cargo(session);
-    let output = output_of(command.args(["metadata", "--format-version", "1"]))?;
-    serde_json::from_str(&output).context("cargo metadata gave no JSON")
+/// The flags that select the published packages.
+fn published() -> impl Iterator<Item = &'static str> {
+    PUBLISHED.into_iter().flat_map(|name| ["--package", name])
 }
 
-/// Returns the packages that users of the published packages get, without those for tests only.
-fn shipped(metadata: &Value) -> Vec<&Value> {
-    let nodes: HashMap<&str, &Value> = metadata
-        .get("resolve")
-        .map(|resolve| list(resolve, "nodes"))
-        .unwrap_or_default()
-        .iter()
-        .map(|node| (text(node, "id"), node))
-        .collect();
-    let roots = PUBLISHED.iter().filter_map(|name| package(metadata, name));
-    let mut to_visit: Vec<&str> = roots.map(|package| text(package, "id")).collect();
-    let mut seen = HashSet::new();
-    while let Some(id) = to_visit.pop() {
-        if seen.insert(id) {
-            let dependencies = nodes.get(id).map(|node| list(node, "deps")).unwrap_or_default();
-            let shipped = dependencies.iter().filter(|dependency| {
-                list(dependency, "dep_kinds")
-                    .iter()
-                    .any(|kind| kind.get("kind") != Some(&"dev".into()))
-            });
-            to_visit.extend(shipped.map(|dependency| text(dependency, "pkg")));
-        }
-    }
-    let packages = list(metadata, "packages").iter();
-    packages.filter(|package| seen.contains(text(package, "id"))).collect()
-}
-
-fn package<'m>(metadata: &'m Value, name: &str) -> Option<&'m Value> {
-    let is_it = |package: &&Value| {
-        text(package, "name") == name && package.get("source").is_none_or(Value::is_null)
-    };
-    list(metadata, "packages").iter().find(is_it)
-}
-
-/// Returns the oldest Rust version that a package supports, without the patch release, which
-/// changes nothing here.
-fn rust_version(package: &Value) -> Option<(u32, u32)> {
-    let mut numbers = package.get("rust_version")?.as_str()?.split('.').map(str::parse);
+/// Returns a Rust version without the patch release, which changes nothing here.
+fn release(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split('.').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
-fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
-    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }

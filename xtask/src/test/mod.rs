@@ -2,8 +2,8 @@
 
 mod advisories;
 mod checks;
-mod javascript;
 mod nextest;
+mod node;
 mod report;
 mod session;
 mod suite;
@@ -17,12 +17,11 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use crate::place::Place;
 use crate::process::Interrupted;
-use crate::progress::{self, Stopwatch, say, text};
-use crate::setup::{self, Need};
-pub(crate) use javascript::soak_for;
-pub(crate) use nextest::junit_below;
+use crate::progress::{self, Stopwatch, print, text};
+use crate::setup::{self, Tool};
+use crate::workspace::Workspace;
+pub(crate) use nextest::junit;
 use report::Case;
 pub(crate) use report::{Counts, Outcome, Report};
 pub(crate) use session::Session;
@@ -51,29 +50,29 @@ struct Line {
     name: &'static str,
     counts: Counts,
     /// Why it did not run.
-    obstacle: Option<String>,
+    unavailable: Option<String>,
     time: Duration,
     /// The tests that failed, each with its reason and the command that repeats it.
     failures: String,
 }
 
 /// `cargo xtask test`.
-pub(crate) fn run(place: &Place, selection: &Selection) -> Result<ExitCode> {
+pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCode> {
     if selection.list {
         list();
         return Ok(ExitCode::SUCCESS);
     }
-    let suites = chosen(selection)?;
+    let suites = selected(selection)?;
     let extent = selection.extent();
     let watch = Stopwatch::start();
-    let missing = setup::ensure_each(place, &needs(&suites))?;
+    let missing = setup::ensure_each(workspace, &tools(&suites))?;
     println!("Ready to test after {}.", watch.text());
 
-    let run = Run { place, extent, only: selection.only.as_deref() };
+    let run = Run { workspace, extent, only: selection.only.as_deref() };
     let mut lines = Vec::new();
     let (mut tasks, mut rust) = (Vec::new(), Vec::new());
     for suite in suites {
-        match missing.iter().find(|(need, _)| suite.needs.contains(need)) {
+        match missing.iter().find(|(tool, _)| suite.tools().contains(tool)) {
             Some((_, reason)) => lines.push(Line::could_not_run(suite, reason)),
             None if matches!(suite.work, Work::Nextest(_)) => rust.push(suite),
             None => tasks.push(suite),
@@ -81,6 +80,12 @@ pub(crate) fn run(place: &Place, selection: &Selection) -> Result<ExitCode> {
     }
     lines.extend(run.side_by_side(&rust, &tasks)?);
     Ok(summary(&lines, &watch))
+}
+
+/// `cargo xtask soak`.
+pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<ExitCode> {
+    setup::ensure(workspace, setup::DEMO)?;
+    Ok(node::soak(&Session::new(workspace, "soak", Extent::Full, None), minutes)?.print_result())
 }
 
 impl Selection {
@@ -97,7 +102,7 @@ fn list() {
     }
 }
 
-fn chosen(selection: &Selection) -> Result<Vec<&'static Suite>> {
+fn selected(selection: &Selection) -> Result<Vec<&'static Suite>> {
     let names = &selection.suites;
     if let Some(unknown) = names.iter().find(|name| SUITES.iter().all(|suite| suite.name != **name))
     {
@@ -105,27 +110,27 @@ fn chosen(selection: &Selection) -> Result<Vec<&'static Suite>> {
     }
     let one_test = selection.only.is_none() || names.len() == 1;
     ensure!(one_test, "`--only` names a test of one suite; name that suite alone");
-    let is_chosen = |suite: &&Suite| match names.is_empty() {
+    let is_selected = |suite: &&Suite| match names.is_empty() {
         true => selection.extent().includes(suite.from),
         false => names.iter().any(|name| name == suite.name),
     };
-    Ok(SUITES.iter().filter(is_chosen).collect())
+    Ok(SUITES.iter().filter(is_selected).collect())
 }
 
-/// Returns the needs of all these suites, each once.
-fn needs(suites: &[&'static Suite]) -> Vec<Need> {
-    let mut needs = Vec::new();
-    for need in suites.iter().flat_map(|suite| suite.needs) {
-        if !needs.contains(need) {
-            needs.push(*need);
+/// Returns the programs that these suites need, each once.
+fn tools(suites: &[&'static Suite]) -> Vec<Tool> {
+    let mut tools = Vec::new();
+    for tool in suites.iter().flat_map(|suite| suite.tools()) {
+        if !tools.contains(&tool) {
+            tools.push(tool);
         }
     }
-    needs
+    tools
 }
 
 /// A run under way.
 struct Run<'a> {
-    place: &'a Place,
+    workspace: &'a Workspace,
     extent: Extent,
     only: Option<&'a str>,
 }
@@ -146,31 +151,38 @@ impl<'a> Run<'a> {
             return Ok(lines);
         }
         thread::scope(|scope| {
-            let tests = scope.spawn(|| progress::lane("rust", tests));
-            let others = progress::lane("others", others);
-            let mut lines = tests
-                .join()
-                .unwrap_or_else(|_| bail!("the lane of the tests in Rust ended early"))?;
+            let tests = scope.spawn(|| progress::with_prefix("rust", tests));
+            let others = progress::with_prefix("others", others);
+            let mut lines =
+                tests.join().unwrap_or_else(|_| bail!("the tests in Rust ended early"))?;
             lines.extend(others?);
             Ok(lines)
         })
     }
 
     fn session(&self, name: &'static str) -> Session<'a> {
-        Session::new(self.place, name, self.extent, self.only)
+        Session::new(self.workspace, name, self.extent, self.only)
     }
 
-    /// Runs a suite that is a function.
+    /// Runs a suite that is not in Rust.
     fn task(&self, suite: &'static Suite) -> Result<Line> {
-        let Work::Task(task) = suite.work else { bail!("{} is no task", suite.name) };
-        say(&format!("== {}: {}", suite.name, suite.about));
+        print(&format!("== {}: {}", suite.name, suite.about));
         let watch = Stopwatch::start();
-        let report = match task(&self.session(suite.name)).and_then(Report::not_empty) {
+        let report = match self.report(suite).and_then(Report::not_empty) {
             Ok(report) => report,
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => Report::of_failure(suite.name, format!("{error:#}")),
         };
         Ok(self.line(suite, &report, watch.elapsed()))
+    }
+
+    fn report(&self, suite: &'static Suite) -> Result<Report> {
+        let session = self.session(suite.name);
+        match suite.work {
+            Work::Task(task) => task(&session),
+            Work::Node(file, fixtures) => node::run(&session, file, fixtures),
+            Work::Nextest(_) => bail!("cargo-nextest runs {}", suite.name),
+        }
     }
 
     /// Runs the suites in Rust that a profile builds. The time of each is that of its tests, one
@@ -196,7 +208,7 @@ impl<'a> Run<'a> {
         for (case, reason) in report.failures() {
             failures += &format!("  FAILED {}\n", case.title());
             reason.lines().for_each(|line| failures += &format!("    {line}\n"));
-            failures += &format!("  again: {}\n", again(suite, case, self.extent));
+            failures += &format!("  again: {}\n", repeat_command(suite, case, self.extent));
         }
         let mut text = format!("== {}: {}\n{failures}", suite.name, suite.about);
         if report.cases.len() > 1 {
@@ -209,8 +221,8 @@ impl<'a> Run<'a> {
         if is_ci() {
             counts = counts.with_skipped_as_failed();
         }
-        let line = Line { name: suite.name, counts, obstacle: None, time, failures };
-        say(&format!("{text}{line}"));
+        let line = Line { name: suite.name, counts, unavailable: None, time, failures };
+        print(&format!("{text}{line}"));
         line
     }
 }
@@ -235,15 +247,21 @@ fn summary(lines: &[Line], watch: &Stopwatch) -> ExitCode {
 impl Line {
     fn could_not_run(suite: &'static Suite, reason: &str) -> Self {
         let counts = Counts { failed: u64::from(is_ci()), ..Counts::default() };
-        let obstacle = Some(reason.to_owned());
-        Self { name: suite.name, counts, obstacle, time: Duration::ZERO, failures: String::new() }
+        let unavailable = Some(reason.to_owned());
+        Self {
+            name: suite.name,
+            counts,
+            unavailable,
+            time: Duration::ZERO,
+            failures: String::new(),
+        }
     }
 }
 
 impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (name, counts) = (self.name, self.counts);
-        match &self.obstacle {
+        match &self.unavailable {
             None => write!(f, "  {name:<16} {counts} ({})", text(self.time)),
             Some(reason) => write!(f, "  {name:<16} could not run: {reason}"),
         }
@@ -251,7 +269,7 @@ impl std::fmt::Display for Line {
 }
 
 /// Returns the command that runs one test alone, or the suite if a failure is not in a test.
-fn again(suite: &Suite, case: &Case, extent: Extent) -> String {
+fn repeat_command(suite: &Suite, case: &Case, extent: Extent) -> String {
     let full = if extent == Extent::Full { " --full" } else { "" };
     let mut command = format!("cargo xtask test {}{full}", suite.name);
     if case.is_test {
@@ -275,37 +293,37 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_names_chooses_by_extent() {
-        assert_eq!(chosen(&selection(&[], true)).unwrap().len(), SUITES.len());
-        let quick = chosen(&selection(&[], false)).unwrap();
+    fn a_run_without_names_selects_by_extent() {
+        assert_eq!(selected(&selection(&[], true)).unwrap().len(), SUITES.len());
+        let quick = selected(&selection(&[], false)).unwrap();
         assert!(quick.iter().all(|suite| suite.from == Extent::Quick));
         assert!(!quick.is_empty() && quick.len() < SUITES.len());
     }
 
     #[test]
-    fn a_named_suite_is_chosen_whatever_its_extent() {
+    fn a_named_suite_is_selected_whatever_its_extent() {
         let last = SUITES.last().unwrap();
-        assert_eq!(chosen(&selection(&[last.name], false)).unwrap().len(), 1);
-        assert!(chosen(&selection(&["nonsense"], false)).is_err());
+        assert_eq!(selected(&selection(&[last.name], false)).unwrap().len(), 1);
+        assert!(selected(&selection(&["nonsense"], false)).is_err());
     }
 
     #[test]
-    fn one_test_is_chosen_from_one_suite_only() {
+    fn one_test_is_selected_from_one_suite_only() {
         let only = Some("a::b".to_owned());
-        assert!(chosen(&Selection { only, ..selection(&["fmt", "clippy"], false) }).is_err());
+        assert!(selected(&Selection { only, ..selection(&["fmt", "clippy"], false) }).is_err());
     }
 
     #[test]
     fn the_command_that_repeats_a_test_survives_a_shell() {
         let suite = SUITES.first().unwrap();
         let report = Report::of("it's one", Duration::ZERO, Outcome::Passed);
-        let command = again(suite, &report.cases[0], Extent::Full);
+        let command = repeat_command(suite, &report.cases[0], Extent::Full);
         assert_eq!(
             command,
             format!(r"cargo xtask test {} --full --only 'it'\''s one'", suite.name)
         );
         let report = Report::of_failure("a build", String::new());
-        let command = again(suite, &report.cases[0], Extent::Quick);
+        let command = repeat_command(suite, &report.cases[0], Extent::Quick);
         assert_eq!(command, format!("cargo xtask test {}", suite.name));
     }
 

@@ -13,9 +13,8 @@ use super::session::Session;
 use super::suite::{Binaries, Extent, Profile, Suite, Work};
 use crate::build::{TESTS, WORKSPACE};
 use crate::interop::Peer;
-use crate::place::Place;
 use crate::process::Interrupted;
-use crate::setup::Need;
+use crate::setup::Tool;
 
 /// The number of tests that run side by side on each core: most wait for a server or a timer more
 /// than they compute.
@@ -46,11 +45,11 @@ pub(crate) fn run(
     suites: &[&'static Suite],
     profile: Profile,
 ) -> Result<Vec<(&'static Suite, Report)>> {
-    let mine = of_profile(suites, session.extent, profile);
-    if mine.is_empty() {
+    let selected = with_profile(suites, session.extent, profile);
+    if selected.is_empty() {
         return Ok(Vec::new());
     }
-    let mut report = match run_all(session, &mine, profile) {
+    let mut report = match run_all(session, &selected, profile) {
         Err(error) if !error.is::<Interrupted>() => {
             Report::of_failure("cargo nextest", format!("{error:#}"))
         }
@@ -58,7 +57,7 @@ pub(crate) fn run(
     };
 
     let mut reports: Vec<(&'static Suite, Report)> = Vec::new();
-    for (suite, binaries) in mine {
+    for (suite, binaries) in selected {
         let (cases, others) =
             report.cases.into_iter().partition(|case| binaries.contains(&case.group, &case.name));
         report.cases = others;
@@ -74,43 +73,44 @@ pub(crate) fn run(
 /// Runs the tests of all these suites together.
 fn run_all(
     session: &Session<'_>,
-    mine: &[(&'static Suite, &Binaries)],
+    selected: &[(&'static Suite, &Binaries)],
     profile: Profile,
 ) -> Result<Report> {
-    let mut command = command(session, profile, mine);
-    let filters: Vec<String> = mine.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
+    let mut command = command(session, profile, selected);
+    let filters: Vec<String> =
+        selected.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
     command.args(["--filterset", &only(session, &filters.join(" | "))]);
     // One JVM for all tests, since each test is a separate process.
-    let wants_peer = mine.iter().any(|(suite, _)| suite.needs.contains(&Need::Java));
-    let peer = wants_peer.then(|| Peer::start(session.place)).transpose()?;
+    let wants_peer = selected.iter().any(|(suite, _)| suite.tools().contains(&Tool::Java));
+    let peer = wants_peer.then(|| Peer::start(session.workspace)).transpose()?;
     command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
     let name = match profile {
         Profile::Dev => "cargo nextest run",
         Profile::Release => "cargo nextest run --release",
     };
-    session.tests(name, &mut command, &junit(session.place))
+    session.tests(name, &mut command, &junit(&session.workspace.root))
 }
 
 /// The suites whose tests a run of this extent builds in this profile.
-fn of_profile<'s>(
+fn with_profile<'s>(
     suites: &'s [&'static Suite],
     extent: Extent,
     profile: Profile,
 ) -> Vec<(&'static Suite, &'s Binaries)> {
     let tests = |suite: &&'static Suite| match &suite.work {
         Work::Nextest(tests) if tests.profile(extent) == profile => Some((*suite, tests)),
-        Work::Nextest(_) | Work::Task(_) => None,
+        Work::Nextest(_) | Work::Node(..) | Work::Task(_) => None,
     };
     suites.iter().filter_map(tests).collect()
 }
 
-fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]) -> Command {
-    let mut command = session.place.command("cargo");
+fn command(session: &Session<'_>, profile: Profile, selected: &[(&Suite, &Binaries)]) -> Command {
+    let mut command = session.workspace.command("cargo");
     command.args(["nextest", "run", "--no-tests=fail", "--hide-progress-bar"]);
     match profile {
         Profile::Dev => command.args(WORKSPACE),
         // Builds only what runs in this profile.
-        Profile::Release => command.args(["--release", "--package", TESTS]).args(tests(mine)),
+        Profile::Release => command.args(["--release", "--package", TESTS]).args(tests(selected)),
     };
     let threads = TESTS_PER_CORE * std::thread::available_parallelism().map_or(1, usize::from);
     command.args(["--test-threads", &threads.to_string()]);
@@ -125,9 +125,9 @@ fn command(session: &Session<'_>, profile: Profile, mine: &[(&Suite, &Binaries)]
 
 /// The flags that have cargo build these binaries of the package with the integration tests, and no
 /// others.
-fn tests(mine: &[(&Suite, &Binaries)]) -> Vec<String> {
-    let ids = mine.iter().flat_map(|(_, binaries)| binaries.ids);
-    let names: BTreeSet<&str> = ids.filter_map(|id| id.split("::").nth(1)).collect();
+fn tests(selected: &[(&Suite, &Binaries)]) -> Vec<String> {
+    let names: BTreeSet<&str> =
+        selected.iter().flat_map(|(_, binaries)| binaries.names()).collect();
     names.into_iter().flat_map(|name| ["--test".to_owned(), name.to_owned()]).collect()
 }
 
@@ -139,13 +139,8 @@ fn only(session: &Session<'_>, filter: &str) -> String {
     }
 }
 
-/// The report that `.config/nextest.toml` has nextest write, of a run in the checkout.
-pub(crate) fn junit(place: &Place) -> PathBuf {
-    junit_below(&place.root)
-}
-
-/// The report of a run in this workspace. nextest's folder is below the workspace, wherever
-/// `CARGO_TARGET_DIR` is.
-pub(crate) fn junit_below(workspace: &Path) -> PathBuf {
-    workspace.join("target/nextest/default/junit.xml")
+/// The report that `.config/nextest.toml` has nextest write, of a run in this folder. nextest's own
+/// folder is below the workspace, wherever `CARGO_TARGET_DIR` is.
+pub(crate) fn junit(root: &Path) -> PathBuf {
+    root.join("target/nextest/default/junit.xml")
 }

@@ -116,7 +116,7 @@ impl Report {
 
     /// Prints the failures and the counts, for a command that is not a suite; returns the exit
     /// code.
-    pub(crate) fn tell(&self) -> ExitCode {
+    pub(crate) fn print_result(&self) -> ExitCode {
         for (case, reason) in self.failures() {
             println!("FAILED {}\n{reason}", case.title());
         }

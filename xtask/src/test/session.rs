@@ -7,35 +7,35 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::report::{Outcome, Report};
+use super::report::{LEVEL, Outcome, Report};
 use super::suite::Extent;
-use crate::place::Place;
-use crate::progress::{Stopwatch, logged, say, tail};
+use crate::progress::{Stopwatch, logged, print, tail};
+use crate::workspace::{Workspace, chromium};
 
 /// The context of a suite's run.
-pub(crate) struct Session<'p> {
-    pub(crate) place: &'p Place,
+pub(crate) struct Session<'w> {
+    pub(crate) workspace: &'w Workspace,
     pub(crate) extent: Extent,
     /// The one test to run, if the user has named one.
-    pub(crate) only: Option<&'p str>,
+    pub(crate) only: Option<&'w str>,
     suite: &'static str,
     commands: Cell<u32>,
 }
 
-impl<'p> Session<'p> {
+impl<'w> Session<'w> {
     /// Creates the session of the suite with this name.
     pub(crate) fn new(
-        place: &'p Place,
+        workspace: &'w Workspace,
         suite: &'static str,
         extent: Extent,
-        only: Option<&'p str>,
+        only: Option<&'w str>,
     ) -> Self {
-        Self { place, extent, only, suite, commands: Cell::new(0) }
+        Self { workspace, extent, only, suite, commands: Cell::new(0) }
     }
 
     /// Runs a command that is one test: it passes or fails as a whole.
     pub(crate) fn check(&self, name: &str, command: &mut Command) -> Result<Report> {
-        if !self.wants(name) {
+        if !self.selects(name) {
             return Ok(Report::default());
         }
         let watch = Stopwatch::start();
@@ -46,13 +46,12 @@ impl<'p> Session<'p> {
 
     /// Records a check that this program does by itself; it passes if there are no problems.
     pub(crate) fn finding(&self, name: &str, problems: &[String]) -> Report {
-        if !self.wants(name) {
+        if !self.selects(name) {
             return Report::default();
         }
-        let outcome = if problems.is_empty() {
-            Outcome::Passed
-        } else {
-            Outcome::Failed(problems.join("\n"))
+        let outcome = match problems {
+            [] => Outcome::Passed,
+            problems => Outcome::Failed(problems.join("\n")),
         };
         Report::of(name, Duration::ZERO, outcome)
     }
@@ -74,29 +73,75 @@ impl<'p> Session<'p> {
         Ok(report)
     }
 
+    /// Returns the command of Node's test runner, without the files of tests.
+    pub(crate) fn node(&self) -> Result<Command> {
+        let mut command = self.workspace.node();
+        command
+            .args(["--test-reporter=junit", "--test-reporter-destination"])
+            .arg(self.junit()?)
+            .args(["--test-reporter=spec", "--test-reporter-destination=stdout"]);
+        // A test that failed may have left a lease or a server behind, which would keep the program
+        // from ending. Programs that must end by themselves are separate processes.
+        command.arg("--test-force-exit");
+        if let Some(id) = self.only {
+            command.args(["--test-name-pattern", &pattern(id)]);
+            // For the cases that run in another program.
+            command.env("EDGELATCH_ONLY", id);
+        }
+        command.env("EDGELATCH_TOOLS", self.workspace.node_modules());
+        command.env("EDGELATCH_EXTENT", self.extent.name());
+        command.envs(chromium().map(|chromium| ("CHROMIUM", chromium)));
+        Ok(command)
+    }
+
+    /// Runs a command that [`node`](Self::node) has returned.
+    pub(crate) fn node_tests(&self, name: &str, command: &mut Command) -> Result<Report> {
+        Ok(self.tests(name, command, &self.junit()?)?.selected_by_path())
+    }
+
     /// Returns the path for the report of this suite's next command.
-    pub(crate) fn junit(&self) -> Result<PathBuf> {
+    fn junit(&self) -> Result<PathBuf> {
         let name = format!("{}-{}.xml", self.suite, self.commands.get() + 1);
-        Ok(self.place.folder("junit")?.join(name))
+        Ok(self.workspace.folder("junit")?.join(name))
     }
 
     /// Whether the check of this name runs.
-    pub(crate) fn wants(&self, name: &str) -> bool {
+    fn selects(&self, name: &str) -> bool {
         self.only.is_none_or(|only| only == name)
     }
 
     /// Runs a command with its output in a log; returns whether it succeeded, and the log.
-    pub(crate) fn run(&self, name: &str, command: &mut Command) -> Result<(bool, PathBuf)> {
+    fn run(&self, name: &str, command: &mut Command) -> Result<(bool, PathBuf)> {
         let number = self.commands.get() + 1;
         self.commands.set(number);
-        let log = self.place.log(&format!("test-{}-{number}", self.suite))?;
-        say(&format!("→ {name}"));
+        let log = self.workspace.log(&format!("test-{}-{number}", self.suite))?;
+        print(&format!("→ {name}"));
         let watch = Stopwatch::start();
         let succeeded = logged(command, &log)?.success();
-        say(&format!("  {} in {}", if succeeded { "ok" } else { "FAILED" }, watch.text()));
+        print(&format!("  {} in {}", if succeeded { "ok" } else { "FAILED" }, watch.text()));
         if !succeeded {
-            say(&format!("  all of its output: {}", log.display()));
+            print(&format!("  all of its output: {}", log.display()));
         }
         Ok((succeeded, log))
+    }
+}
+
+/// Returns a JavaScript regular expression that matches only the test of this name or path: Node
+/// puts a space between the names of groups and of a test.
+fn pattern(id: &str) -> String {
+    let text = id.replace(LEVEL, " ");
+    let special = |c: char| r"\^$.*+?()[]{}|/".contains(c);
+    let escaped = text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c]));
+    format!("^{}$", escaped.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_is_selected_by_its_path_and_nothing_beside_it() {
+        assert_eq!(pattern("alone"), "^alone$");
+        assert_eq!(pattern("programs > Deno > lock: a (b)"), r"^programs Deno lock: a \(b\)$");
     }
 }

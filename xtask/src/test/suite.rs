@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 
+use super::node::Fixture;
 use super::report::Report;
 use super::session::Session;
-use crate::setup::Need;
+use crate::setup::Tool;
 
 /// The extent of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,15 +23,17 @@ pub(crate) struct Suite {
     pub(crate) about: &'static str,
     /// The smallest extent that runs it.
     pub(crate) from: Extent,
-    /// The programs that must be on the machine.
-    pub(crate) needs: &'static [Need],
     pub(crate) work: Work,
+    /// The programs that must be on the machine, besides those that [`Work`] implies.
+    tools: &'static [Tool],
 }
 
 /// How a suite is run.
 pub(crate) enum Work {
     /// Test binaries, run by cargo-nextest together with those of the other suites.
     Nextest(Binaries),
+    /// A file of tests, run by Node, and the fixtures that it needs.
+    Node(&'static str, &'static [Fixture]),
     /// A function.
     Task(fn(&Session<'_>) -> Result<Report>),
 }
@@ -38,19 +41,19 @@ pub(crate) enum Work {
 /// The Rust tests of a suite.
 pub(crate) struct Binaries {
     /// The binaries, as nextest names them.
-    pub(crate) ids: &'static [&'static str],
+    ids: &'static [&'static str],
     /// The tests of these binaries that belong to the suite.
-    pub(crate) tests: Tests,
+    tests: Tests,
     /// A nextest filter expression for the tests that only a full run includes; empty if there are
     /// none.
-    pub(crate) only_full: &'static str,
+    only_full: &'static str,
     /// The profile of a full run. A quick run builds everything in the dev profile.
-    pub(crate) full_profile: Profile,
+    full_profile: Profile,
 }
 
 /// The tests of a binary that belong to a suite, where two suites share the binary.
 #[derive(Clone, Copy)]
-pub(crate) enum Tests {
+enum Tests {
     All,
     /// The tests of this module.
     Inside(&'static str),
@@ -64,6 +67,35 @@ pub(crate) enum Profile {
     Dev,
     /// For searches that are bound by the processor.
     Release,
+}
+
+impl Suite {
+    pub(super) const fn new(name: &'static str, about: &'static str, work: Work) -> Self {
+        Self { name, about, from: Extent::Quick, work, tools: &[] }
+    }
+
+    /// Only a full run includes the suite.
+    pub(super) const fn only_in_full(self) -> Self {
+        Self { from: Extent::Full, ..self }
+    }
+
+    pub(super) const fn with_tools(self, tools: &'static [Tool]) -> Self {
+        Self { tools, ..self }
+    }
+
+    /// Returns the programs that must be on the machine.
+    pub(crate) fn tools(&self) -> Vec<Tool> {
+        let mut tools = self.tools.to_vec();
+        match self.work {
+            Work::Nextest(_) => tools.push(Tool::Nextest),
+            Work::Node(_, fixtures) => {
+                tools.push(Tool::NpmTools);
+                tools.extend(fixtures.iter().flat_map(|fixture| fixture.tools()));
+            }
+            Work::Task(_) => {}
+        }
+        tools
+    }
 }
 
 impl Extent {
@@ -82,6 +114,35 @@ impl Extent {
 }
 
 impl Binaries {
+    pub(super) const fn new(ids: &'static [&'static str]) -> Self {
+        Self { ids, tests: Tests::All, only_full: "", full_profile: Profile::Dev }
+    }
+
+    /// Only the tests of this module belong to the suite.
+    pub(super) const fn inside(self, module: &'static str) -> Self {
+        Self { tests: Tests::Inside(module), ..self }
+    }
+
+    /// Only the tests of every other module belong to the suite.
+    pub(super) const fn outside(self, module: &'static str) -> Self {
+        Self { tests: Tests::Outside(module), ..self }
+    }
+
+    /// Only a full run includes the tests of this nextest filter expression.
+    pub(super) const fn only_in_full(self, filter: &'static str) -> Self {
+        Self { only_full: filter, ..self }
+    }
+
+    /// A full run builds the tests for release.
+    pub(super) const fn optimized(self) -> Self {
+        Self { full_profile: Profile::Release, ..self }
+    }
+
+    /// The names of the binaries in the package with the integration tests.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.ids.iter().filter_map(|id| Some(id.split_once("::")?.1))
+    }
+
     /// The profile for a run of this extent.
     pub(crate) fn profile(&self, extent: Extent) -> Profile {
         if extent == Extent::Full { self.full_profile } else { Profile::Dev }
@@ -117,22 +178,16 @@ impl Binaries {
 mod tests {
     use super::*;
 
-    const SHARED: Binaries = Binaries {
-        ids: &["package::binary"],
-        tests: Tests::Inside("binary::module::"),
-        only_full: "",
-        full_profile: Profile::Release,
-    };
-
     #[test]
     fn two_suites_share_the_tests_of_one_binary() {
-        let rest = Binaries { tests: Tests::Outside("binary::module::"), ..SHARED };
+        let shared = Binaries::new(&["package::binary"]).inside("binary::module::");
+        let rest = Binaries::new(&["package::binary"]).outside("binary::module::");
         for (test, is_inside) in [("binary::module::test", true), ("binary::test", false)] {
-            assert_eq!(SHARED.contains("package::binary", test), is_inside);
+            assert_eq!(shared.contains("package::binary", test), is_inside);
             assert_eq!(rest.contains("package::binary", test), !is_inside);
         }
-        assert!(!SHARED.contains("package::another", "binary::module::test"));
-        let filter = SHARED.filter(Extent::Quick);
+        assert!(!shared.contains("package::another", "binary::module::test"));
+        let filter = shared.filter(Extent::Quick);
         assert_eq!(filter, "((binary_id(=package::binary)) & test(/^binary::module::/))");
     }
 }

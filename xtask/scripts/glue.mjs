@@ -1,0 +1,83 @@
+/**
+ * `node glue.mjs <folder>`: finishes the output of wasm-bindgen and wasm-opt in `pkg/wasm`. The
+ * glue imports the package's own scripts, the hashes in its names become numbers, and the module is
+ * written as text too.
+ */
+
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+
+import { moduleOf } from "./encode.mjs";
+
+/** The changes to the glue. */
+const CHANGES = [
+  // No function of the module is called after one of them has thrown.
+  ["wasm = instance.exports;", "wasm = guarded(instance.exports);"],
+  // Created at first use: an import never fails in a test environment that has none of these.
+  [
+    "let cachedTextDecoder = new TextDecoder('utf-8', { ignoreBOM: true });\ncachedTextDecoder.decode();",
+    "let cachedTextDecoder;",
+  ],
+  [
+    "    return cachedTextDecoder.decode(bytes);",
+    "    cachedTextDecoder ??= new TextDecoder('utf-8', { ignoreBOM: true });\n    return cachedTextDecoder.decode(bytes);",
+  ],
+  [
+    "const cachedTextEncoder = new TextEncoder();",
+    `let textEncoder;
+const cachedTextEncoder = {
+    encode: (text) => (textEncoder ??= new TextEncoder()).encode(text),
+    encodeInto: (text, view) => (textEncoder ??= new TextEncoder()).encodeInto(text, view),
+};`,
+  ],
+  // Accepts a module that another realm has compiled.
+  ["module instanceof WebAssembly.Module", "Object.prototype.toString.call(module) === '[object WebAssembly.Module]'"],
+];
+
+/**
+ * Makes the glue import the package's own scripts: it imports copies from its own folders.
+ * `errors.js` must be the package's, since a copy would define other classes; `adopt` receives the
+ * path of each other script, which is put beside the glue.
+ */
+export function finishGlue(glue, adopt) {
+  const lines = glue.replace(/\n$/, "").split("\n").map((line) => {
+    const [, path] = /^import .*?["'](.+?)["']/.exec(line) ?? [];
+    if (!path) return line;
+    if (path.endsWith("/pkg/errors.js")) return line.replaceAll(path, "../errors.js");
+    adopt(path);
+    return line.replaceAll(path, `./${basename(path)}`);
+  });
+  let text = lines.join("\n");
+  for (const [from, to] of CHANGES) {
+    if (!text.includes(from)) throw new Error(`the glue of this wasm-bindgen has no \`${from}\``);
+    text = text.replaceAll(from, () => to);
+  }
+  return `import { guarded } from '../errors.js';\n${text}`;
+}
+
+/**
+ * Returns the hashes of names such as `__wbg_abort_17cafbdd3728580a`, each with the number that
+ * replaces it: hashes do not compress, and numbers of the same length do.
+ */
+export function shortNames(glue) {
+  const names = glue.match(/\b__wb\w*_[0-9a-f]{16}\b/g) ?? [];
+  const hashes = [...new Set(names.map((name) => name.slice(-16)))].filter((hash) => !hash.startsWith("0000")).sort();
+  return hashes.map((hash, number) => [hash, number.toString(16).padStart(hash.length, "0")]);
+}
+
+/** Replaces each name in the text or the bytes. */
+const shortened = (text, names) => names.reduce((rest, [hash, number]) => rest.replaceAll(hash, number), text);
+
+function finish(folder) {
+  const file = (name) => join(folder, name);
+  const glue = finishGlue(readFileSync(file("edgelatch.js"), "utf8"), (path) => copyFileSync(file(path), file(basename(path))));
+  rmSync(file("snippets"), { recursive: true });
+  const names = shortNames(glue);
+  writeFileSync(file("edgelatch.js"), shortened(glue, names));
+  // `latin1` maps each byte to one character and back.
+  const module = Buffer.from(shortened(readFileSync(file("edgelatch_bg.wasm"), "latin1"), names), "latin1");
+  writeFileSync(file("edgelatch_bg.wasm"), module);
+  writeFileSync(file("inline.js"), moduleOf(module));
+}
+
+if (import.meta.main) finish(process.argv[2]);

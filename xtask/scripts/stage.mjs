@@ -1,0 +1,53 @@
+/**
+ * `node stage.mjs <pkg> <folder> <repository>`: makes the published package from `pkg`. The scripts
+ * that the entries share become one file, since a runtime takes time to find and read each file;
+ * files for `require` are added; and the manifest names the repository, once the owner has set it.
+ */
+
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** The entries of the npm package. */
+const ENTRIES = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
+/** The entries that `require` also finds. */
+const COMMON_JS = ["index", "slim"];
+/** The scripts that the entries share, which are joined to `edgelatch.js`. */
+const SHARED = ["api.js", "decode.js", "errors.js", "options.js", "public.js", "start.js", "wasm/edgelatch.js", "wasm/web.js"];
+/** The scripts that stay separate files. */
+const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js"];
+/** The declarations that have a copy for `require`. */
+const DECLARATIONS = ["errors", "index", "objects", "slim"];
+const LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"];
+/**
+ * White space and syntax are minified; names stay and lines are short, so that stack traces are
+ * readable: Node prints the line of an error.
+ */
+const FLAGS = [
+  "--bundle", "--minify-whitespace", "--minify-syntax", "--line-limit=120", "--sourcemap", "--charset=utf8", "--log-level=warning",
+  "--log-override:duplicate-object-key=silent", ...SEPARATE.map((path) => `--external:${path}`), "--outdir=.", "--allow-overwrite",
+];
+
+const [pkg, folder, repository] = process.argv.slice(2);
+const read = (name) => readFileSync(join(folder, name), "utf8");
+const write = (name, text) => writeFileSync(join(folder, name), text);
+const bundle = (entries, ...flags) => execFileSync("esbuild", [...entries, ...FLAGS, ...flags], { cwd: folder, stdio: "inherit" });
+
+cpSync(pkg, folder, { recursive: true });
+for (const licence of LICENCES) cpSync(join(pkg, "..", licence), join(folder, licence));
+
+// Bundled from the scripts that are not joined yet. For the platform `node`, so that `import` finds
+// the names in it.
+bundle(COMMON_JS.map((name) => `${name}.js`), "--format=cjs", "--platform=node", "--out-extension:.js=.cjs");
+for (const name of COMMON_JS) write(`${name}.cjs`, read(`${name}.cjs`).replaceAll("./wasm/inline.js", "./wasm/inline.cjs"));
+write("wasm/inline.cjs", read("wasm/inline.js").replaceAll("export const ", "exports."));
+for (const name of DECLARATIONS) write(`${name}.d.cts`, read(`${name}.d.ts`).replaceAll('.js"', '.cjs"'));
+
+bundle(ENTRIES, "--splitting", "--format=esm", "--chunk-names=edgelatch");
+for (const name of SHARED) rmSync(join(folder, name));
+if (!existsSync(join(folder, "edgelatch.js"))) throw new Error("esbuild joined nothing");
+
+if (!repository.includes("OWNER")) {
+  const source = { repository: { type: "git", url: `git+${repository}.git` }, homepage: repository, bugs: `${repository}/issues` };
+  write("package.json", `${JSON.stringify({ ...JSON.parse(read("package.json")), ...source }, null, 2)}\n`);
+}

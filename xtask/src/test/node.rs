@@ -1,0 +1,159 @@
+//! Runs files of tests in JavaScript with Node's test runner, and prepares what they need.
+
+use std::any::Any;
+use std::env;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::report::{Outcome, Report};
+use super::session::Session;
+use super::suite::Extent;
+use crate::build;
+use crate::demo::DemoServices;
+use crate::interop;
+use crate::progress::Stopwatch;
+use crate::services::Gateway;
+use crate::setup::{self, Tool, npm};
+
+/// The number of connections from one address that the gateway accepts: all tests connect from
+/// one.
+const CONNECTIONS: [&str; 2] = ["--address-connections", "4000"];
+
+/// The soak test and its fixtures.
+pub(super) const SOAK: (&str, &[Fixture]) =
+    ("tests/soak/run.mjs", &[Fixture::Package, Fixture::FastGateway]);
+
+/// A program, a server or a file that a suite needs; the environment names it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fixture {
+    /// The packed npm package.
+    Package,
+    /// A gateway with its own Redis, which runs until the tests end.
+    Gateway,
+    /// A gateway that is built for release, with its own Redis. The gateway takes half of the time
+    /// of a soak cycle, and a release build is several times as fast.
+    FastGateway,
+    /// The program of the gateway.
+    GatewayProgram,
+    /// The Java side of the interoperability tests.
+    Peer,
+    /// The demo, and the gateway behind it.
+    Demo,
+    /// The bundlers and frameworks.
+    Bundlers,
+}
+
+impl Fixture {
+    /// The programs that must be on the machine.
+    pub(super) fn tools(self) -> &'static [Tool] {
+        match self {
+            Self::Package => setup::BUILD,
+            Self::Gateway | Self::FastGateway | Self::GatewayProgram => &[Tool::Redis],
+            Self::Peer => &[Tool::Java],
+            Self::Demo => setup::DEMO,
+            Self::Bundlers => &[],
+        }
+    }
+
+    /// Prepares the fixture, and names it in the environment of the tests. The returned servers run
+    /// until they are dropped.
+    fn prepare(self, session: &Session<'_>, command: &mut Command) -> Result<Box<dyn Any>> {
+        let workspace = session.workspace;
+        match self {
+            Self::Package => command.env("EDGELATCH_TARBALL", build::tarball(workspace)?),
+            Self::GatewayProgram => command.env("EDGELATCH_GATEWAY", build::gateway(workspace)?),
+            Self::Peer => command.env("EDGELATCH_PEER", interop::build(workspace)?),
+            Self::Bundlers => {
+                // A quick run uses esbuild only; the other bundlers take a gigabyte.
+                if session.extent == Extent::Full {
+                    setup::ensure(workspace, &[Tool::Bundlers])?;
+                }
+                command.env("EDGELATCH_BUNDLERS", npm::BUNDLERS.node_modules(workspace)?)
+            }
+            Self::Gateway | Self::FastGateway => {
+                let is_fast = self == Self::FastGateway;
+                let build = if is_fast { build::fast_gateway } else { build::gateway };
+                let gateway = Gateway::start(workspace, &build(workspace)?, &CONNECTIONS)?;
+                gateway.describe(command);
+                return Ok(Box::new(gateway));
+            }
+            Self::Demo => {
+                let demo = DemoServices::start(workspace, 0)?;
+                demo.describe(command);
+                return Ok(Box::new(demo));
+            }
+        };
+        Ok(Box::new(()))
+    }
+}
+
+/// Runs a file of tests with its fixtures.
+pub(super) fn run(session: &Session<'_>, file: &str, fixtures: &[Fixture]) -> Result<Report> {
+    run_with(session, file, fixtures, &[])
+}
+
+/// Runs a file of tests with its fixtures, and with more variables in its environment.
+fn run_with(
+    session: &Session<'_>,
+    file: &str,
+    fixtures: &[Fixture],
+    variables: &[(&str, String)],
+) -> Result<Report> {
+    let mut command = session.node()?;
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
+    let prepared = fixtures.iter().map(|fixture| fixture.prepare(session, &mut command));
+    let _running = prepared.collect::<Result<Vec<_>>>()?;
+    session.node_tests(&format!("node {file}"), command.arg(file))
+}
+
+/// Runs the soak test for at least this many minutes, and as many cycles as the suite does.
+pub(super) fn soak(session: &Session<'_>, minutes: u32) -> Result<Report> {
+    let variables = [("EDGELATCH_SOAK_MINUTES", minutes.to_string())];
+    run_with(session, SOAK.0, SOAK.1, &variables)
+}
+
+/// Runs the tests of the bundlers. A table of results has a row for each of the other tests, so it
+/// cannot be written alone.
+pub(super) fn bundlers(session: &Session<'_>) -> Result<Report> {
+    let fixtures = [Fixture::Package, Fixture::Gateway, Fixture::Bundlers];
+    let report = run(session, "tests/bundlers/run.mjs", &fixtures)?;
+    Ok(report.inseparable(|case| case.name.starts_with("the table of ")))
+}
+
+/// Checks the manifest and the types of the npm package.
+pub(super) fn package(session: &Session<'_>) -> Result<Report> {
+    let workspace = session.workspace;
+    let tarball = build::tarball(workspace)?;
+    let mut attw = workspace.command("attw");
+    // The omitted profile `node10` does not support `exports`, and so cannot resolve
+    // `edgelatch/edgelatch.wasm`.
+    attw.arg(&tarball).args(["--profile", "node16"]);
+    let mut report = session.check("attw: the types are found", &mut attw)?;
+    let mut publint = workspace.command("publint");
+    publint.arg("run").arg(&tarball).arg("--strict");
+    report += session.check("publint: the manifest is right", &mut publint)?;
+
+    let (npm, crates) = (build::npm_version(workspace)?, env!("CARGO_PKG_VERSION"));
+    let differs = (npm != crates).then(|| format!("npm has {npm}, the workspace {crates}"));
+    report += session.finding("npm package and crates are of one version", differs.as_slice());
+    Ok(report)
+}
+
+/// Checks that a second build of the published WebAssembly is byte for byte the same.
+pub(super) fn reproducible(session: &Session<'_>) -> Result<Report> {
+    let watch = Stopwatch::start();
+    let differs = (!build::is_reproducible(session.workspace)?).then(|| "two builds differ".into());
+    let outcome = differs.map_or(Outcome::Passed, Outcome::Failed);
+    Ok(Report::of("two clean builds of the WebAssembly are equal", watch.elapsed(), outcome))
+}
+
+/// Runs the README's command as users do: with its own servers, its own checks and its own end.
+pub(super) fn smoke(session: &Session<'_>) -> Result<Report> {
+    let program = env::current_exe().context("cannot tell which program this is")?;
+    // A build during the tests may have replaced the program; the system then appends a note to the
+    // old one's name.
+    let program = program.to_string_lossy().replace(" (deleted)", "");
+    let mut once = session.workspace.command(&program);
+    session.check("cargo xtask demo --once", once.args(["demo", "--once"]))
+}

@@ -1,0 +1,168 @@
+//! The paths of the checkout, its build and its tools, and commands that run there.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use crate::progress::output_of;
+use crate::setup;
+
+/// The checkout and its target folder.
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    pub(crate) target: PathBuf,
+    cache: PathBuf,
+    node_modules: PathBuf,
+    /// The folders of the programs that setup installs.
+    programs: Vec<PathBuf>,
+}
+
+impl Workspace {
+    /// Reads the paths from cargo, which respects `CARGO_TARGET_DIR` and configuration files.
+    pub(crate) fn find() -> Result<Self> {
+        let output = Command::new("cargo")
+            .args(["metadata", "--format-version", "1", "--no-deps"])
+            .stderr(Stdio::inherit())
+            .output()
+            .context("cannot start cargo")?;
+        let metadata: Value =
+            serde_json::from_slice(&output.stdout).context("cargo metadata gave no JSON")?;
+        let path = |key: &str| {
+            metadata.get(key).and_then(Value::as_str).map(PathBuf::from).context("cargo metadata")
+        };
+        let (root, cache) = (path("workspace_root")?, cache()?);
+        let (target, node_modules) = (path("target_directory")?, PathBuf::new());
+        let mut workspace = Self { root, target, cache, node_modules, programs: Vec::new() };
+        workspace.node_modules = setup::npm::TOOLS.node_modules(&workspace)?;
+        let tools = setup::cargo_tools(&workspace)?;
+        workspace.programs = tools.into_iter().map(|tool| tool.join("bin")).collect();
+        workspace.programs.push(workspace.node_modules.join(".bin"));
+        Ok(workspace)
+    }
+
+    /// Returns the folder with the list of the npm tools: programs, and packages that tests import,
+    /// such as wrangler, deno and the Upstash clients.
+    pub(crate) fn npm_folder(&self) -> PathBuf {
+        self.root.join("xtask/tools")
+    }
+
+    /// Returns the folder of the installed npm tools: in the cache, named by the lock file's
+    /// content.
+    pub(crate) fn node_modules(&self) -> &Path {
+        &self.node_modules
+    }
+
+    /// Returns the folder of everything that setup installs, shared by all checkouts of this user:
+    /// below `EDGELATCH_CACHE`, `XDG_CACHE_HOME` or `~/.cache`. Each entry is named by version or
+    /// content, so no entry has to be updated.
+    pub(crate) fn cache(&self) -> &Path {
+        &self.cache
+    }
+
+    /// Creates a folder of the cache by `work`, unless it exists. An interrupted `work` leaves no
+    /// such folder; if another checkout was faster, its result stays.
+    pub(crate) fn cached(
+        &self,
+        folder: &Path,
+        work: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<()> {
+        if folder.exists() {
+            return Ok(());
+        }
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let partial = empty_folder(self.cache.join(format!("partial-{name}-{}", process::id())))?;
+        work(&partial)?;
+        if fs::rename(&partial, folder).is_err() {
+            fs::remove_dir_all(&partial)?;
+            ensure!(folder.exists(), "cannot make {}", folder.display());
+        }
+        Ok(())
+    }
+
+    /// Returns a folder below target, and creates it if it does not exist.
+    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.target.join(name);
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        Ok(folder)
+    }
+
+    /// Returns the path for the output of the program with this title.
+    pub(crate) fn log(&self, title: &str) -> Result<PathBuf> {
+        let name: String =
+            title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        Ok(self.folder("logs")?.join(format!("{name}.log")))
+    }
+
+    /// Returns a command in the checkout that finds the installed tools before those of the
+    /// machine.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.root).env("PATH", self.search_path()).stdin(Stdio::null());
+        // `cargo run` sets these for this program, not for the ones that it starts. Its library
+        // path in particular would be searched by compilers of other versions.
+        command.env_remove("LD_LIBRARY_PATH").env_remove("CARGO");
+        for (name, _) in env::vars_os() {
+            let ours = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+            if name.to_str().is_some_and(|name| ours.iter().any(|start| name.starts_with(start))) {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    /// Returns a command of the installed Node.
+    pub(crate) fn node(&self) -> Command {
+        self.command("node")
+    }
+
+    fn search_path(&self) -> OsString {
+        let mut folders = self.programs.clone();
+        folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+        env::join_paths(folders).unwrap_or_default()
+    }
+}
+
+fn cache() -> Result<PathBuf> {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    named("EDGELATCH_CACHE")
+        .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("edgelatch")))
+        .or_else(|| named("HOME").map(|home| home.join(".cache/edgelatch")))
+        .context("none of EDGELATCH_CACHE, XDG_CACHE_HOME and HOME is set")
+}
+
+/// Returns the path of a program of the machine.
+pub(crate) fn which(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// Returns the path of Chromium or a similar browser: `CHROMIUM`, else one of the names that
+/// distributions use.
+pub(crate) fn chromium() -> Option<PathBuf> {
+    if let Some(named) = env::var_os("CHROMIUM") {
+        return Some(PathBuf::from(named));
+    }
+    ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(which)
+}
+
+/// Copies a folder with all its contents.
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    let mut copy = Command::new("cp");
+    output_of(copy.arg("-R").arg(from.join(".")).arg(to)).map(drop)
+}
+
+/// Returns the folder after it was emptied or created.
+pub(crate) fn empty_folder(folder: PathBuf) -> Result<PathBuf> {
+    if folder.exists() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
+}
