@@ -45,8 +45,8 @@ const REQUESTS: u64 = 120;
 /// The claims `maxLeaseMs` and `peerSkewMs`.
 const CLAIMS: [(u64, u64); 2] = [(100, 0), (60_000, 1000)];
 
-/// The objects that the token's client holds at its last moment: the end of the name, and the script
-/// that acquires it.
+/// The objects that the token's client holds at its last moment: the end of the name, and the
+/// script that acquires it.
 const HELD: [(ObjectKind, &str, &str); 7] = [
     (Lock, "last-plain", "lock_acquire"),
     (Lock, "last-fair", "fair_acquire"),
