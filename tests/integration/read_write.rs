@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Client, LeaseEnd, ReadWriteLock, ReadWriteSettings};
+use edgelatch::client::{
+    AcquireOptions, Client, LeaseEnd, OwnScript, ReadWriteLock, ReadWriteSettings, Released,
+};
 use edgelatch::error::{AcquireError, LossReason};
 use edgelatch::host::Host;
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::OwnScript;
 use edgelatch::timing::WantTime;
 use edgelatch::transport::Reqwest;
 use tokio::sync::Notify;

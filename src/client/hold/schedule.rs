@@ -2,8 +2,8 @@
 
 use super::{Hold, Record};
 use crate::client::plan::Term;
-use crate::time::Instant;
-use crate::timing::LeaseTime;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::LeaseTime;
 
 /// The renewals of a hold while it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

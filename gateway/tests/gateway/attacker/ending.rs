@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use edgelatch::client::{Client, ReadWriteSettings};
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::{FairSettings, GuardedWrite};
-use edgelatch::protocol::gateway::Gateway;
-use edgelatch::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
-use edgelatch::protocol::scope::Right;
 use edgelatch::timing::{GuardMemory, LifeTime, PeerSkew};
+use edgelatch_proto::machine::Released;
+use edgelatch_proto::protocol::calls::{FairSettings, GuardedWrite};
+use edgelatch_proto::protocol::gateway::Gateway;
+use edgelatch_proto::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
+use edgelatch_proto::protocol::scope::Right;
 use fastrand::Rng;
 use serde_json::{Value, json};
 use test_support::random::seed;

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
-use edgelatch::protocol::script::scripts;
 use edgelatch_gateway::Gateway;
+use edgelatch_proto::protocol::script::scripts;
 use redis::aio::MultiplexedConnection;
 use redis::{PushInfo, PushKind, from_redis_value};
 use test_support::redis::{Keyspace, look_at, patient};

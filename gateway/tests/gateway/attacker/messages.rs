@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use edgelatch::protocol::scope::ObjectKind::{self, Latch, Lock, Permits, Semaphore};
-use edgelatch::protocol::scope::Right;
+use edgelatch_proto::protocol::scope::ObjectKind::{self, Latch, Lock, Permits, Semaphore};
+use edgelatch_proto::protocol::scope::Right;
 
 use super::form::{names, without_owner};
 use super::scope::Scope;
