@@ -102,9 +102,9 @@ impl Gateway {
         self.address
     }
 
-    /// Returns a function that returns the number of Redis nodes that the gateway sends commands to:
-    /// the masters of a cluster, else 1. Until a cluster has replied, it is the number of nodes in
-    /// its URL.
+    /// Returns a function that returns the number of Redis nodes that the gateway sends commands
+    /// to: the masters of a cluster, else 1. Until a cluster has replied, it is the number of nodes
+    /// in its URL.
     pub fn redis_nodes(&self) -> impl Fn() -> usize + Send + use<> {
         let backend = Arc::clone(&self.backend);
         move || backend.nodes()

@@ -162,8 +162,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// for the lease of the acquisition.
     ///
     /// A hold that includes the read side of a read-write lock is extended by
-    /// [`peer_watchdog`](super::ReadWriteSettings::peer_watchdog) at a time, as in an acquisition: a
-    /// longer `lease` is renewed until its end, while the hold is [kept](Self::keep).
+    /// [`peer_watchdog`](super::ReadWriteSettings::peer_watchdog) at a time, as in an acquisition:
+    /// a longer `lease` is renewed until its end, while the hold is [kept](Self::keep).
     ///
     /// # Errors
     /// [`RequestError::Lost`] if the hold is gone or was released. [`RequestError::InvalidOption`]

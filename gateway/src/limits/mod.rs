@@ -8,6 +8,8 @@
 
 mod admitted;
 mod connections;
+#[cfg(test)]
+mod fairness;
 mod names;
 mod pool;
 mod rate;
@@ -250,7 +252,7 @@ mod tests {
 
     const FULL: Option<Exceeded> = Some(Exceeded::Client(RETRY_SOON));
 
-    fn limits(set: impl FnOnce(&mut Config)) -> Limits {
+    pub(super) fn limits(set: impl FnOnce(&mut Config)) -> Limits {
         let tokens = Tokens::new(["token-of-sixteen-characters"]).unwrap();
         let mut config = Config::new(RedisSource::Private, tokens);
         set(&mut config);
@@ -258,7 +260,7 @@ mod tests {
     }
 
     /// A source for the client `client` at the address with this number.
-    fn at(client: &str, address: u8) -> Option<Source> {
+    pub(super) fn at(client: &str, address: u8) -> Option<Source> {
         let address = Ipv4Addr::new(10, 0, 0, address).into();
         Some(Source { client: ClientKey::new(client), address })
     }
@@ -302,21 +304,6 @@ mod tests {
         // A request refused for its address used nothing of the client's share.
         drop(elsewhere);
         assert!(open("c", 1).is_ok());
-    }
-
-    #[test]
-    fn a_client_beyond_its_rate_uses_nothing_of_its_address_s_rate() {
-        let limits = limits(|config| {
-            config.client_requests = NonZeroU32::MIN;
-            config.address_clients = NonZeroU32::new(2).unwrap();
-        });
-        let sends = |client: &str, number| {
-            (0..number).filter(|_| limits.admit(at(client, 1)).is_ok()).count()
-        };
-        // A burst of one client is 4 requests, one of the address 8.
-        let passed = sends("a", 1000);
-        assert!((4..1000).contains(&passed), "{passed}");
-        assert_eq!(sends("b", 4), 4);
     }
 
     #[test]

@@ -46,8 +46,8 @@ impl Layout {
 
     /// Returns the assignment of slots that most of the layouts have, and all nodes that those
     /// layouts name. Of equally frequent assignments it is `current` if that is one of them, else
-    /// always the same one: an assignment that alternated would close the connections to a master at
-    /// each refresh.
+    /// always the same one: an assignment that alternated would close the connections to a master
+    /// at each refresh.
     pub(super) fn prevailing(
         layouts: impl IntoIterator<Item = Self>,
         current: &Ranges,

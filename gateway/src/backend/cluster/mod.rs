@@ -249,8 +249,8 @@ impl Cluster {
 }
 
 /// Queries up to [`MAX_QUERIED_NODES`] nodes for the layout, and returns the one that most of them
-/// report: a node that is cut off from its cluster still reports an old one. `current` is the layout
-/// in use.
+/// report: a node that is cut off from its cluster still reports an old one. `current` is the
+/// layout in use.
 async fn query_layout(nodes: &[Arc<Node>], current: &Ranges) -> Option<Layout> {
     let query = layout::query();
     let layouts = nodes.iter().take(MAX_QUERIED_NODES).map(|node| async {

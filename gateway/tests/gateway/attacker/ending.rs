@@ -7,8 +7,10 @@ use std::time::Duration;
 use edgelatch::Gateway;
 use edgelatch::client::Released;
 use edgelatch::client::{Client, ReadWriteSettings};
-use edgelatch::client::{FairSettings, GuardedWrite};
 use edgelatch::timing::{GuardMemory, LifeTime, PeerSkew};
+use edgelatch_proto::machine::Released;
+use edgelatch_proto::protocol::calls::{FairSettings, GuardedWrite};
+use edgelatch_proto::protocol::gateway::Gateway;
 use edgelatch_proto::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
 use edgelatch_proto::protocol::scope::Right;
 use fastrand::Rng;
@@ -45,8 +47,8 @@ const REQUESTS: u64 = 120;
 /// The claims `maxLeaseMs` and `peerSkewMs`.
 const CLAIMS: [(u64, u64); 2] = [(100, 0), (60_000, 1000)];
 
-/// The objects that the token's client holds at its last moment: the end of the name, and the script
-/// that acquires it.
+/// The objects that the token's client holds at its last moment: the end of the name, and the
+/// script that acquires it.
 const HELD: [(ObjectKind, &str, &str); 7] = [
     (Lock, "last-plain", "lock_acquire"),
     (Lock, "last-fair", "fair_acquire"),

@@ -122,8 +122,8 @@ impl Victims {
     }
 }
 
-/// Returns the commands by which clients of Redisson hold an object: locks of each sort in turn, one
-/// of them with a waiter, and semaphores without a free permit.
+/// Returns the commands by which clients of Redisson hold an object: locks of each sort in turn,
+/// one of them with a waiter, and semaphores without a free permit.
 fn of_java(kind: ObjectKind, name: &str, number: usize) -> Vec<Value> {
     let form = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
     let (waiter, ends) = (format!("{JAVA}2"), (now() * 1000 + LEASE).to_string());
