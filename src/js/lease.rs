@@ -13,7 +13,7 @@ use super::host::NpmHost;
 use super::numbers::{ask, tell};
 use super::options::first;
 use super::{Given, Of, error};
-use crate::client::{self, ClientEvent, LeaseEnd, Seen, Situation, Waking};
+use crate::client::{self, ClientEvent, LeaseEnd, NotificationMode, Seen, Situation};
 use crate::error::{InvalidOption, LossReason, RequestError};
 use crate::transport::HostFetch;
 use edgelatch_proto::machine::{LeaseState, Released};
@@ -196,8 +196,12 @@ impl Events {
                 let (event, seen) = client.event(self.noticed.get()).await;
                 self.noticed.set(seen);
                 return match event {
-                    ClientEvent::Waking(Waking::Stream) => noticed("stream", None),
-                    ClientEvent::Waking(Waking::Polling) => noticed("polling", None),
+                    ClientEvent::NotificationMode(NotificationMode::Stream) => {
+                        noticed("stream", None)
+                    }
+                    ClientEvent::NotificationMode(NotificationMode::Polling) => {
+                        noticed("polling", None)
+                    }
                     ClientEvent::ClockSetBack { by } => {
                         noticed("clock-set-back", Some(error::as_ms(by)))
                     }
