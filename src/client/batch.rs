@@ -20,7 +20,7 @@ use super::link::Link;
 use super::notice::Notice;
 use crate::error::FailureKind;
 use crate::transport::Transport;
-use edgelatch_proto::protocol::gateway::{Answers, Request, Response};
+use edgelatch_proto::protocol::gateway::{PipelineOutcome, Request, Response};
 
 /// The result of joining a batch.
 pub(super) enum Joined {
@@ -124,12 +124,12 @@ impl<F> State<F> {
     }
 
     /// Assigns each response to the member whose request it answers.
-    fn end(&mut self, answers: Answers) {
+    fn end(&mut self, answers: PipelineOutcome) {
         self.stage = Stage::Over;
         let (mut each, all) = match answers {
-            Answers::NotTaken => return,
-            Answers::Each(each) => (each.into_iter(), Err(FailureKind::Broken)),
-            Answers::All(all) => (Vec::new().into_iter(), all),
+            PipelineOutcome::Unsupported => return,
+            PipelineOutcome::Each(each) => (each.into_iter(), Err(FailureKind::Broken)),
+            PipelineOutcome::All(all) => (Vec::new().into_iter(), all),
         };
         for seat in &mut self.seats {
             if matches!(seat, Seat::Taken(_)) {
@@ -180,7 +180,7 @@ impl<'l, T: Transport> Member<'l, T> {
                 return Poll::Pending;
             };
             let count = state.requests().count();
-            state.end(self.link.learned(|learned| learned.memory.answers(result, count)));
+            state.end(self.link.learned(|learned| learned.memory.pipeline_outcome(result, count)));
             let joined = self.tell(&mut state);
             drop(state);
             batch.notice.notify();

@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use super::hold::{Hold, Situation};
 use super::notice::{First, first};
-use super::{Client, Lease, Waking};
+use super::{Client, Lease, NotificationMode};
 use crate::transport::Transport;
 
 /// A stream of the changes of a hold, from its situation at the first poll to its end.
@@ -58,7 +58,7 @@ impl Stream for Events {
 #[non_exhaustive]
 pub enum ClientEvent {
     /// From now on, waiters learn of releases in this way.
-    Waking(Waking),
+    NotificationMode(NotificationMode),
     /// Redis' clock went backwards: it was set back, or another Redis replies than before. Holds of
     /// all clients in that Redis last longer by that time unless they are released. Fencing tokens
     /// still rise.
@@ -71,9 +71,9 @@ pub enum ClientEvent {
 
 /// A stream of the events of a client. It never ends.
 ///
-/// There is no [`ClientEvent::Waking`] before the client's first wait. Redis' clock is checked with
-/// each reply. The stream only observes and sends nothing. Events of one kind between two polls are
-/// merged: only the newest is emitted.
+/// There is no [`ClientEvent::NotificationMode`] before the client's first wait. Redis' clock is
+/// checked with each reply. The stream only observes and sends nothing. Events of one kind between
+/// two polls are merged: only the newest is emitted.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ClientEvents<T: Transport, H> {
     client: Client<T, H>,
@@ -83,7 +83,7 @@ pub struct ClientEvents<T: Transport, H> {
 /// The events that the stream has emitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
-    waking: Option<Waking>,
+    notification_mode: Option<NotificationMode>,
     last_rollback: u32,
 }
 
@@ -102,11 +102,11 @@ impl<T: Transport, H> Client<T, H> {
     /// Waits for the next event after `seen`; returns it together with the updated `seen`.
     pub(crate) async fn event(&self, mut seen: Seen) -> (ClientEvent, Seen) {
         let link = self.link();
-        let waking = link.subscriptions().waking(seen.waking);
-        let event = match first(waking, link.last_rollback(seen.last_rollback)).await {
-            First::A(waking) => {
-                seen.waking = Some(waking);
-                ClientEvent::Waking(waking)
+        let notification_mode = link.subscriptions().notification_mode(seen.notification_mode);
+        let event = match first(notification_mode, link.last_rollback(seen.last_rollback)).await {
+            First::A(notification_mode) => {
+                seen.notification_mode = Some(notification_mode);
+                ClientEvent::NotificationMode(notification_mode)
             }
             First::B((times, by)) => {
                 seen.last_rollback = times;

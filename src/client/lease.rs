@@ -287,7 +287,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
         let mut release = ReleaseAll::new(releases, hold.quorum);
         let links = self.clients.links(hold.parts.iter().map(|part| part.place));
         let verdict = drive_with(&mut release, &links, client.host()).await?;
-        hold.hands_on(release.handed_on());
+        hold.hands_on(release.downgrade_token());
         turn.over(verdict);
         Ok(verdict)
     }

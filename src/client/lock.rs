@@ -19,7 +19,7 @@ use super::plan::{Plan, Rule, Term};
 use crate::error::{AcquireError, FailureKind, InvalidOption, LossReason, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::machine::{Acquire, AcquireSpec, LeaseState, LockState, Released};
+use edgelatch_proto::machine::{Acquire, LeaseState, LockState, OneTarget, Released};
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::Target;
 use edgelatch_proto::protocol::reply::Code;
@@ -343,17 +343,11 @@ impl<T: Transport, H: Host> Lock<T, H> {
             None => self.inner.plan.first.clone(),
         };
         let now = client.host().now();
-        let spec = AcquireSpec {
-            target: target.clone(),
-            lease: term.lease,
-            patience: terms.patience,
-            budget: terms.budget,
-            attempt: client.attempt(),
-            pacing: self.inner.plan.pacing,
-            replicas: terms.replicas,
-            newest: client.link().newest(&target),
-            is_contended: client.link().is_contended(&target, now),
-        };
+        let pacing = self.inner.plan.pacing;
+        let newest = client.link().newest(&target);
+        let is_contended = client.link().is_contended(&target, now);
+        let one = OneTarget { target: target.clone(), pacing, newest };
+        let spec = terms.params(one, term.lease, client.attempt(), is_contended);
         let machine = Acquire::new(spec, entropy, client.link().clock(), now);
         let grant = drive_acquisition(machine, &self.inner.clients, [0], cancel).await?;
         client.link().granted(&target, grant.token);

@@ -38,7 +38,7 @@ pub use events::{ClientEvent, ClientEvents, Events};
 pub use guard::Guard;
 pub use hold::{LeaseEnd, Situation};
 pub use lease::Lease;
-pub use listening::Waking;
+pub use listening::NotificationMode;
 pub use lock::{Lock, RunError};
 #[cfg(all(feature = "blocking", not(target_arch = "wasm32")))]
 pub(crate) use notice::first;

@@ -16,7 +16,7 @@ use super::plan::{Plan, Rule, Share, Term};
 use crate::error::{AcquireError, InvalidOption};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::machine::{AcquireAll, AcquireAllSpec, MultiGrant, Pacing};
+use edgelatch_proto::machine::{AcquireAll, AllTargets, MultiGrant, Pacing};
 use edgelatch_proto::protocol::calls::{LockCalls, Member, Target};
 use edgelatch_proto::protocol::slot::slot;
 use edgelatch_proto::timing::LeaseTime;
@@ -184,23 +184,17 @@ impl<T: Transport, H: Host> Clients<T, H> {
             let parts = self.parts(members, by_slot);
             let places: Vec<usize> = parts.iter().map(|part| part.place).collect();
             let (client, lease, now) = (self.first(), term.lease, self.first().host().now());
-            let spec = AcquireAllSpec {
+            let newest = |part: &Share| self.at(part.place).link().newest(&part.target);
+            let targets = AllTargets {
                 parts: parts.iter().map(|part| part.target.clone()).collect(),
-                lease,
-                patience: terms.patience,
-                budget: terms.budget,
-                attempt: client.attempt(),
-                keeps: KEPT_MAX.min(lease.get() / 4),
-                replicas: terms.replicas,
+                keep_time: KEPT_MAX.min(lease.get() / 4),
                 pacing: parts.iter().map(|part| part.pacing).collect(),
-                newest: parts
-                    .iter()
-                    .map(|part| self.at(part.place).link().newest(&part.target))
-                    .collect(),
-                is_contended: parts.iter().any(|Share { place, target, .. }| {
-                    self.at(*place).link().is_contended(target, now)
-                }),
+                newest: parts.iter().map(newest).collect(),
             };
+            let is_contended = parts.iter().any(|Share { place, target, .. }| {
+                self.at(*place).link().is_contended(target, now)
+            });
+            let spec = terms.params(targets, lease, client.attempt(), is_contended);
             let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
             let clocks = places.iter().map(|place| self.at(*place).link().clock()).collect();
             let machine = AcquireAll::new(spec, entropy, clocks, now);

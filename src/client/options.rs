@@ -3,7 +3,10 @@
 use core::time::Duration;
 
 use crate::error::InvalidOption;
-use edgelatch_proto::timing::{LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime};
+use edgelatch_proto::machine::AcquireParams;
+use edgelatch_proto::timing::{
+    AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime,
+};
 
 /// Options of an acquisition: its lease, wait, request budget and replicas.
 ///
@@ -157,6 +160,18 @@ impl Terms {
     pub(crate) const fn replicated(mut self, replicas: Option<Replicas>) -> Self {
         self.replicas = replicas;
         self
+    }
+
+    /// Returns the parameters of an acquisition of `targets`.
+    pub(super) const fn params<T>(
+        self,
+        targets: T,
+        lease: LeaseTime,
+        attempt: AttemptTime,
+        is_contended: bool,
+    ) -> AcquireParams<T> {
+        let Self { patience: wait, budget, replicas, .. } = self;
+        AcquireParams { targets, lease, wait, budget, attempt, replicas, is_contended }
     }
 
     /// Shortens a timed wait to `left`. A rest below 1 ms leaves a single try.

@@ -14,7 +14,7 @@ use super::plan::{Plan, Rule, Term};
 use crate::error::{AcquireError, InvalidOption};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::machine::{AcquireQuorum, AcquireQuorumSpec, Pacing};
+use edgelatch_proto::machine::{AcquireQuorum, Pacing, QuorumNodes};
 use edgelatch_proto::protocol::calls::{LockCalls, Target};
 use edgelatch_proto::timing::RejoinDelay;
 
@@ -129,17 +129,13 @@ impl<T: Transport, H: Host> Clients<T, H> {
         cancel: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Hold, AcquireError> {
         let (client, now) = (self.first(), self.first().host().now());
-        let spec = AcquireQuorumSpec {
+        let nodes = QuorumNodes {
             parts: members.iter().map(|(_, calls)| calls.clone()).collect(),
-            lease: term.lease,
-            patience: terms.patience,
-            budget: terms.budget,
-            attempt: client.attempt(),
-            keeps: KEPT_MAX.min(term.lease.get() / 4),
-            replicas: terms.replicas,
-            is_contended: targets(members)
-                .any(|(place, target)| self.at(place).link().is_contended(&target, now)),
+            keep_time: KEPT_MAX.min(term.lease.get() / 4),
         };
+        let is_contended = targets(members)
+            .any(|(place, target)| self.at(place).link().is_contended(&target, now));
+        let spec = terms.params(nodes, term.lease, client.attempt(), is_contended);
         let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
         let clocks = members.iter().map(|(place, _)| self.at(*place).link().clock()).collect();
         let machine = AcquireQuorum::new(spec, entropy, clocks, now);

@@ -13,7 +13,7 @@ use super::host::NpmHost;
 use super::numbers::{method, property};
 use super::options::first;
 use super::{Given, Object, error};
-use crate::client::{self, ClientEvent, LeaseEnd, Seen, Situation, Waking};
+use crate::client::{self, ClientEvent, LeaseEnd, NotificationMode, Seen, Situation};
 use crate::error::{InvalidOption, LossReason, RequestError};
 use crate::transport::HostFetch;
 use edgelatch_proto::machine::{LeaseState, Released};
@@ -195,8 +195,12 @@ impl Events {
                 let (event, seen) = client.event(self.noticed.get()).await;
                 self.noticed.set(seen);
                 return match event {
-                    ClientEvent::Waking(Waking::Stream) => client_event("stream", None),
-                    ClientEvent::Waking(Waking::Polling) => client_event("polling", None),
+                    ClientEvent::NotificationMode(NotificationMode::Stream) => {
+                        client_event("stream", None)
+                    }
+                    ClientEvent::NotificationMode(NotificationMode::Polling) => {
+                        client_event("polling", None)
+                    }
                     ClientEvent::ClockSetBack { by } => {
                         client_event("clock-set-back", Some(error::as_ms(by)))
                     }

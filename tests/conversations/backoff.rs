@@ -2,9 +2,7 @@
 //! lock.
 
 use edgelatch_proto::error::AcquireError;
-use edgelatch_proto::machine::{
-    Acquire, AcquireAllSpec, AcquireSpec, Entropy, Pacing, SpinBackoff, TimeoutReason,
-};
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Entropy, Pacing, SpinBackoff, TimeoutReason};
 use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
@@ -13,7 +11,9 @@ const ACQUIRE: &str = "lock_acquire";
 const LAST: usize = 7;
 
 fn spin_lock(policy: SpinBackoff, wait_ms: u64) -> Conversation<Acquire> {
-    acquire_with(AcquireSpec { pacing: Pacing::Spin(policy), ..acquire_spec(up_to(wait_ms)) })
+    let mut spec = acquire_spec(up_to(wait_ms));
+    spec.targets.pacing = Pacing::Spin(policy);
+    acquire_with(spec)
 }
 
 /// Measures how long after a release a polling waiter retries: the mean over all times of the
@@ -73,7 +73,8 @@ fn a_spin_lock_s_pauses_are_within_their_range() {
 #[test]
 fn the_tries_of_a_spin_lock_are_spread_over_its_wait_when_they_are_counted() {
     let (budget, pacing) = (budget(12), Pacing::Spin(SpinBackoff::CONSTANT));
-    let spec = AcquireSpec { pacing, budget, ..acquire_spec(up_to(30_000)) };
+    let mut spec = AcquireSpec { budget, ..acquire_spec(up_to(30_000)) };
+    spec.targets.pacing = pacing;
     let mut it = acquire_with(spec);
     for tries in 1..8 {
         it = it.expect_call(ACQUIRE).reply(busy(60_000)).advance_to_timeout();
@@ -86,8 +87,9 @@ fn the_tries_of_a_spin_lock_are_spread_over_its_wait_when_they_are_counted() {
 fn a_spin_lock_among_several_is_waited_for_at_its_own_pace() {
     let two = || {
         let pacing = vec![Pacing::Jittered, Pacing::Spin(SpinBackoff::CONSTANT)];
-        let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
-        multi_lock_with(AcquireAllSpec { pacing, ..spec })
+        let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
+        spec.targets.pacing = pacing;
+        multi_lock_with(spec)
     };
     let mut it = two().reply_from(0, granted(10));
     for _ in 0..5 {

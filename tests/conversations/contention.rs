@@ -7,7 +7,7 @@ use std::time::Duration;
 use edgelatch_proto::machine::{
     Acquire, CallId, ContentionEstimator, Entropy, Input, Machine as _, Output,
 };
-use edgelatch_proto::protocol::calls::{Message, Taken, Wakes};
+use edgelatch_proto::protocol::calls::{GrantNotice, Message, WakePolicy};
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::WaitPolicy;
@@ -25,7 +25,7 @@ enum Event {
     Execute(CallId),
     Handle(Input),
     /// A message arrives: that the lock is free, or that a client has acquired it.
-    Message(Option<Taken>),
+    Message(Option<GrantNotice>),
     Timeout,
     Release,
 }
@@ -140,23 +140,23 @@ impl Simulation {
         self.poll(client);
     }
 
-    fn deliver(&mut self, client: usize, taken: Option<Taken>) {
+    fn deliver(&mut self, client: usize, taken: Option<GrantNotice>) {
         let now = self.now();
         let Client { estimator, has_call, .. } = &mut self.clients[client];
         let input = match taken {
             Some(taken) => {
-                estimator.takes(taken, *has_call, now);
+                estimator.on_grant(taken, *has_call, now);
                 Input::AcquiredByOther { lease: taken.lease }
             }
             None => {
-                estimator.is_told(now);
+                estimator.on_release(now);
                 Input::Notified { within: estimator.within() }
             }
         };
         self.handle(client, input);
     }
 
-    fn publish(&mut self, taken: Option<Taken>) {
+    fn publish(&mut self, taken: Option<GrantNotice>) {
         for client in 0..self.clients.len() {
             self.schedule(self.now_ms + ONE_WAY_MS, client, Event::Message(taken));
         }
@@ -172,10 +172,10 @@ impl Simulation {
             let listeners = u32::try_from(self.clients.len()).ok();
             match self.grant_message {
                 GrantMessage::Nothing => {}
-                GrantMessage::Lock => self.publish(Some(Taken { lease, listeners })),
+                GrantMessage::Lock => self.publish(Some(GrantNotice { lease, listeners })),
                 GrantMessage::Permits => {
                     let listeners = listeners.map(|count| count.min(20));
-                    self.publish(Some(Taken { lease: None, listeners }));
+                    self.publish(Some(GrantNotice { lease: None, listeners }));
                 }
             }
         }
@@ -278,9 +278,9 @@ fn without_published_grants_every_waiter_retries_at_once() {
 
 #[test]
 fn what_redis_tells_of_a_grant_is_read_as_it_was_meant() {
-    let taken = Some(Taken { lease: Some(ms(LEASE_MS)), listeners: Some(100) });
+    let taken = Some(GrantNotice { lease: Some(ms(LEASE_MS)), listeners: Some(100) });
     let message = Message::read((LEASE_MS * 1_000 + 100).to_string().as_bytes());
-    assert_eq!(Taken::read(message, Wakes::One), taken);
+    assert_eq!(GrantNotice::read(message, WakePolicy::One), taken);
 }
 
 /// Returns the time within which a client retries after a message that the lock is free, if
@@ -292,9 +292,9 @@ fn turn(
     has_call: bool,
 ) -> Duration {
     let now = Instant::from_millis(0, 0);
-    estimator.is_told(now);
-    let taken = Taken { lease: None, listeners: Some(listeners) };
-    estimator.takes(taken, has_call, now + ms(took_ms));
+    estimator.on_release(now);
+    let taken = GrantNotice { lease: None, listeners: Some(listeners) };
+    estimator.on_grant(taken, has_call, now + ms(took_ms));
     estimator.within()
 }
 
@@ -324,7 +324,7 @@ fn without_published_grants_the_estimate_of_competitors_halves() {
     let mut estimator = ContentionEstimator::default();
     let eight = turn(&mut estimator, 10, 9, true);
     for part in [1, 2, 4, 8] {
-        estimator.is_told(Instant::from_millis(0, 0));
+        estimator.on_release(Instant::from_millis(0, 0));
         let within = estimator.within();
         assert!(within.abs_diff(eight / part) < Duration::from_micros(1), "{within:?} {part}");
     }

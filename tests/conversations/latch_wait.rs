@@ -123,6 +123,6 @@ fn a_latch_is_asked_no_more_often_than_a_lock() {
     for _ in 0..20 {
         it = it.notify().expect_call(INSPECT).reply(CLOSED);
     }
-    let it = it.notify().expect_timeout_in(TimeoutReason::Turn, 50).advance_to_timeout();
+    let it = it.notify().expect_timeout_in(TimeoutReason::Notification, 50).advance_to_timeout();
     it.expect_call(INSPECT).reply(OPEN).expect_done().unwrap();
 }

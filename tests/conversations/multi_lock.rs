@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use edgelatch_proto::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch_proto::machine::{AcquireAll, AcquireAllSpec, MultiGrant, TimeoutReason};
+use edgelatch_proto::machine::{AcquireAll, MultiGrant, TimeoutReason};
 use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::timing::WaitPolicy;
 
@@ -143,10 +143,9 @@ fn what_was_kept_for_too_long_is_let_go_and_the_wait_goes_on_with_empty_hands() 
 
 #[test]
 fn parts_that_are_kept_for_long_are_extended_and_a_loss_among_them_is_waited_for() {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
-    let mut it = multi_lock_with(AcquireAllSpec { keeps: ms(60_000), ..spec })
-        .reply_from(0, granted(10))
-        .reply_from(1, busy(-1));
+    let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
+    spec.targets.keep_time = ms(60_000);
+    let mut it = multi_lock_with(spec).reply_from(0, granted(10)).reply_from(1, busy(-1));
     while it.elapsed_ms() < 10_000 {
         let before = it.calls().len();
         it = it.advance_to_timeout().reply_from(1, busy(-1));

@@ -14,8 +14,9 @@ const RELEASE: &str = "lock_release";
 
 /// A hold whose second part is granted after more than half of the first part's lease.
 fn granted_apart() -> Conversation<AcquireAll> {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
-    let it = multi_lock_with(AcquireAllSpec { lease: lease(2_000), keeps: ms(2_000), ..spec })
+    let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
+    spec.targets.keep_time = ms(2_000);
+    let it = multi_lock_with(AcquireAllSpec { lease: lease(2_000), ..spec })
         .expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)])
         .reply_from(0, granted(10))
         .reply_from(1, busy(3_000));
@@ -52,8 +53,9 @@ fn a_gateway_that_is_too_slow_for_the_lease_holds_nothing() {
 
 #[test]
 fn a_majority_of_which_too_little_is_left_is_extended_before_it_is_handed_out() {
-    let spec = red_lock_spec(3, up_to(30_000));
-    let it = red_lock_with(AcquireQuorumSpec { lease: lease(2_000), keeps: ms(2_000), ..spec });
+    let mut spec = red_lock_spec(3, up_to(30_000));
+    spec.targets.keep_time = ms(2_000);
+    let it = red_lock_with(AcquireQuorumSpec { lease: lease(2_000), ..spec });
     let it = it.reply_from(0, granted(5)).reply_from(1, busy(-1)).reply_from(2, busy(-1));
     // A majority is held, but less than half of the leases is left.
     let it = it.advance_to_timeout().advance(1_000);

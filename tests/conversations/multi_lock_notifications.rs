@@ -14,11 +14,11 @@ fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
         let it = refused().confirm_subscription().expect_calls(&[(0, ACQUIRE)]);
         it.advance(10).reply_from(0, busy(50_000)).expect_timeout(TimeoutReason::Silence)
     };
-    let it = waiting().notify_within(20).expect_timeout_within(TimeoutReason::Turn, ..=20);
+    let it = waiting().notify_within(20).expect_timeout_within(TimeoutReason::Notification, ..=20);
     let it = it.advance_to_timeout().expect_calls(&[(0, ACQUIRE)]);
     assert_eq!(it.arg_of(0, 12), CHANNEL);
     // A message while a try is in flight starts a turn as well.
-    it.notify_within(20).reply_from(0, busy(50_000)).expect_timeout(TimeoutReason::Turn);
+    it.notify_within(20).reply_from(0, busy(50_000)).expect_timeout(TimeoutReason::Notification);
     let it = waiting().notify_within(20).notify_acquired(Some(ms(300)));
     it.expect_timeout_in(TimeoutReason::Silence, 300);
     let it = waiting().notify_within(20).notify_acquired(None);

@@ -106,9 +106,9 @@ fn the_token_of_a_write_is_handed_on_to_the_reads_that_it_was_around() {
         let clock = Some(known_clock());
         let part = Release::new(&target, &grant, grant.outstanding(), attempt, clock);
         let it = Conversation::new(ReleaseAll::new([(part, true)], 1));
-        assert_eq!(it.machine().handed_on(), None);
+        assert_eq!(it.machine().downgrade_token(), None);
         let it = it.reply(ScriptReply::new(Code::Done, 77, 0));
-        assert_eq!(it.machine().handed_on().map(|token| token.as_u64()), token);
+        assert_eq!(it.machine().downgrade_token().map(|token| token.as_u64()), token);
         assert_eq!(it.outcome(), Some(&Ok(Released::Released)));
     }
 }

@@ -62,7 +62,7 @@ fn a_short_wait_for_a_lock_follows_notifications_too() {
             || subscribed(wait).reply(busy(50_000)).expect_timeout(TimeoutReason::WaitOver);
         let it = waiting().notify().expect_call(ACQUIRE).reply(granted(5));
         assert!(it.expect_done().is_ok());
-        waiting().notify_within(5).expect_timeout_within(TimeoutReason::Turn, ..=5);
+        waiting().notify_within(5).expect_timeout_within(TimeoutReason::Notification, ..=5);
         let it = waiting().notify_acquired(Some(ms(200)));
         it.expect_timeout_in(TimeoutReason::HolderExpires, 201);
         waiting().end_subscription().expect_timeout_within(TimeoutReason::BackOff, ..=100);
@@ -96,10 +96,11 @@ fn a_waiter_that_joins_a_subscription_makes_no_call() {
 #[test]
 fn of_many_who_are_woken_each_waits_for_its_turn() {
     for ms in [1, 20, 500] {
-        let it = waiting().notify_within(ms).expect_timeout_within(TimeoutReason::Turn, ..=ms);
+        let it =
+            waiting().notify_within(ms).expect_timeout_within(TimeoutReason::Notification, ..=ms);
         let turn = it.timeout_ms();
         // A second message leaves the turn as it is.
-        let it = it.notify_within(ms).expect_timeout_in(TimeoutReason::Turn, turn);
+        let it = it.notify_within(ms).expect_timeout_in(TimeoutReason::Notification, turn);
         it.advance_to_timeout().expect_call(ACQUIRE);
     }
     // A waiter without competitors retries at once.
@@ -109,7 +110,7 @@ fn of_many_who_are_woken_each_waits_for_its_turn() {
 /// S75.
 #[test]
 fn a_waiter_skips_its_turn_when_another_client_acquires() {
-    let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Turn);
+    let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Notification);
     let it = it.notify_acquired(Some(Duration::from_secs(3)));
     // The waiter waits for the end of the new lease.
     let it = it.expect_timeout_in(TimeoutReason::HolderExpires, 3_001);
@@ -148,19 +149,21 @@ fn what_is_taken_while_a_try_is_under_way_is_not_asked_for_again() {
     let it = it.notify_within(60).notify_acquired(Some(Duration::from_secs(600)));
     it.reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);
     let it = waiting().notify().expect_call(ACQUIRE).notify_within(60);
-    it.reply(busy(50_000)).expect_timeout(TimeoutReason::Turn);
+    it.reply(busy(50_000)).expect_timeout(TimeoutReason::Notification);
 }
 
 #[test]
 fn a_turn_is_kept_whatever_becomes_of_the_stream_and_not_beyond_the_wait() {
-    let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Turn);
+    let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Notification);
     let turn = it.timeout_ms();
-    let it =
-        it.end_subscription().expect_timeout_in(TimeoutReason::Turn, turn).advance_to_timeout();
+    let it = it
+        .end_subscription()
+        .expect_timeout_in(TimeoutReason::Notification, turn)
+        .advance_to_timeout();
     it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::BackOff);
     let it =
         subscribed(1_000).advance(998).reply(busy(50_000)).expect_timeout(TimeoutReason::WaitOver);
-    it.notify_within(18_000).expect_timeout_in(TimeoutReason::Turn, 2);
+    it.notify_within(18_000).expect_timeout_in(TimeoutReason::Notification, 2);
 }
 
 #[test]
@@ -221,6 +224,8 @@ fn a_fair_waiter_is_heard_of_as_often_as_its_queue_wants() {
 #[test]
 fn a_spin_lock_does_not_listen() {
     let pacing = Pacing::Spin(SpinBackoff::CONSTANT);
-    let it = acquire_with(AcquireSpec { pacing, ..job(60_000) });
+    let mut spec = job(60_000);
+    spec.targets.pacing = pacing;
+    let it = acquire_with(spec);
     it.expect_call(ACQUIRE).reply(busy(50_000)).expect_no_subscribe();
 }

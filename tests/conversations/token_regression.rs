@@ -1,7 +1,7 @@
 //! Grants with an older fencing token than an earlier grant.
 
 use edgelatch_proto::error::{AcquireError, FailureKind};
-use edgelatch_proto::machine::{Acquire, AcquireAllSpec, AcquireSpec};
+use edgelatch_proto::machine::Acquire;
 use edgelatch_proto::name::FencingToken;
 use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::timing::{LeaseTime, WaitPolicy};
@@ -26,7 +26,8 @@ fn token(number: u64) -> FencingToken {
 fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
     let newest = grant(LeaseTime::DEFAULT).token;
     let acquiring = || -> Conversation<Acquire> {
-        let spec = AcquireSpec { newest: Some(newest), ..acquire_spec(up_to(30_000)) };
+        let mut spec = acquire_spec(up_to(30_000));
+        spec.targets.newest = Some(newest);
         acquire_with(spec).expect_call(ACQUIRE)
     };
     let older = newest.as_u64() - 1;
@@ -43,8 +44,9 @@ fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
 /// S57.
 #[test]
 fn a_part_with_an_older_token_than_was_granted_before_is_given_back_with_all_others() {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
-    let it = multi_lock_with(AcquireAllSpec { newest: vec![None, Some(token(11))], ..spec });
+    let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
+    spec.targets.newest = vec![None, Some(token(11))];
+    let it = multi_lock_with(spec);
     let it = it.expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);
     let it = it.reply_from(0, granted(5)).reply_from(1, granted(10));
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
@@ -56,11 +58,14 @@ fn a_part_with_an_older_token_than_was_granted_before_is_given_back_with_all_oth
 #[test]
 fn the_token_that_was_granted_before_may_be_granted_again() {
     let newest = Some(token(10));
-    let it = acquire_with(AcquireSpec { newest, ..acquire_spec(up_to(30_000)) });
+    let mut spec = acquire_spec(up_to(30_000));
+    spec.targets.newest = newest;
+    let it = acquire_with(spec);
     let it = it.expect_call(ACQUIRE).reply(granted(10));
     assert_eq!(it.expect_done().unwrap().token.as_u64(), 10);
-    let spec = multi_lock_spec(vec![plain(0)], up_to(30_000));
-    let it = multi_lock_with(AcquireAllSpec { newest: vec![newest], ..spec });
+    let mut spec = multi_lock_spec(vec![plain(0)], up_to(30_000));
+    spec.targets.newest = vec![newest];
+    let it = multi_lock_with(spec);
     let it = it.expect_calls(&[(0, ACQUIRE)]).reply_from(0, granted(10));
     assert_eq!(it.expect_outcome().unwrap().token.as_u64(), 10);
 }

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
-use edgelatch::client::{Client, ClientEvent, ClientEvents, SpinBackoff, Waking};
+use edgelatch::client::{Client, ClientEvent, ClientEvents, NotificationMode, SpinBackoff};
 use edgelatch::host::Host as _;
 use edgelatch::transport::Reqwest;
 use futures_core::Stream as _;
@@ -113,23 +113,27 @@ async fn it_is_told_how_waits_go_on() {
     let (client, host) = env.virtual_client();
     let mut events = client.events();
     let mut waiting = waiters([client.lock("job").unwrap()]);
-    assert_eq!(next(&mut events).await, Some(Waking::Stream));
+    assert_eq!(next(&mut events).await, Some(NotificationMode::Stream));
     env.proxy.set_streaming(Streaming::Refused(404));
     env.proxy.cut_streams();
-    assert_eq!(next(&mut events).await, Some(Waking::Polling));
-    assert_eq!(next(&mut client.events()).await, Some(Waking::Polling), "who looks later");
+    assert_eq!(next(&mut events).await, Some(NotificationMode::Polling));
+    assert_eq!(
+        next(&mut client.events()).await,
+        Some(NotificationMode::Polling),
+        "who looks later"
+    );
     held.release().await.unwrap();
     until_in_virtual_time(&env, &host, TENTH, || waiting.try_join_next().is_some()).await;
     let quiet: Led = Client::new(env.gateway().wakeups(false), Reqwest::new(), host.clone());
     let held = env.client().lock("other").unwrap().acquire_with(long()).await.unwrap();
     let _waiting = waiters([quiet.lock("other").unwrap()]);
-    assert_eq!(next(&mut quiet.events()).await, Some(Waking::Polling));
+    assert_eq!(next(&mut quiet.events()).await, Some(NotificationMode::Polling));
     held.release().await.unwrap();
 }
 
-async fn next(events: &mut ClientEvents<Reqwest, FakeHost>) -> Option<Waking> {
+async fn next(events: &mut ClientEvents<Reqwest, FakeHost>) -> Option<NotificationMode> {
     match poll_fn(|cx| Pin::new(&mut *events).poll_next(cx)).await {
-        Some(ClientEvent::Waking(waking)) => Some(waking),
+        Some(ClientEvent::NotificationMode(mode)) => Some(mode),
         other => panic!("{other:?}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use edgelatch_proto::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output};
 use edgelatch_proto::name::{FencingToken, LockName, OwnerId, RequestId};
-use edgelatch_proto::protocol::calls::{LockCalls, Target, Try};
+use edgelatch_proto::protocol::calls::{Extension, LockCalls, Target, Try};
 use edgelatch_proto::protocol::exchange::{Exchange, Step};
 use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, Request};
 use edgelatch_proto::protocol::reply::{Code, Reply};
@@ -104,7 +104,8 @@ impl Calls {
         lease: LeaseTime,
         token: FencingToken,
     ) -> ScriptCall {
-        self.0.renew(request, bound, *owner, lease, token)
+        let owner = *owner;
+        self.0.renew(&Extension { request, bound, owner, lease, token })
     }
 
     pub fn release(&self, request: RequestId, bound: Bound, owner: &OwnerId) -> ScriptCall {

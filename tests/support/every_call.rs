@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use edgelatch_proto::name::{GuardKey, LockName, OwnerId, PermitId};
 use edgelatch_proto::protocol::calls::{
-    BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, GuardCalls, GuardedWrite,
-    IdempotentCall, LatchCount, LockCalls, Member, PermitCalls, PermitCount, PermitTotal,
-    ReadCalls, SemaphoreCalls, Stamp, Target, Try, WriteCalls,
+    BatchSize, CountDownLatchCalls, Extension, FairCalls, FairSettings, GroupCalls, GuardCalls,
+    GuardedWrite, IdempotentCall, LatchCount, LockCalls, Member, PermitCalls, PermitCount,
+    PermitTotal, ReadCalls, SemaphoreCalls, Stamp, Target, Try, WriteCalls,
 };
 use edgelatch_proto::protocol::scope::{ObjectKind, Right};
 use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall};
@@ -117,7 +117,9 @@ pub fn of_target(target: &Target) -> Vec<Known> {
                     Try { request, bound, owner, lease, last, number: 3, previous, announces };
                 calls.push(known(target.acquire(&one), Some(*asked)));
             }
-            calls.push(known(target.renew(id, bound, me, *asked, token(TOKEN)), Some(*asked)));
+            let (request, owner, lease, token) = (id, me, *asked, token(TOKEN));
+            let extension = Extension { request, bound, owner, lease, token };
+            calls.push(known(target.renew(&extension), Some(lease)));
         }
         calls.push(known(target.release(id, bound, me), None));
         calls.push(known(target.abandon(id, bound, me, Some(before)), None));

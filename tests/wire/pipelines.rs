@@ -4,7 +4,7 @@
 use edgelatch_proto::error::FailureKind;
 use edgelatch_proto::protocol::calls::OwnScript;
 use edgelatch_proto::protocol::exchange::{Exchange, Step};
-use edgelatch_proto::protocol::gateway::{Answers, Gateway, GatewayCapabilities, Request};
+use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, PipelineOutcome, Request};
 use edgelatch_proto::protocol::script::ScriptCall;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -60,10 +60,10 @@ fn every_answer_to_several_says_of_each_what_its_vector_says() {
             body = body.replace(&format!("${number}"), &echo(number));
         }
         let status = u16::try_from(vector["status"].as_u64().unwrap()).unwrap();
-        let answers = match capabilities.answers(Ok(response(status, body)), 3) {
-            Answers::Each(each) => each.into_iter().map(Ok).collect(),
-            Answers::All(answer) => vec![answer; 3],
-            Answers::NotTaken => Vec::new(),
+        let answers = match capabilities.pipeline_outcome(Ok(response(status, body)), 3) {
+            PipelineOutcome::Each(each) => each.into_iter().map(Ok).collect(),
+            PipelineOutcome::All(answer) => vec![answer; 3],
+            PipelineOutcome::Unsupported => Vec::new(),
         };
         let ends: Vec<Value> = if answers.is_empty() {
             requests.iter().map(verb).collect()
@@ -92,7 +92,7 @@ fn several_calls_are_sent_as_a_list_of_their_commands() {
     let told = json!({ "url": "https://gateway.example/redis" });
     let (gateway, calls, mut capabilities) =
         (gateway(&told), three(), GatewayCapabilities::default());
-    capabilities.answers(Ok(response(404, "")), 3);
+    capabilities.pipeline_outcome(Ok(response(404, "")), 3);
     let (_, requests, joined) = begun(&gateway, &calls, &capabilities);
     assert_eq!(joined.url, "https://gateway.example/redis/pipeline");
     assert_eq!(joined.authorization.as_deref(), Some("Bearer tok"));
@@ -112,7 +112,9 @@ fn the_newest_sync_token_goes_with_several_and_theirs_is_kept() {
     assert_eq!(joined.sync_token.as_deref(), Some("new"));
     let mut answer = response(200, r#"[{"error":"ERR"},{"error":"ERR"},{"error":"ERR"}]"#);
     answer.sync_token = Some("newest".into());
-    let Answers::Each(answers) = capabilities.answers(Ok(answer), 3) else { panic!() };
+    let PipelineOutcome::Each(answers) = capabilities.pipeline_outcome(Ok(answer), 3) else {
+        panic!()
+    };
     for (exchange, answer) in exchanges.iter_mut().zip(answers) {
         assert!(matches!(exchange.answered(Ok(answer), &mut capabilities), Step::Done(_)));
     }
@@ -142,12 +144,14 @@ fn what_the_transport_says_is_the_same_for_each_and_a_doubt_where_nothing_is_kno
         (FailureKind::TooLarge, true),
     ] {
         let mut capabilities = GatewayCapabilities::default();
-        let Answers::All(Err(told)) = capabilities.answers(Err(kind), 2) else { panic!("{kind}") };
+        let PipelineOutcome::All(Err(told)) = capabilities.pipeline_outcome(Err(kind), 2) else {
+            panic!("{kind}")
+        };
         assert_eq!((told, singly(&mut capabilities) > 0), (kind, doubts));
         let good = || Ok(response(200, "[{},{}]"));
         let mut capabilities = GatewayCapabilities::default();
-        assert!(matches!(capabilities.answers(good(), 2), Answers::Each(_)));
-        capabilities.answers(Err(kind), 2);
+        assert!(matches!(capabilities.pipeline_outcome(good(), 2), PipelineOutcome::Each(_)));
+        capabilities.pipeline_outcome(Err(kind), 2);
         capabilities.unanswered();
         let too_large = kind == FailureKind::TooLarge;
         assert_eq!(
@@ -167,7 +171,7 @@ fn what_fails_twice_is_not_tried_a_third_time() {
     assert_eq!(singly(&mut capabilities), 64);
     capabilities.unanswered();
     assert_eq!(singly(&mut capabilities), 100);
-    capabilities.answers(Ok(response(200, "[{},{}]")), 2);
+    capabilities.pipeline_outcome(Ok(response(200, "[{},{}]")), 2);
     assert_eq!(singly(&mut capabilities), 0, "one that was under way has worked after all");
 }
 
@@ -183,14 +187,14 @@ proptest! {
     ) {
         let mut capabilities = GatewayCapabilities::default();
         let reads = serde_json::from_str::<Vec<Value>>(&body).is_ok_and(|all| all.len() == count);
-        match capabilities.answers(Ok(response(status, body)), count) {
-            Answers::Each(each) => {
+        match capabilities.pipeline_outcome(Ok(response(status, body)), count) {
+            PipelineOutcome::Each(each) => {
                 prop_assert!(reads && each.len() == count);
                 for answer in each {
                     prop_assert!(serde_json::from_slice::<Value>(&answer.body).is_ok());
                 }
             }
-            Answers::All(_) | Answers::NotTaken => {}
+            PipelineOutcome::All(_) | PipelineOutcome::Unsupported => {}
         }
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use edgelatch_proto::machine::{Acquire, AcquireSpec, Entropy, Input, Machine as _, Output};
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{
-    FairCalls, FairSettings, LockCalls, Message, Taken, Target, Topic, Wakes,
+    FairCalls, FairSettings, GrantNotice, LockCalls, Message, Target, Topic, WakePolicy,
 };
-use edgelatch_proto::protocol::gateway::{Frames, Gateway, Heard, Request};
+use edgelatch_proto::protocol::gateway::{Gateway, Request, StreamEvent, StreamParser};
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::Publish;
 use edgelatch_proto::time::Instant;
@@ -50,16 +50,16 @@ fn webdis() -> Gateway {
 }
 
 /// The events in a stream that arrives in these pieces.
-fn hear(mut frames: Frames, pieces: &[&[u8]]) -> Vec<&'static str> {
+fn hear(mut frames: StreamParser, pieces: &[&[u8]]) -> Vec<&'static str> {
     let mut told = Vec::new();
     for piece in pieces {
         let mut rest = *piece;
         while let Some((heard, after)) = frames.next(rest) {
             rest = after;
             told.push(match heard {
-                Heard::Subscribed => "subscribed",
-                Heard::Message(Message { number: 0, .. }) => "message",
-                Heard::Message(_) => "number",
+                StreamEvent::Subscribed => "subscribed",
+                StreamEvent::Message(Message { number: 0, .. }) => "message",
+                StreamEvent::Message(_) => "number",
             });
         }
     }
@@ -70,7 +70,7 @@ fn request(gateway: &Gateway, topic: &Topic) -> Request {
     gateway.listen(topic).0
 }
 
-fn frames(gateway: &Gateway, topic: &Topic) -> Frames {
+fn frames(gateway: &Gateway, topic: &Topic) -> StreamParser {
     gateway.listen(topic).1
 }
 
@@ -195,7 +195,7 @@ fn of_a_message_the_number_is_heard() {
         ("", 0, 0),
         ("free", 0, 0),
     ] {
-        let number = Some(Heard::Message(Message { number, digits }));
+        let number = Some(StreamEvent::Message(Message { number, digits }));
         let line = format!("data: message,{},{payload}\n", channel.replace('\\', ""));
         let heard = frames(&upstash(), &topic).next(line.as_bytes()).map(|(heard, _)| heard);
         assert_eq!(heard, number);
@@ -207,19 +207,20 @@ fn of_a_message_the_number_is_heard() {
 
 #[test]
 fn redisson_s_numbers_are_no_grants_and_ours_are() {
-    let read = |text: &str, wakes| Taken::read(Message::read(text.as_bytes()), wakes);
+    let read = |text: &str, wakes| GrantNotice::read(Message::read(text.as_bytes()), wakes);
     for text in ["0", "1", "2", "99999", "18446744073709551615", "-1"] {
-        assert_eq!(read(text, Wakes::One), None);
+        assert_eq!(read(text, WakePolicy::One), None);
     }
-    let taken =
-        |lease, listeners| Some(Taken { lease: Some(Duration::from_millis(lease)), listeners });
-    assert_eq!(read("30000012", Wakes::One), taken(30_000, Some(12)));
-    assert_eq!(read("100000", Wakes::One), taken(100, None));
-    assert_eq!(read("86400000999", Wakes::One), taken(86_400_000, Some(999)));
+    let taken = |lease, listeners| {
+        Some(GrantNotice { lease: Some(Duration::from_millis(lease)), listeners })
+    };
+    assert_eq!(read("30000012", WakePolicy::One), taken(30_000, Some(12)));
+    assert_eq!(read("100000", WakePolicy::One), taken(100, None));
+    assert_eq!(read("86400000999", WakePolicy::One), taken(86_400_000, Some(999)));
     // A permit message says that no permit is left, or how many are available.
-    let none_left = |listeners| Some(Taken { lease: None, listeners });
-    assert_eq!(read("0000", Wakes::Permits(1)), none_left(Some(4)));
-    assert_eq!(read("0", Wakes::Permits(1)), none_left(Some(1)));
-    assert_eq!(read("-6", Wakes::Permits(1)), none_left(Some(0)));
-    assert_eq!(read("30000012", Wakes::Permits(1)), None);
+    let none_left = |listeners| Some(GrantNotice { lease: None, listeners });
+    assert_eq!(read("0000", WakePolicy::Permits(1)), none_left(Some(4)));
+    assert_eq!(read("0", WakePolicy::Permits(1)), none_left(Some(1)));
+    assert_eq!(read("-6", WakePolicy::Permits(1)), none_left(Some(0)));
+    assert_eq!(read("30000012", WakePolicy::Permits(1)), None);
 }

@@ -2,7 +2,7 @@
 //! the hold.
 //!
 //! ```text
-//!   Asking ──a majority granted──► raising where another token is stored ──► Over(Ok)
+//!   Requesting ──a majority granted──► raising where another token is stored ──► Over(Ok)
 //!     │ ▲
 //!     │ └─ Pausing: for all nodes while the lowest is held, else for the lowest node alone
 //!     └─wait over, cancelled, refused by too many: Ending ──► Over(Err)
@@ -24,69 +24,30 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::acquire_all::{
-    CANCELLED, InputTarget, MultiConfig, MultiGrant, MultiGrantPart, NOTHING, Part, PartStatus,
-    Parts, Stage,
+    CANCELLED, InputTarget, MultiGrant, MultiGrantPart, NOTHING, Part, PartStatus, Parts,
+    ReservedCalls, Stage,
 };
-use super::{Entropy, Input, Lease, Machine, Output, TimeoutReason};
+use super::{
+    AcquireQuorumSpec, Entropy, Input, Lease, Machine, Output, QuorumNodes, TimeoutReason,
+};
 use crate::error::{AcquireError, Refusal, RefusalKind};
 use crate::name::FencingToken;
-use crate::protocol::calls::{LockCalls, Target};
+use crate::protocol::calls::Target;
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
-use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy};
-
-/// The parameters of an acquisition. The place of a node is the endpoint of its calls.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct AcquireQuorumSpec {
-    /// The lock on each node, under one or several names, each on its own Redis. Odd, at least 3.
-    pub parts: Vec<LockCalls>,
-    /// The lease of the hold.
-    pub lease: LeaseTime,
-    /// How long to wait for the grant.
-    pub patience: WaitPolicy,
-    /// The largest number of calls; `None` for no limit. Two tries of each node and their undoing,
-    /// for which eight calls are reserved, are made in any case.
-    pub budget: Option<RequestBudget>,
-    /// The longest time for one attempt; at most a tenth of the lease, within 100 ms to 1 s.
-    pub attempt: AttemptTime,
-    /// How long nodes are kept while other nodes are retried.
-    pub keeps: Duration,
-    /// The number of replicas that must have each node's grant; `None` to wait for none.
-    pub replicas: Option<Replicas>,
-    /// Whether other waiters are known to compete: grants of a first try are then published.
-    pub is_contended: bool,
-}
-
-impl AcquireQuorumSpec {
-    /// Creates the parameters with the defaults: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`],
-    /// one second for `keeps`, no budget, no replicas, no known contention.
-    pub const fn new(parts: Vec<LockCalls>, patience: WaitPolicy) -> Self {
-        Self {
-            parts,
-            lease: LeaseTime::DEFAULT,
-            patience,
-            budget: None,
-            attempt: AttemptTime::DEFAULT,
-            keeps: Duration::from_secs(1),
-            replicas: None,
-            is_contended: false,
-        }
-    }
-}
 
 /// The shortest and the longest time for a node's reply.
 const NODE_MIN: Duration = Duration::from_millis(100);
 const NODE_MAX: Duration = Duration::from_secs(1);
-/// Calls per node in a round: a try, a raise, its undoing, and one more if that is unconfirmed.
-const ROUND: u32 = 4;
-/// Calls per node in the last round: a try, a raise, its undoing; one more for a kept node.
-const LAST: u32 = 4;
+/// In a round: a try, a raise, its undoing, and one more if that is unconfirmed. In the last round:
+/// a try, a raise, its undoing; one more for a kept node.
+const RESERVED: ReservedCalls = ReservedCalls { round: 4, last_round: 4 };
 
 /// The machine that acquires a majority of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcquireQuorum {
     parts: Parts,
-    keeps: Duration,
+    keep_time: Duration,
     kept_until: Option<Instant>,
     /// Whether nodes that were held for too long were already extended.
     extended: bool,
@@ -111,23 +72,14 @@ impl AcquireQuorum {
         clocks: Vec<Option<ServerClock>>,
         now: Instant,
     ) -> Self {
-        let node_time = (spec.lease.get() / 10).clamp(NODE_MIN, NODE_MAX);
-        let config = MultiConfig {
-            lease: spec.lease,
-            patience: spec.patience,
-            budget: spec.budget,
-            round: ROUND,
-            last_round: LAST,
-            attempt_time: node_time.min(spec.attempt.within(spec.lease)),
-            replicas: spec.replicas,
-            is_contended: spec.is_contended,
-        };
-        let targets = spec.parts.into_iter().map(Target::Lock).collect();
-        let parts = Parts::new(targets, &config, entropy, &clocks, now);
-        let stage = Stage::Asking((NodeSet::All, false));
-        let mut machine =
-            Self { parts, keeps: spec.keeps, kept_until: None, extended: false, stage };
-        machine.ask_all(now);
+        let (QuorumNodes { parts, keep_time }, params) = spec.split();
+        let node_time = (params.lease.get() / 10).clamp(NODE_MIN, NODE_MAX);
+        let attempt_time = node_time.min(params.attempt.within(params.lease));
+        let targets = parts.into_iter().map(Target::Lock).collect();
+        let parts = Parts::new(targets, &params, attempt_time, RESERVED, entropy, &clocks, now);
+        let stage = Stage::Requesting((NodeSet::All, false));
+        let mut machine = Self { parts, keep_time, kept_until: None, extended: false, stage };
+        machine.try_all(now);
         machine
     }
 
@@ -142,14 +94,14 @@ impl AcquireQuorum {
 
     /// Tries all missing nodes. The lowest keeps its owner if it refuses, unless a node is held;
     /// the other nodes end theirs.
-    fn ask_all(&mut self, now: Instant) {
+    fn try_all(&mut self, now: Instant) {
         let places = self.parts.places(|part| part.needs(now));
         let last = self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len());
-        self.ask(&places, last, now);
-        self.stage = Stage::Asking((NodeSet::All, last));
+        self.send_tries(&places, last, now);
+        self.stage = Stage::Requesting((NodeSet::All, last));
     }
 
-    fn ask(&mut self, places: &[usize], last: bool, now: Instant) {
+    fn send_tries(&mut self, places: &[usize], last: bool, now: Instant) {
         // The clock that is most ahead, so that no node finds the token smaller than its last.
         let clocks = self.parts.iter().filter_map(|(_, part)| part.clock());
         let newest = clocks.map(|clock| clock.after(Duration::ZERO, now)).max();
@@ -158,22 +110,22 @@ impl AcquireQuorum {
             self.parts.with(*place, |part, _| part.propose(token));
         }
         let lowest = self.held(now).next().is_none().then(|| places.first().copied()).flatten();
-        self.parts.ask(places, last, lowest, None, now);
+        self.parts.send_tries(places, last, lowest, None, now);
     }
 
-    fn ask_lowest(&mut self, place: usize, now: Instant) {
+    fn try_lowest(&mut self, place: usize, now: Instant) {
         if self.parts.is_wait_over(now) || !self.parts.afford_round_of(1) {
-            return self.ask_all(now);
+            return self.try_all(now);
         }
-        self.ask(&[place], false, now);
-        self.stage = Stage::Asking((NodeSet::Lowest(place), false));
+        self.send_tries(&[place], false, now);
+        self.stage = Stage::Requesting((NodeSet::Lowest(place), false));
     }
 
     /// Decides after a reply or a failure: a majority at once, all else after all replies.
     fn decide(&mut self, nodes: NodeSet, last: bool, now: Instant) {
         let held: Vec<FencingToken> = self.held(now).map(|(.., token)| token).collect();
         // The token of a node that is being raised is unknown until its reply.
-        let known = || self.held(now).filter(|(place, ..)| !self.is_asked(*place));
+        let known = || self.held(now).filter(|(place, ..)| !self.awaits_reply(*place));
         let stored = |token| known().filter(|(.., other)| *other == token).count();
         if let Some(token) = held.iter().copied().find(|token| stored(*token) >= self.quorum()) {
             return self.complete(token, nodes, last, now);
@@ -181,14 +133,14 @@ impl AcquireQuorum {
         if let Some(token) = self.aim(now) {
             return self.raise(token, nodes, last, now);
         }
-        if self.parts.are_asked() {
+        if self.parts.await_replies() {
             return;
         }
         match nodes {
             NodeSet::Lowest(place) if self.is_held(place, now) => {
-                self.parts.rest();
+                self.parts.reset_backoff();
                 self.kept_until = None;
-                self.ask_all(now);
+                self.try_all(now);
             }
             NodeSet::All | NodeSet::Lowest(_) => self.refused(last, now),
         }
@@ -205,8 +157,8 @@ impl AcquireQuorum {
         self.held(now).any(|(held, ..)| held == place)
     }
 
-    fn is_asked(&self, place: usize) -> bool {
-        self.parts.get(place).is_some_and(Part::is_asked)
+    fn awaits_reply(&self, place: usize) -> bool {
+        self.parts.get(place).is_some_and(Part::awaits_reply)
     }
 
     /// Ends with the hold if a majority stores this token and enough of its leases is left: the
@@ -215,7 +167,7 @@ impl AcquireQuorum {
         let least = self.parts.shared().lease.validity_min();
         let voters: Vec<_> = self
             .held(now)
-            .filter(|(place, _, stored)| *stored == token && !self.is_asked(*place))
+            .filter(|(place, _, stored)| *stored == token && !self.awaits_reply(*place))
             .collect();
         let long = voters.iter().filter(|(_, lease, _)| lease.remaining(now) >= least).count();
         if long >= self.quorum() {
@@ -226,15 +178,15 @@ impl AcquireQuorum {
             });
             let parts = parts.collect();
             self.stage = Stage::Over(Ok(MultiGrant { parts, token }));
-        } else if !self.parts.are_asked() {
+        } else if !self.parts.await_replies() {
             let short = voters.iter().filter(|(_, lease, _)| lease.remaining(now) < least);
             let short: Vec<usize> = short.map(|(place, ..)| *place).collect();
             if self.extended || !self.parts.afford_round_of(short.len()) {
                 return self.too_slow(last, now);
             }
             self.extended = true;
-            self.ask(&short, last, now);
-            self.stage = Stage::Asking((nodes, last));
+            self.send_tries(&short, last, now);
+            self.stage = Stage::Requesting((nodes, last));
             // Nodes with another token may be a majority already, once they are raised.
             self.decide(nodes, last, now);
         }
@@ -245,7 +197,7 @@ impl AcquireQuorum {
         if last {
             return self.end(AcquireError::TooSlow);
         }
-        self.let_go_but(None);
+        self.release_all_except(None);
         self.pause(NodeSet::All, now);
     }
 
@@ -264,9 +216,9 @@ impl AcquireQuorum {
         });
         match lowest.map(|(place, _)| place) {
             Some(place) if self.is_held(place, now) => {
-                let until = *self.kept_until.get_or_insert(now + self.keeps);
+                let until = *self.kept_until.get_or_insert(now + self.keep_time);
                 if now.has_reached(until) {
-                    self.let_go_but(None);
+                    self.release_all_except(None);
                 } else {
                     let missing = self.parts.places(|part| part.held(now).is_none());
                     missing.into_iter().for_each(|place| self.parts.undo_if_spent(place));
@@ -274,18 +226,18 @@ impl AcquireQuorum {
                 self.pause(NodeSet::All, now);
             }
             Some(place) => {
-                self.let_go_but(Some(place));
+                self.release_all_except(Some(place));
                 self.pause(NodeSet::Lowest(place), now);
             }
             None => {
-                self.let_go_but(None);
+                self.release_all_except(None);
                 self.pause(NodeSet::All, now);
             }
         }
     }
 
     /// Releases all nodes, except the awaited one.
-    fn let_go_but(&mut self, but: Option<usize>) {
+    fn release_all_except(&mut self, but: Option<usize>) {
         (self.kept_until, self.extended) = (None, false);
         let others: Vec<usize> =
             (0..self.parts.count()).filter(|place| Some(*place) != but).collect();
@@ -331,11 +283,11 @@ impl AcquireQuorum {
     }
 
     fn pause(&mut self, then: NodeSet, now: Instant) {
-        let (place, asked) = match then {
+        let (place, nodes) = match then {
             NodeSet::All => (NOTHING, self.parts.count()),
             NodeSet::Lowest(place) => (place, 1),
         };
-        let (until, why) = self.parts.pause(place, asked, now);
+        let (until, why) = self.parts.pause(place, nodes, now);
         self.pause_until(until, why, then, now);
     }
 
@@ -350,15 +302,15 @@ impl AcquireQuorum {
             (until, why) = (kept, TimeoutReason::BackOff);
         }
         if now.has_reached(until) {
-            return self.go_on(then, now);
+            return self.continue_with_new_owner(then, now);
         }
         self.stage = Stage::Pausing { until, why, then };
     }
 
-    fn go_on(&mut self, then: NodeSet, now: Instant) {
+    fn continue_with_new_owner(&mut self, then: NodeSet, now: Instant) {
         match then {
-            NodeSet::All => self.ask_all(now),
-            NodeSet::Lowest(place) => self.ask_lowest(place, now),
+            NodeSet::All => self.try_all(now),
+            NodeSet::Lowest(place) => self.try_lowest(place, now),
         }
     }
 
@@ -373,16 +325,18 @@ impl Machine for AcquireQuorum {
     type Outcome = Result<MultiGrant, AcquireError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        match self.stage.hears(&input) {
+        match self.stage.on_input(&input) {
             InputTarget::Nothing => return,
             InputTarget::All => return self.end(CANCELLED),
             InputTarget::Parts => self.parts.handle(&input, now),
         }
         match self.stage {
-            Stage::Asking((nodes, last)) => self.decide(nodes, last, now),
-            Stage::Pausing { until, then, .. } if now.has_reached(until) => self.go_on(then, now),
+            Stage::Requesting((nodes, last)) => self.decide(nodes, last, now),
+            Stage::Pausing { until, then, .. } if now.has_reached(until) => {
+                self.continue_with_new_owner(then, now)
+            }
             Stage::Pausing { why, then, .. } => {
-                if let Some((until, why)) = self.parts.hears(&input, why, now) {
+                if let Some((until, why)) = self.parts.on_input(&input, why, now) {
                     self.pause_until(until, why, then, now);
                 }
             }

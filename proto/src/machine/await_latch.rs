@@ -33,7 +33,7 @@ pub struct AwaitLatch {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
-    Asking { request: RetriedCall, last: bool },
+    Requesting { request: RetriedCall, last: bool },
     Pausing { until: Instant, why: TimeoutReason },
     Over(Result<(), AcquireError>),
 }
@@ -54,28 +54,28 @@ impl AwaitLatch {
         let notifications = NotificationState::default();
         let mut machine =
             Self { calls, attempt, budget, wait_over, ids, backoff, notifications, state };
-        machine.ask(now);
+        machine.send_query(now);
         machine
     }
 
-    fn ask(&mut self, now: Instant) {
+    fn send_query(&mut self, now: Instant) {
         let last = self.is_wait_over(now) || self.left() == Some(0);
-        self.notifications.asks(now);
+        self.notifications.on_try(now);
         let request = RetriedCall::new(
             self.calls.inspect(self.ids.request()),
             if last { ATTEMPTS } else { 1 },
             self.attempt.get(),
         );
-        self.state = State::Asking { request, last };
+        self.state = State::Requesting { request, last };
     }
 
     /// Sends a query, or delays it if messages have caused too many already.
-    fn ask_paced(&mut self, now: Instant) {
-        match self.notifications.paced(now) {
-            None => self.ask(now),
+    fn send_query_when_allowed(&mut self, now: Instant) {
+        match self.notifications.next_allowed(now) {
+            None => self.send_query(now),
             Some(until) => {
                 let until = self.wait_over.map_or(until, |over| until.sooner(over));
-                self.state = State::Pausing { until, why: TimeoutReason::Turn };
+                self.state = State::Pausing { until, why: TimeoutReason::Notification };
             }
         }
     }
@@ -89,9 +89,9 @@ impl AwaitLatch {
         self.budget.map(|budget| budget.get().saturating_sub(self.ids.calls() + 1))
     }
 
-    fn answered(&mut self, outcome: CallOutcome, last: bool, now: Instant) {
+    fn on_reply(&mut self, outcome: CallOutcome, last: bool, now: Instant) {
         let error = match outcome {
-            CallOutcome::Answered(reply, _) => match reply.code {
+            CallOutcome::Replied(reply, _) => match reply.code {
                 Code::No => return self.state = State::Over(Ok(())),
                 Code::Done => AcquireError::Busy { remaining: None },
                 _ => AcquireError::Unreachable(FailureKind::NO_ANSWER),
@@ -111,23 +111,23 @@ impl AwaitLatch {
         }
     }
 
-    /// Pauses until the next query. `rest` is the gateway's `Retry-After`.
-    fn pause(&mut self, is_closed: bool, rest: Option<Duration>, now: Instant) {
+    /// Pauses until the next query. `retry_after` is the gateway's `Retry-After`.
+    fn pause(&mut self, is_closed: bool, retry_after: Option<Duration>, now: Instant) {
         if is_closed {
-            self.notifications.turn_to(Endpoint::ONLY, self.calls.topic());
+            self.notifications.set_topic(Endpoint::ONLY, self.calls.topic());
         }
         // The budget has room only for the last query, which is sent at the end of the wait.
         if let Some(over) = self.wait_over.filter(|_| self.left() == Some(0)) {
             return self.state = State::Pausing { until: over, why: TimeoutReason::LastTry };
         }
-        let silence = self.notifications.patience(&mut self.ids).filter(|_| is_closed);
+        let silence = self.notifications.silence_timeout(&mut self.ids).filter(|_| is_closed);
         if let Some((until, why)) =
-            silence.and_then(|_| self.notifications.next(&mut self.ids, now))
+            silence.and_then(|_| self.notifications.next_retry(&mut self.ids, now))
         {
             return self.state = State::Pausing { until, why };
         }
         let min_step = min_step(self.wait_over, self.left(), now);
-        let hints = RetryHints { silence, rest, ..RetryHints::default() };
+        let hints = RetryHints { silence, retry_after, ..RetryHints::default() };
         let (backoff, ids) = (&mut self.backoff, &mut self.ids);
         let (until, why) = next_try(hints, backoff, min_step, ids, self.wait_over, now);
         self.state = State::Pausing { until, why };
@@ -138,24 +138,24 @@ impl Machine for AwaitLatch {
     type Outcome = Result<(), AcquireError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        self.notifications.takes(&input);
+        self.notifications.record(&input);
         match &mut self.state {
             State::Over(_) => {}
             _ if matches!(input, Input::Cancelled) => {
                 self.state = State::Over(Err(AcquireError::Cancelled { held_at_most: None }));
             }
-            State::Asking { request, last } => {
+            State::Requesting { request, last } => {
                 let last = *last;
                 if let Some(outcome) = request.handle(input, now, &mut self.ids) {
-                    self.answered(outcome, last, now);
+                    self.on_reply(outcome, last, now);
                 }
             }
-            State::Pausing { until, .. } if now.has_reached(*until) => self.ask(now),
+            State::Pausing { until, .. } if now.has_reached(*until) => self.send_query(now),
             State::Pausing { why, .. } => {
                 match self.notifications.on_input(&input, *why, &mut self.ids, now) {
                     // An open latch serves all waiters, so they need not spread their queries.
                     RetryDecision::Now | RetryDecision::At(_) | RetryDecision::Poll => {
-                        self.ask_paced(now)
+                        self.send_query_when_allowed(now)
                     }
                     RetryDecision::Defer(_) | RetryDecision::Keep => {}
                 }
@@ -168,7 +168,7 @@ impl Machine for AwaitLatch {
             return listen;
         }
         match &mut self.state {
-            State::Asking { request, .. } => request.poll(now, &mut self.ids),
+            State::Requesting { request, .. } => request.poll(now, &mut self.ids),
             State::Pausing { until, why } => Output::Timeout { until: *until, why: *why },
             State::Over(outcome) => Output::Done(outcome.clone()),
         }

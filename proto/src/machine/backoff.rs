@@ -126,8 +126,8 @@ impl Backoff {
 
     /// Returns the pause for a time that a queue set: four fifths of it or more, so that waiters
     /// with the same time do not retry together.
-    pub(super) fn told(told: Duration, ids: &mut Ids) -> Duration {
-        (told * 4 / 5 + ids.jitter(told / 5)).max(PAUSE_MIN)
+    pub(super) fn of_queue(time: Duration, ids: &mut Ids) -> Duration {
+        (time * 4 / 5 + ids.jitter(time / 5)).max(PAUSE_MIN)
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) struct RetryHints {
     /// The remaining time of the holder's lease, where it matters.
     pub(super) remaining: Option<Duration>,
     /// The gateway's `Retry-After`.
-    pub(super) rest: Option<Duration>,
+    pub(super) retry_after: Option<Duration>,
 }
 
 /// Returns when to retry, and the reason. `min_step` as for [`Backoff::next`].
@@ -163,12 +163,12 @@ pub(super) fn next_try(
         // The first waiter in the queue has to notice that the lock is free; the other waiters only
         // have to show that they are alive.
         (Some((0, queue)), None) => queue.min(backoff.next(min_step, ids)),
-        (Some((_, queue)), _) => Backoff::told(queue, ids),
+        (Some((_, queue)), _) => Backoff::of_queue(queue, ids),
         (None, Some(silence)) => silence.max(min_step),
         (None, None) => backoff.next(min_step, ids),
     };
-    let rest = hints.rest.map(|rest| rest.min(REST_MAX)).filter(|rest| *rest > pause);
-    let (until, why) = ask_again(rest.unwrap_or(pause), hints.remaining, over, now);
+    let rest = hints.retry_after.map(|rest| rest.min(REST_MAX)).filter(|rest| *rest > pause);
+    let (until, why) = retry_time(rest.unwrap_or(pause), hints.remaining, over, now);
     let why = match why {
         _ if rest.is_some() => TimeoutReason::RetryAfter,
         TimeoutReason::BackOff if hints.silence.is_some() => TimeoutReason::Silence,
@@ -179,7 +179,7 @@ pub(super) fn next_try(
 
 /// Returns when to retry: after the pause, or when the holder's lease ends, but not after the end
 /// of the wait.
-fn ask_again(
+fn retry_time(
     pause: Duration,
     remaining: Option<Duration>,
     over: Option<Instant>,
@@ -237,10 +237,10 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_asked_again_before_the_time_that_it_told_is_over() {
+    fn a_waiter_retries_before_the_time_that_its_queue_set_is_over() {
         let mut ids = Ids::new(Entropy::new([7; 32]));
         for _ in 0..200 {
-            let pause = Backoff::told(ms(3_000), &mut ids);
+            let pause = Backoff::of_queue(ms(3_000), &mut ids);
             assert!((ms(2_400)..=ms(3_000)).contains(&pause), "{pause:?}");
         }
     }

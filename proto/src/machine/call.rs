@@ -39,7 +39,7 @@ enum State {
 #[derive(Debug)]
 pub(super) enum CallOutcome {
     /// A reply, with the time at which its attempt was sent.
-    Answered(Reply, Instant),
+    Replied(Reply, Instant),
     /// The gateway or Redis refused it.
     Refused(Refusal),
     /// No attempt got a reply.
@@ -121,7 +121,7 @@ impl RetriedCall {
         match input {
             Input::Reply { call, reply } if call == under_way => {
                 self.state = State::Over;
-                Some(CallOutcome::Answered(reply, sent_at))
+                Some(CallOutcome::Replied(reply, sent_at))
             }
             Input::Refused { call, refusal } if call == under_way => {
                 self.refused(refusal, now, ids)

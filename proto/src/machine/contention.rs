@@ -8,7 +8,7 @@
 
 use core::time::Duration;
 
-use crate::protocol::calls::Taken;
+use crate::protocol::calls::GrantNotice;
 use crate::time::Instant;
 
 /// The assumed number of competitors if Redis does not report the number of listeners.
@@ -32,7 +32,7 @@ pub struct ContentionEstimator {
     competitors: u32,
     min_handoff: Option<Duration>,
     spread: u32,
-    heard_at: Option<Instant>,
+    last_message_at: Option<Instant>,
     /// When the last release was observed, if no grant was since.
     free_since: Option<Instant>,
 }
@@ -40,23 +40,29 @@ pub struct ContentionEstimator {
 impl Default for ContentionEstimator {
     /// Without any observation.
     fn default() -> Self {
-        Self { competitors: 0, min_handoff: None, spread: SPREAD, heard_at: None, free_since: None }
+        Self {
+            competitors: 0,
+            min_handoff: None,
+            spread: SPREAD,
+            last_message_at: None,
+            free_since: None,
+        }
     }
 }
 
 impl ContentionEstimator {
     /// Records a message that it was released.
-    pub fn is_told(&mut self, now: Instant) {
+    pub fn on_release(&mut self, now: Instant) {
         if self.free_since.replace(now).is_some() {
             // The holder in between published no grant, and competitors may have left.
             self.competitors /= 2;
         }
-        self.heard_at = Some(now);
+        self.last_message_at = Some(now);
     }
 
-    /// Records a published grant. `asked`: this client had retried by then.
-    pub fn takes(&mut self, taken: Taken, asked: bool, now: Instant) {
-        let Taken { listeners, .. } = taken;
+    /// Records a published grant. `retried`: this client had retried by then.
+    pub fn on_grant(&mut self, grant: GrantNotice, retried: bool, now: Instant) {
+        let GrantNotice { listeners, .. } = grant;
         self.competitors = listeners.map_or(COMPETITORS_UNKNOWN, |count| count.saturating_sub(1));
         if let Some(free_since) = self.free_since.take() {
             let took = now.max_elapsed(free_since).max(HANDOFF_MIN);
@@ -65,14 +71,14 @@ impl ContentionEstimator {
             self.min_handoff = Some(took.min(before));
             // Widen by half after a wasted retry; otherwise shrink by 4/5 divided among the
             // competitors. Balances at about one wasted retry per hand-off.
-            let spread = if asked {
+            let spread = if retried {
                 self.spread + self.spread / 2
             } else {
                 self.spread - self.spread * 4 / 5 / (self.competitors + 1)
             };
             self.spread = spread.clamp(SPREAD_MIN, SPREAD_MAX);
         }
-        self.heard_at = Some(now);
+        self.last_message_at = Some(now);
     }
 
     /// The time within which this client retries; zero without competitors.
@@ -83,7 +89,7 @@ impl ContentionEstimator {
     }
 
     /// The time of the last message.
-    pub const fn heard_at(&self) -> Option<Instant> {
-        self.heard_at
+    pub const fn last_message_at(&self) -> Option<Instant> {
+        self.last_message_at
     }
 }

@@ -26,16 +26,19 @@ mod lease;
 mod notification_state;
 mod once;
 mod outstanding_bound;
+mod owner_attempt;
+mod params;
 mod query;
 mod quorum_lease;
+mod rate_limiter;
 mod release;
 mod renewal;
 mod replicas;
 mod state;
 
-pub use acquire::{Acquire, AcquireSpec};
-pub use acquire_all::{AcquireAll, AcquireAllSpec, MultiGrant, MultiGrantPart};
-pub use acquire_quorum::{AcquireQuorum, AcquireQuorumSpec};
+pub use acquire::Acquire;
+pub use acquire_all::{AcquireAll, MultiGrant, MultiGrantPart};
+pub use acquire_quorum::AcquireQuorum;
 pub use await_latch::AwaitLatch;
 pub use backoff::{Pacing, SpinBackoff};
 pub use contention::ContentionEstimator;
@@ -44,6 +47,10 @@ pub use join_all::JoinAll;
 pub use lease::{Grant, Lease, LeaseState};
 pub use once::Once;
 pub use outstanding_bound::OutstandingBound;
+pub use params::{
+    AcquireAllSpec, AcquireParams, AcquireQuorumSpec, AcquireSpec, AllTargets, OneTarget,
+    QuorumNodes,
+};
 pub use query::{Query, Renew, Renewed};
 pub use quorum_lease::{QuorumLease, combined};
 pub use release::{Release, ReleaseAll, Released};
@@ -179,7 +186,7 @@ pub enum TimeoutReason {
     /// No message has arrived for as long as a subscription is trusted.
     Silence,
     /// The random time of a retry after a message that other clients got too.
-    Turn,
+    Notification,
     /// The holder's lease expires.
     HolderExpires,
     /// The caller's wait is over.

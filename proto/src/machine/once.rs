@@ -74,7 +74,7 @@ impl Once {
 
     /// Retries with a new id: Redis has confirmed that the operation was not executed with the last
     /// one, and never will be.
-    fn anew(&mut self, clock: ServerClock, now: Instant) {
+    fn start_over(&mut self, clock: ServerClock, now: Instant) {
         self.ids_left -= 1;
         self.request = self.ids.request();
         self.bound = bound(self.attempt, Some(clock), now);
@@ -84,7 +84,7 @@ impl Once {
 
     fn done(&mut self, outcome: CallOutcome, unsure: bool, now: Instant) {
         let reply = match outcome {
-            CallOutcome::Answered(reply, _) => reply,
+            CallOutcome::Replied(reply, _) => reply,
             CallOutcome::GaveUp(kind) if unsure => {
                 return self.cancel(kind, RequestError::NotExecuted(kind));
             }
@@ -102,7 +102,7 @@ impl Once {
         };
         match reply.code {
             Code::BoundRequired | Code::Late if self.ids_left > 0 => {
-                self.anew(ServerClock::new(reply.server_ms, now), now);
+                self.start_over(ServerClock::new(reply.server_ms, now), now);
             }
             Code::Late => self.over(Err(RequestError::NotExecuted(FailureKind::TimedOut))),
             Code::BoundRequired | Code::Gone | Code::Unknown => self.over(Err(garbled())),
@@ -122,7 +122,7 @@ impl Once {
 
     fn cancelled(&mut self, outcome: CallOutcome, cause: FailureKind, never_done: RequestError) {
         self.over(match outcome {
-            CallOutcome::Answered(reply, _) => match reply.code {
+            CallOutcome::Replied(reply, _) => match reply.code {
                 Code::Gone => Err(never_done),
                 // `BoundRequired` and `Late` are no replies to a cancellation with a bound.
                 Code::Unknown | Code::BoundRequired | Code::Late => {

@@ -47,7 +47,7 @@ impl Machine for Query {
     fn handle(&mut self, input: Input, now: Instant) {
         let Some(outcome) = self.request.handle(input, now, &mut self.ids) else { return };
         self.outcome = Some(match outcome {
-            CallOutcome::Answered(reply, _) => Ok(reply),
+            CallOutcome::Replied(reply, _) => Ok(reply),
             other => Err(no_answer(other, self.request.is_unsure())),
         });
     }
@@ -110,7 +110,7 @@ impl Machine for Renew {
     fn handle(&mut self, input: Input, now: Instant) {
         let Some(outcome) = self.request.handle(input, now, &mut self.ids) else { return };
         self.outcome = Some(match outcome {
-            CallOutcome::Answered(reply, sent_at) => match reply.code {
+            CallOutcome::Replied(reply, sent_at) => match reply.code {
                 Code::Done => FencingToken::parse(&reply.value)
                     .map(|token| Renewed { lease: Lease::confirmed(self.lease, sent_at), token })
                     .ok_or_else(garbled),
@@ -133,7 +133,7 @@ impl Machine for Renew {
 /// have been executed.
 pub(super) fn no_answer(outcome: CallOutcome, unsure: bool) -> RequestError {
     match outcome {
-        CallOutcome::Answered(..) => garbled(),
+        CallOutcome::Replied(..) => garbled(),
         CallOutcome::Refused(refusal) if unsure => {
             RequestError::Unreachable(FailureKind::RefusedLater(refusal.kind()))
         }

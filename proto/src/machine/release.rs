@@ -38,8 +38,8 @@ pub struct Release {
     outstanding: OutstandingBound,
     clock: Option<ServerClock>,
     /// Whether its reply contains a token for a reader.
-    hands_on: bool,
-    handed_on: Option<FencingToken>,
+    propagates_token: bool,
+    downgrade_token: Option<FencingToken>,
     outcome: Option<Result<Released, ReleaseError>>,
 }
 
@@ -63,16 +63,16 @@ impl Release {
             clock_allowance: target.clock_allowance(),
             outstanding,
             clock,
-            hands_on: matches!(target, Target::Write(_)),
-            handed_on: None,
+            propagates_token: matches!(target, Target::Write(_)),
+            downgrade_token: None,
             outcome: None,
         }
     }
 
     /// Returns the token of the reads that continue after this write hold, whose own token is that
     /// of a write that has ended (R6). `None` before the reply, and if no reader continues.
-    pub const fn handed_on(&self) -> Option<FencingToken> {
-        self.handed_on
+    pub const fn downgrade_token(&self) -> Option<FencingToken> {
+        self.downgrade_token
     }
 
     const fn has_released(&self) -> bool {
@@ -88,13 +88,13 @@ impl Machine for Release {
         let Some(outcome) = self.request.handle(input, now, &mut self.ids) else { return };
         let held_at_most = self.outstanding.held_at_most(self.clock_allowance, self.clock, now);
         let unknown = |cause| ReleaseError::Unknown { held_at_most, cause };
-        if let CallOutcome::Answered(reply, _) = &outcome
-            && self.hands_on
+        if let CallOutcome::Replied(reply, _) = &outcome
+            && self.propagates_token
         {
-            self.handed_on = FencingToken::parse(&reply.value);
+            self.downgrade_token = FencingToken::parse(&reply.value);
         }
         self.outcome = Some(match outcome {
-            CallOutcome::Answered(reply, _) => match reply.code {
+            CallOutcome::Replied(reply, _) => match reply.code {
                 Code::Done => Ok(Released::Released),
                 Code::No => Ok(Released::WasLost),
                 _ => Err(unknown(FailureKind::NO_ANSWER)),
@@ -133,7 +133,7 @@ pub struct ReleaseAll {
     counts: Vec<bool>,
     quorum: usize,
     /// When the machine stops waiting for replies that no longer affect the outcome.
-    heard_until: Option<Instant>,
+    grace_until: Option<Instant>,
 }
 
 impl ReleaseAll {
@@ -141,20 +141,20 @@ impl ReleaseAll {
     /// held until here if `quorum` counting parts were.
     pub fn new(releases: impl IntoIterator<Item = (Release, bool)>, quorum: usize) -> Self {
         let (releases, counts): (Vec<_>, Vec<_>) = releases.into_iter().unzip();
-        Self { releases: JoinAll::new(releases), counts, quorum, heard_until: None }
+        Self { releases: JoinAll::new(releases), counts, quorum, grace_until: None }
     }
 
     /// Returns the token of the reads that continue after this hold, from the part that is a write
-    /// hold: see [`Release::handed_on`].
-    pub fn handed_on(&self) -> Option<FencingToken> {
-        self.releases.iter().find_map(Release::handed_on)
+    /// hold: see [`Release::downgrade_token`].
+    pub fn downgrade_token(&self) -> Option<FencingToken> {
+        self.releases.iter().find_map(Release::downgrade_token)
     }
 
     fn outcome(
         &self,
         outcomes: Vec<Result<Released, ReleaseError>>,
     ) -> Result<Released, ReleaseError> {
-        if self.heard_until.is_some() {
+        if self.grace_until.is_some() {
             return Ok(Released::Released);
         }
         // The longest possible hold determines when all have ended.
@@ -179,15 +179,15 @@ impl Machine for ReleaseAll {
         self.releases.handle(input, now);
         let counting = self.releases.iter().zip(&self.counts).filter(|(_, counts)| **counts);
         if counting.filter(|(part, _)| part.has_released()).count() >= self.quorum {
-            self.heard_until.get_or_insert(now + GRACE);
+            self.grace_until.get_or_insert(now + GRACE);
         }
     }
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
-        if self.heard_until.is_some_and(|until| now.has_reached(until)) {
+        if self.grace_until.is_some_and(|until| now.has_reached(until)) {
             return Output::Done(Ok(Released::Released));
         }
-        match (self.releases.poll(now), self.heard_until) {
+        match (self.releases.poll(now), self.grace_until) {
             (Output::Timeout { until, why }, Some(heard)) => {
                 let (until, why) =
                     sooner(Some((until, why)), (heard, TimeoutReason::ReplyDue), now);

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::error::LossReason;
 use crate::name::FencingToken;
-use crate::protocol::calls::Target;
+use crate::protocol::calls::{Extension, Target};
 use crate::protocol::reply::{Code, ServerClock};
 use crate::protocol::script::{Bound, ScriptCall};
 use crate::time::{Instant, millis};
@@ -31,7 +31,9 @@ pub(super) fn call(
     ids: &mut Ids,
 ) -> (ScriptCall, OutstandingBound) {
     let bound = Bound::after(attempt.within(lease) + SLACK, clock, now);
-    let script = target.renew(ids.request(), bound, grant.owner, lease, grant.token);
+    let Grant { owner, token, .. } = *grant;
+    let request = ids.request();
+    let script = target.renew(&Extension { request, bound, owner, lease, token });
     (script, OutstandingBound::of(bound, lease))
 }
 
@@ -53,7 +55,7 @@ pub struct Renewal {
     clock: Option<ServerClock>,
     backoff: Backoff,
     /// The lease that the last renewal requested.
-    asked: LeaseTime,
+    requested: LeaseTime,
     outstanding: OutstandingBound,
     lease: Lease,
     lease_state: LeaseState,
@@ -62,8 +64,8 @@ pub struct Renewal {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
-    Resting { until: Instant },
-    Asking { request: RetriedCall },
+    Waiting { until: Instant },
+    Requesting { request: RetriedCall },
     Over(Option<LossReason>),
 }
 
@@ -89,11 +91,11 @@ impl Renewal {
             ids: Ids::new(entropy),
             clock,
             backoff: Backoff::new(Pacing::Jittered),
-            asked: lease.time(),
+            requested: lease.time(),
             outstanding,
             lease,
             lease_state: LeaseState::Held,
-            state: State::Resting { until },
+            state: State::Waiting { until },
         }
     }
 
@@ -105,7 +107,7 @@ impl Renewal {
     }
 
     /// Returns the lease to request now; `None` when the hold lasts as long as it should.
-    fn lease_to_ask(&self, now: Instant) -> Option<LeaseTime> {
+    fn lease_to_request(&self, now: Instant) -> Option<LeaseTime> {
         let Some(end) = self.renews_until else { return Some(self.lease.time()) };
         let left = LeaseTime::new(Duration::from_millis(millis(now.until(end)))).ok()?;
         Some(left.min(self.lease.time()))
@@ -139,8 +141,8 @@ impl Renewal {
         }
         self.lease = extended;
         // A call under way continues: its reply may report a loss.
-        if matches!(self.state, State::Resting { .. }) {
-            self.rest();
+        if matches!(self.state, State::Waiting { .. }) {
+            self.wait_for_renewal();
         }
     }
 
@@ -148,23 +150,23 @@ impl Renewal {
     pub fn stop_renewing(&mut self) {
         self.renews = false;
         if !matches!(self.state, State::Over(_)) {
-            self.rest();
+            self.wait_for_renewal();
         }
     }
 
     fn confirmed(&mut self, lease: Lease) {
         // A shorter lease reaches to the requested end, so renewal stops.
-        self.renews &= self.asked == lease.time();
+        self.renews &= self.requested == lease.time();
         self.lease = lease;
         self.lease_state = LeaseState::Renewed;
         self.backoff = Backoff::new(Pacing::Jittered);
-        self.rest();
+        self.wait_for_renewal();
     }
 
-    fn rest(&mut self) {
+    fn wait_for_renewal(&mut self) {
         let until =
             if self.renews { self.lease.renew_together_at() } else { self.lease.expires_at() };
-        self.state = State::Resting { until };
+        self.state = State::Waiting { until };
     }
 
     fn lost(&mut self, reason: LossReason) {
@@ -172,19 +174,19 @@ impl Renewal {
         self.state = State::Over(Some(reason));
     }
 
-    fn ask(&mut self, now: Instant) {
-        let Some(lease) = self.lease_to_ask(now) else { return self.stop_renewing() };
-        self.asked = lease;
+    fn send_renewal(&mut self, now: Instant) {
+        let Some(lease) = self.lease_to_request(now) else { return self.stop_renewing() };
+        self.requested = lease;
         let (script, outstanding) =
             call(&self.target, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
         self.outstanding = self.outstanding.and(outstanding);
         // At most half of the rest of the lease, so that another attempt fits before the end.
         let attempt_time = self.attempt.within(lease).min(self.lease.remaining(now) / 2);
-        self.state = State::Asking { request: RetriedCall::new(script, 1, attempt_time) };
+        self.state = State::Requesting { request: RetriedCall::new(script, 1, attempt_time) };
     }
 
-    fn answered(&mut self, outcome: CallOutcome, now: Instant) {
-        if let CallOutcome::Answered(reply, sent_at) = &outcome {
+    fn on_reply(&mut self, outcome: CallOutcome, now: Instant) {
+        if let CallOutcome::Replied(reply, sent_at) = &outcome {
             self.clock = Some(ServerClock::new(reply.server_ms, now));
             match reply.code {
                 Code::Done => {
@@ -192,7 +194,7 @@ impl Renewal {
                     if let Some(token) = FencingToken::parse(&reply.value) {
                         self.grant.token = self.grant.token.max(token);
                     }
-                    let confirmed = Lease::confirmed(self.asked, *sent_at);
+                    let confirmed = Lease::confirmed(self.requested, *sent_at);
                     return self.confirmed(self.lease.extended_by(&confirmed));
                 }
                 Code::Lost => return self.lost(LossReason::Gone),
@@ -204,13 +206,13 @@ impl Renewal {
         self.lease_state = LeaseState::Unknown;
         let rest = match outcome {
             CallOutcome::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
-            CallOutcome::Answered(..) | CallOutcome::Refused(_) => Duration::ZERO,
+            CallOutcome::Replied(..) | CallOutcome::Refused(_) => Duration::ZERO,
         };
         // A gateway's `Retry-After` is limited to half of the rest of the lease, so that a retry
         // precedes the end.
         let rest = rest.min(self.lease.remaining(now) / 2);
         let pause = self.backoff.next(Duration::ZERO, &mut self.ids).max(rest);
-        self.state = State::Resting { until: now + pause };
+        self.state = State::Waiting { until: now + pause };
     }
 }
 
@@ -228,13 +230,15 @@ impl Machine for Renewal {
         // A reply that confirms the lease is handled before the clock is checked: it may have
         // arrived before the end.
         match &mut self.state {
-            State::Asking { request } => {
+            State::Requesting { request } => {
                 if let Some(outcome) = request.handle(input, now, &mut self.ids) {
-                    self.answered(outcome, now);
+                    self.on_reply(outcome, now);
                 }
             }
-            State::Resting { until } if self.renews && now.has_reached(*until) => self.ask(now),
-            State::Resting { .. } | State::Over(_) => {}
+            State::Waiting { until } if self.renews && now.has_reached(*until) => {
+                self.send_renewal(now)
+            }
+            State::Waiting { .. } | State::Over(_) => {}
         }
         if now.has_reached(self.lease.expires_at()) && !matches!(self.state, State::Over(_)) {
             self.lost(LossReason::Expired);
@@ -245,13 +249,13 @@ impl Machine for Renewal {
         let ends = self.lease.expires_at();
         let output = match &mut self.state {
             State::Over(outcome) => return Output::Done(*outcome),
-            State::Resting { until } if self.renews => {
+            State::Waiting { until } if self.renews => {
                 Output::Timeout { until: *until, why: TimeoutReason::RenewalDue }
             }
-            State::Resting { .. } => {
+            State::Waiting { .. } => {
                 return Output::Timeout { until: ends, why: TimeoutReason::LeaseEnds };
             }
-            State::Asking { request } => request.poll(now, &mut self.ids),
+            State::Requesting { request } => request.poll(now, &mut self.ids),
         };
         match output {
             Output::Timeout { until, .. } if until.has_reached(ends) => {

@@ -26,8 +26,8 @@ impl Shared {
     }
 
     fn is_over(&self, now: Instant) -> bool {
-        let heard_at = self.with(|crowd| crowd.heard_at());
-        heard_at.is_none_or(|at| now.max_elapsed(at) >= REMEMBERED)
+        let last_message_at = self.with(|crowd| crowd.last_message_at());
+        last_message_at.is_none_or(|at| now.max_elapsed(at) >= REMEMBERED)
     }
 }
 

@@ -4,10 +4,10 @@ use core::time::Duration;
 
 use std::sync::{Mutex, PoisonError};
 
-use super::Waking;
+use super::NotificationMode;
 use crate::client::notice::Notice;
 use crate::transport::StreamHead;
-use edgelatch_proto::protocol::gateway::Opened;
+use edgelatch_proto::protocol::gateway::StreamStatus;
 use edgelatch_proto::time::{Instant, millis};
 
 /// Longest rest after the first failure; each further failure doubles it, up to `REST_MAX`.
@@ -21,7 +21,7 @@ const AGE_MAX: Duration = Duration::from_secs(50);
 /// Shortest assumed interval between signs of life, since they may be late by this.
 const BEAT_MIN: Duration = Duration::from_secs(1);
 
-/// A `Health` shared by all waiters. It notifies observers when its `waking` changes.
+/// A `Health` shared by all waiters. It notifies observers when its mode changes.
 #[derive(Debug, Default)]
 pub(super) struct SharedHealth {
     health: Mutex<Health>,
@@ -32,9 +32,9 @@ impl SharedHealth {
     /// Reads or changes the health.
     pub(super) fn with<R>(&self, access: impl FnOnce(&mut Health) -> R) -> R {
         let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = health.waking;
+        let before = health.notification_mode;
         let result = access(&mut health);
-        let is_changed = health.waking != before;
+        let is_changed = health.notification_mode != before;
         drop(health);
         if is_changed {
             self.changed.notify();
@@ -43,8 +43,12 @@ impl SharedHealth {
     }
 
     /// Waits until the mode of the waits differs from `seen`, and returns it.
-    pub(super) async fn waking(&self, seen: Option<Waking>) -> Waking {
-        let other = || self.with(|health| health.waking).filter(|now| Some(*now) != seen);
+    pub(super) async fn notification_mode(
+        &self,
+        seen: Option<NotificationMode>,
+    ) -> NotificationMode {
+        let other =
+            || self.with(|health| health.notification_mode).filter(|now| Some(*now) != seen);
         self.changed.until(other).await
     }
 }
@@ -61,7 +65,7 @@ pub(super) struct Health {
     /// State of the jitter's generator.
     seed: u64,
     /// How waiters learn of releases; `None` before the first wait.
-    waking: Option<Waking>,
+    notification_mode: Option<NotificationMode>,
 }
 
 impl Health {
@@ -72,7 +76,7 @@ impl Health {
 
     /// Records that a waiter has no stream.
     pub(super) const fn polls(&mut self) {
-        self.waking = Some(Waking::Polling);
+        self.notification_mode = Some(NotificationMode::Polling);
     }
 
     pub(super) fn may_open(&self, now: Instant) -> bool {
@@ -86,14 +90,14 @@ impl Health {
 
     /// Records a gateway's response. Returns the time until which to keep the stream, if it is one.
     pub(super) fn opened(&mut self, head: StreamHead, now: Instant) -> Option<Instant> {
-        match Opened::of(head.code()) {
+        match StreamStatus::of(head.code()) {
             // Streams of many clients that were opened together do not end together.
-            Opened::Stream => return Some(now + AGE_MAX * 4 / 5 + self.jitter(AGE_MAX / 5)),
-            Opened::NotNow => {
+            StreamStatus::Open => return Some(now + AGE_MAX * 4 / 5 + self.jitter(AGE_MAX / 5)),
+            StreamStatus::Unavailable => {
                 self.failed(now);
                 self.rest_at_least(head.retry_after, now);
             }
-            Opened::Never => {
+            StreamStatus::Unsupported => {
                 self.hopeless = true;
                 self.polls();
             }
@@ -130,7 +134,7 @@ impl Health {
     /// Records that a subscription is confirmed.
     pub(super) const fn stands(&mut self) {
         (self.failures, self.hangs, self.retry_at) = (0, 0, None);
-        self.waking = Some(Waking::Stream);
+        self.notification_mode = Some(NotificationMode::Stream);
     }
 
     /// Records a sign of life that came `after` the one before.

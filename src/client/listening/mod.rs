@@ -28,7 +28,7 @@ use subscription::{Open, Opening, Subscription};
 
 /// How the waiters at a gateway learn that a retry may succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waking {
+pub enum NotificationMode {
     /// A subscription is confirmed: messages wake the waiters, which do not poll.
     Stream,
     /// The waiters retry at intervals: the gateway has no streams, or none at present, or this
@@ -57,8 +57,11 @@ impl<S> core::fmt::Debug for Subscriptions<S> {
 
 impl<S> Subscriptions<S> {
     /// Waits until the mode of the waits differs from `seen`, and returns it.
-    pub(super) async fn waking(&self, seen: Option<Waking>) -> Waking {
-        self.health.waking(seen).await
+    pub(super) async fn notification_mode(
+        &self,
+        seen: Option<NotificationMode>,
+    ) -> NotificationMode {
+        self.health.notification_mode(seen).await
     }
 
     fn crowds<R>(&self, access: impl FnOnce(&mut Crowds) -> R) -> R {
@@ -123,8 +126,8 @@ impl<'a, T: Transport> Listener<'a, T> {
     /// already as many as the transport allows.
     pub(super) fn new(link: &'a Link<T>, topic: &Topic, asked_at: Instant) -> Option<Self> {
         let subscriptions = link.subscriptions();
-        let may =
-            link.gateway().wakes() && !subscriptions.health.with(|health| health.is_hopeless());
+        let may = link.gateway().can_subscribe()
+            && !subscriptions.health.with(|health| health.is_hopeless());
         let key: String = [topic.verb(), " ", topic.channel()].concat();
         let crowd = || subscriptions.crowds(|crowds| crowds.at(topic.channel(), asked_at));
         let streams = link.transport().streams();
@@ -133,7 +136,7 @@ impl<'a, T: Transport> Listener<'a, T> {
             subscriptions.health.with(Health::polls);
             return None;
         };
-        let place = subscription.enter(topic.wakes(), asked_at);
+        let place = subscription.enter(topic.wake_policy(), asked_at);
         Some(Self { link, subscription, place, topic: topic.clone() })
     }
 
@@ -208,7 +211,7 @@ mod tests {
 
     use super::Subscriptions;
     use crate::transport::StreamLimits;
-    use edgelatch_proto::protocol::calls::Wakes;
+    use edgelatch_proto::protocol::calls::WakePolicy;
     use edgelatch_proto::time::Instant;
 
     #[test]
@@ -218,7 +221,7 @@ mod tests {
         let enter = |seconds| {
             let streams = StreamLimits { max: 1, shared: false };
             let found = subscriptions.find("SUBSCRIBE a", streams, at(seconds), Arc::default)?;
-            found.enter(Wakes::One, at(seconds));
+            found.enter(WakePolicy::One, at(seconds));
             Some(found)
         };
         mem::forget(enter(0).unwrap());

@@ -11,8 +11,8 @@ use super::crowd::Shared;
 use super::health::{Health, SharedHealth};
 use super::waiters::Waiters;
 use crate::transport::ByteStream;
-use edgelatch_proto::protocol::calls::Wakes;
-use edgelatch_proto::protocol::gateway::{Frames, Heard};
+use edgelatch_proto::protocol::calls::WakePolicy;
+use edgelatch_proto::protocol::gateway::{StreamEvent, StreamParser};
 use edgelatch_proto::time::Instant;
 
 /// Longest time until the gateway acknowledges the subscription.
@@ -42,7 +42,7 @@ enum State<S> {
 /// A stream that was opened.
 pub(super) struct Open<S> {
     pub(super) stream: S,
-    pub(super) frames: Frames,
+    pub(super) frames: StreamParser,
     pub(super) since: Instant,
     /// When the stream is to be reopened.
     pub(super) until: Instant,
@@ -86,7 +86,7 @@ impl<S> Subscription<S> {
     }
 
     /// Adds a waiter and returns its place.
-    pub(super) fn enter(&self, wakes: Wakes, asked_at: Instant) -> u64 {
+    pub(super) fn enter(&self, wakes: WakePolicy, asked_at: Instant) -> u64 {
         self.change(|inner| {
             inner.attended_at = Some(asked_at);
             let stands = match &inner.stream {
@@ -179,12 +179,12 @@ impl<S: ByteStream> Inner<S> {
         while let Some((heard, after)) = open.frames.next(rest) {
             (rest, says_something) = (after, true);
             match heard {
-                Heard::Subscribed => {
+                StreamEvent::Subscribed => {
                     open.stands = Some(now);
                     health.with(Health::stands);
                     self.waiters.listen();
                 }
-                Heard::Message(message) => self.waiters.message(message, now),
+                StreamEvent::Message(message) => self.waiters.message(message, now),
             }
         }
         if !says_something && open.stands.is_some() {
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_stream_without_its_signs_of_life_is_dead() {
         let bench = Bench::new();
-        let place = bench.subscription.enter(Wakes::One, at(0));
+        let place = bench.subscription.enter(WakePolicy::One, at(0));
         assert_eq!(bench.poll(place, 0), Some("open"));
         bench.opened(0, &[SUBSCRIBED]);
         assert_eq!(bench.poll(place, 0), Some("listening"));
@@ -323,7 +323,7 @@ mod tests {
     fn when_it_is_opened_anew_one_asks_for_all() {
         let bench = Bench::new();
         let places: Vec<u64> =
-            (0..3).map(|_| bench.subscription.enter(Wakes::One, at(0))).collect();
+            (0..3).map(|_| bench.subscription.enter(WakePolicy::One, at(0))).collect();
         assert_eq!(bench.poll(0, 0), Some("open"));
         bench.opened(0, &[SUBSCRIBED]);
         let told = |seconds| places.iter().map(move |place| (*place, seconds));
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn a_refusal_after_the_stream_was_reopened_passes_the_retry_to_the_next_waiter() {
         let bench = Bench::new();
-        let enter = |permits| bench.subscription.enter(Wakes::Permits(permits), at(0));
+        let enter = |permits| bench.subscription.enter(WakePolicy::Permits(permits), at(0));
         let [large, small, smaller] = [3, 2, 1].map(enter);
         assert_eq!(bench.poll(large, 0), Some("open"));
         bench.opened(0, &[SUBSCRIBED]);
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn who_joins_asks_again_if_it_may_have_missed_what_is_for_all() {
         let bench = Bench::new();
-        let first = bench.subscription.enter(Wakes::All, at(0));
+        let first = bench.subscription.enter(WakePolicy::All, at(0));
         assert_eq!(bench.poll(first, 0), Some("open"));
         bench.opened(0, &[SUBSCRIBED]);
         assert_eq!(bench.poll(first, 1), Some("listening"));
@@ -383,12 +383,12 @@ mod tests {
             let place = bench.subscription.enter(wakes, at(asked_at));
             bench.poll(place, seconds)
         };
-        assert_eq!(joins(Wakes::All, 2, 3), Some("hearing"));
-        assert_eq!(joins(Wakes::All, 1, 3), Some("listening"), "asked before it stood");
+        assert_eq!(joins(WakePolicy::All, 2, 3), Some("hearing"));
+        assert_eq!(joins(WakePolicy::All, 1, 3), Some("listening"), "asked before it stood");
         bench.says(RELEASED);
         assert_eq!(bench.poll(first, 5), Some("notified"));
-        assert_eq!(joins(Wakes::All, 4, 6), Some("listening"), "asked before the message");
-        assert_eq!(joins(Wakes::Permits(1), 4, 6), Some("listening"));
-        assert_eq!(joins(Wakes::One, 4, 6), Some("hearing"), "somebody else was told");
+        assert_eq!(joins(WakePolicy::All, 4, 6), Some("listening"), "asked before the message");
+        assert_eq!(joins(WakePolicy::Permits(1), 4, 6), Some("listening"));
+        assert_eq!(joins(WakePolicy::One, 4, 6), Some("hearing"), "somebody else was told");
     }
 }

@@ -10,11 +10,11 @@ use core::time::Duration;
 
 use super::crowd::Shared;
 use edgelatch_proto::machine::{Input, TimeoutReason};
-use edgelatch_proto::protocol::calls::{Message, Taken, Wakes};
+use edgelatch_proto::protocol::calls::{GrantNotice, Message, WakePolicy};
 use edgelatch_proto::time::Instant;
 
 /// Matches the waiters for any number of permits.
-const ANY_PERMITS: Wakes = Wakes::Permits(u32::MAX);
+const ANY_PERMITS: WakePolicy = WakePolicy::Permits(u32::MAX);
 
 /// The waiters, in the order of arrival.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub(super) struct Waiters {
 
 struct Waiter {
     place: u64,
-    wakes: Wakes,
+    wakes: WakePolicy,
     waker: Option<Waker>,
     /// The event that its machine has not received yet.
     news: Option<News>,
@@ -74,7 +74,7 @@ impl Waiters {
     /// the time when the subscription was confirmed.
     pub(super) fn enter(
         &mut self,
-        wakes: Wakes,
+        wakes: WakePolicy,
         asked_at: Instant,
         stands: Option<Instant>,
     ) -> u64 {
@@ -83,8 +83,8 @@ impl Waiters {
         let is_newer = |at: Instant| !asked_at.is_later(at);
         let missed = match wakes {
             // Another waiter was notified; it acquires, or passes the message on.
-            Wakes::One => false,
-            Wakes::Permits(_) | Wakes::All => {
+            WakePolicy::One => false,
+            WakePolicy::Permits(_) | WakePolicy::All => {
                 stands.is_some_and(is_newer) || self.heard_at.is_some_and(is_newer)
             }
         };
@@ -107,9 +107,9 @@ impl Waiters {
             if gone.is_called() {
                 // It was woken in place of another waiter, which is notified now.
                 match gone.wakes {
-                    Wakes::One => self.wake_one(Wakes::One),
-                    Wakes::Permits(_) => self.wake_one(ANY_PERMITS),
-                    Wakes::All => {}
+                    WakePolicy::One => self.wake_one(WakePolicy::One),
+                    WakePolicy::Permits(_) => self.wake_one(ANY_PERMITS),
+                    WakePolicy::All => {}
                 }
             }
         }
@@ -123,7 +123,7 @@ impl Waiters {
         match why {
             // Its attempt has no reply yet, or it leaves now and passes the message on.
             TimeoutReason::ReplyDue | TimeoutReason::LastTry => {}
-            TimeoutReason::Turn => {
+            TimeoutReason::Notification => {
                 if let Some(waiter) = self.get(place).filter(|waiter| waiter.tries == Tries::Now) {
                     waiter.tries = Tries::InTurn;
                 }
@@ -148,10 +148,10 @@ impl Waiters {
         waiter.tries = Tries::Not;
         match (waiter.wakes, refused) {
             // More permits may be available.
-            (Wakes::Permits(_), false) => self.wake_one(ANY_PERMITS),
+            (WakePolicy::Permits(_), false) => self.wake_one(ANY_PERMITS),
             // Fewer permits may be available.
-            (Wakes::Permits(most), true) => self.wake_one(Wakes::Permits(most - 1)),
-            (Wakes::One | Wakes::All, _) => {}
+            (WakePolicy::Permits(most), true) => self.wake_one(WakePolicy::Permits(most - 1)),
+            (WakePolicy::One | WakePolicy::All, _) => {}
         }
     }
 
@@ -163,7 +163,7 @@ impl Waiters {
             waiter.tries = Tries::Now;
         }
         // Waiters that are all served at once need not spread their retries.
-        let takes_turns = waiter.wakes != Wakes::All;
+        let takes_turns = waiter.wakes != WakePolicy::All;
         Some(match news {
             News::Listening | News::ListeningForAll => Input::Subscribed { must_retry: true },
             News::Hearing => Input::Subscribed { must_retry: false },
@@ -197,8 +197,8 @@ impl Waiters {
         for waiter in &mut self.list {
             let is_new = !core::mem::replace(&mut waiter.hears, true);
             waiter.news = Some(match waiter.wakes {
-                Wakes::All => News::Listening,
-                Wakes::Permits(_) if is_new => News::Listening,
+                WakePolicy::All => News::Listening,
+                WakePolicy::Permits(_) if is_new => News::Listening,
                 _ if !core::mem::replace(&mut asked, true) => News::ListeningForAll,
                 _ => News::Hearing,
             });
@@ -217,29 +217,29 @@ impl Waiters {
     /// Handles a message. For permits its number is that of the available permits.
     pub(super) fn message(&mut self, message: Message, now: Instant) {
         // All waiters of a channel read its messages alike.
-        let wakes = self.list.first().map_or(Wakes::All, |waiter| waiter.wakes);
-        let taken = Taken::read(message, wakes);
+        let wakes = self.list.first().map_or(WakePolicy::All, |waiter| waiter.wakes);
+        let taken = GrantNotice::read(message, wakes);
         let asked = self.list.iter().any(|waiter| waiter.tries == Tries::Now);
         self.crowd.with(|crowd| match taken {
-            Some(taken) => crowd.takes(taken, asked, now),
-            None => crowd.is_told(now),
+            Some(taken) => crowd.on_grant(taken, asked, now),
+            None => crowd.on_release(now),
         });
-        if let Some(Taken { lease, .. }) = taken {
-            let others = self.list.iter_mut().filter(|waiter| waiter.wakes != Wakes::All);
+        if let Some(GrantNotice { lease, .. }) = taken {
+            let others = self.list.iter_mut().filter(|waiter| waiter.wakes != WakePolicy::All);
             return others.for_each(|waiter| waiter.lets_pass(lease));
         }
         self.heard_at = Some(now);
-        let all = self.list.iter_mut().filter(|waiter| waiter.wakes == Wakes::All);
+        let all = self.list.iter_mut().filter(|waiter| waiter.wakes == WakePolicy::All);
         all.for_each(|waiter| waiter.news = Some(News::Notified));
-        self.wake_one(Wakes::One);
-        self.wake_one(Wakes::Permits(u32::try_from(message.number).unwrap_or(u32::MAX)));
+        self.wake_one(WakePolicy::One);
+        self.wake_one(WakePolicy::Permits(u32::try_from(message.number).unwrap_or(u32::MAX)));
     }
 
     /// Notifies the first waiter that may still be served: of those that exclude each other, or of
     /// those that want at most as many permits as `like`.
-    fn wake_one(&mut self, like: Wakes) {
+    fn wake_one(&mut self, like: WakePolicy) {
         let fits = |waiter: &&mut Waiter| match (waiter.wakes, like) {
-            (Wakes::Permits(permits), Wakes::Permits(most)) => permits <= most,
+            (WakePolicy::Permits(permits), WakePolicy::Permits(most)) => permits <= most,
             (wakes, _) => wakes == like,
         };
         let mut fitting: Vec<&mut Waiter> = self.list.iter_mut().filter(fits).collect();
@@ -288,7 +288,7 @@ impl Waiter {
             Some(News::Taken(_)) => false,
             Some(News::Hearing | News::Deaf) | None => self.tries == Tries::InTurn,
         };
-        will && self.wakes == Wakes::One
+        will && self.wakes == WakePolicy::One
     }
 
     /// Another client acquired it, for `lease` if the message says so.

@@ -140,7 +140,7 @@ pub(crate) fn multi_lock_spec(parts: Vec<Target>, wait_policy: WaitPolicy) -> Ac
 
 /// The acquisition of a multi-lock by a client that knows the clock of every Redis.
 pub(crate) fn multi_lock_machine(spec: AcquireAllSpec) -> AcquireAll {
-    let clocks = vec![Some(known_clock()); spec.parts.len()];
+    let clocks = vec![Some(known_clock()); spec.targets.parts.len()];
     AcquireAll::new(spec, entropy(), clocks, START)
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn red_lock_spec(nodes: usize, wait_policy: WaitPolicy) -> AcquireQuo
 
 /// The acquisition of a redLock by a client that knows the clock of every node.
 pub(crate) fn red_lock_machine(spec: AcquireQuorumSpec) -> AcquireQuorum {
-    let clocks = vec![Some(known_clock()); spec.parts.len()];
+    let clocks = vec![Some(known_clock()); spec.targets.parts.len()];
     AcquireQuorum::new(spec, entropy(), clocks, START)
 }
 

@@ -7,7 +7,7 @@ use edgelatch_proto::machine::{
     Acquire, Input, LockState, Machine as _, Output, PermitsState, SemaphoreState, number,
 };
 use edgelatch_proto::name::{FencingToken, PermitId};
-use edgelatch_proto::protocol::calls::{Message, Taken, Wakes};
+use edgelatch_proto::protocol::calls::{GrantNotice, Message, WakePolicy};
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::LeaseTime;
@@ -99,8 +99,8 @@ fn state(text: &str) {
 /// A message is only a hint: whatever was published, the client acquires nothing without a request.
 fn published(payload: &[u8]) {
     let message = Message::read(payload);
-    for wakes in [Wakes::One, Wakes::Permits(2), Wakes::All] {
-        let Some(taken) = Taken::read(message, wakes) else { continue };
+    for wakes in [WakePolicy::One, WakePolicy::Permits(2), WakePolicy::All] {
+        let Some(taken) = GrantNotice::read(message, wakes) else { continue };
         if let Some(lease) = taken.lease {
             assert!(LeaseTime::new(lease).is_ok(), "{lease:?}");
             assert!(message.number >= 100_000, "Redisson's own numbers are small");

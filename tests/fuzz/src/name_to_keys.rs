@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use edgelatch_proto::name::{GuardKey, LockName};
 use edgelatch_proto::protocol::calls::{
-    BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, GuardCalls, LockCalls,
-    PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Target, Try, WriteCalls,
+    BatchSize, CountDownLatchCalls, Extension, FairCalls, FairSettings, GroupCalls, GuardCalls,
+    LockCalls, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Target, Try, WriteCalls,
 };
 use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 use edgelatch_proto::protocol::slot::slot;
@@ -86,11 +86,13 @@ fn keys(name: &LockName) -> BTreeSet<String> {
         previous: Some(owner),
         announces: true,
     };
+    let (lease, token) = (LeaseTime::DEFAULT, grant.token);
+    let extension = Extension { request, bound, owner, lease, token };
     let mut calls: Vec<ScriptCall> = Vec::new();
     for target in targets(name) {
         calls.extend([
             target.acquire(&attempt),
-            target.renew(request, bound, owner, LeaseTime::DEFAULT, grant.token),
+            target.renew(&extension),
             target.release(request, bound, owner),
             target.inspect(request, Some(owner)),
             target.force_release().call(request, bound),

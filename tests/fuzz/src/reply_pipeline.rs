@@ -5,7 +5,7 @@
 
 use edgelatch_proto::error::{FailureKind, RefusalKind};
 use edgelatch_proto::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch_proto::protocol::gateway::{Answers, GatewayCapabilities, Request, Response};
+use edgelatch_proto::protocol::gateway::{GatewayCapabilities, PipelineOutcome, Request, Response};
 use edgelatch_proto::protocol::reply::RespValue;
 
 use crate::kit::{ECHO, converse, echo, gateway, inspect, recorded, replicated, response};
@@ -35,8 +35,8 @@ fn several(response: &Response) {
 
     let text = std::str::from_utf8(&response.body).ok();
     let each = text.and_then(strict::elements).filter(|bodies| bodies.len() == calls.len());
-    match capabilities.answers(Ok(response.clone()), calls.len()) {
-        Answers::Each(answers) => {
+    match capabilities.pipeline_outcome(Ok(response.clone()), calls.len()) {
+        PipelineOutcome::Each(answers) => {
             let each = each.expect("a list of as many answers");
             assert_eq!(answers.len(), each.len());
             for ((answer, body), call) in answers.iter().zip(each).zip(&calls) {
@@ -63,16 +63,16 @@ fn own_answer(answer: &Response, call: &edgelatch_proto::protocol::script::Scrip
     }
 }
 
-fn assert_one_for_all(answers: &Answers, response: &Response) {
+fn assert_one_for_all(answers: &PipelineOutcome, response: &Response) {
     let status = response.status;
     match answers {
         // Each call gets the same answer if the token was refused or the response is a web page.
-        Answers::All(Ok(_)) => {
+        PipelineOutcome::All(Ok(_)) => {
             let body = response.body.trim_ascii_start().to_ascii_lowercase();
             let is_page = body.starts_with(b"<!doctype html") || body.starts_with(b"<html");
             assert!(status == 401 || (200..300).contains(&status) && is_page, "{status}");
         }
-        Answers::NotTaken => {
+        PipelineOutcome::Unsupported => {
             let said = std::str::from_utf8(&response.body).ok().and_then(strict::upstash);
             let unknown = matches!(said, Some(Err(text)) if {
                 let text = text.to_lowercase();
@@ -80,11 +80,11 @@ fn assert_one_for_all(answers: &Answers, response: &Response) {
             });
             assert!(unknown || [404, 405, 501].contains(&status), "{status}");
         }
-        Answers::All(Err(kind)) => {
+        PipelineOutcome::All(Err(kind)) => {
             assert_ne!(*kind, FailureKind::NotSent, "it was sent");
             assert!(![401, 404].contains(&status));
         }
-        Answers::Each(_) => panic!("to each its own is none for all"),
+        PipelineOutcome::Each(_) => panic!("to each its own is none for all"),
     }
 }
 

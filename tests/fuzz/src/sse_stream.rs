@@ -4,7 +4,7 @@
 //! The first byte selects the dialect and the channel, the second one how the rest is split.
 
 use edgelatch_proto::protocol::calls::{LockCalls, Target, Topic};
-use edgelatch_proto::protocol::gateway::{Frames, Heard};
+use edgelatch_proto::protocol::gateway::{StreamEvent, StreamParser};
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::Publish;
 use edgelatch_proto::time::Instant;
@@ -43,7 +43,10 @@ fn topic(lock: &str, publish: Publish) -> Topic {
     target.topic(owner, &Reply { code, value, ms: 1, server_ms: 1, acknowledged: None })
 }
 
-fn heard<'a>(mut frames: Frames, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Heard> {
+fn heard<'a>(
+    mut frames: StreamParser,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<StreamEvent> {
     let mut all = Vec::new();
     for piece in pieces {
         let mut rest = piece;
@@ -58,7 +61,7 @@ fn heard<'a>(mut frames: Frames, pieces: impl IntoIterator<Item = &'a [u8]>) -> 
 
 /// Server-sent events, read by their rules: a line ends with a carriage return, a line feed or
 /// both; a space may follow the colon.
-fn lines(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
+fn lines(heard: &[StreamEvent], bytes: &[u8], word: &str, channel: &str) {
     let subscribed = format!("{word}subscribe,{channel},");
     let message = format!("{word}message,{channel},");
     let mut wanted = heard.iter();
@@ -69,9 +72,9 @@ fn lines(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
         let Some(data) = line.strip_prefix(b"data:") else { continue };
         let data = data.strip_prefix(b" ").unwrap_or(data);
         if data.starts_with(subscribed.as_bytes()) {
-            assert_eq!(wanted.next(), Some(&Heard::Subscribed));
+            assert_eq!(wanted.next(), Some(&StreamEvent::Subscribed));
         } else if let Some(payload) = data.strip_prefix(message.as_bytes()) {
-            let Some(Heard::Message(read)) = wanted.next() else {
+            let Some(StreamEvent::Message(read)) = wanted.next() else {
                 panic!("a message is not heard")
             };
             // A longer payload is not a number.
@@ -90,7 +93,7 @@ fn lines(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
 
 /// One object after the other, as another library reads them. Every object that is spelt as Webdis
 /// spells it is received, and no other.
-fn objects(heard: &[Heard], bytes: &[u8], word: &str, channel: &str) {
+fn objects(heard: &[StreamEvent], bytes: &[u8], word: &str, channel: &str) {
     let key = format!("{word}subscribe").to_uppercase();
     let (mut least, mut most) = (0, 0);
     let mut begin = 0;

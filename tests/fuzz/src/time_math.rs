@@ -140,7 +140,7 @@ fn bounds(lease: LeaseTime, seen: Instant, (now, shows): Clocks, input: &mut Uns
     let patience =
         WaitTime::new(Duration::from_millis(wait_ms)).map_or(WaitPolicy::Once, WaitPolicy::UpTo);
     let mut spec = acquisition(lock("x"), lease);
-    spec.patience = patience;
+    spec.wait = patience;
     let mut machine = Acquire::new(spec, entropy(3), clock, now);
     let Output::Call { script, .. } = machine.poll(now) else { panic!("it begins by asking") };
     let not_after = script.args()[1].parse::<u128>().ok();

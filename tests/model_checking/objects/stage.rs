@@ -25,7 +25,6 @@ pub(crate) enum MachineKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::large_enum_variant, reason = "a client is behind a pointer anyway")]
 pub(crate) enum Stage {
     Idle,
     Acquiring(Acquire),
@@ -137,7 +136,7 @@ impl Stage {
                 .map(|outcome| {
                     MachineOutcome::Released(
                         Outcome::of_release(&outcome, now),
-                        machine.handed_on(),
+                        machine.downgrade_token(),
                     )
                 }),
             (Self::Doing(machine), MachineKind::Once) => drain(machine, kind, now, outbox)

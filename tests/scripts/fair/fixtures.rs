@@ -1,7 +1,9 @@
 //! The calls about one fair lock, Redisson's scripts for it, and a script that lets time pass.
 
 use edgelatch_proto::name::{LockName, OwnerId};
-use edgelatch_proto::protocol::calls::{FairCalls, FairSettings, IdempotentCall, Target, Try};
+use edgelatch_proto::protocol::calls::{
+    Extension, FairCalls, FairSettings, IdempotentCall, Target, Try,
+};
 use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall};
 use redis::Value as Raw;
 
@@ -98,8 +100,13 @@ impl Fair {
     }
 
     pub(crate) fn renew(&self, owner: u32, lease_ms: u64, grant: u64) -> ScriptCall {
-        let (owner, lease) = (numbered_owner(owner), lease(lease_ms));
-        self.target().renew(request(998), UNBOUND, owner, lease, token(grant))
+        self.target().renew(&Extension {
+            request: request(998),
+            bound: UNBOUND,
+            owner: numbered_owner(owner),
+            lease: lease(lease_ms),
+            token: token(grant),
+        })
     }
 
     pub(crate) fn force_release(&self) -> IdempotentCall {

@@ -1,10 +1,10 @@
 //! Acquires a lock or permits: in one try, within a time, or until cancelled.
 //!
 //! ```text
-//!   Asking ──granted──────────────────────────────► Over(Ok)
+//!   Requesting ──granted──────────────────────────► Over(Ok)
 //!     │ ▲ └─busy──► Pausing ──┐
 //!     │ └─────────────────────┘
-//!     └─unsure, too late, cancelled─► Abandoning ──► Over(Err), or Asking under a new owner
+//!     └─unsure, too late, cancelled─► Abandoning ──► Over(Err), or Requesting under a new owner
 //! ```
 //!
 //! One owner field serves one *round*: it can be granted once, and every request with it carries
@@ -12,21 +12,19 @@
 //! written the tombstone already.
 
 mod pause;
-mod round;
-mod spec;
-
-pub use spec::AcquireSpec;
+mod rounds;
 
 use core::time::Duration;
-
-use round::Round;
 
 use super::backoff::Backoff;
 use super::call::{CallOutcome, RetriedCall, may_pass};
 use super::ids::Ids;
 use super::notification_state::NotificationState;
-use super::replicas;
-use super::{Entropy, Grant, Input, Lease, Machine, Output, TimeoutReason, wait_over};
+use super::owner_attempt::OwnerAttempt;
+use super::{
+    AcquireParams, AcquireSpec, Entropy, Grant, Input, Lease, Machine, OneTarget, Output,
+    TimeoutReason, replicas, wait_over,
+};
 use crate::error::{AcquireError, FailureKind, Refusal, RefusalKind};
 use crate::name::FencingToken;
 use crate::protocol::calls::Try;
@@ -42,7 +40,8 @@ const OVERHANG: Duration = Duration::from_secs(1);
 /// The machine that acquires a lock or permits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
-    spec: AcquireSpec,
+    target: OneTarget,
+    params: AcquireParams<()>,
     ids: Ids,
     clock: Option<ServerClock>,
     /// When the wait is over; `None` for a wait that only ends by cancelling.
@@ -51,13 +50,15 @@ pub struct Acquire {
     notifications: NotificationState,
     /// When the holder's lease ends, as far as that is known and matters.
     holder_ends: Option<Instant>,
-    round: Round,
+    /// The number of owners used.
+    owners: u32,
+    current: OwnerAttempt,
     state: State,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
-    Asking { request: RetriedCall, last: bool },
+    Requesting { request: RetriedCall, last: bool },
     Pausing { until: Instant, why: TimeoutReason },
     Abandoning { request: RetriedCall, then: Then },
     Over(Result<Grant, AcquireError>),
@@ -66,7 +67,7 @@ enum State {
 /// The step after an abandon.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Then {
-    AskAnew,
+    Retry,
     End(AcquireError),
 }
 
@@ -79,55 +80,60 @@ impl Acquire {
         clock: Option<ServerClock>,
         now: Instant,
     ) -> Self {
-        let wait_over = wait_over(spec.patience, now);
+        let (target, params) = spec.split();
+        let wait_over = wait_over(params.wait, now);
         let ids = Ids::new(entropy);
-        let round = Round::new(1, &ids, clock, wait_over, now);
-        let backoff = Backoff::new(spec.pacing);
+        let current = OwnerAttempt::new(ids.owner(1), clock, wait_over, now);
+        let backoff = Backoff::new(target.pacing);
         let mut machine = Self {
-            spec,
+            target,
+            params,
             ids,
             clock,
             wait_over,
             backoff,
             notifications: NotificationState::default(),
             holder_ends: None,
-            round,
+            owners: 1,
+            current,
             state: State::Pausing { until: now, why: TimeoutReason::BackOff },
         };
-        machine.ask(now);
+        machine.send_try(now);
         machine
     }
 
-    fn ask(&mut self, now: Instant) {
+    fn send_try(&mut self, now: Instant) {
         let last = self.is_wait_over(now) || !self.affords_another();
-        self.round.tries += 1;
-        self.notifications.asks(now);
-        let lease = self.spec.lease;
-        let script = self.spec.target.acquire(&Try {
+        self.current.tries += 1;
+        self.notifications.on_try(now);
+        let lease = self.params.lease;
+        let script = self.target.target.acquire(&Try {
             request: self.ids.request(),
-            bound: self.round.bound,
-            owner: self.round.owner,
+            bound: self.current.bound,
+            owner: self.current.owner,
             lease,
             last,
-            number: self.round.tries,
-            previous: self.round.previous.map(|(owner, _)| owner),
-            announces: self.spec.is_contended || self.notifications.listens(),
+            number: self.current.tries,
+            previous: self.current.previous_owner(),
+            announces: self.params.is_contended || self.notifications.has_topic(),
         });
         // A try that is not the last one is itself repeated by the wait.
         let attempts = if last { Self::attempts(self.budget_left()) } else { 1 };
-        let mut attempt_time = self.spec.attempt.within(lease);
+        let mut attempt_time = self.params.attempt.within(lease);
         if let Some(over) = self.wait_over.filter(|_| !last) {
             // Not much beyond the end of the wait, which the last try follows.
             attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
         }
-        let script = replicas::awaiting(script, self.spec.replicas, attempt_time);
-        self.state =
-            State::Asking { request: RetriedCall::leasing(script, attempts, attempt_time), last };
+        let script = replicas::awaiting(script, self.params.replicas, attempt_time);
+        self.state = State::Requesting {
+            request: RetriedCall::leasing(script, attempts, attempt_time),
+            last,
+        };
     }
 
     /// The number of calls left in the budget, less the one reserved for an abandon.
     fn budget_left(&self) -> Option<u32> {
-        self.spec.budget.map(|budget| budget.get().saturating_sub(self.ids.calls() + 1))
+        self.params.budget.map(|budget| budget.get().saturating_sub(self.ids.calls() + 1))
     }
 
     /// Attempts for a request that decides the acquisition: at least one.
@@ -136,43 +142,43 @@ impl Acquire {
             .map_or(ATTEMPTS, |left| left.clamp(1, ATTEMPTS))
     }
 
-    fn asked(&mut self, outcome: CallOutcome, unsure: bool, last: bool, now: Instant) {
-        self.round.open |= unsure;
+    fn on_outcome(&mut self, outcome: CallOutcome, unsure: bool, last: bool, now: Instant) {
+        self.current.open |= unsure;
         if let CallOutcome::Refused(refusal) = &outcome {
-            self.round.open |= may_pass(refusal.kind());
+            self.current.open |= may_pass(refusal.kind());
         }
         match outcome {
-            CallOutcome::Answered(reply, sent_at) => self.answered(&reply, sent_at, last, now),
+            CallOutcome::Replied(reply, sent_at) => self.on_reply(&reply, sent_at, last, now),
             CallOutcome::Refused(refusal) if refusal.kind().is_transient() && !last => {
-                self.pause_unheard(None, now);
+                self.pause_after_failure(None, now);
             }
             CallOutcome::Refused(refusal) => {
                 // A script that stops half-way (a command that the user may not run) is refused
                 // too.
-                self.round.open |=
+                self.current.open |=
                     matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported);
                 self.end(AcquireError::Refused(refusal), now);
             }
             CallOutcome::GaveUp(kind) if !last && !self.is_wait_over(now) => {
-                self.pause_unheard(kind.retry_after(), now);
+                self.pause_after_failure(kind.retry_after(), now);
             }
             CallOutcome::GaveUp(kind) => self.end(AcquireError::Unreachable(kind), now),
         }
     }
 
-    fn answered(&mut self, reply: &Reply, sent_at: Instant, last: bool, now: Instant) {
+    fn on_reply(&mut self, reply: &Reply, sent_at: Instant, last: bool, now: Instant) {
         self.clock = Some(ServerClock::new(reply.server_ms, now));
         if reply.code != Code::Late {
-            self.round.previous = None;
+            self.current.previous = None;
         }
         match reply.code {
             Code::Done | Code::AlreadyYours => self.granted(reply, sent_at, now),
             // The tombstone is written: by this execution, or by an earlier one of the same last
             // try.
-            Code::No if self.spec.target.is_absent(reply) => {
+            Code::No if self.target.target.is_absent(reply) => {
                 // A last try has left a tombstone; a copy of another would be granted once there
                 // are permits.
-                self.round.open = !last;
+                self.current.open = !last;
                 self.end(AcquireError::NotSetUp, now);
             }
             Code::No | Code::Gone if last => {
@@ -180,69 +186,69 @@ impl Acquire {
                 self.state = State::Over(Err(AcquireError::Busy { remaining }));
             }
             Code::No => {
-                self.round.open = true;
-                self.spec.target.learn(reply);
+                self.current.open = true;
+                self.target.target.learn(reply);
                 self.pause(reply, now);
             }
             Code::Gone => {
-                self.round.open = false;
-                self.anew(AcquireError::TooSlow, now);
+                self.current.open = false;
+                self.start_over(AcquireError::TooSlow, now);
             }
             // The bound was computed from a reading of Redis' clock that is no longer right; the
             // reply brought a new one.
-            Code::Late if self.keeps_seat(now) => self.go_on(now),
-            Code::Late if self.round.number == 1 && self.affords_another() => {
-                self.round.open = true;
-                self.abandon(Then::AskAnew, now);
+            Code::Late if self.keeps_place(now) => self.continue_with_new_owner(now),
+            Code::Late if self.owners == 1 && self.affords_another() => {
+                self.current.open = true;
+                self.abandon(Then::Retry, now);
             }
             Code::Late | Code::Lost => {
-                self.round.open = true;
-                self.anew(AcquireError::TooSlow, now);
+                self.current.open = true;
+                self.start_over(AcquireError::TooSlow, now);
             }
             Code::TokenRange => {
                 // No tombstone was written: a copy would be granted once the token is in its range
                 // again.
-                self.round.open = true;
+                self.current.open = true;
                 self.end(AcquireError::Refused(Refusal::new(RefusalKind::TokenRange, "")), now)
             }
             // Nothing was done, and the clock is known now.
-            Code::BoundRequired if self.round.bound.not_after.is_none() => {
+            Code::BoundRequired if self.current.bound.not_after.is_none() => {
                 let affords_try = self.budget_left().is_none_or(|left| left > 0);
                 let error = AcquireError::Unreachable(FailureKind::NO_ANSWER);
-                self.abandoned(if affords_try { Then::AskAnew } else { Then::End(error) }, now);
+                self.abandoned(if affords_try { Then::Retry } else { Then::End(error) }, now);
             }
             // A reply that this script cannot give: the request may have had any effect.
             _ => {
-                self.round.open = true;
+                self.current.open = true;
                 self.end(AcquireError::Unreachable(FailureKind::NO_ANSWER), now);
             }
         }
     }
 
     fn granted(&mut self, reply: &Reply, sent_at: Instant, now: Instant) {
-        self.round.open = true;
-        let lease = Lease::confirmed(self.spec.lease, sent_at);
+        self.current.open = true;
+        let lease = Lease::confirmed(self.params.lease, sent_at);
         let Some(token) = FencingToken::parse(&reply.value) else {
             return self.end(AcquireError::Unreachable(FailureKind::NO_ANSWER), now);
         };
-        if let Some(error) = replicas::missing(reply, self.spec.replicas) {
+        if let Some(error) = replicas::missing(reply, self.params.replicas) {
             return self.end(error, now);
         }
-        if let Some(newest) = self.spec.newest.filter(|newest| token < *newest) {
+        if let Some(newest) = self.target.newest.filter(|newest| token < *newest) {
             return self.end(AcquireError::TokenRegressed { newest: newest.as_u64() }, now);
         }
-        if lease.remaining(now) < self.spec.lease.validity_min() {
-            return self.anew(AcquireError::TooSlow, now);
+        if lease.remaining(now) < self.params.lease.validity_min() {
+            return self.start_over(AcquireError::TooSlow, now);
         }
-        let (owner, bound) = (self.round.owner, self.round.bound);
+        let (owner, bound) = (self.current.owner, self.current.bound);
         self.state = State::Over(Ok(Grant { owner, token, lease, bound }));
     }
 
     /// Abandons this round. Continues under a new owner if wait and budget allow it, else ends with
     /// `error`.
-    fn anew(&mut self, error: AcquireError, now: Instant) {
+    fn start_over(&mut self, error: AcquireError, now: Instant) {
         let goes_on = !self.is_wait_over(now) && self.affords_another();
-        self.abandon(if goes_on { Then::AskAnew } else { Then::End(error) }, now);
+        self.abandon(if goes_on { Then::Retry } else { Then::End(error) }, now);
     }
 
     fn is_wait_over(&self, now: Instant) -> bool {
@@ -259,20 +265,20 @@ impl Acquire {
     }
 
     fn abandon(&mut self, then: Then, now: Instant) {
-        if !self.round.open {
+        if !self.current.open {
             return self.abandoned(then, now);
         }
-        let Round { bound, owner, previous, .. } = self.round;
-        let previous = previous.map(|(owner, _)| owner);
-        let script = self.spec.target.abandon(self.ids.request(), bound, owner, previous);
+        let OwnerAttempt { bound, owner, .. } = self.current;
+        let previous = self.current.previous_owner();
+        let script = self.target.target.abandon(self.ids.request(), bound, owner, previous);
         let left = self.budget_left().map(|left| match then {
             Then::End(_) => left + 1,
-            Then::AskAnew => left.saturating_sub(1),
+            Then::Retry => left.saturating_sub(1),
         });
         let request = RetriedCall::undoing(
             script,
             Self::attempts(left),
-            self.spec.attempt.within(self.spec.lease),
+            self.params.attempt.within(self.params.lease),
         );
         self.state = State::Abandoning { request, then };
     }
@@ -280,60 +286,31 @@ impl Acquire {
     fn abandoned(&mut self, then: Then, now: Instant) {
         match then {
             Then::End(error) => self.state = State::Over(Err(error)),
-            Then::AskAnew => {
-                self.round =
-                    Round::new(self.round.number + 1, &self.ids, self.clock, self.wait_over, now);
-                self.ask(now);
+            Then::Retry => {
+                self.current = self.next_attempt(now);
+                self.send_try(now);
             }
         }
     }
 
     fn abandon_failed(&mut self, then: Then, cause: FailureKind, now: Instant) {
-        let outstanding = self.round.outstanding(self.spec.lease);
+        let outstanding = self.current.outstanding(self.params.lease);
         let held_at_most =
-            outstanding.held_at_most(self.spec.target.clock_allowance(), self.clock, now);
+            outstanding.held_at_most(self.target.target.clock_allowance(), self.clock, now);
         let error = match then {
             Then::End(AcquireError::Cancelled { .. }) => {
                 AcquireError::Cancelled { held_at_most: Some(held_at_most) }
             }
-            Then::End(_) | Then::AskAnew => AcquireError::Unknown { held_at_most, cause },
+            Then::End(_) | Then::Retry => AcquireError::Unknown { held_at_most, cause },
         };
         self.state = State::Over(Err(error));
-    }
-
-    fn woken(&mut self, now: Instant) {
-        if !now.has_reached(self.round.ends_at) || self.is_wait_over(now) {
-            self.ask(now);
-        } else if self.keeps_seat(now) {
-            self.go_on(now);
-        } else {
-            self.anew(AcquireError::TooSlow, now);
-        }
-    }
-
-    /// Whether a new round takes over the seat of this one.
-    fn keeps_seat(&self, now: Instant) -> bool {
-        // While it is not known which of two owners has the seat, a third cannot take it over.
-        self.round.previous.is_none()
-            && self.spec.target.has_queue()
-            && !self.is_wait_over(now)
-            && self.affords_another()
-    }
-
-    /// Retries under a new owner, which takes over the seat of the previous one in the queue, so
-    /// that nothing has to be abandoned.
-    fn go_on(&mut self, now: Instant) {
-        let seated = (self.round.owner, self.round.outstanding(self.spec.lease));
-        self.round = Round::new(self.round.number + 1, &self.ids, self.clock, self.wait_over, now);
-        (self.round.previous, self.round.open) = (Some(seated), true);
-        self.ask(now);
     }
 
     fn cancelled(&mut self, now: Instant) {
         let error = AcquireError::Cancelled { held_at_most: None };
         match &mut self.state {
-            State::Asking { request, .. } => {
-                self.round.open |= request.was_sent();
+            State::Requesting { request, .. } => {
+                self.current.open |= request.was_sent();
                 self.end(error, now);
             }
             State::Pausing { .. } => self.end(error, now),
@@ -350,19 +327,19 @@ impl Machine for Acquire {
         if matches!(input, Input::Cancelled) {
             return self.cancelled(now);
         }
-        self.notifications.takes(&input);
+        self.notifications.record(&input);
         match &mut self.state {
-            State::Asking { request, last } => {
+            State::Requesting { request, last } => {
                 let last = *last;
                 if let Some(outcome) = request.handle(input, now, &mut self.ids) {
                     let unsure = request.is_unsure();
-                    self.asked(outcome, unsure, last, now);
+                    self.on_outcome(outcome, unsure, last, now);
                 }
             }
-            State::Pausing { until, .. } if now.has_reached(*until) => self.woken(now),
+            State::Pausing { until, .. } if now.has_reached(*until) => self.on_timeout(now),
             State::Pausing { why, .. } => {
                 let why = *why;
-                self.hears(&input, why, now);
+                self.on_input(&input, why, now);
             }
             State::Over(_) => {}
             State::Abandoning { request, .. } => {
@@ -374,7 +351,7 @@ impl Machine for Acquire {
                     return;
                 };
                 match outcome {
-                    CallOutcome::Answered(..) => self.abandoned(then, now),
+                    CallOutcome::Replied(..) => self.abandoned(then, now),
                     CallOutcome::Refused(refusal) => {
                         self.abandon_failed(then, FailureKind::RefusedLater(refusal.kind()), now)
                     }
@@ -389,7 +366,7 @@ impl Machine for Acquire {
             return listen;
         }
         match &mut self.state {
-            State::Asking { request, .. } | State::Abandoning { request, .. } => {
+            State::Requesting { request, .. } | State::Abandoning { request, .. } => {
                 request.poll(now, &mut self.ids)
             }
             State::Pausing { until, why } => Output::Timeout { until: *until, why: *why },

@@ -15,29 +15,29 @@ impl Acquire {
         if self.waits_for_the_last() {
             return;
         }
-        let spins = matches!(self.spec.pacing, Pacing::Spin(_));
+        let spins = matches!(self.target.pacing, Pacing::Spin(_));
         let silence = if spins {
             None
         } else {
             self.notifications
-                .turn_to(Endpoint::ONLY, self.spec.target.topic(self.round.owner, busy));
-            self.notifications.patience(&mut self.ids)
+                .set_topic(Endpoint::ONLY, self.target.target.topic(self.current.owner, busy));
+            self.notifications.silence_timeout(&mut self.ids)
         };
-        let paced = |pacing| Some(busy).filter(|_| self.spec.pacing == pacing);
+        let paced = |pacing| Some(busy).filter(|_| self.target.pacing == pacing);
         let queue = paced(Pacing::Queue).and_then(Reply::place_in_queue);
         let remaining = paced(Pacing::Jittered).and_then(Reply::remaining);
         self.holder_ends = remaining.map(|remaining| now + remaining);
-        match silence.and_then(|_| self.notifications.next(&mut self.ids, now)) {
+        match silence.and_then(|_| self.notifications.next_retry(&mut self.ids, now)) {
             Some((until, why)) => self.pause_until(until, why),
             None => self.pause_for(RetryHints { queue, silence, ..RetryHints::default() }, now),
         }
     }
 
-    /// Pauses after a try without a usable reply. `rest` is the gateway's `Retry-After`.
-    pub(super) fn pause_unheard(&mut self, rest: Option<Duration>, now: Instant) {
+    /// Pauses after a try without a usable reply. `retry_after` is the gateway's `Retry-After`.
+    pub(super) fn pause_after_failure(&mut self, retry_after: Option<Duration>, now: Instant) {
         if !self.waits_for_the_last() {
             self.holder_ends = None;
-            self.pause_for(RetryHints { rest, ..RetryHints::default() }, now);
+            self.pause_for(RetryHints { retry_after, ..RetryHints::default() }, now);
         }
     }
 
@@ -69,16 +69,16 @@ impl Acquire {
     }
 
     /// Handles an input that arrives during a pause.
-    pub(super) fn hears(&mut self, input: &Input, why: TimeoutReason, now: Instant) {
+    pub(super) fn on_input(&mut self, input: &Input, why: TimeoutReason, now: Instant) {
         match self.notifications.on_input(input, why, &mut self.ids, now) {
             RetryDecision::Keep => {}
             // A waiter in a queue retries at the times that the queue sets.
-            RetryDecision::Defer(None) if self.spec.target.has_queue() => {}
-            RetryDecision::Now => self.woken(now),
-            RetryDecision::At(until) => self.pause_until(until, TimeoutReason::Turn),
+            RetryDecision::Defer(None) if self.target.target.has_queue() => {}
+            RetryDecision::Now => self.on_timeout(now),
+            RetryDecision::At(until) => self.pause_until(until, TimeoutReason::Notification),
             RetryDecision::Defer(lease) => {
                 self.holder_ends = lease.map_or(self.holder_ends, |lease| Some(now + lease));
-                let silence = self.notifications.patience(&mut self.ids);
+                let silence = self.notifications.silence_timeout(&mut self.ids);
                 self.pause_for(RetryHints { silence, ..RetryHints::default() }, now);
             }
             RetryDecision::Poll => self.pause_for(RetryHints::default(), now),

@@ -1,10 +1,10 @@
 //! Acquires several parts: all of them or none.
 //!
 //! ```text
-//!   Asking (all) ──all granted────────────────────────────────────────────► Over(Ok)
+//!   Requesting (all) ──all granted────────────────────────────────────────► Over(Ok)
 //!     │  ▲
 //!     │  └───────────────────granted: retry all parts────────┐
-//!     └─refused: release the parts after──► Pausing ──► Asking (the first refused) ─┐
+//!     └─refused: release the parts after──► Pausing ──► Requesting (the first) ─────┐
 //!                                              ▲                            refused │
 //!                                              └────────────────────────────────────┘
 //!   wait over, cancelled, refused for good: Ending (release all parts) ──► Over(Err)
@@ -13,7 +13,7 @@
 //! **The rule:** keep the parts before the first refused one, wait for that one, and try no other
 //! part meanwhile. All clients use the same order of parts, so a waiter holds only parts that come
 //! before the one it waits for, and no two waiters can wait for each other. Parts held for longer
-//! than `keeps` are released as well, and the wait goes on without them, in case another client
+//! than `keep_time` are released as well, and the wait goes on without them, in case another client
 //! uses another order.
 
 mod answer;
@@ -21,73 +21,22 @@ mod part;
 mod parts;
 mod stage;
 mod terms;
-mod turn;
 
 use alloc::vec::Vec;
 use core::time::Duration;
 
 pub(super) use part::Part;
-pub(super) use parts::{MultiConfig, NOTHING, Parts};
+pub(super) use parts::{NOTHING, Parts, ReservedCalls};
 pub(super) use stage::{CANCELLED, InputTarget, Stage};
 pub(super) use terms::PartStatus;
 
-use super::{Entropy, Grant, Input, Machine, Output, Pacing, TimeoutReason, sooner};
+use super::{
+    AcquireAllSpec, AllTargets, Entropy, Grant, Input, Machine, Output, TimeoutReason, sooner,
+};
 use crate::error::AcquireError;
 use crate::name::FencingToken;
-use crate::protocol::calls::Target;
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
-use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy};
-
-/// The parameters of an acquisition of several parts. The place of a part is the endpoint of its
-/// calls.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct AcquireAllSpec {
-    /// The parts, in an order that all clients share.
-    pub parts: Vec<Target>,
-    /// The lease of the hold.
-    pub lease: LeaseTime,
-    /// How long to wait for the grant.
-    pub patience: WaitPolicy,
-    /// The largest number of calls for all parts together; `None` for no limit. Two tries of each
-    /// part and their undoing, for which six calls are reserved, are made in any case.
-    pub budget: Option<RequestBudget>,
-    /// The longest time for one attempt.
-    pub attempt: AttemptTime,
-    /// How long parts are kept while the machine waits for another one.
-    pub keeps: Duration,
-    /// The number of replicas that must have the grant of each part; `None` to wait for none.
-    pub replicas: Option<Replicas>,
-    /// The pauses of the wait for each part, in the order of the parts; jittered for a part without
-    /// an entry. A part with a queue is retried at the times that the queue sets.
-    pub pacing: Vec<Pacing>,
-    /// For each part, the newest fencing token known to have been granted for it. If a part is
-    /// granted with an older one, all parts are given back.
-    pub newest: Vec<Option<FencingToken>>,
-    /// Whether other waiters are known to compete for a part: grants are then published even if the
-    /// first try gets them.
-    pub is_contended: bool,
-}
-
-impl AcquireAllSpec {
-    /// Creates the parameters with the defaults: [`LeaseTime::DEFAULT`], [`AttemptTime::DEFAULT`],
-    /// one second for `keeps`, jittered pauses, no budget, no replicas, no known tokens and no
-    /// known contention.
-    pub const fn new(parts: Vec<Target>, patience: WaitPolicy) -> Self {
-        Self {
-            parts,
-            lease: LeaseTime::DEFAULT,
-            patience,
-            budget: None,
-            attempt: AttemptTime::DEFAULT,
-            keeps: Duration::from_secs(1),
-            replicas: None,
-            pacing: Vec::new(),
-            newest: Vec::new(),
-            is_contended: false,
-        }
-    }
-}
 
 /// The grant of a hold, part by part in the order of the parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -109,16 +58,15 @@ pub struct MultiGrantPart {
     pub counts: bool,
 }
 
-/// Calls per part in a round: a try, its undoing, and one more in case that is not confirmed.
-const ROUND: u32 = 3;
-/// Calls per part in the last round: a try, its undoing, and one more for a part kept until then.
-const LAST: u32 = 3;
+/// In a round: a try, its undoing, and one more in case that is not confirmed. In the last round: a
+/// try, its undoing, and one more for a part kept until then.
+const RESERVED: ReservedCalls = ReservedCalls { round: 3, last_round: 3 };
 
 /// The machine that acquires several parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcquireAll {
     parts: Parts,
-    keeps: Duration,
+    keep_time: Duration,
     newest: Vec<Option<FencingToken>>,
     /// When the parts that are kept have to be released.
     kept_until: Option<Instant>,
@@ -138,21 +86,15 @@ impl AcquireAll {
         clocks: Vec<Option<ServerClock>>,
         now: Instant,
     ) -> Self {
-        let config = MultiConfig {
-            lease: spec.lease,
-            patience: spec.patience,
-            budget: spec.budget,
-            round: ROUND,
-            last_round: LAST,
-            attempt_time: spec.attempt.within(spec.lease),
-            replicas: spec.replicas,
-            is_contended: spec.is_contended,
-        };
-        let parts = Parts::new(spec.parts, &config, entropy, &clocks, now).paced(spec.pacing);
-        let stage = Stage::Asking(false);
-        let (keeps, newest) = (spec.keeps, spec.newest);
-        let mut machine = Self { parts, keeps, newest, kept_until: None, extended: false, stage };
-        machine.ask_all(now);
+        let (targets, params) = spec.split();
+        let AllTargets { parts, keep_time, pacing, newest } = targets;
+        let attempt_time = params.attempt.within(params.lease);
+        let parts =
+            Parts::new(parts, &params, attempt_time, RESERVED, entropy, &clocks, now).paced(pacing);
+        let stage = Stage::Requesting(false);
+        let mut machine =
+            Self { parts, keep_time, newest, kept_until: None, extended: false, stage };
+        machine.try_all(now);
         machine
     }
 
@@ -163,26 +105,26 @@ impl AcquireAll {
 
     /// Tries all missing parts. Only the first of them may keep a seat in its queue: if it is
     /// refused, the machine waits for it.
-    fn ask_all(&mut self, now: Instant) {
+    fn try_all(&mut self, now: Instant) {
         let places = self.parts.places(|part| part.needs(now));
         let last = self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len());
         let queues = self.first_missing(now);
-        self.parts.ask(&places, last, queues, None, now);
-        (self.kept_until, self.stage) = (None, Stage::Asking(last));
+        self.parts.send_tries(&places, last, queues, None, now);
+        (self.kept_until, self.stage) = (None, Stage::Requesting(last));
     }
 
     /// Tries the part that the machine waits for, and extends the kept parts that are due.
-    fn ask_one(&mut self, place: usize, now: Instant) {
+    fn try_one(&mut self, place: usize, now: Instant) {
         let kept = self.parts.iter().take(place).filter(|(_, part)| part.held(now).is_some());
         let due = kept.filter(|(_, part)| part.needs(now));
         let places: Vec<usize> = due.map(|(place, _)| place).chain([place]).collect();
         if self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len()) {
-            return self.ask_all(now);
+            return self.try_all(now);
         }
         // Attempts take no longer than the other parts may be kept.
-        let longest = self.kept_until.map(|_| self.keeps);
-        self.parts.ask(&places, false, Some(place), longest, now);
-        self.stage = Stage::Asking(false);
+        let longest = self.kept_until.map(|_| self.keep_time);
+        self.parts.send_tries(&places, false, Some(place), longest, now);
+        self.stage = Stage::Requesting(false);
     }
 
     /// Decides the next step when no reply is due any more.
@@ -194,15 +136,15 @@ impl AcquireAll {
         match self.first_missing(now) {
             None => self.complete(last, now),
             // The awaited part is granted; this one was not tried meanwhile.
-            Some(place) if self.was_not_asked(place) => {
-                self.parts.rest();
-                self.ask_all(now);
+            Some(place) if self.was_not_tried(place) => {
+                self.parts.reset_backoff();
+                self.try_all(now);
             }
             Some(place) => self.refused(place, last, now),
         }
     }
 
-    fn was_not_asked(&self, place: usize) -> bool {
+    fn was_not_tried(&self, place: usize) -> bool {
         let status = self.parts.get(place).map(Part::status);
         matches!(status, Some(PartStatus::Idle | PartStatus::Held { .. }))
     }
@@ -213,7 +155,7 @@ impl AcquireAll {
         let short = self
             .parts
             .places(|part| part.held(now).is_none_or(|(lease, _)| lease.remaining(now) < least));
-        if let Some(newest) = self.fell(now) {
+        if let Some(newest) = self.regressed_token(now) {
             return self.end(AcquireError::TokenRegressed { newest: newest.as_u64() });
         }
         let token = self.parts.get(0).and_then(|part| part.held(now)).map(|(_, token)| token);
@@ -229,15 +171,15 @@ impl AcquireAll {
             // Some were kept since the wait began: extended, the whole hold has its full lease.
             Some(_) if !self.extended && self.parts.afford_round_of(short.len()) => {
                 self.extended = true;
-                self.parts.ask(&short, last, None, None, now);
-                self.stage = Stage::Asking(last);
+                self.parts.send_tries(&short, last, None, None, now);
+                self.stage = Stage::Requesting(last);
             }
             _ => self.too_slow(last, now),
         }
     }
 
     /// Returns the newest known token of a part that was granted with an older one.
-    fn fell(&self, now: Instant) -> Option<FencingToken> {
+    fn regressed_token(&self, now: Instant) -> Option<FencingToken> {
         let older = |(place, part): (usize, &Part)| {
             let newest = (*self.newest.get(place)?)?;
             part.held(now).filter(|(_, token)| *token < newest).map(|_| newest)
@@ -266,21 +208,21 @@ impl AcquireAll {
         }
         self.extended = false;
         // It was refused without a seat in its queue, which only the awaited part may take.
-        let joins = part.was_turned_away();
+        let joins = part.was_refused_without_place();
         self.parts.undo_if_spent(place);
         let after: Vec<usize> = (place + 1..self.parts.count()).collect();
         self.parts.undo(&after);
         self.keep(place, now);
         if joins && self.parts.afford_round_of(place + 1) {
-            self.ask_one(place, now);
+            self.try_one(place, now);
         } else {
             self.pause(place, now);
         }
     }
 
-    /// Keeps the parts before `place`, but not for longer than `keeps`.
+    /// Keeps the parts before `place`, but not for longer than `keep_time`.
     fn keep(&mut self, place: usize, now: Instant) {
-        let until = *self.kept_until.get_or_insert(now + self.keeps);
+        let until = *self.kept_until.get_or_insert(now + self.keep_time);
         if now.has_reached(until) {
             let before: Vec<usize> = (0..place).collect();
             self.parts.undo(&before);
@@ -301,21 +243,21 @@ impl AcquireAll {
             (until, why) = (kept, TimeoutReason::BackOff);
         }
         if now.has_reached(until) {
-            return self.woken(now);
+            return self.on_timeout(now);
         }
         self.stage = Stage::Pausing { until, why, then: () };
     }
 
-    fn woken(&mut self, now: Instant) {
-        match self.waited_for(now) {
-            Some(place) => self.ask_one(place, now),
-            None => self.ask_all(now),
+    fn on_timeout(&mut self, now: Instant) {
+        match self.awaited_part(now) {
+            Some(place) => self.try_one(place, now),
+            None => self.try_all(now),
         }
     }
 
     /// Returns the part that was refused last; `None` if there is none, and all parts are tried
     /// again.
-    fn waited_for(&self, now: Instant) -> Option<usize> {
+    fn awaited_part(&self, now: Instant) -> Option<usize> {
         self.parts
             .iter()
             .find(|(_, part)| part.held(now).is_none() && *part.status() != PartStatus::Idle)
@@ -333,20 +275,20 @@ impl Machine for AcquireAll {
     type Outcome = Result<MultiGrant, AcquireError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        match self.stage.hears(&input) {
+        match self.stage.on_input(&input) {
             InputTarget::Nothing => return,
             InputTarget::All => return self.end(CANCELLED),
             InputTarget::Parts => self.parts.handle(&input, now),
         }
         match self.stage {
-            Stage::Asking(last) if !self.parts.are_asked() => self.decide(last, now),
-            Stage::Pausing { until, .. } if now.has_reached(until) => self.woken(now),
+            Stage::Requesting(last) if !self.parts.await_replies() => self.decide(last, now),
+            Stage::Pausing { until, .. } if now.has_reached(until) => self.on_timeout(now),
             Stage::Pausing { why, .. } => {
-                if let Some((until, why)) = self.parts.hears(&input, why, now) {
+                if let Some((until, why)) = self.parts.on_input(&input, why, now) {
                     self.pause_until(until, why, now);
                 }
             }
-            Stage::Asking(_) | Stage::Ending(_) | Stage::Over(_) => {}
+            Stage::Requesting(_) | Stage::Ending(_) | Stage::Over(_) => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! One part of a hold: tried, held and undone on its own, on its own gateway.
 //!
 //! ```text
-//!   Resting ──ask──► Asking ──────────────► Resting (held, or refused)
+//!   Quiescent ──try──► Requesting ────────► Quiescent (held, or refused)
 //!      │ ▲             │ ▲
 //!      │ └──Undoing◄───┘ │ a spent owner is undone before the next try
 //!      └──undo──►└───────┘
@@ -13,9 +13,9 @@
 use core::time::Duration;
 
 use super::super::call::{CallOutcome, RetriedCall};
+use super::super::owner_attempt::OwnerAttempt;
 use super::super::{Grant, Input, Lease, Output, replicas};
-use super::terms::{Ask, PartStatus, SharedState};
-use super::turn::Turn;
+use super::terms::{PartStatus, SharedState, TryOptions};
 use crate::error::FailureKind;
 use crate::name::FencingToken;
 use crate::protocol::calls::{Target, Try};
@@ -27,21 +27,25 @@ use crate::timing::LeaseTime;
 pub(in crate::machine) struct Part {
     pub(super) target: Target,
     clock: Option<ServerClock>,
-    pub(super) turn: Turn,
+    pub(super) current: OwnerAttempt,
+    /// Whether no more tries may be sent with the current owner.
+    pub(super) spent: bool,
+    /// When the last try was sent.
+    tried_at: Instant,
     pub(super) status: PartStatus,
     state: State,
     /// The number of attempts left for the request under way.
-    unsent: u8,
+    attempts_left: u8,
     /// Why the last undoing was not confirmed.
-    trouble: Option<FailureKind>,
+    undo_failure: Option<FailureKind>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
-    Resting,
-    Asking {
+    Quiescent,
+    Requesting {
         request: RetriedCall,
-        ask: Ask,
+        options: TryOptions,
     },
     /// Storing a larger token in a node that is held.
     Raising {
@@ -50,7 +54,7 @@ enum State {
     },
     Undoing {
         request: RetriedCall,
-        then: Option<Ask>,
+        then: Option<TryOptions>,
     },
 }
 
@@ -64,11 +68,13 @@ impl Part {
         Self {
             target,
             clock,
-            turn: Turn::new(shared, clock, now),
+            current: shared.next_attempt(clock, now),
+            spent: false,
+            tried_at: now,
             status: PartStatus::Idle,
-            state: State::Resting,
-            unsent: 0,
-            trouble: None,
+            state: State::Quiescent,
+            attempts_left: 0,
+            undo_failure: None,
         }
     }
 
@@ -100,25 +106,25 @@ impl Part {
     }
 
     /// Whether it was refused and its owner ended, although the part has a queue: no seat was kept.
-    pub(in crate::machine) const fn was_turned_away(&self) -> bool {
-        self.turn.spent && matches!(self.status, PartStatus::Busy { told: Some(_), .. })
+    pub(in crate::machine) const fn was_refused_without_place(&self) -> bool {
+        self.spent && matches!(self.status, PartStatus::Busy { queue_hint: Some(_), .. })
     }
 
     /// Whether a reply is due that sets its status.
-    pub(in crate::machine) const fn is_asked(&self) -> bool {
+    pub(in crate::machine) const fn awaits_reply(&self) -> bool {
         matches!(
             self.state,
-            State::Asking { .. } | State::Raising { .. } | State::Undoing { then: Some(_), .. }
+            State::Requesting { .. } | State::Raising { .. } | State::Undoing { then: Some(_), .. }
         )
     }
 
-    pub(in crate::machine) const fn is_resting(&self) -> bool {
-        matches!(self.state, State::Resting)
+    pub(in crate::machine) const fn is_quiescent(&self) -> bool {
+        matches!(self.state, State::Quiescent)
     }
 
     /// Whether something may be held, or may still be granted, under its owner.
     pub(in crate::machine) const fn is_open(&self) -> bool {
-        self.turn.open || matches!(self.state, State::Asking { .. })
+        self.current.open || matches!(self.state, State::Requesting { .. })
     }
 
     /// Returns how long a hold may exist under its owner, and why that is not known; `None` if none
@@ -128,25 +134,25 @@ impl Part {
         lease: LeaseTime,
         now: Instant,
     ) -> Option<(Duration, FailureKind)> {
-        let cause = self.trouble.unwrap_or(FailureKind::TimedOut);
+        let cause = self.undo_failure.unwrap_or(FailureKind::TimedOut);
         let held_at_most = || {
-            self.turn.outstanding(lease).held_at_most(
+            self.current.outstanding(lease).held_at_most(
                 self.target.clock_allowance(),
                 self.clock,
                 now,
             )
         };
-        self.turn.open.then(|| (held_at_most(), cause))
+        self.current.open.then(|| (held_at_most(), cause))
     }
 
     /// The number of calls that it may still need for the requests begun: their attempts, and one
     /// to undo.
     pub(in crate::machine) fn reserved_calls(&self) -> u32 {
-        let asks = match &self.state {
-            State::Undoing { then: Some(ask), .. } => u32::from(ask.attempts),
+        let planned = match &self.state {
+            State::Undoing { then: Some(options), .. } => u32::from(options.attempts),
             _ => 0,
         };
-        u32::from(self.unsent) + asks + u32::from(self.is_open() || asks > 0)
+        u32::from(self.attempts_left) + planned + u32::from(self.is_open() || planned > 0)
     }
 
     /// Returns the grant of the part. For a part that is not held, it contains the data to release
@@ -154,9 +160,9 @@ impl Part {
     pub(in crate::machine) fn grant(&self, shared: &SharedState, token: FencingToken) -> Grant {
         let (lease, token) = match self.status {
             PartStatus::Held { lease, token } => (lease, token),
-            _ => (Lease::confirmed(shared.lease, self.turn.asked_at), token),
+            _ => (Lease::confirmed(shared.lease, self.tried_at), token),
         };
-        Grant { owner: self.turn.owner, token, lease, bound: self.turn.bound }
+        Grant { owner: self.current.owner, token, lease, bound: self.current.bound }
     }
 
     /// Sets the token to store with the next grant.
@@ -167,59 +173,75 @@ impl Part {
     }
 
     /// Sends a try, or extends the hold.
-    pub(in crate::machine) fn ask(&mut self, ask: Ask, shared: &mut SharedState, now: Instant) {
+    pub(in crate::machine) fn send_try(
+        &mut self,
+        options: TryOptions,
+        shared: &mut SharedState,
+        now: Instant,
+    ) {
         if let State::Undoing { then, .. } = &mut self.state {
-            *then = Some(ask);
+            *then = Some(options);
             return;
         }
-        if self.held(now).is_none() && self.turn.is_over(shared, now) {
-            self.go_on(shared, now);
+        if self.held(now).is_none() && self.is_round_over(shared, now) {
+            self.continue_with_new_owner(shared, now);
         }
-        if self.turn.spent && self.turn.open {
-            return self.undoing(Some(ask), ask.attempts, shared);
+        if self.spent && self.current.open {
+            return self.start_undo(Some(options), options.attempts, shared);
         }
-        if self.turn.spent {
-            self.turn = Turn::new(shared, self.clock, now);
+        if self.spent {
+            self.start_attempt(shared, now);
         }
-        self.turn.tries += 1;
-        self.turn.asked_at = now;
+        self.current.tries += 1;
+        self.tried_at = now;
         let script = self.target.acquire(&Try {
             request: shared.ids.request(),
-            bound: self.turn.bound,
-            owner: self.turn.owner,
+            bound: self.current.bound,
+            owner: self.current.owner,
             lease: shared.lease,
-            last: ask.last,
-            number: self.turn.tries,
-            announces: ask.announces,
-            previous: self.turn.previous.map(|(owner, _)| owner),
+            last: options.last,
+            number: self.current.tries,
+            announces: options.announces,
+            previous: self.current.previous_owner(),
         });
-        let script = replicas::awaiting(script, shared.replicas, ask.attempt_time);
-        self.unsent = ask.attempts;
-        let request = RetriedCall::leasing(script, ask.attempts, ask.attempt_time);
-        self.state = State::Asking { request, ask };
+        let script = replicas::awaiting(script, shared.replicas, options.attempt_time);
+        self.attempts_left = options.attempts;
+        let request = RetriedCall::leasing(script, options.attempts, options.attempt_time);
+        self.state = State::Requesting { request, options };
     }
 
     /// Continues the wait under a new owner; in a queue it takes over the seat of the previous one.
-    pub(super) fn go_on(&mut self, shared: &mut SharedState, now: Instant) {
+    pub(super) fn continue_with_new_owner(&mut self, shared: &mut SharedState, now: Instant) {
         // While it is not known which of two owners has the seat, a third cannot take it over: both
         // are ended.
-        if !self.has_queue() || self.turn.previous.is_some() {
-            self.turn.spent = true;
+        if !self.has_queue() || self.current.previous.is_some() {
+            self.spent = true;
             return;
         }
-        let seated = (self.turn.owner, self.turn.outstanding(shared.lease));
-        self.turn = Turn::new(shared, self.clock, now);
-        (self.turn.previous, self.turn.open) = (Some(seated), true);
+        let next = shared.next_attempt(self.clock, now);
+        self.current.continue_as(next, shared.lease);
+        self.spent = false;
+    }
+
+    /// Starts a round under a new owner.
+    fn start_attempt(&mut self, shared: &mut SharedState, now: Instant) {
+        (self.current, self.spent) = (shared.next_attempt(self.clock, now), false);
+    }
+
+    /// Whether the wait has to continue under a new owner.
+    fn is_round_over(&self, shared: &SharedState, now: Instant) -> bool {
+        let OwnerAttempt { open, ends_at, .. } = self.current;
+        open && !self.spent && now.has_reached(ends_at) && !shared.is_wait_over(now)
     }
 
     /// Stores `token` in a held node whose token is smaller.
     pub(in crate::machine) fn raise(&mut self, token: FencingToken, shared: &mut SharedState) {
         if let (Target::Lock(calls), PartStatus::Held { lease, .. }) = (&self.target, &self.status)
         {
-            let (bound, owner, lease) = (self.turn.bound, self.turn.owner, *lease);
+            let (bound, owner, lease) = (self.current.bound, self.current.owner, *lease);
             let script = calls.raise(shared.ids.request(), bound, owner, token);
             let script = replicas::awaiting(script, shared.replicas, shared.attempt_time);
-            self.unsent = 1;
+            self.attempts_left = 1;
             let request = RetriedCall::new(script, 1, shared.attempt_time);
             self.state = State::Raising { request, lease };
         }
@@ -230,31 +252,31 @@ impl Part {
     pub(in crate::machine) fn undo(&mut self, attempts: u8, shared: &mut SharedState) {
         match &mut self.state {
             State::Undoing { then, .. } => *then = None,
-            State::Asking { request, .. } => self.turn.open |= request.was_sent(),
-            State::Resting | State::Raising { .. } => {}
+            State::Requesting { request, .. } => self.current.open |= request.was_sent(),
+            State::Quiescent | State::Raising { .. } => {}
         }
         if !matches!(self.state, State::Undoing { .. }) {
-            self.undoing(None, attempts, shared);
+            self.start_undo(None, attempts, shared);
         }
         self.status = PartStatus::Idle;
     }
 
     /// Releases the part if its owner is spent, and keeps its status.
     pub(in crate::machine) fn undo_if_spent(&mut self, attempts: u8, shared: &mut SharedState) {
-        if self.turn.spent && self.is_resting() {
-            self.undoing(None, attempts, shared);
+        if self.spent && self.is_quiescent() {
+            self.start_undo(None, attempts, shared);
         }
     }
 
-    fn undoing(&mut self, then: Option<Ask>, attempts: u8, shared: &mut SharedState) {
-        self.turn.spent = true;
-        self.unsent = 0;
-        self.state = State::Resting;
-        if self.turn.open {
-            let Turn { bound, owner, previous, .. } = self.turn;
-            let previous = previous.map(|(owner, _)| owner);
+    fn start_undo(&mut self, then: Option<TryOptions>, attempts: u8, shared: &mut SharedState) {
+        self.spent = true;
+        self.attempts_left = 0;
+        self.state = State::Quiescent;
+        if self.current.open {
+            let OwnerAttempt { bound, owner, .. } = self.current;
+            let previous = self.current.previous_owner();
             let script = self.target.abandon(shared.ids.request(), bound, owner, previous);
-            self.unsent = attempts;
+            self.attempts_left = attempts;
             let request = RetriedCall::undoing(script, attempts, shared.attempt_time);
             self.state = State::Undoing { request, then };
         }
@@ -267,22 +289,24 @@ impl Part {
         now: Instant,
     ) {
         let request = match &mut self.state {
-            State::Resting => return,
-            State::Asking { request, .. }
+            State::Quiescent => return,
+            State::Requesting { request, .. }
             | State::Raising { request, .. }
             | State::Undoing { request, .. } => request,
         };
         let Some(outcome) = request.handle(input, now, &mut shared.ids) else { return };
         let unsure = request.is_unsure();
-        self.unsent = 0;
-        if let CallOutcome::Answered(reply, _) = &outcome {
+        self.attempts_left = 0;
+        if let CallOutcome::Replied(reply, _) = &outcome {
             self.clock = Some(ServerClock::new(reply.server_ms, now));
         }
-        match core::mem::replace(&mut self.state, State::Resting) {
-            State::Asking { ask, .. } => self.asked(outcome, unsure, ask, shared, now),
-            State::Raising { lease, .. } => self.raised(&outcome, lease, shared),
-            State::Undoing { then, .. } => self.undone(&outcome, then, shared, now),
-            State::Resting => {}
+        match core::mem::replace(&mut self.state, State::Quiescent) {
+            State::Requesting { options, .. } => {
+                self.on_outcome(outcome, unsure, options, shared, now)
+            }
+            State::Raising { lease, .. } => self.on_raised(&outcome, lease, shared),
+            State::Undoing { then, .. } => self.on_undone(&outcome, then, shared, now),
+            State::Quiescent => {}
         }
     }
 
@@ -293,37 +317,37 @@ impl Part {
         now: Instant,
     ) -> Option<Output<T>> {
         match &mut self.state {
-            State::Resting => None,
-            State::Asking { request, .. }
+            State::Quiescent => None,
+            State::Requesting { request, .. }
             | State::Raising { request, .. }
             | State::Undoing { request, .. } => {
                 let output = request.poll(now, &mut shared.ids);
                 if matches!(output, Output::Call { .. }) {
-                    self.unsent = self.unsent.saturating_sub(1);
+                    self.attempts_left = self.attempts_left.saturating_sub(1);
                 }
                 Some(output)
             }
         }
     }
 
-    fn undone(
+    fn on_undone(
         &mut self,
         outcome: &CallOutcome,
-        then: Option<Ask>,
+        then: Option<TryOptions>,
         shared: &mut SharedState,
         now: Instant,
     ) {
-        self.trouble = match outcome {
-            CallOutcome::Answered(..) => {
-                self.turn.open = false;
+        self.undo_failure = match outcome {
+            CallOutcome::Replied(..) => {
+                self.current.open = false;
                 None
             }
             CallOutcome::Refused(refusal) => Some(FailureKind::RefusedLater(refusal.kind())),
             CallOutcome::GaveUp(kind) => Some(*kind),
         };
-        match (then, self.trouble) {
-            (Some(ask), None) => self.ask(ask, shared, now),
-            (Some(_), Some(kind)) => self.status = PartStatus::Unheard(kind),
+        match (then, self.undo_failure) {
+            (Some(options), None) => self.send_try(options, shared, now),
+            (Some(_), Some(kind)) => self.status = PartStatus::NoReply(kind),
             (None, _) => {}
         }
     }

@@ -6,14 +6,15 @@ use core::time::Duration;
 use super::super::backoff::{Backoff, Pacing, RetryHints, min_step, next_try};
 use super::super::ids::Ids;
 use super::super::notification_state::{NotificationState, RetryDecision};
-use super::super::{Endpoint, Entropy, Input, Output, TimeoutReason, sooner, wait_over};
+use super::super::{
+    AcquireParams, Endpoint, Entropy, Input, Output, TimeoutReason, sooner, wait_over,
+};
 use super::part::Part;
-use super::terms::{Ask, PartStatus, SharedState};
+use super::terms::{PartStatus, SharedState, TryOptions};
 use crate::error::{AcquireError, FailureKind};
 use crate::protocol::calls::Target;
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
-use crate::timing::{LeaseTime, Replicas, RequestBudget, WaitPolicy};
 
 /// Attempts for a last try, and for undoing.
 const ATTEMPTS: u8 = 2;
@@ -42,30 +43,27 @@ pub(in crate::machine) struct Parts {
     is_contended: bool,
 }
 
-/// The parameters of all parts.
-pub(in crate::machine) struct MultiConfig {
-    pub(in crate::machine) lease: LeaseTime,
-    pub(in crate::machine) patience: WaitPolicy,
-    pub(in crate::machine) budget: Option<RequestBudget>,
-    /// The calls reserved per part for a round, and for the last round.
+/// The calls reserved per part.
+#[derive(Clone, Copy)]
+pub(in crate::machine) struct ReservedCalls {
+    /// For a round.
     pub(in crate::machine) round: u32,
+    /// For the last round.
     pub(in crate::machine) last_round: u32,
-    pub(in crate::machine) attempt_time: Duration,
-    pub(in crate::machine) replicas: Option<Replicas>,
-    /// Whether other waiters are known to compete for a part.
-    pub(in crate::machine) is_contended: bool,
 }
 
 impl Parts {
     pub(in crate::machine) fn new(
         targets: Vec<Target>,
-        config: &MultiConfig,
+        params: &AcquireParams<()>,
+        attempt_time: Duration,
+        ReservedCalls { round, last_round }: ReservedCalls,
         entropy: Entropy,
         clocks: &[Option<ServerClock>],
         now: Instant,
     ) -> Self {
-        let wait_over = wait_over(config.patience, now);
-        let MultiConfig { lease, attempt_time, replicas, .. } = *config;
+        let AcquireParams { lease, wait, replicas, is_contended, .. } = *params;
+        let wait_over = wait_over(wait, now);
         let ids = Ids::new(entropy);
         let mut shared = SharedState { ids, owners: 0, lease, attempt_time, wait_over, replicas };
         let list: Vec<Part> = (0..)
@@ -76,11 +74,10 @@ impl Parts {
             })
             .collect();
         let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
-        let MultiConfig { round, last_round, is_contended, .. } = *config;
         // The least budget of one round and the last one, whatever the caller's budget is: with
         // less, no try would be possible.
         let at_least = count.saturating_mul(round + last_round);
-        let budget = config.budget.map(|budget| budget.get().max(at_least));
+        let budget = params.budget.map(|budget| budget.get().max(at_least));
         let reserve = count.saturating_mul(last_round);
         let backoff = (NOTHING, Backoff::new(Pacing::Jittered));
         let (pacing, notifications) = (Vec::new(), NotificationState::default());
@@ -115,8 +112,8 @@ impl Parts {
     }
 
     /// Whether a reply is due that sets the status of a part.
-    pub(in crate::machine) fn are_asked(&self) -> bool {
-        self.list.iter().any(Part::is_asked)
+    pub(in crate::machine) fn await_replies(&self) -> bool {
+        self.list.iter().any(Part::awaits_reply)
     }
 
     pub(in crate::machine) fn is_wait_over(&self, now: Instant) -> bool {
@@ -149,7 +146,7 @@ impl Parts {
     }
 
     /// Tries these parts. `queues` is the place of the one that may keep a seat in its queue.
-    pub(in crate::machine) fn ask(
+    pub(in crate::machine) fn send_tries(
         &mut self,
         places: &[usize],
         last: bool,
@@ -157,7 +154,7 @@ impl Parts {
         longest: Option<Duration>,
         now: Instant,
     ) {
-        self.notifications.asks(now);
+        self.notifications.on_try(now);
         // A try that is not the last one is itself repeated by the wait.
         let calls = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let reserve = if last { 0 } else { self.reserve };
@@ -171,12 +168,12 @@ impl Parts {
         if let Some(longest) = longest {
             attempt_time = attempt_time.min(longest.max(OVERHANG));
         }
-        let announces = self.is_contended || self.notifications.listens();
+        let announces = self.is_contended || self.notifications.has_topic();
         for place in places {
             let last = last || queues != Some(*place);
-            let ask = Ask { last, attempts, attempt_time, again, announces };
+            let options = TryOptions { last, attempts, attempt_time, again, announces };
             if let Some(part) = self.list.get_mut(*place) {
-                part.ask(ask, &mut self.shared, now);
+                part.send_try(options, &mut self.shared, now);
             }
         }
     }
@@ -243,15 +240,15 @@ impl Parts {
         }
     }
 
-    /// Returns when to retry the awaited part, in a round of `asked` parts, and the reason.
+    /// Returns when to retry the awaited part, in a round of `count` parts, and the reason.
     pub(in crate::machine) fn pause(
         &mut self,
         waits_for: usize,
-        asked: usize,
+        count: usize,
         now: Instant,
     ) -> (Instant, TimeoutReason) {
         // The budget has room only for the last try, which is sent at the end of the wait.
-        if let Some(over) = self.shared.wait_over.filter(|_| !self.afford_round_of(asked)) {
+        if let Some(over) = self.shared.wait_over.filter(|_| !self.afford_round_of(count)) {
             return (over, TimeoutReason::LastTry);
         }
         let pacing = self.pacing.get(waits_for).copied().unwrap_or_default();
@@ -260,27 +257,30 @@ impl Parts {
         }
         let spins = matches!(pacing, Pacing::Spin(_));
         let status = self.get(waits_for).map(Part::status);
-        let (remaining, told, topic) = match status {
-            Some(PartStatus::Busy { remaining, told, topic }) => (*remaining, *told, topic.clone()),
+        let (remaining, queue_hint, topic) = match status {
+            Some(PartStatus::Busy { remaining, queue_hint, topic }) => {
+                (*remaining, *queue_hint, topic.clone())
+            }
             _ => (None, None, None),
         };
-        let rest = match status {
-            Some(PartStatus::Unheard(kind)) => kind.retry_after(),
+        let retry_after = match status {
+            Some(PartStatus::NoReply(kind)) => kind.retry_after(),
             _ => None,
         };
         let silence = topic.filter(|_| !spins).and_then(|topic| {
-            self.notifications.turn_to(Endpoint(waits_for), topic);
-            self.notifications.patience(&mut self.shared.ids)
+            self.notifications.set_topic(Endpoint(waits_for), topic);
+            self.notifications.silence_timeout(&mut self.shared.ids)
         });
-        if let Some(turn) = silence.and_then(|_| self.notifications.next(&mut self.shared.ids, now))
+        if let Some(turn) =
+            silence.and_then(|_| self.notifications.next_retry(&mut self.shared.ids, now))
         {
             return self.within_wait(turn);
         }
-        let remaining = remaining.filter(|_| told.is_none() && !spins);
-        let (min_step, over) = (self.min_step(asked, now), self.shared.wait_over);
+        let remaining = remaining.filter(|_| queue_hint.is_none() && !spins);
+        let (min_step, over) = (self.min_step(count, now), self.shared.wait_over);
         let (backoff, ids) = (&mut self.backoff.1, &mut self.shared.ids);
         next_try(
-            RetryHints { queue: told, silence, remaining, rest },
+            RetryHints { queue: queue_hint, silence, remaining, retry_after },
             backoff,
             min_step,
             ids,
@@ -291,7 +291,7 @@ impl Parts {
 
     /// Handles an input during a pause with this reason. Returns the new time of the retry and its
     /// reason; `None` if the pause does not change.
-    pub(in crate::machine) fn hears(
+    pub(in crate::machine) fn on_input(
         &mut self,
         input: &Input,
         why: TimeoutReason,
@@ -299,11 +299,11 @@ impl Parts {
     ) -> Option<(Instant, TimeoutReason)> {
         let ids = &mut self.shared.ids;
         let next = match self.notifications.on_input(input, why, ids, now) {
-            RetryDecision::Now | RetryDecision::Poll => (now, TimeoutReason::Turn),
-            RetryDecision::At(until) => (until, TimeoutReason::Turn),
+            RetryDecision::Now | RetryDecision::Poll => (now, TimeoutReason::Notification),
+            RetryDecision::At(until) => (until, TimeoutReason::Notification),
             // Another client has the lock, so this waiter skips its retry.
-            RetryDecision::Defer(lease) if why == TimeoutReason::Turn => {
-                let silence = self.notifications.patience(ids)?;
+            RetryDecision::Defer(lease) if why == TimeoutReason::Notification => {
+                let silence = self.notifications.silence_timeout(ids)?;
                 (now + lease.map_or(silence, |lease| silence.min(lease)), TimeoutReason::Silence)
             }
             RetryDecision::Defer(_) | RetryDecision::Keep => return None,
@@ -322,20 +322,20 @@ impl Parts {
     }
 
     /// Returns the least step with which the budget lasts for the whole wait.
-    fn min_step(&self, asked: usize, now: Instant) -> Duration {
-        let round = u32::try_from(asked).unwrap_or(u32::MAX).saturating_mul(self.round);
+    fn min_step(&self, count: usize, now: Instant) -> Duration {
+        let round = u32::try_from(count).unwrap_or(u32::MAX).saturating_mul(self.round);
         let free = self.free().map(|free| free.saturating_sub(self.reserve));
         let rounds = free.map(|free| free / round.max(1));
         min_step(self.shared.wait_over, rounds, now)
     }
 
     /// Resets the back-off, since a part was granted.
-    pub(in crate::machine) const fn rest(&mut self) {
+    pub(in crate::machine) const fn reset_backoff(&mut self) {
         self.backoff = (NOTHING, Backoff::new(Pacing::Jittered));
     }
 
     pub(in crate::machine) fn handle(&mut self, input: &Input, now: Instant) {
-        self.notifications.takes(input);
+        self.notifications.record(input);
         for part in &mut self.list {
             part.handle(input.clone(), &mut self.shared, now);
         }
@@ -368,7 +368,7 @@ impl PartStatus {
             }
             Self::Refused(refusal) => AcquireError::Refused(refusal.clone()),
             Self::NotReplicated(error) => error.clone(),
-            Self::Unheard(kind) => AcquireError::Unreachable(*kind),
+            Self::NoReply(kind) => AcquireError::Unreachable(*kind),
             Self::Idle | Self::Held { .. } | Self::TooSlow => AcquireError::TooSlow,
         }
     }
@@ -383,6 +383,6 @@ impl PartStatus {
 
     /// The failure because of which there was no usable reply, if so.
     pub(in crate::machine) const fn silence(&self) -> Option<FailureKind> {
-        if let Self::Unheard(kind) = self { Some(*kind) } else { None }
+        if let Self::NoReply(kind) = self { Some(*kind) } else { None }
     }
 }

@@ -9,7 +9,7 @@ use crate::time::Instant;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) enum Stage<A, T> {
     /// Replies are due.
-    Asking(A),
+    Requesting(A),
     /// Pausing until then.
     Pausing { until: Instant, why: TimeoutReason, then: T },
     /// All parts are being released; the outcome is this error.
@@ -34,7 +34,7 @@ pub(in crate::machine) const CANCELLED: AcquireError =
     AcquireError::Cancelled { held_at_most: None };
 
 impl<A, T> Stage<A, T> {
-    pub(in crate::machine) fn hears(&mut self, input: &Input) -> InputTarget {
+    pub(in crate::machine) fn on_input(&mut self, input: &Input) -> InputTarget {
         match (self, input) {
             (Self::Over(_), _) => InputTarget::Nothing,
             (Self::Ending(error), Input::Cancelled) => {
@@ -74,7 +74,7 @@ impl<A, T> Stage<A, T> {
                 return Output::Done(outcome);
             }
             // With no part there is nothing to wait for.
-            (Self::Asking(_) | Self::Over(_), None) => (now, TimeoutReason::BackOff),
+            (Self::Requesting(_) | Self::Over(_), None) => (now, TimeoutReason::BackOff),
         };
         Output::Timeout { until, why }
     }

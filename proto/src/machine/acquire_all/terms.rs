@@ -4,9 +4,11 @@ use core::time::Duration;
 
 use super::super::Lease;
 use super::super::ids::Ids;
+use super::super::owner_attempt::OwnerAttempt;
 use crate::error::{AcquireError, FailureKind, Refusal};
 use crate::name::FencingToken;
 use crate::protocol::calls::Topic;
+use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 use crate::timing::{LeaseTime, Replicas};
 
@@ -28,7 +30,7 @@ pub(in crate::machine) struct SharedState {
 
 /// The parameters of a try for a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::machine) struct Ask {
+pub(in crate::machine) struct TryOptions {
     /// Whether the script ends its owner when it refuses.
     pub(in crate::machine) last: bool,
     pub(in crate::machine) attempts: u8,
@@ -52,7 +54,7 @@ pub(in crate::machine) enum PartStatus {
     /// the time after which the queue expects a retry.
     Busy {
         remaining: Option<Duration>,
-        told: Option<(u64, Duration)>,
+        queue_hint: Option<(u64, Duration)>,
         /// The topic on which a release is published.
         topic: Option<Topic>,
     },
@@ -65,12 +67,22 @@ pub(in crate::machine) enum PartStatus {
     /// Granted, but with too few replicas.
     NotReplicated(AcquireError),
     /// No usable reply: the outcome of the request is unknown.
-    Unheard(FailureKind),
+    NoReply(FailureKind),
     /// Granted, but expired or lost already; or executed later than its bound.
     TooSlow,
 }
 
 impl SharedState {
+    /// Returns a round under a new owner. `clock` is the clock of the part's Redis.
+    pub(super) fn next_attempt(
+        &mut self,
+        clock: Option<ServerClock>,
+        now: Instant,
+    ) -> OwnerAttempt {
+        self.owners += 1;
+        OwnerAttempt::new(self.ids.owner(self.owners), clock, self.wait_over, now)
+    }
+
     /// Whether the caller's wait is over.
     pub(in crate::machine) fn is_wait_over(&self, now: Instant) -> bool {
         self.wait_over.is_some_and(|over| now.has_reached(over))

@@ -47,7 +47,7 @@ impl AcquireQuorum {
         let other: Vec<usize> = self
             .held(now)
             .filter(|held| held.2 < token && self.can_store(held, token, now))
-            .filter(|(place, ..)| !self.is_asked(*place))
+            .filter(|(place, ..)| !self.awaits_reply(*place))
             .map(|(place, ..)| place)
             .collect();
         let calls = u32::try_from(other.len()).unwrap_or(u32::MAX);
@@ -55,9 +55,9 @@ impl AcquireQuorum {
             for place in other {
                 self.parts.with(place, |part, shared| part.raise(token, shared));
             }
-        } else if !self.parts.are_asked() {
+        } else if !self.parts.await_replies() {
             return self.refused(last, now);
         }
-        self.stage = Stage::Asking((nodes, last));
+        self.stage = Stage::Requesting((nodes, last));
     }
 }

@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec;
 
-use super::{IdempotentCall, LatchCount, Topic, Wakes};
+use super::{IdempotentCall, LatchCount, Topic, WakePolicy};
 use crate::name::{LockName, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
@@ -51,7 +51,7 @@ impl CountDownLatchCalls {
 
     /// The topic for waiters of the latch.
     pub fn topic(&self) -> Topic {
-        Topic::new(key::count_down_channel(&self.name), self.publish, Wakes::All)
+        Topic::new(key::count_down_channel(&self.name), self.publish, WakePolicy::All)
     }
 
     fn change(&self, what: &str, count: String) -> IdempotentCall {

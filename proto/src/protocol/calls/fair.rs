@@ -5,13 +5,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{IdempotentCall, LockCalls, Topic, Try, Wakes};
+use super::{Extension, IdempotentCall, LockCalls, Topic, Try, WakePolicy};
 use crate::error::InvalidOption;
-use crate::name::{FencingToken, LockName, OwnerId, RequestId};
+use crate::name::{LockName, OwnerId, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::time::millis;
-use crate::timing::{HORIZON, LeaseTime, ROUND_MAX, TOKEN_KEPT};
+use crate::timing::{HORIZON, ROUND_MAX, TOKEN_KEPT};
 
 /// The calls of one fair lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -144,7 +144,7 @@ impl FairCalls {
 
     /// The channel of this owner, on which a script publishes when the owner is next.
     pub fn topic(&self, owner: OwnerId) -> Topic {
-        Topic::new(key::waiter_channel(&self.name, owner), self.publish, Wakes::One)
+        Topic::new(key::waiter_channel(&self.name, owner), self.publish, WakePolicy::One)
     }
 
     pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {
@@ -163,15 +163,8 @@ impl FairCalls {
             .ms(PREVIOUS_KEPT)
     }
 
-    pub(super) fn renew(
-        &self,
-        request: RequestId,
-        bound: Bound,
-        owner: OwnerId,
-        lease: LeaseTime,
-        token: FencingToken,
-    ) -> ScriptCall {
-        self.as_lock().renew(request, bound, owner, lease, token)
+    pub(super) fn renew(&self, extension: &Extension) -> ScriptCall {
+        self.as_lock().renew(extension)
     }
 
     /// `previous`: the owner that `owner` was to take over from, while the takeover is not

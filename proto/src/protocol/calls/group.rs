@@ -6,12 +6,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{IdempotentCall, Topic, Try, Wakes};
+use super::{Extension, IdempotentCall, Topic, Try, WakePolicy};
 use crate::error::InvalidOption;
-use crate::name::{FencingToken, LockName, OwnerId, RequestId};
+use crate::name::{LockName, OwnerId, RequestId};
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::protocol::{highwayhash, key};
-use crate::timing::{LeaseTime, PeerSkew, TOKEN_KEPT};
+use crate::timing::{PeerSkew, TOKEN_KEPT};
 
 /// The calls of a set of values of one group, which are held all or none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -79,7 +79,7 @@ impl GroupCalls {
 
     /// All waiters of a client: a release of some values may serve any waiter of the group.
     pub(super) fn topic(&self) -> Topic {
-        Topic::new(key::channel(&self.group), self.publish, Wakes::All)
+        Topic::new(key::channel(&self.group), self.publish, WakePolicy::All)
     }
 
     pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {
@@ -95,14 +95,8 @@ impl GroupCalls {
         self.with_fields(call)
     }
 
-    pub(super) fn renew(
-        &self,
-        request: RequestId,
-        bound: Bound,
-        owner: OwnerId,
-        lease: LeaseTime,
-        token: FencingToken,
-    ) -> ScriptCall {
+    pub(super) fn renew(&self, extension: &Extension) -> ScriptCall {
+        let Extension { request, bound, owner, lease, token } = *extension;
         let keys = vec![key::latch(&self.group, owner), key::lock(&self.group)];
         let call = ScriptCall::new(&scripts::GROUP_RENEW, request, bound, self.publish, keys)
             .arg(owner.to_text())

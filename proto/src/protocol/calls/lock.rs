@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{IdempotentCall, Topic, Try, Wakes};
+use super::{Extension, IdempotentCall, Topic, Try, WakePolicy};
 use crate::name::{FencingToken, LockName, OwnerId, RequestId};
 use crate::protocol::key;
 use crate::protocol::reply::Reply;
@@ -159,14 +159,8 @@ impl LockCalls {
             .ms(TOKEN_KEPT)
     }
 
-    pub(super) fn renew(
-        &self,
-        request: RequestId,
-        bound: Bound,
-        owner: OwnerId,
-        lease: LeaseTime,
-        token: FencingToken,
-    ) -> ScriptCall {
+    pub(super) fn renew(&self, extension: &Extension) -> ScriptCall {
+        let Extension { request, bound, owner, lease, token } = *extension;
         let keys = self.keys(owner, |name, keys| keys.push(key::lock(name)));
         ScriptCall::new(&scripts::LOCK_RENEW, request, bound, self.publish, keys)
             .arg(owner.to_text())
@@ -185,7 +179,7 @@ impl LockCalls {
     pub(super) fn topic(&self, busy: &Reply) -> Topic {
         let taken = busy.value.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let member = taken.and_then(|place| self.members().nth(place)).unwrap_or(&self.first);
-        Topic::new(key::channel(&member.name), self.publish, Wakes::One)
+        Topic::new(key::channel(&member.name), self.publish, WakePolicy::One)
     }
 
     pub(super) fn force_release(&self) -> IdempotentCall {

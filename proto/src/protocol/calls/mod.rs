@@ -28,7 +28,7 @@ pub use lock::{LockCalls, Member};
 pub use permits::PermitCalls;
 pub use read_write::{ReadCalls, WriteCalls};
 pub use semaphore::SemaphoreCalls;
-pub use topic::{Message, Taken, Topic, Wakes};
+pub use topic::{GrantNotice, Message, Topic, WakePolicy};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -78,6 +78,21 @@ pub struct Try {
     pub previous: Option<OwnerId>,
     /// Whether a grant is published to the waiters.
     pub announces: bool,
+}
+
+/// One renewal of a hold, in terms common to all kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extension {
+    /// The request id, which the reply echoes.
+    pub request: RequestId,
+    /// The bound of this request.
+    pub bound: Bound,
+    /// The owner of the hold.
+    pub owner: OwnerId,
+    /// The requested lease, from the execution on.
+    pub lease: LeaseTime,
+    /// The token that the hold was granted with: a later hold of the owner is not extended.
+    pub token: FencingToken,
 }
 
 impl Target {
@@ -220,23 +235,16 @@ impl Target {
         }
     }
 
-    /// Builds the call that extends the hold of `owner` that was granted with `token`.
-    pub fn renew(
-        &self,
-        request: RequestId,
-        bound: Bound,
-        owner: OwnerId,
-        lease: LeaseTime,
-        token: FencingToken,
-    ) -> ScriptCall {
+    /// Builds the call that extends a hold.
+    pub fn renew(&self, extension: &Extension) -> ScriptCall {
         match self {
-            Self::Lock(calls) => calls.renew(request, bound, owner, lease, token),
-            Self::Read(calls) => calls.renew(request, bound, owner, lease, token),
-            Self::Write(calls) => calls.renew(request, bound, owner, lease, token),
-            Self::Fair(calls) => calls.renew(request, bound, owner, lease, token),
-            Self::Group(calls) => calls.renew(request, bound, owner, lease, token),
-            Self::Semaphore(calls) => calls.renew(request, bound, owner, lease, token),
-            Self::Permits(calls) => calls.renew(request, bound, owner, lease, token),
+            Self::Lock(calls) => calls.renew(extension),
+            Self::Read(calls) => calls.renew(extension),
+            Self::Write(calls) => calls.renew(extension),
+            Self::Fair(calls) => calls.renew(extension),
+            Self::Group(calls) => calls.renew(extension),
+            Self::Semaphore(calls) => calls.renew(extension),
+            Self::Permits(calls) => calls.renew(extension),
         }
     }
 

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::semaphore::lease_text;
-use super::{BatchSize, IdempotentCall, PermitTotal, Topic, Try, Wakes};
-use crate::name::{FencingToken, LockName, OwnerId, PermitId, RequestId};
+use super::{BatchSize, Extension, IdempotentCall, PermitTotal, Topic, Try, WakePolicy};
+use crate::name::{LockName, OwnerId, PermitId, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::time::millis;
@@ -116,7 +116,7 @@ impl PermitCalls {
     }
 
     pub(super) fn topic(&self) -> Topic {
-        let wakes = Wakes::Permits(self.permits.get().into());
+        let wakes = WakePolicy::Permits(self.permits.get().into());
         Topic::new(self.announcement(), self.publish, wakes)
     }
 
@@ -138,14 +138,8 @@ impl PermitCalls {
         with_ids(call, self.ids(owner))
     }
 
-    pub(super) fn renew(
-        &self,
-        request: RequestId,
-        bound: Bound,
-        owner: OwnerId,
-        lease: LeaseTime,
-        token: FencingToken,
-    ) -> ScriptCall {
+    pub(super) fn renew(&self, extension: &Extension) -> ScriptCall {
+        let Extension { request, bound, owner, lease, token } = *extension;
         let keys = vec![key::latch(&self.name, owner), key::held_permits(&self.name)];
         let call = ScriptCall::new(&scripts::PERMITS_RENEW, request, bound, self.publish, keys)
             .arg(token.to_text())

@@ -8,11 +8,11 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{IdempotentCall, Topic, Try, Wakes};
-use crate::name::{FencingToken, LockName, OwnerId, RequestId};
+use super::{Extension, IdempotentCall, Topic, Try, WakePolicy};
+use crate::name::{LockName, OwnerId, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
-use crate::timing::{LeaseTime, TOKEN_KEPT, WantTime};
+use crate::timing::{TOKEN_KEPT, WantTime};
 
 const READ: &str = "read";
 const WRITE: &str = "write";
@@ -60,7 +60,7 @@ impl ReadCalls {
 
     /// All waiters of a client: one message can let several readers in.
     pub(super) fn topic(&self) -> Topic {
-        Topic::new(key::rw_channel(&self.name), self.publish, Wakes::All)
+        Topic::new(key::rw_channel(&self.name), self.publish, WakePolicy::All)
     }
 
     pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {
@@ -77,14 +77,8 @@ impl ReadCalls {
             .arg(self.parent.map_or_else(String::new, key::write_field))
     }
 
-    pub(super) fn renew(
-        &self,
-        request: RequestId,
-        bound: Bound,
-        owner: OwnerId,
-        lease: LeaseTime,
-        token: FencingToken,
-    ) -> ScriptCall {
+    pub(super) fn renew(&self, extension: &Extension) -> ScriptCall {
+        let Extension { request, bound, owner, lease, token } = *extension;
         let mut keys = self.keys(owner);
         keys.push(key::epoch(&self.name));
         ScriptCall::new(&scripts::READ_RENEW, request, bound, self.publish, keys)
@@ -145,7 +139,7 @@ impl WriteCalls {
     }
 
     pub(super) fn topic(&self) -> Topic {
-        Topic::new(self.announcement(), self.publish, Wakes::One)
+        Topic::new(self.announcement(), self.publish, WakePolicy::One)
     }
 
     /// The channel on which grants are published.
@@ -176,14 +170,8 @@ impl WriteCalls {
         if attempt.announces { call.flag(true) } else { call }
     }
 
-    pub(super) fn renew(
-        &self,
-        request: RequestId,
-        bound: Bound,
-        owner: OwnerId,
-        lease: LeaseTime,
-        token: FencingToken,
-    ) -> ScriptCall {
+    pub(super) fn renew(&self, extension: &Extension) -> ScriptCall {
+        let Extension { request, bound, owner, lease, token } = *extension;
         let keys = vec![key::latch(&self.name, owner), key::lock(&self.name)];
         ScriptCall::new(&scripts::LOCK_RENEW, request, bound, self.publish, keys)
             .arg(key::write_field(owner))

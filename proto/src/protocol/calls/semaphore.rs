@@ -4,8 +4,8 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{IdempotentCall, PermitCount, PermitTotal, Topic, Try, Wakes};
-use crate::name::{FencingToken, LockName, OwnerId, RequestId};
+use super::{Extension, IdempotentCall, PermitCount, PermitTotal, Topic, Try, WakePolicy};
+use crate::name::{LockName, OwnerId, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use crate::time::millis;
@@ -76,7 +76,7 @@ impl SemaphoreCalls {
     }
 
     pub(super) fn topic(&self) -> Topic {
-        let wakes = Wakes::Permits(self.permits.get());
+        let wakes = WakePolicy::Permits(self.permits.get());
         Topic::new(self.announcement(), self.publish, wakes)
     }
 
@@ -98,14 +98,8 @@ impl SemaphoreCalls {
         if attempt.announces { call.flag(true) } else { call }
     }
 
-    pub(super) fn renew(
-        &self,
-        request: RequestId,
-        bound: Bound,
-        owner: OwnerId,
-        lease: LeaseTime,
-        token: FencingToken,
-    ) -> ScriptCall {
+    pub(super) fn renew(&self, extension: &Extension) -> ScriptCall {
+        let Extension { request, bound, owner, lease, token } = *extension;
         let keys = vec![key::latch(&self.name, owner), key::holds(&self.name)];
         ScriptCall::new(&scripts::SEMAPHORE_RENEW, request, bound, self.publish, keys)
             .arg(token.to_text())

@@ -15,12 +15,12 @@ use crate::timing::LeaseTime;
 pub struct Topic {
     channel: String,
     publish: Publish,
-    wakes: Wakes,
+    wake_policy: WakePolicy,
 }
 
 /// The waiters of one client that a message wakes. The other waiters retry at their own times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wakes {
+pub enum WakePolicy {
     /// One waiter: its grant excludes the others.
     One,
     /// One waiter, and after it the next ones whose permits may still be available. The number is
@@ -33,13 +33,13 @@ pub enum Wakes {
 /// Omits the channel: it contains a name, and may contain an owner.
 impl fmt::Debug for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Topic").field("wakes", &self.wakes).finish_non_exhaustive()
+        f.debug_struct("Topic").field("wake_policy", &self.wake_policy).finish_non_exhaustive()
     }
 }
 
 impl Topic {
-    pub(super) const fn new(channel: String, publish: Publish, wakes: Wakes) -> Self {
-        Self { channel, publish, wakes }
+    pub(super) const fn new(channel: String, publish: Publish, wake_policy: WakePolicy) -> Self {
+        Self { channel, publish, wake_policy }
     }
 
     /// The channel.
@@ -48,8 +48,8 @@ impl Topic {
     }
 
     /// The waiters that a message wakes.
-    pub const fn wakes(&self) -> Wakes {
-        self.wakes
+    pub const fn wake_policy(&self) -> WakePolicy {
+        self.wake_policy
     }
 
     /// The Redis command that subscribes to it, in lower case.
@@ -86,14 +86,14 @@ impl Message {
 
 /// The content of a published grant, after which a retry is useless for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct GrantNotice {
     /// The lease that was granted; `None` for permits, which many hold.
     pub lease: Option<Duration>,
     /// The number of listening clients at that time; `None` if Redis did not report it.
     pub listeners: Option<u32>,
 }
 
-impl Taken {
+impl GrantNotice {
     /// The factor of the lease in the message; smaller values are the number of listeners.
     const LISTENERS: u64 = 1000;
 
@@ -101,8 +101,8 @@ impl Taken {
     /// For permits the message is the number of available permits: none, in as many zeros as there
     /// are listeners. Otherwise it is the lease and the number of listeners. Redisson's numbers are
     /// smaller than the shortest lease gives, and so are never taken for a grant.
-    pub fn read(Message { number, digits }: Message, wakes: Wakes) -> Option<Self> {
-        if matches!(wakes, Wakes::Permits(_)) {
+    pub fn read(Message { number, digits }: Message, wakes: WakePolicy) -> Option<Self> {
+        if matches!(wakes, WakePolicy::Permits(_)) {
             let listeners = Some(digits.into());
             return (number == 0).then_some(Self { lease: None, listeners });
         }

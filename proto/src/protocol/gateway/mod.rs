@@ -11,8 +11,8 @@ mod verdict;
 mod webdis;
 
 pub use capabilities::{Form, GatewayCapabilities};
-pub use pipeline::Answers;
-pub use stream::{Frames, Heard, Opened};
+pub use pipeline::PipelineOutcome;
+pub use stream::{StreamEvent, StreamParser, StreamStatus};
 pub(crate) use verdict::Decoded;
 
 use alloc::string::String;
@@ -206,7 +206,7 @@ impl Gateway {
     }
 
     /// Returns the request that opens the stream of a topic, and its parser.
-    pub fn listen(&self, topic: &Topic) -> (Request, Frames) {
+    pub fn listen(&self, topic: &Topic) -> (Request, StreamParser) {
         let (verb, channel) = (topic.verb(), topic.channel());
         let encoded = encoded(channel);
         let (path, content_type, body) = match self.dialect {
@@ -217,7 +217,7 @@ impl Gateway {
         };
         let (url, authorization) = (self.url_of(&path), self.authorization.clone());
         let request = Request { url, authorization, sync_token: None, content_type, body };
-        (request, Frames::new(self.dialect, verb, channel))
+        (request, StreamParser::new(self.dialect, verb, channel))
     }
 
     fn url_of(&self, path: &str) -> String {
@@ -225,7 +225,7 @@ impl Gateway {
     }
 
     /// Whether waiters may subscribe to a stream.
-    pub const fn wakes(&self) -> bool {
+    pub const fn can_subscribe(&self) -> bool {
         self.wakeups
     }
 

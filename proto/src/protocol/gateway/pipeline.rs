@@ -27,13 +27,13 @@ pub(super) struct Pipeline {
 
 /// The outcome of several commands in one request.
 #[derive(Clone, Debug)]
-pub enum Answers {
+pub enum PipelineOutcome {
     /// A response for each command, in their order, as a single request would have returned it.
     Each(Vec<Response>),
     /// One outcome for all commands.
     All(Result<Response, FailureKind>),
     /// The gateway has no such path, so no command was executed: send each call by itself.
-    NotTaken,
+    Unsupported,
 }
 
 impl Gateway {
@@ -90,7 +90,11 @@ impl GatewayCapabilities {
     }
 
     /// Splits the response to `count` commands in one request.
-    pub fn answers(&mut self, result: Result<Response, FailureKind>, count: usize) -> Answers {
+    pub fn pipeline_outcome(
+        &mut self,
+        result: Result<Response, FailureKind>,
+        count: usize,
+    ) -> PipelineOutcome {
         let response = match result {
             Ok(response) => response,
             Err(kind) => {
@@ -101,7 +105,7 @@ impl GatewayCapabilities {
                 {
                     self.pipeline.doubt();
                 }
-                return Answers::All(Err(kind));
+                return PipelineOutcome::All(Err(kind));
             }
         };
         let Response { status, sync_token, retry_after, body } = &response;
@@ -111,28 +115,28 @@ impl GatewayCapabilities {
                 let (sync_token, body) = (sync_token.clone(), body.to_vec());
                 Response { status: *status, sync_token, retry_after: *retry_after, body }
             };
-            return Answers::Each(bodies.into_iter().map(answer).collect());
+            return PipelineOutcome::Each(bodies.into_iter().map(answer).collect());
         }
         if *status == 401 {
-            return Answers::All(Ok(response));
+            return PipelineOutcome::All(Ok(response));
         }
         // The gateway has no such path, or takes the path for a command.
         let is_command =
             |body| matches!(Body::read(body), Some(Body::Error(text)) if is_unknown_command(&text));
         if matches!(status, 404 | 405 | 501) || is_command(body) {
             self.pipeline = Pipeline { singly: u32::MAX, ..Pipeline::default() };
-            return Answers::NotTaken;
+            return PipelineOutcome::Unsupported;
         }
         if is_page(*status, body) {
             self.pipeline.doubt();
-            return Answers::All(Ok(response));
+            return PipelineOutcome::All(Ok(response));
         }
         // An error without a command: the gateway may have executed some of them before.
         let kind = response.told_of(failure(*status));
         if !self.pipeline.works || matches!(kind, FailureKind::Garbled { .. }) {
             self.pipeline.doubt();
         }
-        Answers::All(Err(kind))
+        PipelineOutcome::All(Err(kind))
     }
 
     /// Records that a caller has stopped waiting for the response to several commands.

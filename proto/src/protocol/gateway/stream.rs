@@ -12,29 +12,29 @@ use crate::protocol::calls::Message;
 
 /// The meaning of the status of a response to a request for a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opened {
+pub enum StreamStatus {
     /// The stream is open.
-    Stream,
+    Open,
     /// Too many streams, or a temporary failure: retry later.
-    NotNow,
+    Unavailable,
     /// The gateway has no streams, or refuses them.
-    Never,
+    Unsupported,
 }
 
-impl Opened {
+impl StreamStatus {
     /// Returns the meaning of an HTTP status.
     pub const fn of(status: u16) -> Self {
         match status {
-            200 => Self::Stream,
-            408 | 425 | 429 | 500 | 502..=504 => Self::NotNow,
-            _ => Self::Never,
+            200 => Self::Open,
+            408 | 425 | 429 | 500 | 502..=504 => Self::Unavailable,
+            _ => Self::Unsupported,
         }
     }
 }
 
 /// An event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum StreamEvent {
     /// The subscription is confirmed.
     Subscribed,
     /// A message was published.
@@ -47,7 +47,7 @@ const PAYLOAD_MAX: usize = 24;
 
 /// Parses one stream about one channel, from its first byte on.
 #[derive(Clone, Debug)]
-pub struct Frames {
+pub struct StreamParser {
     form: Form,
     /// The beginnings of the two kinds of frames that matter.
     subscribed: String,
@@ -66,7 +66,7 @@ enum Form {
     Objects { depth: usize, in_text: bool, escaped: bool },
 }
 
-impl Frames {
+impl StreamParser {
     /// Creates the parser of a subscription by this command to this channel.
     pub(super) fn new(dialect: Dialect, verb: &str, channel: &str) -> Self {
         let word = if verb == "ssubscribe" { "smessage" } else { "message" };
@@ -91,7 +91,7 @@ impl Frames {
     }
 
     /// Parses bytes up to the next event; returns the event and the remaining bytes.
-    pub fn next<'a>(&mut self, bytes: &'a [u8]) -> Option<(Heard, &'a [u8])> {
+    pub fn next<'a>(&mut self, bytes: &'a [u8]) -> Option<(StreamEvent, &'a [u8])> {
         let mut rest = bytes;
         while let Some((byte, after)) = rest.split_first() {
             rest = after;
@@ -102,10 +102,10 @@ impl Frames {
             if self.is_whole {
                 let said = self.said();
                 if said.starts_with(self.subscribed.as_bytes()) {
-                    return Some((Heard::Subscribed, rest));
+                    return Some((StreamEvent::Subscribed, rest));
                 }
                 if let Some(payload) = said.strip_prefix(self.message.as_bytes()) {
-                    return Some((Heard::Message(Message::read(payload)), rest));
+                    return Some((StreamEvent::Message(Message::read(payload)), rest));
                 }
             }
         }
@@ -169,18 +169,18 @@ mod tests {
 
     #[test]
     fn a_gateway_that_is_out_of_order_may_have_a_stream_later() {
-        assert_eq!(Opened::of(200), Opened::Stream);
+        assert_eq!(StreamStatus::of(200), StreamStatus::Open);
         for status in [408, 425, 429, 500, 502, 503, 504] {
-            assert_eq!(Opened::of(status), Opened::NotNow, "{status}");
+            assert_eq!(StreamStatus::of(status), StreamStatus::Unavailable, "{status}");
         }
         for status in [201, 204, 301, 400, 401, 403, 404, 501, 505] {
-            assert_eq!(Opened::of(status), Opened::Never, "{status}");
+            assert_eq!(StreamStatus::of(status), StreamStatus::Unsupported, "{status}");
         }
     }
 
     #[test]
     fn of_a_frame_as_much_is_kept_as_a_message_can_have() {
-        let mut frames = Frames::new(Dialect::Upstash, "subscribe", "c");
+        let mut frames = StreamParser::new(Dialect::Upstash, "subscribe", "c");
         let most = "subscribe,c,".len() + "data: ".len() + 2 + PAYLOAD_MAX;
         for number in 1..=2 * most {
             assert_eq!(frames.next(b"x"), None);

@@ -5,9 +5,9 @@ use std::time::Duration;
 use arbitrary::{Arbitrary as _, Unstructured};
 use edgelatch_proto::error::{LossReason, ReleaseError, RequestError};
 use edgelatch_proto::machine::{
-    Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AwaitLatch,
-    Entropy, Grant, LeaseState, Once, Pacing, Query, QuorumLease, Release, ReleaseAll, Released,
-    Renew, Renewal, SpinBackoff,
+    Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AllTargets,
+    AwaitLatch, Entropy, Grant, LeaseState, Once, OneTarget, Pacing, Query, QuorumLease,
+    QuorumNodes, Release, ReleaseAll, Released, Renew, Renewal, SpinBackoff,
 };
 use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LockCalls, Target};
 use edgelatch_proto::protocol::reply::{Code, ServerClock};
@@ -27,7 +27,7 @@ pub(super) const KINDS: u8 = 11;
 /// The parameters that all acquisitions have in common.
 struct Terms {
     lease: LeaseTime,
-    patience: WaitPolicy,
+    wait: WaitPolicy,
     budget: Option<RequestBudget>,
     attempt: AttemptTime,
     replicas: Option<Replicas>,
@@ -41,7 +41,7 @@ fn terms(input: &mut Unstructured<'_>, log: &Log) -> Terms {
     let wait = WaitTime::new(ms(1 + up_to(input, 60_000))).unwrap();
     Terms {
         lease: LeaseTime::new(ms(one_of(input, &[30_000, 100, 700, 1_800_000]))).unwrap(),
-        patience: one_of(
+        wait: one_of(
             input,
             &[WaitPolicy::Once, WaitPolicy::UpTo(wait), WaitPolicy::UntilCancelled],
         ),
@@ -92,19 +92,10 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     } else {
         one_of(input, &[Pacing::Jittered, Pacing::Spin(spins)])
     };
-    let Terms { lease, patience, budget, attempt, replicas, clock, is_contended, entropy } = terms;
+    let Terms { lease, wait, budget, attempt, replicas, clock, is_contended, entropy } = terms;
     let has_queue = target.has_queue();
-    let spec = AcquireSpec {
-        target,
-        lease,
-        patience,
-        budget,
-        attempt,
-        pacing,
-        replicas,
-        newest: None,
-        is_contended,
-    };
+    let targets = OneTarget { target, pacing, newest: None };
+    let spec = AcquireSpec { targets, lease, wait, budget, attempt, replicas, is_contended };
     let machine = Acquire::new(spec, entropy, clock, log.now);
     play(
         machine,
@@ -126,25 +117,15 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 
 fn gather(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let parts: Vec<Target> = (0..=up_to(input, 2)).map(|_| target(input)).collect();
-    let Terms { lease, patience, budget, attempt, replicas, clock, is_contended, entropy } = terms;
+    let Terms { lease, wait, budget, attempt, replicas, clock, is_contended, entropy } = terms;
     let pacing = parts
         .iter()
         .map(|part| if part.has_queue() { Pacing::Queue } else { Pacing::Jittered })
         .collect();
     let (count, queues) = (parts.len(), parts.iter().any(Target::has_queue));
-    let keeps = Duration::from_millis(one_of(input, &[0, 1_500, 100_000]));
-    let spec = AcquireAllSpec {
-        parts,
-        lease,
-        patience,
-        budget,
-        attempt,
-        keeps,
-        replicas,
-        pacing,
-        newest: Vec::new(),
-        is_contended,
-    };
+    let keep_time = Duration::from_millis(one_of(input, &[0, 1_500, 100_000]));
+    let targets = AllTargets { parts, keep_time, pacing, newest: Vec::new() };
+    let spec = AcquireAllSpec { targets, lease, wait, budget, attempt, replicas, is_contended };
     let machine = AcquireAll::new(spec, entropy, vec![clock; count], log.now);
     play(
         machine,
@@ -170,18 +151,10 @@ fn gather(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 fn majority(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let count = one_of(input, &[3, 5]);
     let parts = vec![LockCalls::new(name("invoice:42"), Publish::Plain); count];
-    let Terms { lease, patience, budget, attempt, replicas, clock, is_contended, entropy } = terms;
-    let keeps = Duration::from_millis(one_of(input, &[0, 1_500]));
-    let spec = AcquireQuorumSpec {
-        parts,
-        lease,
-        patience,
-        budget,
-        attempt,
-        keeps,
-        replicas,
-        is_contended,
-    };
+    let Terms { lease, wait, budget, attempt, replicas, clock, is_contended, entropy } = terms;
+    let keep_time = Duration::from_millis(one_of(input, &[0, 1_500]));
+    let targets = QuorumNodes { parts, keep_time };
+    let spec = AcquireQuorumSpec { targets, lease, wait, budget, attempt, replicas, is_contended };
     let machine = AcquireQuorum::new(spec, entropy, vec![clock; count], log.now);
     play(
         machine,
@@ -365,8 +338,8 @@ fn renew(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 
 fn awaiting(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let calls = CountDownLatchCalls::new(name("invoice:42"), Publish::Plain);
-    let Terms { patience, budget, attempt, entropy, .. } = terms;
-    let machine = AwaitLatch::new(calls, patience, budget, attempt, entropy, log.now);
+    let Terms { wait, budget, attempt, entropy, .. } = terms;
+    let machine = AwaitLatch::new(calls, wait, budget, attempt, entropy, log.now);
     play(
         machine,
         input,

@@ -9,7 +9,7 @@ use edgelatch_proto::machine::{
     TimeoutReason,
 };
 use edgelatch_proto::name::LockName;
-use edgelatch_proto::protocol::calls::{LockCalls, Target, Wakes};
+use edgelatch_proto::protocol::calls::{LockCalls, Target, WakePolicy};
 use edgelatch_proto::protocol::reply::{Reply, ServerClock};
 use edgelatch_proto::protocol::script::Publish;
 use edgelatch_proto::time::Instant;
@@ -95,7 +95,12 @@ impl Contender {
         }
     }
 
-    pub(super) fn listens(&mut self, ear: &mut Ear, why: TimeoutReason, wakes: fn(u32) -> Wakes) {
+    pub(super) fn listens(
+        &mut self,
+        ear: &mut Ear,
+        why: TimeoutReason,
+        wakes: fn(u32) -> WakePolicy,
+    ) {
         if let Some(place) = self.place {
             ear.waiters.waits(place, why);
             if why == TimeoutReason::LastTry {

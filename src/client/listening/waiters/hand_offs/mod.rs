@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::Waiters;
 use contender::{Contender, UnderWay};
 use edgelatch_proto::machine::{Input, Output, TimeoutReason};
-use edgelatch_proto::protocol::calls::{Message, Wakes};
+use edgelatch_proto::protocol::calls::{Message, WakePolicy};
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::time::Instant;
 
@@ -37,7 +37,7 @@ impl Ear {
 struct World {
     random: fastrand::Rng,
     now: Instant,
-    wakes: fn(u32) -> Wakes,
+    wakes: fn(u32) -> WakePolicy,
     /// The number of permits; 1 for a lock.
     total: u32,
     /// The number of permits that each contender holds, and the stranger.
@@ -60,7 +60,7 @@ enum Step {
     /// A waiter is polled.
     Polled(usize),
     /// A timeout is over that is short, or that has been reached.
-    Wakes(usize),
+    WakePolicy(usize),
     Releases(usize),
     Cancels(usize),
     /// A client's stream ends, or is confirmed again.
@@ -69,7 +69,7 @@ enum Step {
 
 impl World {
     /// Creates a world in which the stranger holds all permits.
-    fn new(seed: u64, total: u32, wakes: fn(u32) -> Wakes) -> Self {
+    fn new(seed: u64, total: u32, wakes: fn(u32) -> WakePolicy) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let now = Instant::from_millis(5_000, 9_000_000);
         let contenders = (0..WAITERS).map(|_| Contender::new(&mut random, total, now)).collect();
@@ -148,7 +148,7 @@ impl World {
     }
 
     fn excludes(&self) -> bool {
-        (self.wakes)(1) == Wakes::One
+        (self.wakes)(1) == WakePolicy::One
     }
 
     /// Executes one of the possible events, chosen at random; returns `None` if there is none.
@@ -163,7 +163,7 @@ impl World {
                 None if waits
                     .is_some_and(|(until, why)| is_short(why) || self.now.has_reached(until)) =>
                 {
-                    steps.push(Step::Wakes(who))
+                    steps.push(Step::WakePolicy(who))
                 }
                 None => {}
             }
@@ -216,7 +216,7 @@ impl World {
                 let news = place.and_then(|place| self.ears[client].waiters.news(place));
                 self.tells(who, news.unwrap());
             }
-            Step::Wakes(who) => {
+            Step::WakePolicy(who) => {
                 let (until, _) = self.contenders[who].waits.unwrap();
                 self.now = self.now + self.now.until(until);
                 self.tells(who, Input::Timeout);
@@ -279,11 +279,11 @@ impl World {
 
 /// Whether a waiter with this timeout retries soon, whatever messages it receives.
 const fn is_short(why: TimeoutReason) -> bool {
-    matches!(why, TimeoutReason::BackOff | TimeoutReason::Turn)
+    matches!(why, TimeoutReason::BackOff | TimeoutReason::Notification)
 }
 
 /// Runs a world for each seed from 0 to `seeds`.
-fn happen(total: u32, wakes: fn(u32) -> Wakes, seeds: u64) {
+fn happen(total: u32, wakes: fn(u32) -> WakePolicy, seeds: u64) {
     for seed in 0..seeds {
         let mut world = World::new(seed, total, wakes);
         (0..WAITERS).for_each(|who| world.drives(who));
@@ -306,11 +306,11 @@ fn happen(total: u32, wakes: fn(u32) -> Wakes, seeds: u64) {
 // Slow: 30,000 random orders of the events of five machines.
 #[test]
 fn nobody_waits_in_silence_for_a_lock_that_is_free() {
-    happen(1, |_| Wakes::One, 30_000);
+    happen(1, |_| WakePolicy::One, 30_000);
 }
 
 // Slow: 30,000 random orders of the events of five machines.
 #[test]
 fn nobody_waits_in_silence_for_permits_that_are_free() {
-    happen(3, Wakes::Permits, 30_000);
+    happen(3, WakePolicy::Permits, 30_000);
 }

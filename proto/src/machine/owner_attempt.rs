@@ -1,34 +1,34 @@
-//! The requests of one round, all of which use one owner field.
+//! The requests that use one owner field.
 
-use crate::machine::OutstandingBound;
-use crate::machine::ids::Ids;
+use super::OutstandingBound;
 use crate::name::OwnerId;
 use crate::protocol::reply::ServerClock;
 use crate::protocol::script::Bound;
 use crate::time::Instant;
 use crate::timing::{HORIZON, LeaseTime, ROUND_MAX};
 
-/// The state of one round: its owner field, and the requests sent with it.
+/// One round of a wait: one owner field serves one grant, and every request with it carries the
+/// same bound (rule C8).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Round {
-    pub(super) number: u32,
+pub(super) struct OwnerAttempt {
     pub(super) owner: OwnerId,
     /// The owner and the outstanding requests of the previous round, until a reply confirms that
-    /// this round has taken over its seat in the queue.
+    /// this one has taken over its seat in the queue.
     pub(super) previous: Option<(OwnerId, OutstandingBound)>,
-    /// The number of tries of this round.
-    pub(super) tries: u32,
     pub(super) bound: Bound,
     /// When a wait that lasts longer needs a new owner.
     pub(super) ends_at: Instant,
-    /// Whether a copy of a request of this round might still be granted.
+    /// The number of tries with this owner.
+    pub(super) tries: u32,
+    /// Whether something may be held, or may still be granted, under this owner.
     pub(super) open: bool,
 }
 
-impl Round {
+impl OwnerAttempt {
+    /// Starts a round under `owner`. `clock` is Redis' clock, as last known; without it the
+    /// requests are unbounded (rule C3).
     pub(super) fn new(
-        number: u32,
-        ids: &Ids,
+        owner: OwnerId,
         clock: Option<ServerClock>,
         wait_over: Option<Instant>,
         now: Instant,
@@ -36,15 +36,18 @@ impl Round {
         let round_over = now + ROUND_MAX;
         let ends_at = wait_over.map_or(round_over, |over| over.sooner(round_over));
         let bound = Bound::after(now.until(ends_at) + HORIZON, clock, now);
-        Self {
-            number,
-            owner: ids.owner(number),
-            previous: None,
-            tries: 0,
-            bound,
-            ends_at,
-            open: false,
-        }
+        Self { owner, previous: None, bound, ends_at, tries: 0, open: false }
+    }
+
+    /// Continues as `next`, which takes over the seat of this round in the queue.
+    pub(super) fn continue_as(&mut self, next: Self, lease: LeaseTime) {
+        let previous = Some((self.owner, self.outstanding(lease)));
+        *self = Self { previous, open: true, ..next };
+    }
+
+    /// The owner whose seat this one takes over, while a reply has not confirmed it.
+    pub(super) fn previous_owner(&self) -> Option<OwnerId> {
+        self.previous.map(|(owner, _)| owner)
     }
 
     /// The bound on the outstanding requests of this round, and of the previous one if it may still
