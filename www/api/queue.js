@@ -17,8 +17,8 @@ export const CONTENDERS = contendersOf("fair").length;
 export class LeftError extends Error {}
 
 /**
- * Acquires the lock, and joins the line of the checker once Redis has this contender in the lock's queue,
- * so that the next contender may start.
+ * Acquires the lock, and joins the line of the checker once Redis has this contender in the lock's
+ * queue, so that the next contender may start.
  */
 export async function acquireInOrder(contender, lock, options) {
   const { env, events, checker } = contender;

@@ -10,7 +10,8 @@
 -- of the write side or of another reader. The token has risen if a write hold around this read has
 -- ended (downgrade); an older token still belongs to this hold, so a renewal that was sent before
 -- does not report a loss. If the release of that write did not know of this hold, the renewal
--- raises the latch to the token (parts/current_token.lua). Its first write works when memory is full (C5).
+-- raises the latch to the token (parts/current_token.lua). Its first write works when memory is
+-- full (C5).
 local n,tk,lease=KEYS[2],KEYS[3],tonumber(ARGV[6])
 if is_late() then return out(-1,'0',0) end
 local latch=call('GET',KEYS[1])

@@ -14,8 +14,8 @@ local function score(key,h) return tonumber(call('ZSCORE',KEYS[key],h)) end
 local function is_free() return call('EXISTS',KEYS[2])==0 end
 local function drop_scores(h) for key=4,6 do call('ZREM',KEYS[key],h) end end
 local function dequeue(h) call('LREM',KEYS[3],0,h) drop_scores(h) end
--- Writes a score. Sets the end before the write, perhaps on a missing key: Redis then rejects a user who may not
--- set an end before a key without one is written.
+-- Writes a score. Sets the end before the write, perhaps on a missing key: Redis then rejects a
+-- user who may not set an end before a key without one is written.
 local function set_score(key,n,h) local ms=record_ttl()+life_ms extend_ttl(KEYS[key],ms) call('ZADD',KEYS[key],n,h) extend_ttl(KEYS[key],ms) end
 -- Publishes to a waiter. Returns 1 if the message had a listener, or if Redis does not report the
 -- number of listeners; otherwise 0.

@@ -1,4 +1,5 @@
--- After holds and remove_holds: ends the holds of an owner, or an acquisition that has none (abandon).
+-- After holds and remove_holds: ends the holds of an owner, or an acquisition that has none
+-- (abandon).
 --
 -- KEYS 1 latch of the owner, 2 number of available permits, 3 the set of holds, 4 the channel
 local function release_holds(members,each)
